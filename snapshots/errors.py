@@ -1,0 +1,90 @@
+"""What can go wrong for a user of cachelog: one base error, one child a situation.
+
+Each error carries its data as attributes; its text is complete and needs no traceback beside it.
+"""
+
+from collections.abc import Sequence
+
+
+class CachelogError(Exception):
+    """The data or the request is at fault, not cachelog."""
+
+
+class SourceError(CachelogError):
+    """A place in the input cannot be read.
+
+    ``location`` is the file or URL, ``reason`` what is wrong there; ``line`` (from 1) and ``key``
+    narrow the place down where they are known.
+    """
+
+    def __init__(
+        self, location: str, reason: str, *, line: int | None = None, key: str | None = None
+    ) -> None:
+        self.location = location
+        self.reason = reason
+        self.line = line
+        self.key = key
+        place = location
+        if line is not None:
+            place += f", line {line}"
+        if key is not None:
+            place += f", {key}"
+        super().__init__(f"{place}: {reason}")
+
+
+class TagNeeded(CachelogError):
+    """The input does not say which tag it describes, and the caller did not either."""
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+        super().__init__(f"{location}: says no tag of its own; name one with --tag")
+
+
+class InvalidArgument(CachelogError):
+    """A value that the caller gave cannot be used; ``name`` says which one."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self.reason = reason
+        super().__init__(f"{name}: {reason}")
+
+
+class RevisionNotFound(CachelogError):
+    """A ref names no revision; ``nearest`` holds known refs that resemble it."""
+
+    def __init__(self, ref: str, reason: str, nearest: Sequence[str] = ()) -> None:
+        self.ref = ref
+        self.reason = reason
+        self.nearest = tuple(nearest)
+        hint = f"; nearest: {', '.join(self.nearest)}" if self.nearest else ""
+        super().__init__(f"no revision {ref!r}: {reason}{hint}")
+
+
+class AmbiguousRef(CachelogError):
+    """A digest prefix fits several digests, all in ``candidates``."""
+
+    def __init__(self, ref: str, candidates: Sequence[str]) -> None:
+        self.ref = ref
+        self.candidates = tuple(candidates)
+        shown = ", ".join(digest[:16] for digest in self.candidates[:5])
+        super().__init__(f"{ref!r} begins {len(self.candidates)} digests: {shown}")
+
+
+class EmptyCatalog(CachelogError):
+    """The catalog holds no revision yet."""
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+        super().__init__(
+            f"the catalog at {location} is empty; fill it with 'cachelog import PATH', "
+            f"or with made-up data by 'cachelog demo'"
+        )
+
+
+class CatalogError(CachelogError):
+    """The catalog's store cannot be read or written."""
+
+    def __init__(self, location: str, reason: str) -> None:
+        self.location = location
+        self.reason = reason
+        super().__init__(f"catalog {location}: {reason}")

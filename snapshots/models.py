@@ -1,0 +1,89 @@
+"""The records of the domain, all frozen: what a source yields and what the catalog lists."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+
+def utc(moment: datetime) -> datetime:
+    """Return the moment in UTC; one without a zone is taken to be in UTC already."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+class Dependency(msgspec.Struct, frozen=True, gc=False, order=True):
+    """An edge from a spec to another, which need not be in the same revision.
+
+    ``types`` are a sorted choice of build, link, run and test; ``virtuals`` the virtual packages
+    that the dependency provides to the spec (mpi, c, blas ...), sorted.
+    """
+
+    name: str
+    hash: str
+    types: tuple[str, ...]
+    virtuals: tuple[str, ...] = ()
+
+
+class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """One built configuration of a package, in canonical spelling.
+
+    Fields that default to None are facts that a source may not know. ``size`` is in bytes.
+    """
+
+    hash: str
+    name: str
+    version: str
+    compiler: str | None
+    operating_system: str
+    platform: str
+    target: str
+    variants: tuple[str, ...]
+    stacks: tuple[str, ...]
+    size: int | None = None
+    tarball: str | None = None
+    namespace: str | None = None
+    package_hash: str | None = None
+    dependencies: tuple[Dependency, ...] | None = None
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a revision came from.
+
+    ``kind`` is one of the readers (pages, index, git, demo); ``version`` the commit or ETag that
+    was read, if there is one; ``importer`` the cachelog that read it. ``synthetic`` marks data
+    that a generator made up.
+    """
+
+    kind: str
+    location: str
+    version: str | None = None
+    importer: str
+    synthetic: bool = False
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """One state of the build cache as a source read it, ready to be published."""
+
+    tag: str
+    specs: Sequence[Spec]
+    source: Source
+    taken_at: datetime | None = None
+
+
+class RevisionInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the catalog: a published state of a tag.
+
+    ``digest`` is the sha256 of the content, so several lines may share one. Both times are in UTC:
+    ``taken_at`` is when the cache stood so, ``published_at`` when the catalog learned of it.
+    ``total_size`` is in bytes, None where no size is known.
+    """
+
+    tag: str
+    digest: str
+    taken_at: datetime
+    published_at: datetime
+    num_packages: int
+    num_specs: int
+    num_stacks: int
+    total_size: int | None
+    source: Source

@@ -1,0 +1,111 @@
+"""How a revision is named: tags, their series and order, and the syntax of refs."""
+
+import re
+from datetime import UTC, date, datetime, time
+
+import msgspec
+
+from snapshots.errors import InvalidArgument
+from snapshots.models import utc
+from snapshots.spack import VersionKey, version_key
+
+DIGEST_PREFIX_MIN = 6
+"""How many hexadecimal digits a digest prefix has at the least."""
+
+_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,199}")
+_RELEASE = re.compile(r"v\d+(\.\d+)*(?:[-.]?(?:alpha|beta|rc)\.?\d*)?")
+_DATED = re.compile(r"(?P<stem>.+)-(?P<date>\d{4}-\d{2}-\d{2})")
+_REF = re.compile(r"(?P<name>[^@~]+)(?:@(?P<date>[^~]+))?(?:~(?P<back>\d{1,9}))?")
+_DIGEST = re.compile(rf"[0-9a-fA-F]{{{DIGEST_PREFIX_MIN},64}}")
+
+
+class Ref(msgspec.Struct, frozen=True):
+    """A parsed ref: a tag or digest, at the latest moment that counts, and steps back from it."""
+
+    name: str
+    until: datetime | None = None
+    back: int = 0
+
+    @property
+    def is_digest(self) -> bool:
+        """Whether the name can be a digest or a prefix of one."""
+        return _DIGEST.fullmatch(self.name) is not None
+
+
+def parse_ref(text: str) -> Ref:
+    """Parse ``TAG``, ``TAG~N``, ``TAG@DATE`` or a digest; ``@DATE`` and ``~N`` also together.
+
+    Raises InvalidArgument where the text has another form.
+    """
+    match = _REF.fullmatch(text)
+    if match is None:
+        raise InvalidArgument("ref", f"{text!r} is none of TAG, TAG~N, TAG@DATE or a digest")
+    until = parse_moment(match["date"], end_of_day=True) if match["date"] else None
+    return Ref(match["name"], until, int(match["back"] or 0))
+
+
+def parse_moment(text: str, *, end_of_day: bool = False) -> datetime:
+    """Parse an RFC 3339 date or date and time; UTC where it names no zone.
+
+    A date alone is its first moment, or its last with ``end_of_day``. Raises InvalidArgument.
+    """
+    try:
+        if len(text) == len("2025-03-30"):
+            clock = time.max if end_of_day else time.min
+            return datetime.combine(date.fromisoformat(text), clock, UTC)
+        return utc(datetime.fromisoformat(text))
+    except (ValueError, OverflowError):
+        example = "2025-03-30 or 2025-03-30T12:00:00Z"
+        raise InvalidArgument("time", f"{text!r} is no date or time such as {example}") from None
+
+
+def check_tag(tag: str) -> str:
+    """Return the tag; raise InvalidArgument where it cannot name one."""
+    if _TAG.fullmatch(tag) is None:
+        raise InvalidArgument(
+            "tag", f"{tag!r} is no tag: use letters, digits and . _ + -, not - or . at the start"
+        )
+    return tag
+
+
+def tag_date(tag: str) -> datetime | None:
+    """Return the date in the tag's name as its first moment in UTC; None where it has none."""
+    match = _DATED.fullmatch(tag)
+    if match is None:
+        return None
+    try:
+        return parse_moment(match["date"])
+    except InvalidArgument:
+        return None
+
+
+def series(tag: str) -> str:
+    """Return the family that a tag is ordered in.
+
+    ``develop-2025-03-30`` is in ``develop-DATE``, ``v0.22.0`` in ``vX.Y.Z``, any other tag alone.
+    """
+    if _RELEASE.fullmatch(tag):
+        return "vX.Y.Z"
+    match = _DATED.fullmatch(tag)
+    return f"{match['stem']}-DATE" if match and tag_date(tag) else tag
+
+
+def age_key(tag: str) -> VersionKey:
+    """Return a key that orders the tags of one series from the oldest to the newest."""
+    return version_key(tag)
+
+
+def natural_key(tag: str) -> tuple[int, str]:
+    """Return the key of a tag's family in the catalog's natural order.
+
+    develop stands first, then releases, then dated snapshots, then other tags. Within a family,
+    ``age_key`` in falling order comes next.
+    """
+    family = series(tag)
+    if family == "develop":
+        return 0, family
+    if family == "vX.Y.Z":
+        return 1, family
+    if family != tag:
+        return 2, family
+    return 3, family

@@ -1,0 +1,37 @@
+"""What a reader says beside the records it yields: progress, warnings, and what it left out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from snapshots.errors import SourceError
+
+Progress = Callable[[str, int, int | None], None]
+"""Called with what is being done, how far it got, and the total where that is known."""
+
+
+def _silent(_task: str, _done: int, _total: int | None) -> None:
+    pass
+
+
+@dataclass(kw_only=True)
+class Report:
+    """Collects what an import noticed.
+
+    With ``skip_bad`` a place that cannot be read is left out and listed in ``skipped``; without it
+    the first one ends the import.
+    """
+
+    skip_bad: bool = False
+    progress: Progress = _silent
+    skipped: list[SourceError] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def bad(self, error: SourceError) -> None:
+        """Note a place that cannot be read, or raise the error where nothing may be skipped."""
+        if not self.skip_bad:
+            raise error
+        self.skipped.append(error)
+
+    def warn(self, text: str) -> None:
+        """Note something that is odd but loses nothing."""
+        self.warnings.append(text)
