@@ -1,6 +1,5 @@
 """The records of the domain, all frozen: what a source yields and what the catalog lists."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -59,15 +58,6 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     version: str | None = None
     importer: str
     synthetic: bool = False
-
-
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """One state of the build cache as a source read it, ready to be published."""
-
-    tag: str
-    specs: Sequence[Spec]
-    source: Source
-    taken_at: datetime | None = None
 
 
 class RevisionInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,9 @@ ROOT_STACK = "root"
 
 _HASH = re.compile(r"[a-z2-7]{32}")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_VARIANT = re.compile(r"(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]*)(?P<operator>:?==?)(?P<value>.*)", re.S)
+_VARIANT = re.compile(
+    r"(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]*)(?P<operator>:?==?)(?P<value>.*)", re.S
+)
 _SEGMENT = re.compile(r"[0-9]+|[A-Za-z]+")
 
 _INFINITY = ("stable", "trunk", "head", "master", "main", "develop")

@@ -1,0 +1,213 @@
+"""The catalog: published revisions in two Delta tables, in a folder or on object storage.
+
+``specs`` holds the rows of every content, one partition a digest; ``revisions`` one row a published
+state of a tag. The row in ``revisions`` is the commit point: a content that no row names does not
+exist, so an import that is killed at any moment leaves nothing visible behind.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+import pyarrow as pa
+from deltalake import DeltaTable, WriterProperties, write_deltalake
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+
+from snapshots.contents import Content, Snapshot
+from snapshots.errors import CatalogError, EmptyCatalog
+from snapshots.frame import Frame
+from snapshots.history import History
+from snapshots.models import RevisionInfo, utc
+from snapshots.refs import check_tag, tag_date
+from snapshots.tables import REVISIONS, SPECS, revisions_of, revisions_table
+
+_ATTEMPTS = 8
+_COMPACT_AT = 100
+_FRAME_COLUMNS = [name for name in SPECS.names if name not in ("digest", "dependencies")]
+_WRITER = WriterProperties(compression="ZSTD", dictionary_page_size_limit=1 << 24)
+
+Result = TypeVar("Result")
+
+
+class Publication(msgspec.Struct, frozen=True):
+    """What became of a snapshot: its revision, and whether that is new."""
+
+    revision: RevisionInfo
+    is_new: bool
+
+
+class Catalog:
+    """A catalog at a location: a folder, or a URL that deltalake takes (s3://, gs://, az:// ...).
+
+    Opening reads nothing; ``refresh`` looks for revisions that were published since. All methods
+    may be called from several threads. They raise CatalogError where the store fails.
+    """
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+        self._root = location if "://" in location else str(Path(location).expanduser().absolute())
+        self._lock = threading.Lock()
+        self._revisions: DeltaTable | None = None
+        self._history = History()
+
+    # -- reading
+
+    @property
+    def history(self) -> History:
+        """The revisions as of the last ``refresh``."""
+        return self._history
+
+    @property
+    def generation(self) -> int:
+        """The version of the catalog as of the last ``refresh``; -1 while it is empty."""
+        table = self._revisions
+        return -1 if table is None else int(table.version())
+
+    def refresh(self) -> bool:
+        """Take in what was published since the last call, and tell whether anything was."""
+        with self._lock, self._translated():
+            before = self.generation
+            try:
+                table = self._revisions or DeltaTable(self._uri("revisions"))
+                table.update_incremental()
+            except TableNotFoundError:
+                self._revisions, self._history = None, History()
+                return before != -1
+            if self._revisions is not None and table.version() == before:
+                return False
+            self._history = History(revisions_of(table.to_pyarrow_table()))
+            self._revisions = table
+            return True
+
+    def require_history(self) -> History:
+        """Refresh and return the history; raises EmptyCatalog where there is no revision."""
+        self.refresh()
+        if not self._history.revisions:
+            raise EmptyCatalog(self.location)
+        return self._history
+
+    def load(self, digest: str) -> Frame:
+        """Read a content into memory."""
+        return Frame(self._read(digest, _FRAME_COLUMNS), digest)
+
+    def load_dependencies(self, digest: str) -> pa.Table:
+        """Read the columns ``hash`` and ``dependencies`` of a content."""
+        return self._read(digest, ["hash", "dependencies"])
+
+    def _read(self, digest: str, columns: list[str]) -> pa.Table:
+        with self._translated():
+            specs = DeltaTable(self._uri("specs"))
+            table = specs.to_pyarrow_table(columns=columns, filters=[("digest", "=", digest)])
+        if not len(table):
+            raise CatalogError(self.location, f"the content {digest[:16]} is missing")
+        return table
+
+    # -- publishing
+
+    def publish(
+        self, snapshots: Sequence[Snapshot], *, taken_at: datetime | None = None
+    ) -> list[Publication]:
+        """Publish all snapshots at once, or none where anything fails.
+
+        A snapshot's own ``taken_at`` counts, else the argument, else the date in the tag's name,
+        else now. A state that the tag already had at that time is not published again. Raises
+        InvalidArgument for a tag that cannot be one.
+        """
+        self.refresh()
+        moment = datetime.now(UTC)
+        publications: list[Publication] = []
+        for number, snapshot in enumerate(snapshots):
+            taken = snapshot.taken_at or taken_at or tag_date(snapshot.tag) or moment
+            revision = _describe(snapshot, utc(taken), moment + timedelta(microseconds=number))
+            pending = [made.revision for made in publications if made.is_new]
+            standing = History([*self._history.revisions, *pending]).at(
+                revision.tag, revision.taken_at
+            )
+            if standing is not None and standing.digest == revision.digest:
+                publications.append(Publication(standing, is_new=False))
+                continue
+            known = {*self._history.digests, *(other.digest for other in pending)}
+            if revision.digest not in known:
+                self._write_content(snapshot.content)
+            publications.append(Publication(revision, is_new=True))
+        if added := [made.revision for made in publications if made.is_new]:
+            self._append_revisions(added)
+        return publications
+
+    def _write_content(self, content: Content) -> None:
+        table = content.table()
+
+        def write() -> None:
+            # Replacing the partition, rather than adding to it, cleans up after an import of the
+            # same content that was killed half way.
+            write_deltalake(
+                DeltaTable.create(self._uri("specs"), SPECS, "ignore", partition_by=["digest"]),
+                table,
+                mode="overwrite",
+                predicate=f"digest = '{content.digest}'",
+                writer_properties=_WRITER,
+            )
+
+        self._retrying(write)
+
+    def _append_revisions(self, revisions: Sequence[RevisionInfo]) -> None:
+        table = revisions_table(revisions)
+
+        def write() -> None:
+            revisions = DeltaTable.create(self._uri("revisions"), REVISIONS, "ignore")
+            write_deltalake(revisions, table, mode="append", writer_properties=_WRITER)
+
+        self._retrying(write)
+        self.refresh()
+        self._compact()
+
+    def _compact(self) -> None:
+        """Merge the small files of many publications, so that opening stays fast for years."""
+        table = self._revisions
+        if table is not None and len(table.file_uris()) >= _COMPACT_AT:
+            self._retrying(lambda: table.optimize.compact())
+            self.refresh()
+
+    def _retrying(self, write: Callable[[], Result]) -> Result:
+        """Run a write again where another import committed in between."""
+        with self._translated():
+            for _ in range(_ATTEMPTS - 1):
+                try:
+                    return write()
+                except CommitFailedError:
+                    continue
+                except DeltaError as error:
+                    # Two imports that both make the table: the second finds it there.
+                    if "already exists" not in str(error):
+                        raise
+            return write()
+
+    def _uri(self, table: str) -> str:
+        return f"{self._root.rstrip('/')}/{table}"
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (DeltaError, pa.ArrowException, OSError) as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise CatalogError(self.location, reason) from error
+
+
+def _describe(snapshot: Snapshot, taken_at: datetime, published_at: datetime) -> RevisionInfo:
+    content = snapshot.content
+    return RevisionInfo(
+        tag=check_tag(snapshot.tag),
+        digest=content.digest,
+        taken_at=taken_at,
+        published_at=published_at,
+        num_packages=len(content.packages),
+        num_specs=len(content),
+        num_stacks=len(content.stacks),
+        total_size=content.total_size(),
+        source=snapshot.source,
+    )

@@ -1,0 +1,165 @@
+"""Columns of a frame: every row a small code into the list of distinct values.
+
+A revision's 58,000 specs have few distinct compilers, targets, stack lists and variant lists, so
+questions are asked of the distinct values once, and answered for the rows by numpy.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import pyarrow as pa
+
+Codes = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.int32]
+Value = TypeVar("Value")
+
+
+class Column(Generic[Value]):
+    """One value a row. ``values`` are distinct and in the column's own order; None comes first."""
+
+    def __init__(self, codes: Codes, values: Sequence[Value]) -> None:
+        self.codes = codes
+        self.values = values
+
+    @cached_property
+    def index(self) -> dict[Value, int]:
+        """The code of each distinct value."""
+        return {value: code for code, value in enumerate(self.values)}
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The JSON text of each distinct value."""
+        return [orjson.dumps(value).decode() for value in self.values]
+
+    def at(self, row: int) -> Value:
+        """Return the value of a row."""
+        return self.values[int(self.codes[row])]
+
+    def present(self, rows: Rows | slice) -> list[Value]:
+        """Return the distinct values among the rows, in the column's order, without None."""
+        return [
+            value
+            for code in np.unique(self.codes[rows]).tolist()
+            if (value := self.values[code]) is not None
+        ]
+
+    def counts(self, rows: Rows | slice) -> list[tuple[Value, int]]:
+        """Return how many of the rows have each value, in the column's order, without None."""
+        counts = np.bincount(self.codes[rows], minlength=len(self.values)).tolist()
+        pairs = zip(self.values, counts, strict=True)
+        return [(value, count) for value, count in pairs if count and value is not None]
+
+    def where(self, accept: Callable[[Value], bool]) -> Mask:
+        """Return a mask over the distinct values: those that are accepted."""
+        return np.fromiter(map(accept, self.values), np.bool_, len(self.values))
+
+    def among(self, wanted: Sequence[Value]) -> Mask:
+        """Return a mask over the distinct values: those that are wanted."""
+        mask = np.zeros(len(self.values), np.bool_)
+        mask[[code for value in wanted if (code := self.index.get(value)) is not None]] = True
+        return mask
+
+
+class ListColumn(Column[tuple[str, ...]]):
+    """One list of texts a row; the distinct lists share their distinct ``items``.
+
+    ``flat`` holds the items of all distinct lists, one list after the other, as codes into
+    ``items``; ``owner`` the list that each of them stands in.
+    """
+
+    def __init__(
+        self, codes: Codes, values: Sequence[tuple[str, ...]], items: Sequence[str], flat: Codes
+    ) -> None:
+        super().__init__(codes, values)
+        self.items = items
+        self.flat = flat
+        lengths = np.fromiter(map(len, values), np.int64, len(values))
+        self.owner = np.repeat(np.arange(len(values), dtype=np.int32), lengths)
+
+    @cached_property
+    def item_index(self) -> dict[str, int]:
+        """The code of each distinct item."""
+        return {item: code for code, item in enumerate(self.items)}
+
+    def having(self, item: str) -> Mask:
+        """Return a mask over the distinct lists: those that hold the item."""
+        mask = np.zeros(len(self.values), np.bool_)
+        if (code := self.item_index.get(item)) is not None:
+            mask[self.owner[self.flat == code]] = True
+        return mask
+
+    def item_counts(self, rows: Rows | slice) -> list[tuple[str, int]]:
+        """Return how many of the rows hold each item, in the order of ``items``."""
+        per_list = np.bincount(self.codes[rows], minlength=len(self.values))
+        counts = np.bincount(self.flat, per_list[self.owner], minlength=len(self.items))
+        pairs = zip(self.items, counts.astype(np.int64).tolist(), strict=True)
+        return [(item, count) for item, count in pairs if count]
+
+
+class PlainColumn:
+    """One text or None a row, mostly distinct ones, kept as Arrow keeps them."""
+
+    def __init__(self, array: pa.Array) -> None:
+        self._array = array
+
+    def at(self, row: int) -> str | None:
+        """Return the value of a row."""
+        value: str | None = self._array[int(row)].as_py()
+        return value
+
+    def take(self, rows: Rows) -> list[str | None]:
+        """Return the values of the rows."""
+        values: list[str | None] = self._array.take(pa.array(rows)).to_pylist()
+        return values
+
+
+def column_of(array: pa.ChunkedArray, sort_key: Callable[[Any], Any]) -> Column[Any]:
+    """Build a column from Arrow texts; ``sort_key`` gives the order of the distinct values."""
+    encoded = array.combine_chunks().dictionary_encode()
+    values = encoded.dictionary.to_pylist()
+    codes = np.asarray(encoded.indices.fill_null(len(values)), np.int32)
+    order = sorted(range(len(values)), key=lambda code: sort_key(values[code]))
+    if encoded.null_count:
+        values.append(None)
+        order.insert(0, len(values) - 1)
+    return Column(_inverse(order)[codes], [values[code] for code in order])
+
+
+def list_column_of(array: pa.ChunkedArray) -> ListColumn:
+    """Build a list column from Arrow lists of texts."""
+    lists = array.combine_chunks()
+    encoded = lists.flatten().dictionary_encode()
+    items = encoded.dictionary.to_pylist()
+    order = sorted(range(len(items)), key=items.__getitem__)
+    items = [items[code] for code in order]
+    item_codes = _inverse(order)[np.asarray(encoded.indices, np.int32)]
+    offsets = np.asarray(lists.offsets).tolist()
+    offsets = [offset - offsets[0] for offset in offsets]
+
+    # Equal lists have equal bytes of item codes.
+    raw = item_codes.tobytes()
+    width = item_codes.itemsize
+    seen: dict[bytes, int] = {}
+    codes = np.fromiter(
+        (
+            seen.setdefault(raw[start * width : stop * width], len(seen))
+            for start, stop in pairwise(offsets)
+        ),
+        np.int32,
+        len(lists),
+    )
+    flat = np.frombuffer(b"".join(seen), np.int32)
+    values = [tuple(map(items.__getitem__, np.frombuffer(key, np.int32).tolist())) for key in seen]
+    return ListColumn(codes, values, items, flat)
+
+
+def _inverse(order: Sequence[int]) -> Codes:
+    inverse = np.empty(len(order), np.int32)
+    inverse[order] = np.arange(len(order), dtype=np.int32)
+    return inverse

@@ -1,0 +1,149 @@
+"""All published revisions in their order, and the finding of one by a ref."""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from difflib import get_close_matches
+from functools import cached_property
+
+from snapshots.errors import AmbiguousRef, RevisionNotFound
+from snapshots.models import RevisionInfo
+from snapshots.refs import DIGEST_PREFIX_MIN, Ref, age_key, natural_key, parse_ref, series
+
+_NEAREST = 3
+
+
+class History:
+    """An immutable view of the catalog's lines; made anew when the catalog changes.
+
+    Of the lines of a tag that follow one another with the same content only the first counts: two
+    imports of one state may have raced, and nothing changed between them.
+    """
+
+    def __init__(self, lines: Iterable[RevisionInfo] = ()) -> None:
+        by_tag: defaultdict[str, list[RevisionInfo]] = defaultdict(list)
+        for line in sorted(lines, key=_age):
+            known = by_tag[line.tag]
+            if not known or known[-1].digest != line.digest:
+                known.append(line)
+        self._by_tag = dict(by_tag)
+
+    @cached_property
+    def revisions(self) -> list[RevisionInfo]:
+        """Every revision, newest first."""
+        every = (revision for known in self._by_tag.values() for revision in known)
+        return sorted(every, key=_age, reverse=True)
+
+    @cached_property
+    def tags(self) -> list[str]:
+        """Every tag in natural order."""
+        newest_first = sorted(self._by_tag, key=lambda tag: (age_key(tag), tag), reverse=True)
+        return sorted(newest_first, key=natural_key)
+
+    @cached_property
+    def digests(self) -> list[str]:
+        """Every content, once each, sorted."""
+        return sorted({revision.digest for revision in self.revisions})
+
+    def of_tag(self, tag: str) -> Sequence[RevisionInfo]:
+        """Return the revisions of a tag, newest first; none where the tag is not known."""
+        return self._by_tag.get(tag, [])[::-1]
+
+    def at(self, tag: str, moment: datetime) -> RevisionInfo | None:
+        """Return the newest revision of a tag at or before a moment."""
+        known = self._by_tag.get(tag, [])
+        place = bisect_right(known, moment, key=lambda revision: revision.taken_at)
+        return known[place - 1] if place else None
+
+    def previous(self, revision: RevisionInfo) -> RevisionInfo | None:
+        """Return the revision before this one in its series."""
+        return self._beside(revision, -1)
+
+    def next(self, revision: RevisionInfo) -> RevisionInfo | None:
+        """Return the revision after this one in its series."""
+        return self._beside(revision, 1)
+
+    def _beside(self, revision: RevisionInfo, step: int) -> RevisionInfo | None:
+        place = self._places.get(revision)
+        if place is None:
+            return None
+        family = self._series[series(revision.tag)]
+        place += step
+        return family[place] if 0 <= place < len(family) else None
+
+    @cached_property
+    def _series(self) -> dict[str, list[RevisionInfo]]:
+        found: defaultdict[str, list[RevisionInfo]] = defaultdict(list)
+        for tag in sorted(self._by_tag, key=lambda tag: (age_key(tag), tag)):
+            found[series(tag)].extend(self._by_tag[tag])
+        return dict(found)
+
+    @cached_property
+    def _places(self) -> dict[RevisionInfo, int]:
+        return {
+            revision: place
+            for family in self._series.values()
+            for place, revision in enumerate(family)
+        }
+
+    # -- refs
+
+    def resolve(self, text: str) -> RevisionInfo:
+        """Return the revision that a ref names.
+
+        Raises InvalidArgument for a text that is no ref, RevisionNotFound and AmbiguousRef.
+        """
+        ref = parse_ref(text)
+        if ref.name in self._by_tag:
+            start = self._of_ref(text, ref)
+        elif ref.is_digest:
+            start = self._of_digest(text, ref)
+        else:
+            raise RevisionNotFound(text, f"there is no tag {ref.name}", self._nearest(ref.name))
+        return self._back(text, start, ref.back) if ref.back else start
+
+    def _of_ref(self, text: str, ref: Ref) -> RevisionInfo:
+        known = self._by_tag[ref.name]
+        if ref.until is None:
+            return known[-1]
+        found = self.at(ref.name, ref.until)
+        if found is None:
+            first = known[0].taken_at.date()
+            nearest = [f"{ref.name}@{first}"]
+            raise RevisionNotFound(text, f"the first of {ref.name} is of {first}", nearest)
+        return found
+
+    def _of_digest(self, text: str, ref: Ref) -> RevisionInfo:
+        prefix = ref.name.lower()
+        fitting = [digest for digest in self.digests if digest.startswith(prefix)]
+        if not fitting:
+            raise RevisionNotFound(text, "no digest begins so", self._nearest(prefix))
+        if len(fitting) > 1:
+            raise AmbiguousRef(text, fitting)
+        lines = [line for line in self.revisions if line.digest == fitting[0]]
+        if ref.until is not None:
+            lines = [line for line in lines if line.taken_at <= ref.until]
+        if not lines:
+            raise RevisionNotFound(text, "that content was not there so early", [fitting[0][:16]])
+        return lines[0]
+
+    def _back(self, text: str, start: RevisionInfo, steps: int) -> RevisionInfo:
+        family = self._series[series(start.tag)]
+        place = self._places[start]
+        if steps > place:
+            base, _, _ = text.rpartition("~")
+            before = f"{place} revisions stand" if place != 1 else "1 revision stands"
+            reason = f"only {before} before {base} in its series"
+            raise RevisionNotFound(text, reason, [f"{base}~{place}" if place else base])
+        return family[place - steps]
+
+    def _nearest(self, name: str) -> list[str]:
+        close = get_close_matches(name, self.tags, _NEAREST, cutoff=0.5)
+        stem = name[: DIGEST_PREFIX_MIN - 2]
+        close += [digest[:16] for digest in self.digests if digest.startswith(stem)]
+        return (close or self.tags)[:_NEAREST]
+
+
+def _age(revision: RevisionInfo) -> tuple[datetime, datetime, str]:
+    return revision.taken_at, revision.published_at, revision.tag

@@ -1,0 +1,18 @@
+"""Who read the data: the name and version that a revision's source records."""
+
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+
+
+def cachelog_version() -> str:
+    """Return cachelog's own version; ``0`` where it runs without being installed."""
+    try:
+        return version("cachelog")
+    except PackageNotFoundError:
+        return "0"
+
+
+@cache
+def importer_name() -> str:
+    """Return ``cachelog VERSION``."""
+    return f"cachelog {cachelog_version()}"
