@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Codes = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
@@ -32,14 +33,36 @@ class Column(Generic[Value]):
         """The code of each distinct value."""
         return {value: code for code, value in enumerate(self.values)}
 
+    @property
+    def num_bytes(self) -> int:
+        """About how much memory the column takes once its texts are made."""
+        return self.codes.nbytes + sum(map(_size_of, self.values))
+
+    @cached_property
+    def fingerprints(self) -> npt.NDArray[np.int64]:
+        """A 64-bit hash of each distinct value, good within this process.
+
+        Two columns are compared through them: two of 60,000 values share one by chance in one of
+        some ten billion columns.
+        """
+        return np.fromiter(map(hash, self.values), np.int64, len(self.values))
+
+    def known(self) -> Mask:
+        """Return a mask over the distinct values: all but None."""
+        return self.where(lambda value: value is not None)
+
     @cached_property
     def texts(self) -> list[str]:
         """The JSON text of each distinct value."""
-        return [orjson.dumps(value).decode() for value in self.values]
+        return list(map(_json, self.values))
 
     def at(self, row: int) -> Value:
         """Return the value of a row."""
         return self.values[int(self.codes[row])]
+
+    def texts_at(self, rows: Rows) -> list[str]:
+        """Return the JSON texts of the rows."""
+        return list(map(self.texts.__getitem__, self.codes[rows].tolist()))
 
     def present(self, rows: Rows | slice) -> list[Value]:
         """Return the distinct values among the rows, in the column's order, without None."""
@@ -82,6 +105,11 @@ class ListColumn(Column[tuple[str, ...]]):
         lengths = np.fromiter(map(len, values), np.int64, len(values))
         self.owner = np.repeat(np.arange(len(values), dtype=np.int32), lengths)
 
+    def fingerprints_without(self, item: str) -> npt.NDArray[np.int64]:
+        """Return a 64-bit hash of each distinct list, as if the item stood in none."""
+        kept = (tuple(other for other in value if other != item) for value in self.values)
+        return np.fromiter(map(hash, kept), np.int64, len(self.values))
+
     @cached_property
     def item_index(self) -> dict[str, int]:
         """The code of each distinct item."""
@@ -106,17 +134,54 @@ class PlainColumn:
     """One text or None a row, mostly distinct ones, kept as Arrow keeps them."""
 
     def __init__(self, array: pa.Array) -> None:
-        self._array = array
+        self.array = array
+        self.is_known = array.null_count < len(array)
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory the column takes."""
+        return int(self.array.nbytes)
 
     def at(self, row: int) -> str | None:
         """Return the value of a row."""
-        value: str | None = self._array[int(row)].as_py()
+        value: str | None = self.array[int(row)].as_py()
         return value
 
-    def take(self, rows: Rows) -> list[str | None]:
-        """Return the values of the rows."""
-        values: list[str | None] = self._array.take(pa.array(rows)).to_pylist()
-        return values
+    def differs(self, rows: Rows, other: "PlainColumn", other_rows: Rows) -> Mask:
+        """Return where two columns differ, row by row; None differs from nothing."""
+        if not (self.is_known and other.is_known):
+            return np.zeros(len(rows), np.bool_)
+        before = self.array.take(pa.array(rows))
+        after = other.array.take(pa.array(other_rows))
+        return np.asarray(pc.fill_null(pc.not_equal(before, after), False))
+
+    def texts_at(self, rows: Rows) -> list[str]:
+        """Return the JSON texts of the rows."""
+        if not self.is_known:
+            return ["null"] * len(rows)
+        return [_json(value) for value in self.array.take(pa.array(rows)).to_pylist()]
+
+
+class NumberColumn:
+    """One whole number a row, from 0; -1 stands for None."""
+
+    def __init__(self, numbers: npt.NDArray[np.int64]) -> None:
+        self.numbers = numbers
+
+    def at(self, row: int) -> int | None:
+        """Return the value of a row."""
+        number = int(self.numbers[row])
+        return None if number < 0 else number
+
+    def texts_at(self, rows: Rows) -> list[str]:
+        """Return the JSON texts of the rows."""
+        return [str(number) if number >= 0 else "null" for number in self.numbers[rows].tolist()]
+
+    def total(self, rows: Rows | slice = slice(None)) -> int | None:
+        """Return the sum of the known numbers of the rows; None where none is known."""
+        numbers = self.numbers[rows]
+        known = numbers[numbers >= 0]
+        return int(known.sum()) if len(known) else None
 
 
 def column_of(array: pa.ChunkedArray, sort_key: Callable[[Any], Any]) -> Column[Any]:
@@ -157,6 +222,17 @@ def list_column_of(array: pa.ChunkedArray) -> ListColumn:
     flat = np.frombuffer(b"".join(seen), np.int32)
     values = [tuple(map(items.__getitem__, np.frombuffer(key, np.int32).tolist())) for key in seen]
     return ListColumn(codes, values, items, flat)
+
+
+def _json(value: object) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _size_of(value: object) -> int:
+    """Return about how many bytes a distinct value takes, with its JSON text and index entry."""
+    if isinstance(value, tuple):
+        return 300 + sum(len(item) + 12 for item in value)
+    return 300 + 2 * len(value) if isinstance(value, str) else 0
 
 
 def _inverse(order: Sequence[int]) -> Codes:

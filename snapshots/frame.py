@@ -14,12 +14,21 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshots.columns import Column, ListColumn, Mask, PlainColumn, Rows, column_of, list_column_of
+from snapshots.columns import (
+    Column,
+    ListColumn,
+    Mask,
+    NumberColumn,
+    PlainColumn,
+    Rows,
+    column_of,
+    list_column_of,
+)
 from snapshots.contents import Content
 from snapshots.filters import PackageFilter, SpecFilter, built_with, having_all, having_any
 from snapshots.hashes import Hashes
 from snapshots.models import Spec
-from snapshots.spack import compiler_key, version_key
+from snapshots.spack import ROOT_STACK, compiler_key, version_key
 
 
 class SpecField(Enum):
@@ -68,7 +77,7 @@ class Frame:
         self.variants = _reordered_lists(list_column_of(table["variants"]), rows)
         self.stacks = _reordered_lists(list_column_of(table["stacks"]), rows)
         self.tarball = PlainColumn(table["tarball"].combine_chunks().take(pa.array(rows)))
-        self.size: npt.NDArray[np.int64] = np.asarray(table["size"].fill_null(-1))[rows]
+        self.size = NumberColumn(np.asarray(table["size"].fill_null(-1), np.int64)[rows])
 
         counts = np.bincount(self.package.codes, minlength=len(self.package.values))
         self.starts: npt.NDArray[np.int32] = np.concatenate(([0], np.cumsum(counts))).astype(
@@ -85,12 +94,39 @@ class Frame:
     def __len__(self) -> int:
         return len(self.hashes)
 
+    @cached_property
+    def num_bytes(self) -> int:
+        """About how much memory the frame takes, with what queries will make of it."""
+        columns = (
+            self.package,
+            self.version,
+            self.compiler,
+            self.operating_system,
+            self.platform,
+            self.target,
+            self.namespace,
+            self.package_hash,
+            self.variants,
+            self.stacks,
+        )
+        orders = 2 * len(SpecField) * 4 * len(self)
+        hashes = (32 + 8 + 8 + 4 + 81 + 8) * len(self)
+        plain = self.tarball.num_bytes + self.size.numbers.nbytes
+        return sum(column.num_bytes for column in columns) + plain + orders + hashes
+
     # -- packages and stacks
 
     @property
     def packages(self) -> Sequence[str]:
         """The names of all packages, sorted."""
         return self.package.values
+
+    def versions_of(self, package: str) -> tuple[str, ...]:
+        """Return the versions of a package, newest first; none where there is no such package."""
+        rows = self.rows_of(package)
+        if rows is None:
+            return ()
+        return tuple(reversed(self.version.present(rows)))
 
     @cached_property
     def stack_names(self) -> list[str]:
@@ -106,6 +142,11 @@ class Frame:
         """Return where the specs of the package with this code stand."""
         return slice(int(self.starts[code]), int(self.starts[code + 1]))
 
+    @cached_property
+    def stacks_without_root(self) -> npt.NDArray[np.int64]:
+        """A 64-bit hash of each distinct list of stacks, as if root stood in none."""
+        return self.stacks.fingerprints_without(ROOT_STACK)
+
     def in_stack(self, stack: str) -> Mask:
         """Return a mask over the rows: the specs of a stack."""
         return self.stacks.having(stack)[self.stacks.codes]
@@ -114,7 +155,6 @@ class Frame:
 
     def spec(self, row: int) -> Spec:
         """Return the record of a row, without its dependencies."""
-        size = int(self.size[row])
         return Spec(
             hash=self.hashes.at(row),
             name=self.package.at(row),
@@ -125,17 +165,11 @@ class Frame:
             target=self.target.at(row),
             variants=self.variants.at(row),
             stacks=self.stacks.at(row),
-            size=None if size < 0 else size,
+            size=self.size.at(row),
             tarball=self.tarball.at(row),
             namespace=self.namespace.at(row),
             package_hash=self.package_hash.at(row),
         )
-
-    def total_size(self, rows: Rows | slice = slice(None)) -> int | None:
-        """Return the sum of the known sizes in bytes; None where none is known."""
-        sizes = self.size[rows]
-        known = sizes[sizes >= 0]
-        return int(known.sum()) if len(known) else None
 
     # -- questions
 
@@ -213,7 +247,7 @@ class Frame:
             case SpecField.TARGET:
                 keys = self.target.codes
             case SpecField.SIZE:
-                keys = self.size
+                keys = self.size.numbers
         return np.argsort(keys, kind="stable").astype(np.int32)
 
     def sort_packages(self, codes: Rows, field: PackageField) -> Rows:

@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.columns import Mask, Rows
+from snapshots.columns import Rows
 
 WIDTH = 32
 _KEY_CHARACTERS = 12
@@ -45,6 +45,14 @@ class Hashes:
         text = self.raw.decode()
         return [text[start : start + WIDTH] for start in range(0, len(text), WIDTH)]
 
+    @cached_property
+    def _quoted(self) -> list[str]:
+        return [f'"{text}"' for text in self.texts]
+
+    def texts_at(self, rows: Rows) -> list[str]:
+        """Return the JSON texts of the rows."""
+        return list(map(self._quoted.__getitem__, rows.tolist()))
+
     def reordered(self, rows: Rows) -> "Hashes":
         """Return the hashes of the rows, in their order."""
         return Hashes(self.table[rows].tobytes())
@@ -57,6 +65,11 @@ class Hashes:
         if (keys[1:] == keys[:-1]).any():
             order = np.argsort(self._texts_array, kind="stable").astype(np.int32)
         return order
+
+    @property
+    def words(self) -> npt.NDArray[np.uint64]:
+        """The hashes as four numbers a row, which numpy copies and compares fast."""
+        return np.frombuffer(self.raw, np.uint64).reshape(-1, WIDTH // 8)
 
     @cached_property
     def sorted_keys(self) -> Keys:
@@ -90,35 +103,25 @@ class Hashes:
         return rows
 
 
-def match(base: Hashes, head: Hashes) -> tuple[Rows, Rows, Mask, Mask]:
-    """Pair the hashes that both have.
-
-    Returns the rows of the pairs in base and in head, by rising hash, and a mask over the rows of
-    each side: those that the other side has too.
-    """
+def match(base: Hashes, head: Hashes) -> Rows:
+    """Pair the hashes that both have: return for each row of base its row in head, or -1."""
+    partners = np.full(len(base), -1, np.int32)
+    if not len(head):
+        return partners
     found = np.searchsorted(head.sorted_keys, base.sorted_keys)
-    np.minimum(found, max(len(head) - 1, 0), out=found)
-    if len(head):
-        both = head.sorted_keys[found] == base.sorted_keys
-    else:
-        both = np.zeros(len(base), np.bool_)
-    base_rows = base.order[both]
-    head_rows = head.order[found[both]]
-    if not np.array_equal(base.table[base_rows], head.table[head_rows]):
-        base_rows, head_rows = _match_texts(base, head)
-    in_base = np.zeros(len(base), np.bool_)
-    in_base[base_rows] = True
-    in_head = np.zeros(len(head), np.bool_)
-    in_head[head_rows] = True
-    return base_rows, head_rows, in_base, in_head
+    np.minimum(found, len(head) - 1, out=found)
+    both = head.sorted_keys[found] == base.sorted_keys
+    partners[base.order[both]] = head.order[found[both]]
+    rows = np.flatnonzero(partners >= 0)
+    if not np.array_equal(base.words[rows], head.words[partners[rows]]):
+        return _match_texts(base, head)
+    return partners
 
 
-def _match_texts(base: Hashes, head: Hashes) -> tuple[Rows, Rows]:
+def _match_texts(base: Hashes, head: Hashes) -> Rows:
     """Pair the hashes by their whole texts: for the case that keys collide."""
     rows = {text: row for row, text in enumerate(head.texts)}
-    pairs = [(row, rows[text]) for row in base.order.tolist() if (text := base.texts[row]) in rows]
-    table = np.array(pairs, np.int32).reshape(-1, 2)
-    return table[:, 0], table[:, 1]
+    return np.array([rows.get(text, -1) for text in base.texts], np.int32)
 
 
 def _pack(table: npt.NDArray[np.uint8]) -> Keys:

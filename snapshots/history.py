@@ -36,6 +36,11 @@ class History:
         return sorted(every, key=_age, reverse=True)
 
     @cached_property
+    def by_key(self) -> dict[str, RevisionInfo]:
+        """Every revision by its key."""
+        return {revision.key: revision for revision in self.revisions}
+
+    @cached_property
     def tags(self) -> list[str]:
         """Every tag in natural order."""
         newest_first = sorted(self._by_tag, key=lambda tag: (age_key(tag), tag), reverse=True)
@@ -121,12 +126,9 @@ class History:
             raise RevisionNotFound(text, "no digest begins so", self._nearest(prefix))
         if len(fitting) > 1:
             raise AmbiguousRef(text, fitting)
-        lines = [line for line in self.revisions if line.digest == fitting[0]]
-        if ref.until is not None:
-            lines = [line for line in lines if line.taken_at <= ref.until]
-        if not lines:
-            raise RevisionNotFound(text, "that content was not there so early", [fitting[0][:16]])
-        return lines[0]
+        # The line that was published first: it stays the first whatever is published later.
+        lines = (line for line in self.revisions if line.digest == fitting[0])
+        return min(lines, key=lambda line: (line.published_at, line.tag))
 
     def _back(self, text: str, start: RevisionInfo, steps: int) -> RevisionInfo:
         family = self._series[series(start.tag)]

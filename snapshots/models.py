@@ -1,6 +1,8 @@
 """The records of the domain, all frozen: what a source yields and what the catalog lists."""
 
 from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import sha256
 
 import msgspec
 
@@ -44,6 +46,15 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     package_hash: str | None = None
     dependencies: tuple[Dependency, ...] | None = None
 
+    @property
+    def short(self) -> str:
+        """Spack's short form: hdf5@1.14.5%gcc@13.2.0+mpi~cxx build_type=Release arch=..."""
+        compiler = f"%{self.compiler}" if self.compiler else ""
+        switches = "".join(variant for variant in self.variants if variant[0] in "+~")
+        values = "".join(f" {variant}" for variant in self.variants if variant[0] not in "+~")
+        arch = f"{self.platform}-{self.operating_system}-{self.target}"
+        return f"{self.name}@{self.version}{compiler}{switches}{values} arch={arch}"
+
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
     """Where a revision came from.
@@ -77,3 +88,14 @@ class RevisionInfo(msgspec.Struct, frozen=True, kw_only=True):
     num_stacks: int
     total_size: int | None
     source: Source
+
+    @property
+    def key(self) -> str:
+        """A short name of this line, for ever the same: 18 hexadecimal digits."""
+        return _key(self.tag, self.taken_at, self.digest)
+
+
+@lru_cache(maxsize=1 << 14)
+def _key(tag: str, taken_at: datetime, digest: str) -> str:
+    name = f"{tag}\0{taken_at.isoformat()}\0{digest}"
+    return sha256(name.encode()).hexdigest()[:18]

@@ -12,6 +12,9 @@ from snapshots.spack import VersionKey, version_key
 DIGEST_PREFIX_MIN = 6
 """How many hexadecimal digits a digest prefix has at the least."""
 
+DIGEST_LENGTH = 64
+"""How many hexadecimal digits a whole digest has."""
+
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,199}")
 _RELEASE = re.compile(r"v\d+(\.\d+)*(?:[-.]?(?:alpha|beta|rc)\.?\d*)?")
 _DATED = re.compile(r"(?P<stem>.+)-(?P<date>\d{4}-\d{2}-\d{2})")
@@ -29,11 +32,13 @@ class Ref(msgspec.Struct, frozen=True):
     @property
     def is_digest(self) -> bool:
         """Whether the name can be a digest or a prefix of one."""
-        return _DIGEST.fullmatch(self.name) is not None
+        return self.until is None and _DIGEST.fullmatch(self.name) is not None
 
 
 def parse_ref(text: str) -> Ref:
-    """Parse ``TAG``, ``TAG~N``, ``TAG@DATE`` or a digest; ``@DATE`` and ``~N`` also together.
+    """Parse ``TAG``, ``TAG~N``, ``TAG@DATE`` or a digest.
+
+    ``~N`` may also follow a date or a digest.
 
     Raises InvalidArgument where the text has another form.
     """
@@ -42,6 +47,11 @@ def parse_ref(text: str) -> Ref:
         raise InvalidArgument("ref", f"{text!r} is none of TAG, TAG~N, TAG@DATE or a digest")
     until = parse_moment(match["date"], end_of_day=True) if match["date"] else None
     return Ref(match["name"], until, int(match["back"] or 0))
+
+
+def is_whole_digest(text: str) -> bool:
+    """Tell whether the text is a whole digest, which names the same content for ever."""
+    return len(text) == DIGEST_LENGTH and _DIGEST.fullmatch(text) is not None
 
 
 def parse_moment(text: str, *, end_of_day: bool = False) -> datetime:

@@ -11,11 +11,15 @@ from functools import lru_cache
 ROOT_STACK = "root"
 """The stack that is the union of all others: every spec is in it."""
 
+COMPILER_FLAGS = frozenset({"cflags", "cppflags", "cxxflags", "fflags", "ldflags", "ldlibs"})
+"""The variants that hold compiler flags: lists whose order matters."""
+
 _HASH = re.compile(r"[a-z2-7]{32}")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _VARIANT = re.compile(
     r"(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]*)(?P<operator>:?==?)(?P<value>.*)", re.S
 )
+_DIGITS = re.compile(r"([0-9]+)")
 _SEGMENT = re.compile(r"[0-9]+|[A-Za-z]+")
 
 _INFINITY = ("stable", "trunk", "head", "master", "main", "develop")
@@ -69,6 +73,13 @@ def newest_first(versions: Iterable[str]) -> list[str]:
     return sorted(versions, key=lambda version: (version_key(version), version), reverse=True)
 
 
+def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Return a sort key that puts names as people do: lib2 before lib10."""
+    return tuple(
+        (0, int(part), "") if part.isdecimal() else (1, 0, part) for part in _DIGITS.split(name)
+    )
+
+
 def compiler_key(compiler: str) -> tuple[str, VersionKey, str]:
     """Return a sort key for ``name@version``: by name, then by Spack's version order."""
     name, _, version = compiler.partition("@")
@@ -88,8 +99,8 @@ def canonical_variant(text: str) -> str:
     """Return the one spelling of a variant.
 
     ``amdgpu_target:=gfx90a`` becomes ``amdgpu_target=gfx90a``, ``-mpi`` becomes ``~mpi``, and the
-    values of a multi-valued variant are sorted: their order carries no meaning. Quoted values
-    (compiler flags) stay as they are: the order of flags does.
+    values of a multi-valued variant are sorted: their order carries no meaning, unless they are
+    compiler flags. Only values with spaces or quotes are quoted.
     """
     if text.startswith("-"):
         return "~" + text[1:]
@@ -97,7 +108,11 @@ def canonical_variant(text: str) -> str:
     if match is None:
         return text
     name, operator, value = match.group("name", "operator", "value")
-    if "," in value and '"' not in value and "'" not in value:
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+        value = value[1:-1]
+    if any(character in value for character in " \"'"):
+        value = f'"{value}"'
+    elif "," in value and name not in COMPILER_FLAGS:
         value = ",".join(sorted(set(value.split(","))))
     return f"{name}{operator.removeprefix(':')}{value}"
 

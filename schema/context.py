@@ -1,0 +1,81 @@
+"""What a request's resolvers share: the catalog as of the request's start, and what is loaded."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import strawberry
+
+from snapshots.catalog import Catalog
+from snapshots.diff import Comparison
+from snapshots.frame import Frame
+from snapshots.history import History
+from snapshots.library import Library
+from snapshots.models import RevisionInfo
+from snapshots.refs import is_whole_digest
+
+
+class NotLoaded(BaseException):
+    """Something has to be read first, and this request may not wait for it.
+
+    No Exception, so that it leaves the executor at once instead of becoming a field's error.
+    """
+
+
+class LoadedRevision(NamedTuple):
+    """A revision with its frame."""
+
+    info: RevisionInfo
+    frame: Frame
+
+
+@dataclass
+class Context:
+    """One request's view of the catalog.
+
+    Without ``may_load`` what is not in memory raises NotLoaded: an event loop can try so, and give
+    the request to a thread that may load. ``is_permanent`` tells after the execution whether the
+    answer named contents only by their digests, so that it stays true for ever.
+    """
+
+    catalog: Catalog
+    library: Library
+    may_load: bool = True
+    is_permanent: bool = True
+    history: History = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.history = self.catalog.history
+
+    def resolve(self, ref: str) -> RevisionInfo:
+        """Return the revision that a ref names; raises as History.resolve does."""
+        if not is_whole_digest(ref):
+            self.is_permanent = False
+        return self.history.resolve(ref)
+
+    def changing_history(self) -> History:
+        """Return the history to a resolver whose answer changes as the catalog grows."""
+        self.is_permanent = False
+        return self.history
+
+    def load(self, info: RevisionInfo) -> LoadedRevision:
+        """Return a revision with its frame."""
+        frames = self.library.frames
+        frame = frames.get(info.digest) if self.may_load else frames.kept(info.digest)
+        if frame is None:
+            raise NotLoaded
+        return LoadedRevision(info, frame)
+
+    def compare(self, base: RevisionInfo, head: RevisionInfo) -> Comparison:
+        """Return the comparison of two revisions' contents."""
+        comparisons, key = self.library.comparisons, (base.digest, head.digest)
+        comparison = comparisons.get(key) if self.may_load else comparisons.kept(key)
+        if comparison is None:
+            # Two frames that are there are compared in some 10 ms, as long as a hop to a thread
+            # with the load of this process might take.
+            self.load(base)
+            self.load(head)
+            comparison = comparisons.get(key)
+        return comparison
+
+
+Info = strawberry.Info[Context, None]

@@ -1,0 +1,68 @@
+"""Errors as GraphQL responses show them: a code, a helpful message, never an inner detail."""
+
+import logging
+from typing import Any
+from uuid import uuid4
+
+from graphql import GraphQLError, GraphQLFormattedError, GraphQLSyntaxError
+
+from snapshots.errors import (
+    AmbiguousRef,
+    CachelogError,
+    CatalogError,
+    EmptyCatalog,
+    InvalidArgument,
+    RevisionNotFound,
+)
+
+PARSE_FAILED = "GRAPHQL_PARSE_FAILED"
+VALIDATION_FAILED = "GRAPHQL_VALIDATION_FAILED"
+BAD_USER_INPUT = "BAD_USER_INPUT"
+INTERNAL = "INTERNAL_SERVER_ERROR"
+
+CODES: dict[type[CachelogError], str] = {
+    RevisionNotFound: "REVISION_NOT_FOUND",
+    AmbiguousRef: "AMBIGUOUS_REF",
+    EmptyCatalog: "REVISION_NOT_FOUND",
+    InvalidArgument: BAD_USER_INPUT,
+    CatalogError: "CATALOG_UNAVAILABLE",
+    CachelogError: BAD_USER_INPUT,
+}
+"""The code of each error of the domain, in ``extensions.code``."""
+
+_log = logging.getLogger("cachelog.errors")
+
+
+def formatted(error: GraphQLError, *, default_code: str = BAD_USER_INPUT) -> GraphQLFormattedError:
+    """Return an error as a response shows it.
+
+    What the user can do something about keeps its message. Anything else is logged under a new id,
+    and the response shows that id alone. ``default_code`` is for GraphQL's own errors.
+    """
+    original = error.original_error
+    if isinstance(error, GraphQLSyntaxError):
+        return _shown(error, PARSE_FAILED)
+    if original is None:
+        return _shown(error, default_code)
+    if isinstance(original, CatalogError):
+        _log.error("%s", original, exc_info=original)
+        return _shown(error, CODES[CatalogError])
+    if isinstance(original, CachelogError):
+        return _shown(error, CODES.get(type(original), BAD_USER_INPUT))
+    incident = uuid4().hex[:12]
+    _log.error("error %s: %s", incident, original, exc_info=original)
+    message = f"Internal error; the server's log has the details under {incident}."
+    return _shown(error, INTERNAL, message=message, extra={"id": incident})
+
+
+def _shown(
+    error: GraphQLError,
+    code: str,
+    *,
+    message: str | None = None,
+    extra: dict[str, Any] | None = None,
+) -> GraphQLFormattedError:
+    shown = error.formatted
+    shown["message"] = message or error.message
+    shown["extensions"] = {"code": code, **(extra or {})}
+    return shown

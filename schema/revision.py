@@ -1,0 +1,219 @@
+"""Revisions, and the tags that they are published under."""
+
+from typing import Annotated
+
+import strawberry
+
+from schema.connections import (
+    After,
+    Before,
+    Connection,
+    First,
+    Last,
+    PageArguments,
+    page_of,
+)
+from schema.context import Info
+from schema.node import Node, node_id
+from schema.package import (
+    Package,
+    PackageFilterArgument,
+    PackageOrderArgument,
+    package_connection,
+)
+from schema.scalars import ByteCount, DateTime
+from schema.spec import Spec
+from schema.spec_arguments import FilterArgument, OrderArgument
+from schema.spec_connection import SpecConnection, spec_connection
+from schema.stack import Stack, stack_of, stacks_of
+from snapshots import refs
+from snapshots.history import History
+from snapshots.models import RevisionInfo
+
+
+@strawberry.type(description="Where a revision came from.")
+class Source:
+    """The provenance of a revision."""
+
+    kind: str = strawberry.field(description="What was read: pages, index, git or demo.")
+    location: str = strawberry.field(description="Where it was read: a path or URL.")
+    version: str | None = strawberry.field(description="The commit or ETag that was read.")
+    importer: str = strawberry.field(description="The program that read it, with its version.")
+    synthetic: bool = strawberry.field(
+        description="Whether a generator made the data up, for demonstration."
+    )
+
+
+@strawberry.type(
+    description="The catalog as it stood once. Immutable: the same digest is the same content "
+    "for ever."
+)
+class Revision(Node):
+    """A line of the catalog; its frame is loaded only for what the line does not say."""
+
+    info: strawberry.Private[RevisionInfo]
+
+    @strawberry.field(description="Opaque and stable.")
+    def id(self) -> strawberry.ID:
+        return node_id("Revision", self.info.digest, self.info.key)
+
+    @strawberry.field(description="The tag that it was published under.")
+    def tag(self) -> str:
+        return self.info.tag
+
+    @strawberry.field(
+        description="sha256 of the canonical content; independent of file order, spelling noise "
+        "and import time."
+    )
+    def digest(self) -> str:
+        return self.info.digest
+
+    @strawberry.field(description="When the build cache stood so.")
+    def taken_at(self) -> DateTime:
+        return DateTime(self.info.taken_at)
+
+    @strawberry.field(description="When the catalog learned of it.")
+    def published_at(self) -> DateTime:
+        return DateTime(self.info.published_at)
+
+    @strawberry.field(description="How many packages it has.")
+    def num_packages(self) -> int:
+        return self.info.num_packages
+
+    @strawberry.field(description="How many specs it has.")
+    def num_specs(self) -> int:
+        return self.info.num_specs
+
+    @strawberry.field(description="How many stacks it has.")
+    def num_stacks(self) -> int:
+        return self.info.num_stacks
+
+    @strawberry.field(description="The sum of its binary packages' sizes, as far as known.")
+    def total_size(self) -> ByteCount | None:
+        size = self.info.total_size
+        return None if size is None else ByteCount(size)
+
+    @strawberry.field(description="Where it came from.")
+    def source(self) -> Source:
+        source = self.info.source
+        return Source(
+            kind=source.kind,
+            location=source.location,
+            version=source.version,
+            importer=source.importer,
+            synthetic=source.synthetic,
+        )
+
+    @strawberry.field(description="A package by its name.")
+    def package(
+        self,
+        info: Info,
+        name: Annotated[str, strawberry.argument(description="The package's name.")],
+    ) -> Package | None:
+        loaded = info.context.load(self.info)
+        code = loaded.frame.package.index.get(name)
+        return None if code is None else Package(loaded=loaded, code=code)
+
+    @strawberry.field(description="Its packages.")
+    def packages(
+        self,
+        info: Info,
+        filter: PackageFilterArgument = strawberry.UNSET,
+        order_by: PackageOrderArgument = strawberry.UNSET,
+        first: First = strawberry.UNSET,
+        after: After = strawberry.UNSET,
+        last: Last = strawberry.UNSET,
+        before: Before = strawberry.UNSET,
+    ) -> Connection[Package]:
+        arguments = PageArguments.of(first, after, last, before)
+        loaded = info.context.load(self.info)
+        return package_connection(loaded, None, filter, order_by, arguments)
+
+    @strawberry.field(description="A spec by its whole hash.")
+    def spec(
+        self,
+        info: Info,
+        hash: Annotated[str, strawberry.argument(description="The DAG hash, 32 characters.")],
+    ) -> Spec | None:
+        loaded = info.context.load(self.info)
+        row = loaded.frame.hashes.find(hash)
+        return None if row is None else Spec(loaded=loaded, row=row)
+
+    @strawberry.field(description="Its specs.")
+    def specs(
+        self,
+        info: Info,
+        filter: FilterArgument = strawberry.UNSET,
+        order_by: OrderArgument = strawberry.UNSET,
+        first: First = strawberry.UNSET,
+        after: After = strawberry.UNSET,
+        last: Last = strawberry.UNSET,
+        before: Before = strawberry.UNSET,
+    ) -> SpecConnection:
+        arguments = PageArguments.of(first, after, last, before)
+        loaded = info.context.load(self.info)
+        return spec_connection(loaded, slice(None), filter, order_by, arguments)
+
+    @strawberry.field(description="A stack by its name.")
+    def stack(
+        self,
+        info: Info,
+        name: Annotated[str, strawberry.argument(description="The stack's name.")],
+    ) -> Stack | None:
+        return stack_of(info.context.load(self.info), name)
+
+    @strawberry.field(description="Its stacks, by name.")
+    def stacks(self, info: Info) -> list[Stack]:
+        return stacks_of(info.context.load(self.info))
+
+    @strawberry.field(description="The revision before this one in its series.")
+    def previous(self, info: Info) -> "Revision | None":
+        return revision_of(info.context.changing_history().previous(self.info))
+
+    @strawberry.field(description="The revision after this one in its series.")
+    def next(self, info: Info) -> "Revision | None":
+        return revision_of(info.context.changing_history().next(self.info))
+
+
+def revision_of(info: RevisionInfo | None) -> Revision | None:
+    """Return the object for a line of the catalog; None for None."""
+    return None if info is None else Revision(info=info)
+
+
+@strawberry.type(description="A name that revisions are published under.")
+class Tag:
+    """A tag of the catalog."""
+
+    name: str = strawberry.field(description="The tag's name.")
+
+    @strawberry.field(
+        description="The family the tag is ordered in: develop, develop-DATE, vX.Y.Z, or the tag "
+        "itself."
+    )
+    def series(self) -> str:
+        return refs.series(self.name)
+
+    @strawberry.field(description="Its newest revision.")
+    def latest(self, info: Info) -> Revision:
+        return Revision(info=info.context.changing_history().of_tag(self.name)[0])
+
+    @strawberry.field(description="Its revisions, newest first.")
+    def revisions(
+        self,
+        info: Info,
+        first: First = strawberry.UNSET,
+        after: After = strawberry.UNSET,
+        last: Last = strawberry.UNSET,
+        before: Before = strawberry.UNSET,
+    ) -> Connection[Revision]:
+        arguments = PageArguments.of(first, after, last, before)
+        return revision_connection(info.context.changing_history(), self.name, arguments)
+
+
+def revision_connection(
+    history: History, tag: str | None, arguments: PageArguments
+) -> Connection[Revision]:
+    """Return a connection over all revisions, or those of a tag, newest first."""
+    lines = history.revisions if tag is None else history.of_tag(tag)
+    keys = [line.key for line in lines]
+    return Connection(page=page_of(arguments, keys, lambda place: Revision(info=lines[place])))

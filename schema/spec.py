@@ -1,0 +1,106 @@
+"""Specs: one built configuration each, as rows of a revision's frame."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import strawberry
+
+from schema.batches import Batch, Children, batched
+from schema.context import LoadedRevision
+from schema.node import Node, node_id
+from schema.scalars import ByteCount
+from snapshots.columns import Rows
+
+if TYPE_CHECKING:
+    from schema.package import Package
+
+LazyPackage = Annotated["Package", strawberry.lazy("schema.package")]
+
+
+def column(name: str, description: str) -> Any:
+    """Declare a field that is a column of the frame."""
+
+    def value(root: Any) -> Any:
+        return getattr(root.loaded.frame, name).at(root.row)
+
+    def texts(specs: "SpecRows") -> list[str]:
+        column_texts: list[str] = getattr(specs.loaded.frame, name).texts_at(specs.rows)
+        return column_texts
+
+    return strawberry.field(resolver=value, description=description, metadata=batched(texts))
+
+
+@strawberry.type(description="One built configuration of a package.")
+class Spec(Node):
+    """A row of a revision's frame."""
+
+    loaded: strawberry.Private[LoadedRevision]
+    row: strawberry.Private[int]
+
+    hash: str = column("hashes", "The DAG hash: 32 characters of a-z2-7.")
+    name: str = column("package", "The package's name.")
+    version: str = column("version", "The version that was built.")
+    compiler: str | None = column(
+        "compiler",
+        "name@version, canonical (gcc@13.2.0, never gcc@=13.2.0); null where the spec has none.",
+    )
+    operating_system: str = column("operating_system", "The operating system it was built for.")
+    platform: str = column("platform", "The platform it was built for: linux, darwin ...")
+    target: str = column("target", "The microarchitecture it was built for.")
+    variants: list[str] = column(
+        "variants",
+        "Canonical Spack spelling: +shared, ~mpi, build_type=Release, patches=26090f4,b231fcc.",
+    )
+    stacks: list[str] = column("stacks", "The stacks that it was built in, sorted.")
+    size: ByteCount | None = column("size", "The binary package's size, where it is known.")
+    tarball: str | None = column("tarball", "The binary package's URL, where it is known.")
+    namespace: str | None = column("namespace", "The package repository: builtin ...")
+    package_hash: str | None = column("package_hash", "The hash of the package's recipe.")
+
+    @strawberry.field(description="Opaque and stable.", metadata=batched(lambda specs: specs.ids()))
+    def id(self) -> strawberry.ID:
+        return node_id("Spec", self.loaded.info.key, self.loaded.frame.hashes.at(self.row))
+
+    @strawberry.field(
+        description="The version that was built, as a list of one.",
+        metadata=batched(lambda specs: specs.versions()),
+    )
+    def versions(self) -> list[str]:
+        return [self.loaded.frame.version.at(self.row)]
+
+    @strawberry.field(
+        description="The package in the same revision.",
+        metadata=batched(lambda specs: Children(specs.packages())),
+    )
+    def package(self) -> LazyPackage:
+        from schema.package import Package
+
+        return Package(loaded=self.loaded, code=int(self.loaded.frame.package.codes[self.row]))
+
+
+class SpecRows(Batch[Spec]):
+    """Specs as rows of a frame; each becomes an object only where somebody asks for it."""
+
+    def __init__(self, loaded: LoadedRevision, rows: Rows) -> None:
+        self.loaded = loaded
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, place: Any) -> Any:
+        return Spec(loaded=self.loaded, row=int(self.rows[place]))
+
+    def ids(self) -> list[str]:
+        """Return the JSON texts of the specs' ids."""
+        key, hashes = self.loaded.info.key, self.loaded.frame.hashes
+        return [f'"{node_id("Spec", key, hashes.at(row))}"' for row in self.rows.tolist()]
+
+    def versions(self) -> list[str]:
+        """Return the JSON texts of the specs' versions, as lists of one."""
+        return [f"[{text}]" for text in self.loaded.frame.version.texts_at(self.rows)]
+
+    def packages(self) -> Any:
+        """Return the package of each spec."""
+        from schema.package import PackageRows
+
+        return PackageRows(self.loaded, self.loaded.frame.package.codes[self.rows])

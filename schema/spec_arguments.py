@@ -1,0 +1,102 @@
+"""What can be asked of specs: filters and orders, as arguments."""
+
+from enum import Enum
+from typing import Annotated
+
+import strawberry
+
+from schema.scalars import given, given_texts
+from snapshots import filters
+from snapshots.frame import SpecField
+
+
+@strawberry.input(description="Every list is any-of; the fields together are all-of.")
+class SpecFilter:
+    """Conditions on specs."""
+
+    packages: list[str] | None = strawberry.field(
+        default=strawberry.UNSET, description="Names of packages."
+    )
+    versions: list[str] | None = strawberry.field(
+        default=strawberry.UNSET, description="Versions, exactly."
+    )
+    compilers: list[str] | None = strawberry.field(
+        default=strawberry.UNSET,
+        description="gcc matches every gcc; gcc@13.2.0 that one.",
+    )
+    operating_systems: list[str] | None = strawberry.field(
+        default=strawberry.UNSET, description="Operating systems."
+    )
+    platforms: list[str] | None = strawberry.field(
+        default=strawberry.UNSET, description="Platforms."
+    )
+    targets: list[str] | None = strawberry.field(
+        default=strawberry.UNSET, description="Microarchitectures."
+    )
+    stacks: list[str] | None = strawberry.field(
+        default=strawberry.UNSET, description="Stacks that have the spec."
+    )
+    variants: list[str] | None = strawberry.field(
+        default=strawberry.UNSET,
+        description="All of these must hold: +cuda, ~mpi, build_type=Release.",
+    )
+    hash_prefix: str | None = strawberry.field(
+        default=strawberry.UNSET, description="How the hash begins."
+    )
+
+    def to_domain(self) -> filters.SpecFilter:
+        """Return the conditions as the frame takes them."""
+        return filters.SpecFilter(
+            packages=given_texts(self.packages),
+            versions=given_texts(self.versions),
+            compilers=given_texts(self.compilers),
+            operating_systems=given_texts(self.operating_systems),
+            platforms=given_texts(self.platforms),
+            targets=given_texts(self.targets),
+            stacks=given_texts(self.stacks),
+            variants=given_texts(self.variants),
+            hash_prefix=given(self.hash_prefix),
+        )
+
+
+@strawberry.enum(description="From low to high, or from high to low.")
+class OrderDirection(Enum):
+    """A direction."""
+
+    ASC = strawberry.enum_value("asc", description="Low to high.")
+    DESC = strawberry.enum_value("desc", description="High to low: ASC read backwards.")
+
+
+@strawberry.enum(description="What specs are ordered by; equal ones stand by package and hash.")
+class SpecOrderField(Enum):
+    """A field to order specs by."""
+
+    PACKAGE = strawberry.enum_value(
+        SpecField.PACKAGE, description="By package, newest version first."
+    )
+    VERSION = strawberry.enum_value(SpecField.VERSION, description="In Spack's version order.")
+    HASH = strawberry.enum_value(SpecField.HASH, description="By hash.")
+    COMPILER = strawberry.enum_value(
+        SpecField.COMPILER, description="By name and version; none stands lowest."
+    )
+    TARGET = strawberry.enum_value(SpecField.TARGET, description="By name.")
+    SIZE = strawberry.enum_value(SpecField.SIZE, description="By bytes; unknown stands lowest.")
+
+
+@strawberry.input(description="An order of specs.")
+class SpecOrder:
+    """A field and a direction."""
+
+    field: SpecOrderField = strawberry.field(description="What to order by.")
+    direction: OrderDirection = strawberry.field(
+        default=OrderDirection.ASC, description="Which way."
+    )
+
+
+FilterArgument = Annotated[
+    SpecFilter | None, strawberry.argument(description="Which specs; all unless given.")
+]
+OrderArgument = Annotated[
+    SpecOrder | None,
+    strawberry.argument(description="In which order; by package, newest first, unless given."),
+]

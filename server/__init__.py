@@ -1,0 +1,1 @@
+"""HTTP, the command line and web pages: parse, delegate, translate errors."""

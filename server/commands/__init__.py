@@ -1,0 +1,1 @@
+"""The commands of ``cachelog``, by what they are about."""

@@ -1,0 +1,366 @@
+"""What changed between two frames: pure, hash by hash, then folded to packages and stacks.
+
+Hashes are the stable key. Everything else follows from one pairing of them: what only head has was
+added, what only base has was removed, and a hash that both have changed if a fact about it did.
+"""
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from snapshots.columns import Column, Mask, Rows
+from snapshots.filters import SpecFilter
+from snapshots.frame import Frame
+from snapshots.hashes import match
+from snapshots.models import Spec
+from snapshots.spack import ROOT_STACK, natural_key, version_key
+
+LEFT_OUT = (
+    f"the stack {ROOT_STACK}, which is the union of all others",
+    "facts that only one of the two revisions knows, such as sizes that were read for one of them",
+    "the order of lists, and the two spellings of compilers and variants",
+)
+"""What a comparison does not count as a change."""
+
+_ALWAYS_KNOWN = ("package", "version", "compiler", "operating_system", "platform", "target")
+_SOMETIMES_KNOWN = ("namespace", "package_hash")
+
+
+class SpecChangeKind(Enum):
+    """What became of a hash."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"
+
+
+class PackageChangeKind(Enum):
+    """What became of a package: the first that applies, in this order."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    UPGRADED = "upgraded"
+    DOWNGRADED = "downgraded"
+    VERSIONS_CHANGED = "versions_changed"
+    REBUILT = "rebuilt"
+    CHANGED = "changed"
+
+
+class StackChangeKind(Enum):
+    """What became of a stack."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"
+
+
+class SpecChange(msgspec.Struct, frozen=True):
+    """A hash that came, went or changed, with its row in base and in head where it is there."""
+
+    kind: SpecChangeKind
+    hash: str
+    name: str
+    before: int | None
+    after: int | None
+
+
+class PackageChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A package that changed. Versions are newest first; ``newest`` ones None where it is not."""
+
+    kind: PackageChangeKind
+    name: str
+    newest_before: str | None
+    newest_after: str | None
+    versions_before: tuple[str, ...]
+    versions_after: tuple[str, ...]
+    specs_added: int
+    specs_removed: int
+    specs_changed: int
+
+    @property
+    def versions_added(self) -> list[str]:
+        """The versions that only head has, newest first."""
+        return [version for version in self.versions_after if version not in self.versions_before]
+
+    @property
+    def versions_removed(self) -> list[str]:
+        """The versions that only base has, newest first."""
+        return [version for version in self.versions_before if version not in self.versions_after]
+
+
+class StackChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A stack that came, went, or has other specs than it had."""
+
+    kind: StackChangeKind
+    name: str
+    num_specs_before: int
+    num_specs_after: int
+    specs_added: int
+    specs_removed: int
+    packages_added: tuple[str, ...]
+    packages_removed: tuple[str, ...]
+
+
+class Comparison:
+    """The difference from base to head. The hashes are paired at once, the rest when asked for."""
+
+    def __init__(self, base: Frame, head: Frame) -> None:
+        self.base = base
+        self.head = head
+        partners = match(base.hashes, head.hashes)
+        is_new = np.ones(len(head), np.bool_)
+        is_new[partners[partners >= 0]] = False
+        self.removed = _rows_where(partners < 0)
+        self.added = _rows_where(is_new)
+        self._base_rows = _rows_where(partners >= 0)
+        self._head_rows: Rows = partners[self._base_rows]
+        changed = np.zeros(len(self._base_rows), np.bool_)
+        for mask in self._changed_fields.values():
+            changed |= mask
+        self.changed = self._base_rows[changed], self._head_rows[changed]
+
+    @property
+    def num_bytes(self) -> int:
+        """About how much memory the comparison takes once its changes are listed."""
+        num_changes = len(self.added) + len(self.removed) + len(self.changed[0])
+        return 9 * len(self._base_rows) + 400 * num_changes
+
+    @property
+    def num_unchanged(self) -> int:
+        """How many hashes both have, with the same facts."""
+        return len(self._base_rows) - len(self.changed[0])
+
+    @cached_property
+    def _changed_fields(self) -> dict[str, Mask]:
+        """For each fact, a mask over the paired rows: those where it differs."""
+        fields = {name: self._differs(name) for name in _ALWAYS_KNOWN}
+        for name in _SOMETIMES_KNOWN:
+            fields[name] = self._differs(name) & self._known_in_both(name)
+        fields["variants"] = self._differs("variants")
+        fields["stacks"] = (
+            self.base.stacks_without_root[self.base.stacks.codes[self._base_rows]]
+            != self.head.stacks_without_root[self.head.stacks.codes[self._head_rows]]
+        )
+        before = self.base.size.numbers[self._base_rows]
+        after = self.head.size.numbers[self._head_rows]
+        fields["size"] = (before != after) & (before >= 0) & (after >= 0)
+        fields["tarball"] = self.base.tarball.differs(
+            self._base_rows, self.head.tarball, self._head_rows
+        )
+        return fields
+
+    def _differs(self, name: str) -> Mask:
+        before, after = self._columns(name)
+        mask: Mask = (
+            before.fingerprints[before.codes[self._base_rows]]
+            != after.fingerprints[after.codes[self._head_rows]]
+        )
+        return mask
+
+    def _known_in_both(self, name: str) -> Mask:
+        before, after = self._columns(name)
+        known: Mask = before.known()[before.codes[self._base_rows]]
+        return known & after.known()[after.codes[self._head_rows]]
+
+    def _columns(self, name: str) -> tuple[Column[Any], Column[Any]]:
+        return getattr(self.base, name), getattr(self.head, name)
+
+    # -- specs
+
+    @cached_property
+    def specs(self) -> list[SpecChange]:
+        """Every hash that came, went or changed, by package and hash."""
+        return sorted(self._spec_changes(), key=lambda change: (change.name, change.hash))
+
+    def _spec_changes(self) -> Iterator[SpecChange]:
+        for row in self.added.tolist():
+            yield self._spec_change(SpecChangeKind.ADDED, None, row)
+        for row in self.removed.tolist():
+            yield self._spec_change(SpecChangeKind.REMOVED, row, None)
+        for before, after in zip(*(rows.tolist() for rows in self.changed), strict=True):
+            yield self._spec_change(SpecChangeKind.CHANGED, before, after)
+
+    def _spec_change(
+        self, kind: SpecChangeKind, before: int | None, after: int | None
+    ) -> SpecChange:
+        frame, row = (self.base, before) if after is None else (self.head, after)
+        assert row is not None  # noqa: S101 - one of the two sides has the hash
+        return SpecChange(kind, frame.hashes.at(row), frame.package.at(row), before, after)
+
+    def select_specs(
+        self,
+        kinds: Sequence[SpecChangeKind] | None = None,
+        wanted: SpecFilter | None = None,
+    ) -> list[SpecChange]:
+        """Return the changes of these kinds whose spec is wanted, as it was or as it is."""
+        changes = self.specs
+        if kinds is not None:
+            changes = [change for change in changes if change.kind in kinds]
+        if wanted is not None:
+            before, after = self.base.select(wanted), self.head.select(wanted)
+            changes = [
+                change
+                for change in changes
+                if (change.before is not None and before[change.before])
+                or (change.after is not None and after[change.after])
+            ]
+        return changes
+
+    # -- packages
+
+    @cached_property
+    def packages(self) -> list[PackageChange]:
+        """Every package that changed, in natural order."""
+        names = {*self.base.packages, *self.head.packages}
+        changes = (self._package_change(name) for name in sorted(names, key=natural_key))
+        return [change for change in changes if change is not None]
+
+    @cached_property
+    def num_packages_unchanged(self) -> int:
+        """How many packages both have with the same hashes and facts."""
+        return len({*self.base.packages, *self.head.packages}) - len(self.packages)
+
+    def select_packages(
+        self, kinds: Sequence[PackageChangeKind] | None = None, search: str | None = None
+    ) -> list[PackageChange]:
+        """Return the changes of these kinds, of packages with the text in their name."""
+        return [
+            change
+            for change in self.packages
+            if (kinds is None or change.kind in kinds)
+            and (search is None or search.lower() in change.name.lower())
+        ]
+
+    @cached_property
+    def _counts(self) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+        """How many specs of each package were added, removed, changed."""
+        head, base = self.head.package, self.base.package
+        return (
+            dict(head.counts(self.added)),
+            dict(base.counts(self.removed)),
+            dict(head.counts(self.changed[1])),
+        )
+
+    def _package_change(self, name: str) -> PackageChange | None:
+        added, removed, changed = (counts.get(name, 0) for counts in self._counts)
+        in_both = name in self.base.package.index and name in self.head.package.index
+        if in_both and not (added or removed or changed):
+            return None
+        before, after = self.base.versions_of(name), self.head.versions_of(name)
+        return PackageChange(
+            kind=_package_change_kind(before, after, rebuilt=bool(added or removed)),
+            name=name,
+            newest_before=before[0] if before else None,
+            newest_after=after[0] if after else None,
+            versions_before=before,
+            versions_after=after,
+            specs_added=added,
+            specs_removed=removed,
+            specs_changed=changed,
+        )
+
+    def changed_facts(self, package: str) -> dict[str, int]:
+        """Return of how many persisting specs of a package each fact changed."""
+        rows = self.head.rows_of(package)
+        if rows is None:
+            return {}
+        inside = (self._head_rows >= rows.start) & (self._head_rows < rows.stop)
+        counts = {name: int((mask & inside).sum()) for name, mask in self._changed_fields.items()}
+        return {name: count for name, count in counts.items() if count}
+
+    # -- stacks
+
+    @cached_property
+    def stacks(self) -> list[StackChange]:
+        """Every stack that came, went or has other specs, in natural order; root is left out."""
+        names = {*self.base.stacks.items, *self.head.stacks.items} - {ROOT_STACK}
+        changes = (self._stack_change(name) for name in sorted(names, key=natural_key))
+        return [change for change in changes if change is not None]
+
+    def _stack_change(self, name: str) -> StackChange | None:
+        before, after = self.base.in_stack(name), self.head.in_stack(name)
+        gone, come = before.copy(), after.copy()
+        gone[self._base_rows] &= ~after[self._head_rows]
+        come[self._head_rows] &= ~before[self._base_rows]
+        num_before, num_after = int(before.sum()), int(after.sum())
+        added, removed = int(come.sum()), int(gone.sum())
+        if num_before and num_after and not (added or removed):
+            return None
+        kind = StackChangeKind.CHANGED
+        if not num_before:
+            kind = StackChangeKind.ADDED
+        elif not num_after:
+            kind = StackChangeKind.REMOVED
+        packages_before = set(self.base.package.present(_rows_where(before)))
+        packages_after = set(self.head.package.present(_rows_where(after)))
+        return StackChange(
+            kind=kind,
+            name=name,
+            num_specs_before=num_before,
+            num_specs_after=num_after,
+            specs_added=added,
+            specs_removed=removed,
+            packages_added=tuple(sorted(packages_after - packages_before, key=natural_key)),
+            packages_removed=tuple(sorted(packages_before - packages_after, key=natural_key)),
+        )
+
+
+def _rows_where(mask: Mask) -> Rows:
+    return np.flatnonzero(mask).astype(np.int32)
+
+
+def _package_change_kind(
+    before: Sequence[str], after: Sequence[str], *, rebuilt: bool
+) -> PackageChangeKind:
+    """Return the first kind that applies; versions are newest first, some if the package is."""
+    if not before:
+        return PackageChangeKind.ADDED
+    if not after:
+        return PackageChangeKind.REMOVED
+    rise = version_key(after[0]), version_key(before[0])
+    if rise[0] > rise[1]:
+        return PackageChangeKind.UPGRADED
+    if rise[0] < rise[1]:
+        return PackageChangeKind.DOWNGRADED
+    if set(before) != set(after):
+        return PackageChangeKind.VERSIONS_CHANGED
+    return PackageChangeKind.REBUILT if rebuilt else PackageChangeKind.CHANGED
+
+
+class FieldChange(msgspec.Struct, frozen=True):
+    """A fact about a hash that differs; the values are as JSON would have them."""
+
+    path: str
+    before: Any
+    after: Any
+
+
+def field_changes(before: Spec, after: Spec) -> list[FieldChange]:
+    """Return the facts that differ between two records of one hash, by name.
+
+    What a comparison leaves out (LEFT_OUT) is left out here too.
+    """
+    from deepdiff import DeepDiff  # 0.2 s to import, and few requests come this far
+
+    old, new = _facts(before), _facts(after)
+    known = [name for name in old if name in new]
+    difference = DeepDiff(
+        {name: old[name] for name in known},
+        {name: new[name] for name in known},
+        ignore_order=True,
+    )
+    changed = set(difference.affected_root_keys)
+    return [FieldChange(name, old[name], new[name]) for name in sorted(known) if name in changed]
+
+
+def _facts(spec: Spec) -> dict[str, Any]:
+    facts = msgspec.to_builtins(spec)
+    facts["stacks"] = [stack for stack in spec.stacks if stack != ROOT_STACK]
+    unknown = {"size", "tarball", "namespace", "package_hash", "dependencies"}
+    return {
+        name: value for name, value in facts.items() if value is not None or name not in unknown
+    }

@@ -1,0 +1,125 @@
+"""A changelog as text that can be published: Markdown or JSON, the same to the byte every time."""
+
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+import msgspec
+import orjson
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from snapshots.changelog import Changelog
+from snapshots.models import RevisionInfo
+
+_TITLES = {
+    "added": "Added packages",
+    "upgraded": "Upgraded packages",
+    "downgraded": "Downgraded packages",
+    "versions_changed": "Other version changes",
+    "removed": "Removed packages",
+    "rebuilt": "Rebuilt packages",
+    "changed": "Changed facts",
+}
+_STACK_TITLES = {"added": "Added stacks", "removed": "Removed stacks"}
+
+
+def markdown(log: Changelog) -> str:
+    """Render release notes in Markdown."""
+    summary = log.summary
+    return (
+        _environment()
+        .get_template("notes.md.jinja")
+        .render(
+            log=log,
+            s=summary,
+            titles=_TITLES,
+            stack_titles=_STACK_TITLES,
+            packages_changed=summary.packages_upgraded
+            + summary.packages_downgraded
+            + summary.packages_versions_changed
+            + summary.packages_rebuilt
+            + summary.packages_changed,
+            stacks_changed=log.stacks_changed,
+            synthetic=log.base.source.synthetic or log.head.source.synthetic,
+        )
+    )
+
+
+def json(log: Changelog) -> str:
+    """Render release notes as JSON, with every fact of the Markdown ones."""
+    document = {
+        "base": revision_facts(log.base),
+        "head": revision_facts(log.head),
+        "summary": msgspec.to_builtins(log.summary),
+        "packages": {
+            kind.value: [
+                {
+                    "name": entry.change.name,
+                    "newest_before": entry.change.newest_before,
+                    "newest_after": entry.change.newest_after,
+                    "versions_before": entry.change.versions_before,
+                    "versions_after": entry.change.versions_after,
+                    "specs_added": entry.change.specs_added,
+                    "specs_removed": entry.change.specs_removed,
+                    "specs_changed": entry.change.specs_changed,
+                    "changed_facts": entry.facts,
+                }
+                for entry in entries
+            ]
+            for kind, entries in log.packages.items()
+        },
+        "stacks": {
+            kind.value: [
+                {
+                    "name": entry.change.name,
+                    "num_specs": entry.change.num_specs_before + entry.change.num_specs_after,
+                    "num_packages": entry.num_packages,
+                }
+                for entry in entries
+            ]
+            for kind, entries in log.stacks.items()
+        },
+        "left_out": log.left_out,
+    }
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+def revision_facts(revision: RevisionInfo) -> dict[str, Any]:
+    """Return a revision as a program reads it: plain values, times in RFC 3339."""
+    facts: dict[str, Any] = msgspec.to_builtins(revision)
+    return facts
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("snapshots"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 - Markdown, not HTML
+    )
+    environment.filters |= {
+        "counted": _counted,
+        "day": _day,
+        "fact_name": _fact_name,
+        "number": _number,
+    }
+    return environment
+
+
+def _number(count: int) -> str:
+    return f"{count:,}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def _day(moment: datetime) -> str:
+    return f"{moment.day} {moment:%B %Y}"
+
+
+def _fact_name(name: str) -> str:
+    return name.replace("_", " ")

@@ -1,0 +1,172 @@
+"""The walk along commits: which pages stand after each, and the pages of which tags changed."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+from snapshots.errors import InvalidArgument, SourceError, TagNeeded
+from snapshots.refs import check_tag
+from snapshots.sources.gitobjects import Change, Commit
+from snapshots.sources.gitpages import PageReader, TaggedPages
+from snapshots.sources.pages import tag_in_path
+from snapshots.sources.reports import Report
+
+_NONE = -1
+_UNCHANGED = -1
+
+
+class Wanted:
+    """Which tags to publish: those that one of the names or globs fits; all where there is none.
+
+    ``default`` is the tag of pages that state none: the only name, if it is no glob.
+    """
+
+    def __init__(self, tags: Sequence[str]) -> None:
+        self._tags = tags
+        is_name = len(tags) == 1 and not set(tags[0]) & set("*?[")
+        self.default = tags[0] if is_name else None
+
+    def __contains__(self, tag: str) -> bool:
+        return not self._tags or any(fnmatchcase(tag, wanted) for wanted in self._tags)
+
+    def __str__(self) -> str:
+        return " ".join(self._tags)
+
+
+class Published:
+    """Up to which place on the line of commits a tag is done: nothing before it is yielded."""
+
+    def __init__(self, places: Mapping[str, int], start: int) -> None:
+        self._places = places
+        self._start = start
+
+    def until(self, tag: str) -> int:
+        """Return the place of the tag's last commit that is done; -1 where none is."""
+        return max(self._places.get(tag, self._start), self._start)
+
+
+class _Home:
+    """A folder of pages, and the tag of the first page met there; empty where it has none.
+
+    While the folder is asleep its pages are known by their blobs only. It wakes when one of them
+    changes after what is done of that tag.
+    """
+
+    def __init__(self, tag: str) -> None:
+        self.tag = tag
+        self.asleep: dict[str, str] | None = {} if tag else None
+
+
+class Walk:
+    """Takes in the changes of one commit after the other and tells which tags they touched."""
+
+    def __init__(
+        self,
+        folder: str,
+        commits: Sequence[Commit],
+        published: Published,
+        wanted: Wanted,
+        reader: PageReader,
+        report: Report,
+    ) -> None:
+        self.pages = TaggedPages(report)
+        self.tags_met: set[str] = set()
+        """The tags of folders and pages that were met, wanted or not."""
+        self._folder = PurePosixPath(folder)
+        self._commits = commits
+        self._published = published
+        self._wanted = wanted
+        self._reader = reader
+        self._report = report
+        self._homes: dict[str, _Home] = {}
+        self._changed: dict[str, tuple[str | None, int]] = {}
+
+    def take(self, place: int, changes: Iterable[Change]) -> None:
+        """Take in what the commit at a place of the line changed."""
+        for path, blob, _ in changes:
+            home = self._home(path, blob, place) if is_page(path) else None
+            if home is None or (home.tag and home.tag not in self._wanted):
+                continue
+            if home.asleep is not None and place > self._published.until(home.tag):
+                self._wake(home.tag)
+            if home.asleep is None:
+                self._changed[path] = blob, place
+            elif blob is None:
+                home.asleep.pop(path, None)
+            else:
+                home.asleep[path] = blob
+
+    def touched(self, now: int) -> list[tuple[int, str]]:
+        """Bring ``pages`` up to the commit at a place; return which tags that touches, and where.
+
+        The pairs are in the order of commits; each has the last place where a page of the tag
+        changed. Raises SourceError and TagNeeded.
+        """
+        places: dict[str, int] = {}
+        for path, (blob, place) in self._changed.items():
+            before = self.pages.remove(path)
+            after = self._put(path, blob, now if place == _UNCHANGED else place) if blob else None
+            for tag in (before, after):
+                if tag is not None:
+                    places[tag] = max(place, places.get(tag, _UNCHANGED))
+        self._changed.clear()
+        return sorted(
+            (place, tag) for tag, place in places.items() if place > self._published.until(tag)
+        )
+
+    def _home(self, path: str, blob: str | None, place: int) -> _Home | None:
+        folder, _, name = path.rpartition("/")
+        if name == "specs.md":
+            folder = folder.rpartition("/")[0]
+        home = self._homes.get(folder)
+        if home is None and blob is not None:
+            home = self._homes[folder] = _Home(self._first_tag(path, blob, place))
+        return home
+
+    def _first_tag(self, path: str, blob: str, place: int) -> str:
+        full = self._folder / path
+        page = self._reader.peek(blob, self._location(path, place))
+        if page is not None:
+            tag = page.tag or tag_in_path(full, page.name) or self._wanted.default
+        else:
+            tag = tag_in_path(full, full.parent.name)
+        if tag is None:
+            return ""
+        self.tags_met.add(tag)
+        return tag
+
+    def _wake(self, tag: str) -> None:
+        for home in self._homes.values():
+            if home.tag == tag and home.asleep is not None:
+                self._changed |= {path: (blob, _UNCHANGED) for path, blob in home.asleep.items()}
+                home.asleep = None
+
+    def _put(self, path: str, blob: str, place: int) -> str | None:
+        """Let a page stand; return its tag, or None where it is bad or not wanted."""
+        location = self._location(path, place)
+        page = self._reader.read(blob, location)
+        if page is None:
+            return None
+        tag = page.tag or tag_in_path(self._folder / path, page.name) or self._wanted.default
+        if tag is None:
+            raise TagNeeded(location)
+        try:
+            self.tags_met.add(check_tag(tag))
+        except InvalidArgument as error:
+            self._report.bad(SourceError(location, error.reason))
+            return None
+        if tag not in self._wanted:
+            return None
+        self.pages.put(path, tag, page)
+        return tag
+
+    def _location(self, path: str, place: int) -> str:
+        return f"{self._commits[place].hash[:12]}:{self._folder / path}"
+
+
+def is_page(path: str) -> bool:
+    """Tell whether a file can be a cache page: ``*.md``, but not hidden and no README."""
+    *folders, name = path.split("/")
+    if not name.endswith(".md") or name.lower() == "readme.md":
+        return False
+    return not any(part.startswith(".") for part in (*folders, name))

@@ -1,0 +1,370 @@
+"""Decoding an index: which entries are specs, what they say, and what is wrong with bad ones."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.errors import SourceError
+from snapshots.models import Dependency, Spec
+from snapshots.sources.index import Index, decode, is_index, variants
+from snapshots.sources.reports import Report
+
+LIBELF = "jr3yipyxyjulcdvckwwwjrrumis7glpa"
+GCC = "vd7v4ssgnoqdplgxyig3orum67n4vmhq"
+WRAPPER = "qeehcxyvluwnihsc2qxstmpomtxo3lrc"
+RUNTIME = "izgzpzeljwairalfjm3k6fntbb64nt6n"
+
+FLAGS: dict[str, Any] = {
+    flag: [] for flag in ("cflags", "cppflags", "cxxflags", "fflags", "ldflags", "ldlibs")
+}
+
+
+def node(name: str, digest: str, version: str = "1.0", **more: Any) -> dict[str, Any]:
+    """Return a spec as version 8 of the database has it; None leaves a key out."""
+    target = {"name": "m1", "vendor": "Apple", "features": ["neon"], "generation": 0}
+    keys = {
+        "name": name,
+        "version": version,
+        "arch": {"platform": "test", "platform_os": "debian6", "target": target},
+        "namespace": "builtin.mock",
+        "parameters": {"build_system": "generic", **FLAGS},
+        "package_hash": "ejr32l7tkp6uhdrlunqv4adkuxqwyac7====",
+        "annotations": {"original_specfile_version": 5},
+        "hash": digest,
+    }
+    return {key: value for key, value in (keys | more).items() if value is not None}
+
+
+def edge(name: str, digest: str, types: list[str], virtuals: list[str]) -> dict[str, Any]:
+    """Return an edge as version 8 of the database has it."""
+    return {"name": name, "hash": digest, "parameters": {"deptypes": types, "virtuals": virtuals}}
+
+
+def entry(spec: dict[str, Any], in_buildcache: bool = True) -> dict[str, Any]:
+    """Return an entry of the database."""
+    return {"spec": spec, "ref_count": 1, "in_buildcache": in_buildcache}
+
+
+def database(*specs: dict[str, Any], version: str = "8") -> dict[str, Any]:
+    """Return a database whose specs are all in the cache but gcc, which is external."""
+    installs = {spec["hash"]: entry(spec, spec["name"] != "gcc") for spec in specs}
+    return {"database": {"version": version, "installs": installs}}
+
+
+def small_database() -> dict[str, Any]:
+    """Return an index like a real one: libelf, built by a compiler that is not in the cache."""
+    edges = [
+        edge("gcc-runtime", RUNTIME, ["link"], []),
+        edge("gcc", GCC, ["build"], ["cxx", "c"]),
+        edge("compiler-wrapper", WRAPPER, ["build"], []),
+    ]
+    runtime_edges = [edge("gcc", GCC, ["build"], [])]
+    return database(
+        node("gcc", GCC, "10.2.1", external={"path": "/path"}),
+        node("compiler-wrapper", WRAPPER),
+        node("gcc-runtime", RUNTIME, "10.2.1", dependencies=runtime_edges),
+        node("libelf", LIBELF, "0.8.13", dependencies=edges),
+    )
+
+
+def read(value: Any, report: Report | None = None) -> Index:
+    """Decode an index given as a JSON value."""
+    return decode(json.dumps(value).encode(), "index.json", report or Report())
+
+
+def only(spec: dict[str, Any], version: str = "8", report: Report | None = None) -> Spec:
+    """Return the one spec of an index that holds it and the compiler."""
+    value = database(node("gcc", GCC, "10.2.1"), spec, version=version)
+    return read(value, report).specs[spec["hash"]]
+
+
+def test_a_small_index() -> None:
+    """Entries in the cache are specs with all their facts; the others are only named."""
+    index = read(small_database())
+    assert set(index.specs) == {LIBELF, WRAPPER, RUNTIME}
+    assert index.named == {LIBELF, WRAPPER, RUNTIME, GCC}
+    assert index.specs[LIBELF] == Spec(
+        hash=LIBELF,
+        name="libelf",
+        version="0.8.13",
+        compiler="gcc@10.2.1",
+        operating_system="debian6",
+        platform="test",
+        target="m1",
+        variants=("build_system=generic",),
+        stacks=(),
+        namespace="builtin.mock",
+        package_hash="ejr32l7tkp6uhdrlunqv4adkuxqwyac7====",
+        dependencies=(
+            Dependency("compiler-wrapper", WRAPPER, ("build",)),
+            Dependency("gcc", GCC, ("build",), ("c", "cxx")),
+            Dependency("gcc-runtime", RUNTIME, ("link",)),
+        ),
+    )
+
+
+@pytest.mark.parametrize("version", ["5", "6", "7", "8"])
+def test_versions(version: str) -> None:
+    """Versions 5 to 8 are read."""
+    assert only(node("libelf", LIBELF), version).version == "1.0"
+
+
+@pytest.mark.parametrize(
+    ("more", "compiler"),
+    [
+        ({"compiler": {"name": "gcc", "version": "9.4.0"}}, "gcc@9.4.0"),
+        ({"compiler": {"name": "gcc", "version": "=9.4.0"}}, "gcc@9.4.0"),
+        ({"annotations": {"compiler": "clang@=15.0.0"}}, "clang@15.0.0"),
+        ({"annotations": {"original_specfile_version": 4}}, None),
+        ({"annotations": None}, None),
+        ({"dependencies": [edge("gcc", GCC, ["build"], ["c"])]}, "gcc@10.2.1"),
+        ({"dependencies": [edge("gcc", GCC, ["build", "link"], ["fortran"])]}, "gcc@10.2.1"),
+        ({"dependencies": [edge("gcc", GCC, ["link"], ["c"])]}, None),
+        ({"dependencies": [edge("gcc", GCC, ["build"], ["mpi"])]}, None),
+        ({"dependencies": [edge("gcc", GCC, ["build"], [])]}, None),
+    ],
+)
+def test_compilers(more: dict[str, Any], compiler: str | None) -> None:
+    """The compiler is stated (up to version 7), annotated, or provides a language at build time."""
+    assert only(node("libelf", LIBELF, **more)).compiler == compiler
+
+
+@pytest.mark.parametrize("languages", [("c", "cxx"), ("c", "fortran"), ("cxx", "fortran")])
+def test_the_first_language_names_the_compiler(languages: tuple[str, str]) -> None:
+    """Of several compilers, the one for c comes before that for cxx, and fortran comes last."""
+    first, second = (
+        edge(name, digest, ["build"], [language])
+        for name, digest, language in zip(("gcc", "llvm"), (GCC, RUNTIME), languages, strict=True)
+    )
+    value = database(
+        node("gcc", GCC, "10.2.1"),
+        node("llvm", RUNTIME, "19.1"),
+        node("libelf", LIBELF, dependencies=[second, first]),
+    )
+    assert read(value).specs[LIBELF].compiler == "gcc@10.2.1"
+
+
+def test_a_compiler_that_the_index_does_not_hold() -> None:
+    """The spec is read without a compiler, with a warning that names both."""
+    report = Report()
+    spec = node("libelf", LIBELF, dependencies=[edge("gcc", RUNTIME, ["build"], ["c"])])
+    assert only(spec, report=report).compiler is None
+    assert report.warnings == [
+        f"index.json: the compiler of libelf@1.0, gcc/{RUNTIME}, is not in the index"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ({}, []),
+        ({"mpi": True, "cxx": False}, ["+mpi", "~cxx"]),
+        ({"build_system": "cmake"}, ["build_system=cmake"]),
+        ({"amdgpu_target": ["gfx90a", "gfx908"]}, ["amdgpu_target=gfx908,gfx90a"]),
+        ({"patches": ["b231fcc4d5cf", "26090f418891"]}, ["patches=26090f4,b231fcc"]),
+        ({"patches": "26090f418891"}, ["patches=26090f4"]),
+        ({"cflags": ["-O2", "-g"], "ldflags": []}, ['cflags="-O2 -g"']),
+        ({"cppflags": ['-DX="1"']}, [r'cppflags="-DX=\"1\""']),
+        ({"languages": ["fortran", "c", "c++"]}, ["languages='c,c++,fortran'"]),
+        ({"motd": "it's"}, ['motd="it\'s"']),
+        ({"cxxstd": 17, "ratio": 0.5}, ["cxxstd=17", "ratio=0.5"]),
+        ({"nothing": None, "none": []}, []),
+    ],
+)
+def test_variants(parameters: dict[str, Any], expected: list[str]) -> None:
+    """Parameters are spelled as Spack, and so the cache pages, spell variants."""
+    assert list(variants(parameters)) == expected
+
+
+@given(st.permutations(["+mpi", "build_system", "patches", "cflags", "cuda_arch"]), st.randoms())
+def test_the_order_of_parameters_says_nothing(names: list[str], draw: Any) -> None:
+    """Keys and the values of a list come in any order and mean the same; flags keep theirs."""
+    values: dict[str, list[str]] = {
+        "cuda_arch": ["70", "80", "90"],
+        "patches": ["26090f418891", "b231fcc4d5cf"],
+    }
+    for listed in values.values():
+        draw.shuffle(listed)
+    known: dict[str, Any] = {"build_system": "cmake", "cflags": ["-g", "-O2"], **values}
+    parameters = {name.lstrip("+"): known.get(name, True) for name in names}
+    assert only(node("libelf", LIBELF, parameters=parameters)).variants == (
+        "+mpi",
+        "build_system=cmake",
+        'cflags="-g -O2"',
+        "cuda_arch=70,80,90",
+        "patches=26090f4,b231fcc",
+    )
+
+
+def test_older_notations() -> None:
+    """A target that is a text, and edges with their types alone, mean what the newer ones do."""
+    arch = {"platform": "test", "platform_os": "debian6", "target": "m1"}
+    edges = [{"name": "gcc-runtime", "hash": RUNTIME, "type": ["link", "build"]}]
+    spec = only(node("libelf", LIBELF, arch=arch, dependencies=edges), "7")
+    assert spec.target == "m1"
+    assert spec.dependencies == (Dependency("gcc-runtime", RUNTIME, ("build", "link")),)
+
+
+def test_the_oldest_notation() -> None:
+    """Version 5 can have each name around its object; with the same facts it is the same spec."""
+    compiler = {"name": "gcc", "version": "9.4.0"}
+    edges = [{"name": "gcc-runtime", "hash": RUNTIME, "type": ["link"]}]
+    newer = node("libelf", LIBELF, compiler=compiler, dependencies=edges, package_hash=None)
+    older = {key: value for key, value in newer.items() if key not in ("name", "annotations")}
+    older["dependencies"] = {"gcc-runtime": {"hash": RUNTIME, "type": ["link"]}}
+    value = database(version="5")
+    value["database"]["installs"][LIBELF] = entry({"libelf": older})
+    assert read(value).specs[LIBELF] == only(newer, "6")
+
+
+def test_unknown_keys_are_ignored() -> None:
+    """Keys that cachelog does not know change nothing."""
+    value = small_database()
+    value["more"] = value["database"]["more"] = {"deep": [1, {}]}
+    for install in value["database"]["installs"].values():
+        install["more"] = install["spec"]["more"] = install["spec"]["arch"]["more"] = None
+    assert read(value) == read(small_database())
+
+
+SPEC = f"installs.{LIBELF}.spec"
+BAD = [
+    (["version"], 8, "database.version", "expected `str`, got `int`"),
+    (["version"], "9", "database.version", "'9' is not a version that can be read: 5, 6, 7, 8"),
+    (["installs"], [], "database.installs", "expected `object`, got `array`"),
+    (["installs"], ..., "database.installs", "is missing"),
+    (["installs", LIBELF, "in_buildcache"], ..., f"installs.{LIBELF}.in_buildcache", "is missing"),
+    (["installs", LIBELF, "in_buildcache"], 1, f"installs.{LIBELF}.in_buildcache", "expected"),
+    (["installs", LIBELF, "spec"], None, SPEC, "expected `object`, got `null`"),
+    (["spec", "name"], ..., f"{SPEC}.name", "is missing"),
+    (["spec", "name"], "a b", f"{SPEC}.name", "'a b' cannot name a package"),
+    (["spec", "version"], "", f"{SPEC}.version", "is empty"),
+    (["spec", "hash"], RUNTIME, f"{SPEC}.hash", "is not the entry's own hash"),
+    (["spec", "arch"], ..., f"{SPEC}.arch", "is missing"),
+    (["spec", "arch", "platform"], ..., f"{SPEC}.arch.platform", "is missing"),
+    (["spec", "arch", "target"], {}, f"{SPEC}.arch.target.name", "is missing"),
+    (["spec", "arch", "target"], 3, f"{SPEC}.arch.target", "expected `str | object`, got `int`"),
+    (["spec", "namespace"], 3, f"{SPEC}.namespace", "expected `str | null`, got `int`"),
+    (["spec", "parameters"], [], f"{SPEC}.parameters", "expected `object`, got `array`"),
+    (["spec", "parameters", "mpi"], {}, f"{SPEC}.parameters.mpi", "is none of true, false"),
+    (["spec", "parameters", "mpi"], [[]], f"{SPEC}.parameters.mpi", "is none of true, false"),
+    (["spec", "dependencies"], {}, f"{SPEC}.dependencies", "expected `array`, got `object`"),
+    (["spec", "dependencies"], [{}], f"{SPEC}.dependencies[0].name", "is missing"),
+    (
+        ["spec", "dependencies"],
+        [edge("gcc", GCC, [], []), edge("gcc", "GCC", [], [])],
+        f"{SPEC}.dependencies[1].hash",
+        "'GCC' is no hash",
+    ),
+    (
+        ["spec", "dependencies"],
+        [{"name": "gcc", "hash": GCC}],
+        f"{SPEC}.dependencies[0].parameters",
+        "is missing, and so is type",
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "key", "reason"), BAD)
+def test_what_is_wrong_is_named(path: list[str], value: Any, key: str, reason: str) -> None:
+    """A missing or mistyped key is an error with the location, the key and the reason."""
+    index = small_database()
+    place = index["database"]
+    if path[0] == "spec":
+        place = place["installs"][LIBELF]
+    for step in path[:-1]:
+        place = place[step]
+    if value is ...:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    with pytest.raises(SourceError) as caught:
+        read(index)
+    assert (caught.value.location, caught.value.key) == ("index.json", key)
+    assert reason in caught.value.reason
+
+
+@pytest.mark.parametrize("digest", ["", LIBELF[:-1], LIBELF.upper(), LIBELF[:-1] + "1"])
+def test_malformed_hashes(digest: str) -> None:
+    """An entry in the cache under something that is no hash is an error."""
+    value = database(version="8")
+    value["database"]["installs"][digest] = entry(node("libelf", digest))
+    with pytest.raises(SourceError, match="is no hash: 32 characters"):
+        read(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"", "is no good JSON: Input data was truncated"),
+        (b'{"database": {"version": "8", "installs": {', "is no good JSON: Input data was trunc"),
+        (b"<html>", "is no good JSON: JSON is malformed"),
+        (b'{"database": ' + b"[" * 100_000, "expected `object`, got `array`"),
+        (b'{"more": ' + b"[" * 100_000, "is nested too deeply"),
+        (b'{"database": {"version": "\xff", "installs": {}}}', "is no good JSON: "),
+        (b"[]", "expected `object`, got `array`"),
+        (b"{}", "is missing"),
+    ],
+)
+def test_what_is_no_index(text: bytes, reason: str) -> None:
+    """Text that is no JSON, or JSON of another form, is an error and no crash."""
+    with pytest.raises(SourceError) as caught:
+        decode(text, "index.json", Report())
+    assert reason in caught.value.reason
+
+
+def test_bad_entries_can_be_skipped() -> None:
+    """Where bad entries may be left out, each is listed and the others are read."""
+    value = small_database()
+    del value["database"]["installs"][WRAPPER]["spec"]["version"]
+    value["database"]["installs"][RUNTIME]["spec"]["arch"]["target"] = 3
+    report = Report(skip_bad=True)
+    assert set(read(value, report).specs) == {LIBELF}
+    assert [error.key for error in report.skipped] == [
+        f"installs.{WRAPPER}.spec.version",
+        f"installs.{RUNTIME}.spec.arch.target",
+    ]
+
+
+def test_is_index() -> None:
+    """An index is told from other JSON by its outer form, wherever its keys stand."""
+    assert is_index(json.dumps(small_database()).encode())
+    assert is_index(b'{"more": [1], "database": {}}')
+    assert not is_index(b'{"develop": []}')
+    assert not is_index(b"no JSON")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=5,
+)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the path of everything in a JSON value."""
+    items: list[tuple[Any, Any]] = []
+    if isinstance(value, dict):
+        items = list(value.items())
+    elif isinstance(value, list):
+        items = list(enumerate(value))
+    found = [(*path, key) for key, _ in items]
+    return found + [deeper for key, inner in items for deeper in places(inner, (*path, key))]
+
+
+@given(place=st.sampled_from(places(small_database())), value=JSON)
+def test_any_damage_is_read_or_named(place: tuple[Any, ...], value: Any) -> None:
+    """Whatever stands in a place of an index, it is read or is an error of the source."""
+    index = copy.deepcopy(small_database())
+    inner = index
+    for step in place[:-1]:
+        inner = inner[step]
+    inner[place[-1]] = value
+    try:
+        found = read(index)
+    except SourceError:
+        return
+    assert set(found.specs) <= found.named == set(index["database"]["installs"])
