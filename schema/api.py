@@ -22,6 +22,7 @@ from strawberry.schema.config import StrawberryConfig
 
 from schema import errors
 from schema.context import Context
+from schema.cost import Sizes, estimate, sizes_in
 from schema.executor import BatchExecutor
 from schema.package import Package
 from schema.query import Query
@@ -32,6 +33,9 @@ from schema.stack import Stack
 
 MAX_TOKENS = 5_000
 """How long a document may be; GraphiQL's introspection query has some 500."""
+
+MAX_OBJECTS = 2_000_000
+"""How many objects a query may ask for, as ``schema.cost`` estimates them."""
 
 MAX_DOCUMENTS = 1_024
 """How many parsed and validated documents are kept."""
@@ -86,6 +90,19 @@ def document(query: str) -> Document:
     return Document(None if found else node, tuple(shown))
 
 
+@lru_cache(maxsize=MAX_DOCUMENTS)
+def _estimate(query: str, operation_name: str | None, sizes: Sizes) -> int:
+    node = document(query).node
+    return 0 if node is None else estimate(node, operation_name, sizes)
+
+
+def objects_asked(
+    query: str, operation_name: str | None, variables: Mapping[str, Any] | None
+) -> int:
+    """Return about how many objects a request asks for; 0 for a document that is not valid."""
+    return _estimate(query, operation_name, sizes_in(variables))
+
+
 def operation_type(query: Document, operation_name: str | None) -> OperationType | None:
     """Return whether an operation is a query, mutation or subscription; None if there is none."""
     operation = get_operation_ast(query.node, operation_name) if query.node else None
@@ -107,6 +124,8 @@ def execute(
     asked = document(query)
     if asked.node is None:
         return Answer(None, asked.errors, executed=False)
+    if (objects := objects_asked(query, operation_name, variables)) > MAX_OBJECTS:
+        return Answer(None, (_too_large(objects),), executed=False)
     result = execute_sync(
         schema._schema,  # noqa: SLF001 - Strawberry's own way costs more than a small query does
         asked.node,
@@ -116,6 +135,14 @@ def execute(
         executor_class=executor,
     )
     return _answer(result)
+
+
+def _too_large(objects: int) -> GraphQLFormattedError:
+    message = (
+        f"The query asks for up to {objects:,} objects; {MAX_OBJECTS:,} are allowed. "
+        "Take smaller pages, or fewer of them within each other."
+    )
+    return {"message": message, "extensions": {"code": errors.QUERY_TOO_LARGE}}
 
 
 def _answer(result: ExecutionResult) -> Answer:

@@ -1,16 +1,21 @@
 """How a field answers for many objects at once, as JSON text.
 
 The stock executor asks each object for each field. A field that declares a batch form is asked
-once for a whole list instead: it returns one JSON text an object, or the children of all objects
-as one batch more. ``schema.executor`` joins the texts.
+once for a whole list instead. Its answer is one JSON text an object, or a reference to a column of
+a frame, or the children of all objects as one batch more. ``Objects`` joins the answers.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
+
+from snapshots.columns import Rows
+from snapshots.frame import Frame
 
 BATCH = "batch"
 
 Item = TypeVar("Item")
+Texts = list[str]
 
 
 class Batch(Sequence[Item], Generic[Item]):
@@ -28,10 +33,104 @@ class Children(NamedTuple):
     counts: Sequence[int] | None = None
 
 
-def batched(form: Callable[..., list[str] | Children]) -> Mapping[str, Any]:
+class Coded(NamedTuple):
+    """A column of a frame at some rows, left as codes so that neighbours can be joined."""
+
+    frame: Frame
+    column: str
+    rows: Rows
+
+
+Answer = Texts | Coded | Children
+
+
+def batched(form: Callable[..., Answer]) -> Mapping[str, Any]:
     """Return the metadata that gives a Strawberry field its batch form.
 
     ``form`` gets the batch of parents, and the field's arguments by keyword. Where it raises, the
     stock executor takes over and reports the error at each place it belongs to.
     """
     return {BATCH: form}
+
+
+class Objects:
+    """The JSON objects of a batch, as pieces of text that are joined once, at the end.
+
+    Every object has the same number of pieces, and its first one begins with a comma, so that an
+    array of any of them is a single join.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._fields: list[tuple[str, Texts | Coded | str]] = []
+
+    def add(self, key: str, texts: Texts | Coded | str) -> None:
+        """Add a field: one JSON text an object, or a column, or one text for all of them."""
+        self._fields.append((key, texts))
+
+    def array(self, start: int, stop: int) -> str:
+        """Return the JSON array of the objects from ``start`` up to and without ``stop``."""
+        if start == stop:
+            return "[]"
+        pieces, width = self._pieces
+        part = pieces[start * width : stop * width]
+        part[0] = "[" + part[0][1:]
+        part.append("]")
+        return "".join(part)
+
+    def each(self) -> Texts:
+        """Return the JSON text of each object."""
+        pieces, width = self._pieces
+        starts = range(0, len(pieces), width)
+        return ["".join(pieces[start : start + width])[1:] for start in starts]
+
+    @cached_property
+    def _pieces(self) -> tuple[Texts, int]:
+        """The pieces of all objects, one object after the other, and how many each has."""
+        columns: list[Texts | str] = []
+        constant = ",{"
+        for key, texts in self._joined_fields():
+            constant += key
+            if isinstance(texts, str):
+                constant += texts
+            else:
+                columns += [constant, texts]
+                constant = ""
+            constant += ","
+        columns.append(constant.removesuffix(",") + "}")
+        width = len(columns)
+        pieces = [""] * (self._size * width)
+        for place, texts in enumerate(columns):
+            pieces[place::width] = [texts] * self._size if isinstance(texts, str) else texts
+        return pieces, width
+
+    def _joined_fields(self) -> Iterator[tuple[str, Texts | str]]:
+        """Yield the fields with their keys in JSON; neighbouring columns as one where they fit."""
+        run: list[tuple[str, Coded]] = []
+        for key, texts in self._fields:
+            if isinstance(texts, Coded) and _fits(run, texts):
+                run.append((key, texts))
+                continue
+            yield from _of_run(run)
+            run = []
+            if isinstance(texts, Coded):
+                run.append((key, texts))
+            else:
+                yield f'"{key}":', texts
+        yield from _of_run(run)
+
+
+def _fits(run: Sequence[tuple[str, Coded]], texts: Coded) -> bool:
+    """Tell whether a column can be joined to those before it."""
+    names = (*(coded.column for _, coded in run), texts.column)
+    return not run or texts.frame.joint(names) is not None
+
+
+def _of_run(run: Sequence[tuple[str, Coded]]) -> Iterator[tuple[str, Texts | str]]:
+    if not run:
+        return
+    key, (frame, column, rows) = run[0]
+    if len(run) == 1:
+        yield f'"{key}":', getattr(frame, column).texts_at(rows)
+    elif joint := frame.joint(tuple(coded.column for _, coded in run)):
+        yield "", joint.texts_at(rows, tuple(key for key, _ in run))

@@ -48,6 +48,12 @@ class PageArguments(NamedTuple):
         """Check the arguments as a resolver gets them; raises InvalidArgument."""
         return cls(_size("first", first), given(after), _size("last", last), given(before))
 
+    def bounds(self) -> tuple[int | None, int | None]:
+        """Return how many to take from the start and from the end; None for all."""
+        if self.first is None and self.last is None:
+            return PAGE_DEFAULT, None
+        return self.first, self.last
+
 
 def _size(name: str, value: int | None) -> int | None:
     number = given(value)
@@ -76,12 +82,10 @@ def window(
     the two are equal where the item is not in the list. It raises InvalidArgument for a text that
     is no cursor of the list.
     """
-    first, after, last, before = arguments
-    start = places(after)[1] if after is not None else 0
-    stop = places(before)[0] if before is not None else total
+    first, last = arguments.bounds()
+    start = places(arguments.after)[1] if arguments.after is not None else 0
+    stop = places(arguments.before)[0] if arguments.before is not None else total
     stop = max(start, stop)
-    if first is None and last is None:
-        first = PAGE_DEFAULT
     if first is not None:
         stop = min(stop, start + first)
     if last is not None:
@@ -111,13 +115,7 @@ class Page(Generic[Item]):
 
     def info(self) -> "PageInfo":
         """Return where the page stands."""
-        cursors = self.cursors
-        return PageInfo(
-            has_next_page=self.part.stop < self.part.total,
-            has_previous_page=self.part.start > 0,
-            start_cursor=cursors[0] if cursors else None,
-            end_cursor=cursors[-1] if cursors else None,
-        )
+        return page_info(self.part, self.cursors)
 
 
 def page_of(
@@ -164,6 +162,16 @@ class PageInfo:
     end_cursor: str | None = _of_infos("end_cursor", "The cursor of the last edge.")
 
 
+def page_info(part: Window, cursors: Sequence[str]) -> PageInfo:
+    """Return where a page stands; of its cursors only the first and the last count."""
+    return PageInfo(
+        has_next_page=part.stop < part.total,
+        has_previous_page=part.start > 0,
+        start_cursor=cursors[0] if cursors else None,
+        end_cursor=cursors[-1] if cursors else None,
+    )
+
+
 @strawberry.type(description="An item of a list, with the cursor to go on from.")
 class Edge(Generic[Item]):
     """Relay's edge."""
@@ -190,47 +198,39 @@ class Edges(Batch[Edge[Item]]):
         return Edge(cursor=self.page.cursors[place], node=self.page.items[place])
 
 
-class Pages(NamedTuple):
-    """Pages of one type, as a batch of connections; ``merge`` puts their items into one page."""
-
-    pages: Sequence[Page[Any]]
-    merge: Callable[[Sequence[Any]], Page[Any]]
-
-    def counts(self) -> list[int]:
-        """Return how many items each page has."""
-        return [len(page.items) for page in self.pages]
-
-
 @strawberry.type(description="A page of a list.")
 class Connection(Generic[Item]):
-    """Relay's connection, over a page."""
+    """Relay's connection, over a page.
+
+    The batch forms are for many connections of one type: see ``schema.spec_connection.SpecPages``.
+    """
 
     page: strawberry.Private[Page[Item]]
 
     @strawberry.field(
         description="The items of the page, each with its cursor.",
-        metadata=batched(lambda them: Children(Edges(them.merge(them.pages)), them.counts())),
+        metadata=batched(lambda pages: Children(Edges(pages.merged()), pages.counts)),
     )
     def edges(self) -> list[Edge[Item]]:
         return Edges(self.page)  # type: ignore[return-value]  # any sequence is a GraphQL list
 
     @strawberry.field(
         description="The items of the page.",
-        metadata=batched(lambda them: Children(them.merge(them.pages).items, them.counts())),
+        metadata=batched(lambda pages: Children(pages.merged().items, pages.counts)),
     )
     def nodes(self) -> list[Item]:
         return self.page.items  # type: ignore[return-value]
 
     @strawberry.field(
         description="Where the page stands in the list.",
-        metadata=batched(lambda them: Children([page.info() for page in them.pages])),
+        metadata=batched(lambda pages: Children(pages.infos())),
     )
     def page_info(self) -> PageInfo:
         return self.page.info()
 
     @strawberry.field(
         description="How many items the whole list has.",
-        metadata=batched(lambda them: [str(page.part.total) for page in them.pages]),
+        metadata=batched(lambda pages: list(map(str, pages.totals))),
     )
     def total_count(self) -> int:
         return self.page.part.total

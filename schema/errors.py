@@ -1,7 +1,6 @@
 """Errors as GraphQL responses show them: a code, a helpful message, never an inner detail."""
 
 import logging
-from typing import Any
 from uuid import uuid4
 
 from graphql import GraphQLError, GraphQLFormattedError, GraphQLSyntaxError
@@ -18,6 +17,7 @@ from snapshots.errors import (
 PARSE_FAILED = "GRAPHQL_PARSE_FAILED"
 VALIDATION_FAILED = "GRAPHQL_VALIDATION_FAILED"
 BAD_USER_INPUT = "BAD_USER_INPUT"
+QUERY_TOO_LARGE = "QUERY_TOO_LARGE"
 INTERNAL = "INTERNAL_SERVER_ERROR"
 
 CODES: dict[type[CachelogError], str] = {
@@ -49,20 +49,22 @@ def formatted(error: GraphQLError, *, default_code: str = BAD_USER_INPUT) -> Gra
         return _shown(error, CODES[CatalogError])
     if isinstance(original, CachelogError):
         return _shown(error, CODES.get(type(original), BAD_USER_INPUT))
-    incident = uuid4().hex[:12]
-    _log.error("error %s: %s", incident, original, exc_info=original)
-    message = f"Internal error; the server's log has the details under {incident}."
-    return _shown(error, INTERNAL, message=message, extra={"id": incident})
-
-
-def _shown(
-    error: GraphQLError,
-    code: str,
-    *,
-    message: str | None = None,
-    extra: dict[str, Any] | None = None,
-) -> GraphQLFormattedError:
     shown = error.formatted
-    shown["message"] = message or error.message
-    shown["extensions"] = {"code": code, **(extra or {})}
+    shown.update(incident(original))
+    return shown
+
+
+def incident(error: BaseException) -> GraphQLFormattedError:
+    """Log an unexpected error under a new id, and return what a response shows of it: the id."""
+    name = uuid4().hex[:12]
+    _log.error("error %s: %s", name, error, exc_info=error)
+    return {
+        "message": f"Internal error; the server's log has the details under {name}.",
+        "extensions": {"code": INTERNAL, "id": name},
+    }
+
+
+def _shown(error: GraphQLError, code: str) -> GraphQLFormattedError:
+    shown = error.formatted
+    shown["extensions"] = {"code": code}
     return shown

@@ -6,6 +6,7 @@ for each field and joins the answers to one piece of JSON. In every other case, 
 form raises, the stock executor completes the list; both give the same JSON.
 """
 
+from itertools import accumulate, pairwise
 from typing import Any
 
 import orjson
@@ -16,7 +17,7 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 from strawberry.types.arguments import convert_arguments
 from strawberry.types.field import StrawberryField
 
-from schema.batches import BATCH, Batch, Children
+from schema.batches import BATCH, Batch, Children, Coded, Objects, Texts
 from snapshots.errors import CachelogError
 
 
@@ -40,52 +41,53 @@ class BatchExecutor(StrawberryGraphQLCoreExecutionContext):
         if isinstance(result, Batch):
             item_type = get_named_type(return_type.of_type)
             try:
-                texts = self._texts(item_type, field_details_list, result, len(result))
+                objects = self._objects(item_type, field_details_list, result, len(result))
             except (_NoBatchForm, CachelogError):
                 pass
             else:
-                return orjson.Fragment("[" + ",".join(texts) + "]")
+                return orjson.Fragment(objects.array(0, len(result)))
         return super().complete_list_value(
             return_type, field_details_list, info, path, result, position_context
         )
 
-    def _texts(
+    def _objects(
         self, object_type: Any, parents: list[FieldDetails], batch: Any, size: int
-    ) -> list[str]:
-        """Return the JSON text of each object of a batch, with what is selected below it."""
-        if not size:
-            return []
+    ) -> Objects:
+        """Return the JSON of each object of a batch, with what is selected below it."""
         selected = self.collect_subfields(object_type, parents)
         if selected.new_defer_usages:
             raise _NoBatchForm
-        columns = []
-        for details in selected.grouped_field_set.values():
+        objects = Objects(size)
+        for name, details in selected.grouped_field_set.items():
             if details[0].node.name.value == "__typename":
-                columns.append([f'"{object_type.name}"'] * size)
+                objects.add(name, f'"{object_type.name}"')
             else:
-                columns.append(self._column(object_type, details, batch))
-        names = ",".join(f'"{name}":%s' for name in selected.grouped_field_set)
-        template = f"{{{names}}}"
-        return [template % values for values in zip(*columns, strict=True)]
+                objects.add(name, self._answer(object_type, details, batch, size))
+        return objects
 
-    def _column(self, object_type: Any, details: list[FieldDetails], batch: Any) -> list[str]:
-        """Return the JSON text of one field of each object of a batch."""
+    def _answer(
+        self, object_type: Any, details: list[FieldDetails], batch: Any, size: int
+    ) -> Texts | Coded:
+        """Return the JSON of one field of each object of a batch."""
         field = object_type.fields[details[0].node.name.value]
         declared: StrawberryField = field.extensions["strawberry-definition"]
         form = declared.metadata.get(BATCH)
         if form is None:
             raise _NoBatchForm
+        if not size:
+            # There is nothing to ask, but the fields below may still have no batch form, or
+            # arguments that the stock executor would never look at.
+            return []
         answer = form(batch, **self._arguments(field, declared, details[0]))
         if not isinstance(answer, Children):
-            texts: list[str] = answer
-            return texts
-        children = self._texts(get_named_type(field.type), details, answer.batch, len(answer.batch))
+            return answer  # type: ignore[no-any-return]
+        children = self._objects(
+            get_named_type(field.type), details, answer.batch, len(answer.batch)
+        )
         if answer.counts is None:
-            return children
-        remaining = iter(children)
-        return [
-            "[" + ",".join(next(remaining) for _ in range(count)) + "]" for count in answer.counts
-        ]
+            return children.each()
+        bounds = accumulate(answer.counts, initial=0)
+        return [children.array(start, stop) for start, stop in pairwise(bounds)]
 
     def _arguments(
         self, field: Any, declared: StrawberryField, details: FieldDetails
@@ -96,14 +98,10 @@ class BatchExecutor(StrawberryGraphQLCoreExecutionContext):
         values = get_argument_values(
             field, details.node, self.variable_values, details.fragment_variable_values
         )
-        converter = self._converter
+        converter = self.schema._strawberry_schema.schema_converter  # type: ignore[attr-defined]  # noqa: SLF001
         return convert_arguments(
             values,
             declared.arguments,
             scalar_registry=converter.scalar_registry,
             config=converter.config,
         )
-
-    @property
-    def _converter(self) -> Any:
-        return self.schema._strawberry_schema.schema_converter  # type: ignore[attr-defined]  # noqa: SLF001

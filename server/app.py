@@ -10,15 +10,16 @@ from pathlib import Path
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from schema.errors import incident
 from server.access_log import AccessLog
-from server.graphiql import graphiql_page
-from server.graphql import GraphQLEndpoint, internal_error
+from server.graphiql import StaticFolder, graphiql_page
+from server.graphql import GraphQLEndpoint
 from server.health import Readiness, live
 from server.settings import Settings, settings_from
 from snapshots.catalog import Catalog
@@ -29,7 +30,6 @@ GRAPHQL_PATH = "/graphql"
 STATIC = Path(__file__).with_name("static")
 
 _log = logging.getLogger("cachelog.server")
-_errors = logging.getLogger("cachelog.errors")
 
 
 class Direct:
@@ -92,7 +92,7 @@ def create_app(settings: Settings) -> Starlette:
             Route("/", _home),
             Route("/health/live", live),
             Route("/health/ready", readiness.ready),
-            Mount("/static", StaticFiles(directory=STATIC, check_dir=False)),
+            Mount("/static", GZipMiddleware(StaticFolder(directory=STATIC, check_dir=False))),
         ],
         middleware=middleware,
         exception_handlers={Exception: _internal_error},
@@ -130,6 +130,5 @@ async def _home(_request: Request) -> Response:
 
 
 async def _internal_error(_request: Request, error: Exception) -> Response:
-    incident, body = internal_error()
-    _errors.error("error %s: %s", incident, error, exc_info=error)
-    return Response(body, status_code=500, media_type="application/json")
+    shown = incident(error)
+    return JSONResponse({"errors": [shown]}, status_code=500)

@@ -1,13 +1,12 @@
 """The GraphQL endpoint as a plain ASGI application: parse, look up, execute, send."""
 
-import logging
 from collections.abc import Callable
 from typing import NamedTuple
-from uuid import uuid4
 
 import orjson
+from anyio import CapacityLimiter, to_thread
+from cachetools import LRUCache
 from graphql import OperationType
-from starlette.concurrency import run_in_threadpool
 from starlette.types import Message, Receive, Scope, Send
 
 from schema import api
@@ -24,30 +23,46 @@ from server.requests import (
     from_query_string,
     prefers_html,
 )
-from server.responses import ENCODINGS, Headers, Response, ResponseCache
+from server.responses import ENCODINGS, CacheKey, Headers, Response, ResponseCache
 from snapshots.catalog import Catalog
 from snapshots.library import Library
 
 _ALLOW = b"GET, HEAD, POST, OPTIONS"
 _IMMUTABLE = b"public, max-age=31536000, immutable"
 _REVALIDATE = b"no-cache"
-_LARGE = 100_000
+_HTML = b"text/html; charset=utf-8"
 
-_log = logging.getLogger("cachelog.errors")
+_LARGE_BODY = 100_000
+"""Bodies with more bytes are compressed in a thread."""
+
+_LARGE_QUERY = 5_000
+"""Queries that ask for more objects run in a thread, a few at a time."""
+
+_THREADS = 4
+_KNOWN_BYTES = 16 << 20
 
 
-class _Asked(NamedTuple):
-    """The bytes that decide a response, before anything is parsed."""
+class _Raw(NamedTuple):
+    """The bytes that decide what is asked, before anything is parsed."""
 
-    generation: int
     is_post: bool
     content: bytes
     content_type: bytes
     accept: bytes
 
 
+class _Asked(NamedTuple):
+    """What is asked, and the key of an answer that stays true for ever."""
+
+    request: GraphQLRequest
+    key: CacheKey
+
+
 class GraphQLEndpoint:
-    """Answers GET, HEAD, POST and OPTIONS; ``page`` makes what a browser is shown."""
+    """Answers GET, HEAD, POST and OPTIONS; ``page`` makes what a browser is shown.
+
+    ``cache_bytes`` bounds the responses that are kept, ``max_body`` the bytes of a request.
+    """
 
     def __init__(
         self,
@@ -62,20 +77,24 @@ class GraphQLEndpoint:
         self._library = library
         self._page = page
         self._max_body = max_body
-        self._cache = ResponseCache(cache_bytes)
+        self._responses = ResponseCache(cache_bytes)
         self._documents = PersistedDocuments()
+        self._known: LRUCache[_Raw, _Asked] = LRUCache(
+            _KNOWN_BYTES if cache_bytes else 0, lambda asked: 3 * asked.key.num_bytes
+        )
+        self._limiter = CapacityLimiter(_THREADS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        method = scope["method"]
         headers: dict[bytes, bytes] = dict(scope["headers"])
         try:
+            method = scope["method"]
             if method == "POST":
                 content = await self._body(receive)
             elif method in ("GET", "HEAD"):
                 content = scope["query_string"]
-                if not content and prefers_html(headers.get(b"accept", b"").decode("latin-1")):
-                    page = Response(200, self._page(), b"text/html; charset=utf-8", _REVALIDATE)
+                if not content and prefers_html(_text(headers, b"accept")):
+                    page = Response(200, self._page(), _HTML, _REVALIDATE)
                     await self._send(page, scope, headers, send)
                     return
             elif method == "OPTIONS":
@@ -88,14 +107,18 @@ class GraphQLEndpoint:
                     code="METHOD_NOT_ALLOWED",
                     headers=((b"allow", _ALLOW),),
                 )
-            await self._answer(content, scope, headers, send)
-        except BadRequest as error:
-            body = orjson.dumps(
-                {"errors": [{"message": error.message, "extensions": {"code": error.code}}]}
+            response, key = await self._respond(
+                _Raw(
+                    method == "POST",
+                    content,
+                    headers.get(b"content-type", b""),
+                    headers.get(b"accept", b""),
+                )
             )
-            media_type = _media_type(headers) or JSON
-            response = Response(error.status, body, _content_type(media_type), b"no-store")
-            await self._send(response, scope, headers, send, list(error.headers))
+            if await self._send(response, scope, headers, send) and key is not None:
+                self._responses.put(key, response)
+        except BadRequest as error:
+            await self._send(_refusal(error, headers), scope, headers, send, list(error.headers))
 
     async def _body(self, receive: Receive) -> bytes:
         body = b""
@@ -112,65 +135,69 @@ class GraphQLEndpoint:
             if not message.get("more_body"):
                 return body
 
-    async def _answer(
-        self, content: bytes, scope: Scope, headers: dict[bytes, bytes], send: Send
-    ) -> None:
-        asked = _Asked(
-            self._catalog.generation,
-            scope["method"] == "POST",
-            content,
-            headers.get(b"content-type", b""),
-            headers.get(b"accept", b""),
+    async def _respond(self, raw: _Raw) -> tuple[Response, CacheKey | None]:
+        """Return the response, and the key that it is or may be kept under."""
+        asked = self._known.get(raw)
+        if asked is None:
+            asked = self._parse(raw)
+            if self._known.getsizeof(asked) <= self._known.maxsize:
+                self._known[raw] = asked
+        lasting = asked.key
+        passing = lasting._replace(generation=self._catalog.generation)
+        for key in (lasting, passing):
+            if (kept := self._responses.get(key)) is not None:
+                return kept, key
+        answer, body, context = await self._execute(asked.request)
+        is_good = answer.executed and not answer.errors
+        is_lasting = is_good and context.is_permanent
+        refused = not answer.executed and lasting.media_type == RESPONSE_JSON
+        response = Response(
+            400 if refused else 200,
+            body,
+            _content_type(lasting.media_type),
+            _IMMUTABLE if is_lasting else _REVALIDATE,
         )
-        response = self._cache.get(asked)
-        if response is None:
-            media_type = _media_type(headers)
-            if media_type is None:
-                raise BadRequest(
-                    f"Accept must allow {RESPONSE_JSON} or {JSON}",
-                    status=406,
-                    code="NOT_ACCEPTABLE",
-                )
-            request = (
-                from_body(content, asked.content_type.decode("latin-1"), self._documents)
-                if asked.is_post
-                else from_query_string(content, self._documents)
-            )
-            response, may_keep = await self._execute(request, media_type, is_get=not asked.is_post)
-            if may_keep:
-                self._cache.put(asked, response)
-            await self._send(response, scope, headers, send)
-            if may_keep:
-                self._cache.put(asked, response)
-        else:
-            await self._send(response, scope, headers, send)
+        if not is_good:
+            return response, None
+        key = lasting if is_lasting else passing
+        self._responses.put(key, response)
+        return response, key
 
-    async def _execute(
-        self, request: GraphQLRequest, media_type: str, *, is_get: bool
-    ) -> tuple[Response, bool]:
-        """Return the response, and whether it may be kept."""
-        if is_get:
+    def _parse(self, raw: _Raw) -> _Asked:
+        media_type = accepted_media_type(raw.accept.decode("latin-1"))
+        if media_type is None:
+            raise BadRequest(
+                f"Accept must allow {RESPONSE_JSON} or {JSON}", status=406, code="NOT_ACCEPTABLE"
+            )
+        if raw.is_post:
+            request = from_body(raw.content, raw.content_type.decode("latin-1"), self._documents)
+        else:
+            request = from_query_string(raw.content, self._documents)
             operation = api.operation_type(api.document(request.query), request.operation_name)
             if operation not in (None, OperationType.QUERY):
                 raise BadRequest("GET is for queries", status=405, code="METHOD_NOT_ALLOWED")
-        try:
-            body, answer, context = self._run(request, may_load=False)
-        except NotLoaded:
-            body, answer, context = await run_in_threadpool(self._run, request, may_load=True)
-        status = 200
-        if not answer.executed and media_type == RESPONSE_JSON:
-            status = 400
-        may_keep = answer.executed and not answer.errors
-        cache_control = _IMMUTABLE if may_keep and context.is_permanent else _REVALIDATE
-        return Response(status, body, _content_type(media_type), cache_control), may_keep
+        key = CacheKey(
+            request.query, request.variables_text(), request.operation_name, media_type, None
+        )
+        return _Asked(request, key)
 
-    def _run(self, request: GraphQLRequest, *, may_load: bool) -> tuple[bytes, api.Answer, Context]:
+    async def _execute(self, request: GraphQLRequest) -> tuple[api.Answer, bytes, Context]:
+        """Execute here what is loaded and small; the rest in a thread, so that others go on."""
+        if api.objects_asked(*request.cost_arguments()) <= _LARGE_QUERY:
+            try:
+                return self._run(request, may_load=False)
+            except NotLoaded:
+                pass
+        return await to_thread.run_sync(
+            lambda: self._run(request, may_load=True), limiter=self._limiter
+        )
+
+    def _run(self, request: GraphQLRequest, *, may_load: bool) -> tuple[api.Answer, bytes, Context]:
         context = Context(self._catalog, self._library, may_load=may_load)
         answer = api.execute(
             request.query, request.variables, request.operation_name, context=context
         )
-        body: bytes = orjson.dumps(answer.body())
-        return body, answer, context
+        return answer, orjson.dumps(answer.body()), context
 
     async def _send(
         self,
@@ -179,19 +206,19 @@ class GraphQLEndpoint:
         headers: dict[bytes, bytes],
         send: Send,
         extra: Headers | None = None,
-    ) -> None:
-        encoding = accepted_encoding(
-            headers.get(b"accept-encoding", b"").decode("latin-1"), ENCODINGS
-        )
+    ) -> bool:
+        """Send a response in the coding that the client likes best; tell whether that is new."""
+        encoding = accepted_encoding(_text(headers, b"accept-encoding"), ENCODINGS)
         form = response.known_form(encoding)
+        is_new = form is None
         if form is None:
-            if len(response.body) > _LARGE:
-                form = await run_in_threadpool(response.form, encoding)
+            if len(response.body) > _LARGE_BODY:
+                form = await to_thread.run_sync(response.form, encoding)
             else:
                 form = response.form(encoding)
         if response.status == 200 and _matches(headers.get(b"if-none-match"), form.etag):
             await _send_head(send, 304, form.not_modified)
-            return
+            return is_new
         await send(
             {
                 "type": "http.response.start",
@@ -201,14 +228,7 @@ class GraphQLEndpoint:
         )
         body = b"" if scope["method"] == "HEAD" else form.body
         await send({"type": "http.response.body", "body": body})
-
-
-def internal_error() -> tuple[str, bytes]:
-    """Return a new id and the body of a response that shows nothing else."""
-    incident = uuid4().hex[:12]
-    message = f"Internal error; the server's log has the details under {incident}."
-    error = {"message": message, "extensions": {"code": "INTERNAL_SERVER_ERROR", "id": incident}}
-    return incident, orjson.dumps({"errors": [error]})
+        return is_new
 
 
 async def _send_head(send: Send, status: int, headers: Headers) -> None:
@@ -216,8 +236,15 @@ async def _send_head(send: Send, status: int, headers: Headers) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-def _media_type(headers: dict[bytes, bytes]) -> str | None:
-    return accepted_media_type(headers.get(b"accept", b"").decode("latin-1"))
+def _refusal(error: BadRequest, headers: dict[bytes, bytes]) -> Response:
+    media_type = accepted_media_type(_text(headers, b"accept")) or JSON
+    shown = {"message": error.message, "extensions": {"code": error.code}}
+    body = orjson.dumps({"errors": [shown]})
+    return Response(error.status, body, _content_type(media_type), b"no-store")
+
+
+def _text(headers: dict[bytes, bytes], name: bytes) -> str:
+    return headers.get(name, b"").decode("latin-1")
 
 
 def _content_type(media_type: str) -> bytes:

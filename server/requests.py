@@ -39,10 +39,13 @@ class GraphQLRequest(NamedTuple):
     variables: dict[str, Any] | None
     operation_name: str | None
 
-    def key(self) -> tuple[str, bytes, str | None]:
-        """Return what decides the answer."""
-        variables = orjson.dumps(self.variables, option=orjson.OPT_SORT_KEYS)
-        return self.query, variables, self.operation_name
+    def cost_arguments(self) -> tuple[str, str | None, dict[str, Any] | None]:
+        """Return what decides how much is asked."""
+        return self.query, self.operation_name, self.variables
+
+    def variables_text(self) -> bytes:
+        """Return the variables as JSON, the same for every order of their names."""
+        return orjson.dumps(self.variables, option=orjson.OPT_SORT_KEYS)
 
 
 class PersistedDocuments:

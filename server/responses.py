@@ -2,7 +2,7 @@
 
 import gzip
 from collections import OrderedDict
-from collections.abc import Hashable
+from typing import NamedTuple
 
 import brotli
 import xxhash
@@ -58,7 +58,7 @@ class Response:
     @property
     def num_bytes(self) -> int:
         """How many bytes all forms take."""
-        return sum(len(form.body) for form in self._forms.values()) + 1_024
+        return sum(len(form.body) for form in self._forms.values()) + 1_000
 
     def known_form(self, encoding: str) -> Form | None:
         """Return the form in a content coding, if it was made or needs no making."""
@@ -77,15 +77,30 @@ class Response:
         return known
 
 
+class CacheKey(NamedTuple):
+    """What decides a response. ``generation`` is None for one that stays true for ever."""
+
+    query: str
+    variables: bytes
+    operation_name: str | None
+    media_type: str
+    generation: int | None
+
+    @property
+    def num_bytes(self) -> int:
+        """About how many bytes the key takes."""
+        return len(self.query) + len(self.variables) + 500
+
+
 class ResponseCache:
     """The responses that were asked for last, within ``max_bytes``; 0 keeps none."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self.num_bytes = 0
-        self._kept: OrderedDict[Hashable, tuple[Response, int]] = OrderedDict()
+        self._kept: OrderedDict[CacheKey, tuple[Response, int]] = OrderedDict()
 
-    def get(self, key: Hashable) -> Response | None:
+    def get(self, key: CacheKey) -> Response | None:
         """Return what is kept under a key."""
         found = self._kept.get(key)
         if found is None:
@@ -93,9 +108,9 @@ class ResponseCache:
         self._kept.move_to_end(key)
         return found[0]
 
-    def put(self, key: Hashable, response: Response) -> None:
+    def put(self, key: CacheKey, response: Response) -> None:
         """Keep a response, or count it anew after it got another form; drop the oldest."""
-        num_bytes = response.num_bytes
+        num_bytes = key.num_bytes + response.num_bytes
         if num_bytes > self.max_bytes:
             return
         _, before = self._kept.pop(key, (None, 0))
