@@ -1,11 +1,13 @@
-"""Settings of the server: from CACHELOG_* variables, overruled by options of the command line."""
+"""Settings: from CACHELOG_* variables, overruled by options of the command line."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 from snapshots.errors import InvalidArgument
 from snapshots.library import COMPARISON_BYTES, FRAME_BYTES
+from snapshots.sources.buildcache import ReadSettings
 
 PREFIX = "CACHELOG_"
 
@@ -37,6 +39,33 @@ class Settings:
 
     access_log: bool = True
     """Whether each request is logged."""
+
+    cache_dir: str = "~/.cache/cachelog"
+    """Where an import keeps what it need not fetch again; empty to keep nothing."""
+
+    max_index_bytes: int = 2 << 30
+    """How many bytes an index may have when it is unpacked."""
+
+    http_timeout: float = 60.0
+    """How many seconds an import waits for a silent server."""
+
+    s3_prefixes: tuple[str, ...] = ()
+    """Where buckets are served over HTTPS: BUCKET=URL, separated by commas."""
+
+    def reading(self) -> ReadSettings:
+        """Return the settings of an import; raises InvalidArgument for a malformed prefix."""
+        prefixes = {}
+        for text in self.s3_prefixes:
+            bucket, separator, url = text.partition("=")
+            if not (bucket and separator and url.startswith("https://")):
+                raise InvalidArgument(f"{PREFIX}S3_PREFIXES", f"{text!r} is not BUCKET=https://...")
+            prefixes[bucket] = url
+        return ReadSettings(
+            cache_dir=Path(self.cache_dir).expanduser() if self.cache_dir else None,
+            max_index_bytes=self.max_index_bytes,
+            timeout=self.http_timeout,
+            s3_prefixes=prefixes,
+        )
 
 
 def _number(text: str) -> int:

@@ -6,7 +6,8 @@ exist, so an import that is killed at any moment leaves nothing visible behind.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +18,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, WriterProperties, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
-from snapshots.contents import Content, Snapshot
+from snapshots.contents import Content, Snapshot, Succession
 from snapshots.errors import CatalogError, EmptyCatalog
 from snapshots.frame import Frame
 from snapshots.history import History
@@ -27,8 +28,11 @@ from snapshots.tables import REVISIONS, SPECS, revisions_of, revisions_table
 
 _ATTEMPTS = 8
 _COMPACT_AT = 100
+_ROWS_AT_ONCE = 250_000
 _FRAME_COLUMNS = [name for name in SPECS.names if name not in ("digest", "dependencies")]
 _WRITER = WriterProperties(compression="ZSTD", dictionary_page_size_limit=1 << 24)
+
+_EMPTY = Content({}).digest
 
 Result = TypeVar("Result")
 
@@ -53,6 +57,7 @@ class Catalog:
         self._lock = threading.Lock()
         self._revisions: DeltaTable | None = None
         self._history = History()
+        self._generation = -1
 
     # -- reading
 
@@ -64,23 +69,26 @@ class Catalog:
     @property
     def generation(self) -> int:
         """The version of the catalog as of the last ``refresh``; -1 while it is empty."""
-        table = self._revisions
-        return -1 if table is None else int(table.version())
+        return self._generation
 
     def refresh(self) -> bool:
         """Take in what was published since the last call, and tell whether anything was."""
         with self._lock, self._translated():
-            before = self.generation
+            before = self._generation
             try:
                 table = self._revisions or DeltaTable(self._uri("revisions"))
                 table.update_incremental()
             except TableNotFoundError:
-                self._revisions, self._history = None, History()
+                self._check_folder()
+                self._revisions, self._history, self._generation = None, History(), -1
                 return before != -1
-            if self._revisions is not None and table.version() == before:
+            if table.version() == before:
                 return False
-            self._history = History(revisions_of(table.to_pyarrow_table()))
-            self._revisions = table
+            rows = table.to_pyarrow_table(columns=REVISIONS.names)
+            # In this order: who reads the generation first and then the history never takes an old
+            # history for that of a new generation.
+            self._history = History(revisions_of(rows))
+            self._revisions, self._generation = table, int(table.version())
             return True
 
     def require_history(self) -> History:
@@ -102,7 +110,7 @@ class Catalog:
         with self._translated():
             specs = DeltaTable(self._uri("specs"))
             table = specs.to_pyarrow_table(columns=columns, filters=[("digest", "=", digest)])
-        if not len(table):
+        if not len(table) and digest != _EMPTY:
             raise CatalogError(self.location, f"the content {digest[:16]} is missing")
         return table
 
@@ -120,35 +128,42 @@ class Catalog:
         self.refresh()
         moment = datetime.now(UTC)
         publications: list[Publication] = []
+        known = set(self._history.digests)
+        unknown: list[Snapshot] = []
         for number, snapshot in enumerate(snapshots):
             taken = snapshot.taken_at or taken_at or tag_date(snapshot.tag) or moment
             revision = _describe(snapshot, utc(taken), moment + timedelta(microseconds=number))
             pending = [made.revision for made in publications if made.is_new]
-            standing = History([*self._history.revisions, *pending]).at(
+            standing = History([*self._history.of_tag(revision.tag), *pending]).at(
                 revision.tag, revision.taken_at
             )
             if standing is not None and standing.digest == revision.digest:
                 publications.append(Publication(standing, is_new=False))
                 continue
-            known = {*self._history.digests, *(other.digest for other in pending)}
             if revision.digest not in known:
-                self._write_content(snapshot.content)
+                known.add(revision.digest)
+                unknown.append(snapshot)
             publications.append(Publication(revision, is_new=True))
+        successions: defaultdict[str, Succession] = defaultdict(Succession)
+        for group in _groups(unknown):
+            self._write_contents(group, successions)
         if added := [made.revision for made in publications if made.is_new]:
             self._append_revisions(added)
         return publications
 
-    def _write_content(self, content: Content) -> None:
-        table = content.table()
+    def _write_contents(
+        self, snapshots: Sequence[Snapshot], successions: defaultdict[str, Succession]
+    ) -> None:
+        digests = ", ".join(f"'{snapshot.content.digest}'" for snapshot in snapshots)
 
         def write() -> None:
-            # Replacing the partition, rather than adding to it, cleans up after an import of the
-            # same content that was killed half way.
+            # Replacing the partitions, rather than adding to them, cleans up after an import of
+            # the same contents that was killed half way.
             write_deltalake(
                 DeltaTable.create(self._uri("specs"), SPECS, "ignore", partition_by=["digest"]),
-                table,
+                pa.RecordBatchReader.from_batches(SPECS, _rows(snapshots, successions)),
                 mode="overwrite",
-                predicate=f"digest = '{content.digest}'",
+                predicate=f"digest IN ({digests})",
                 writer_properties=_WRITER,
             )
 
@@ -186,6 +201,12 @@ class Catalog:
                         raise
             return write()
 
+    def _check_folder(self) -> None:
+        """Raise CatalogError where the location cannot even become a catalog."""
+        root = Path(self._root)
+        if "://" not in self._root and root.exists() and not root.is_dir():
+            raise CatalogError(self.location, "is no folder")
+
     def _uri(self, table: str) -> str:
         return f"{self._root.rstrip('/')}/{table}"
 
@@ -196,6 +217,28 @@ class Catalog:
         except (DeltaError, pa.ArrowException, OSError) as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise CatalogError(self.location, reason) from error
+
+
+def _groups(snapshots: Iterable[Snapshot]) -> Iterator[list[Snapshot]]:
+    """Yield the snapshots in groups to write at once: one write each would cost more than rows."""
+    group: list[Snapshot] = []
+    rows = 0
+    for snapshot in snapshots:
+        group.append(snapshot)
+        rows += len(snapshot.content)
+        if rows >= _ROWS_AT_ONCE:
+            yield group
+            group, rows = [], 0
+    if group:
+        yield group
+
+
+def _rows(
+    snapshots: Iterable[Snapshot], successions: defaultdict[str, Succession]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of each content, made only then: all at once would take much memory."""
+    for snapshot in snapshots:
+        yield from successions[snapshot.tag].table(snapshot.content).to_batches()
 
 
 def _describe(snapshot: Snapshot, taken_at: datetime, published_at: datetime) -> RevisionInfo:

@@ -1,7 +1,10 @@
 """``cachelog import`` and ``cachelog demo``: what fills a catalog."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from enum import Enum
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,12 +19,24 @@ from server.console import (
     say,
     say_json,
 )
+from server.settings import settings_from
 from snapshots.catalog import Catalog, Publication
 from snapshots.contents import Snapshot
 from snapshots.errors import CachelogError, InvalidArgument, SourceError
 from snapshots.refs import parse_moment
-from snapshots.rendering import revision_facts
+from snapshots.rendering import counted, revision_facts
 from snapshots.sources.reports import Report
+
+_BATCH = 64
+"""How many revisions of a history are published at once: an import that is cut loses no more."""
+
+
+class Every(Enum):
+    """How much of a history is kept."""
+
+    COMMIT = "commit"
+    DAY = "day"
+    WEEK = "week"
 
 
 def _moment(text: str) -> datetime:
@@ -32,19 +47,21 @@ def _moment(text: str) -> datetime:
 
 
 def import_command(
-    paths: Annotated[
-        list[Path],
+    locations: Annotated[
+        list[str] | None,
         typer.Argument(
-            metavar="PATH...", help="Cache pages: files, or folders with pages below them."
+            metavar="[LOCATION]...",
+            help="Cache pages (files, or folders of them), an index.json, a build cache, or the "
+            "list of tags and stacks of a public one: a path, or an http(s):// or s3:// URL.",
         ),
-    ],
+    ] = None,
     tag: Annotated[
         list[str] | None,
         typer.Option(
             "--tag",
             metavar="TAG",
-            help="Only these tags (names or globs, repeatable); or, for pages that name no tag or "
-            "one other, the tag to publish under.",
+            help="Only these tags (names or globs, repeatable); or the tag to publish under, for "
+            "what names no tag of its own or one other.",
         ),
     ] = None,
     taken_at: Annotated[
@@ -56,34 +73,100 @@ def import_command(
             help="When the cache stood so (RFC 3339); by default the date in the tag, or now.",
         ),
     ] = None,
+    sizes: Annotated[
+        bool,
+        typer.Option(
+            "--sizes", help="Ask a build cache for the size of each binary package, once for each."
+        ),
+    ] = False,
+    git: Annotated[
+        str | None,
+        typer.Option(
+            "--git",
+            metavar="REPO",
+            help="Read the history of cache pages in a git repository (a path or clone URL): a "
+            "revision for each commit that changed a tag.",
+        ),
+    ] = None,
+    path: Annotated[
+        str, typer.Option(metavar="FOLDER", help="With --git: where the pages are in it.")
+    ] = "_cache",
+    since: Annotated[
+        datetime | None,
+        typer.Option(metavar="DATE", parser=_moment, help="With --git: only commits from then on."),
+    ] = None,
+    every: Annotated[
+        Every, typer.Option(help="With --git: each commit, or the last of each day or week.")
+    ] = Every.COMMIT,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out what cannot be read, and list it.")
     ] = False,
     as_json: JsonOption = False,
     catalog: CatalogOption = DEFAULT_CATALOG,
 ) -> None:
-    """Read cache pages and publish what they say as revisions: all of it, or nothing."""
-    from snapshots.sources import pages
+    """Read what a build cache holds and publish it as revisions: all that was asked, or nothing.
 
+    A history from git is published piece by piece; run the same again to go on after an
+    interruption, or to add what is new.
+    """
+    if bool(locations) == bool(git):
+        raise typer.BadParameter("name one LOCATION or more, or a repository with --git")
+    opened = Catalog(catalog)
+    publications: list[Publication] = []
     with progress() as bars:
         report = Report(skip_bad=skip_bad, progress=bars)
-        snapshots = list(pages.read(paths, tags=tag or (), report=report))
-        _require_some(snapshots, report)
-        publications = Catalog(catalog).publish(snapshots, taken_at=taken_at)
-    for warning in report.warnings:
-        note(f"warning: {warning}")
-    for error in report.skipped:
-        note(f"skipped: {error}")
-    if as_json:
-        say_json(
-            {
-                "revisions": [_publication_facts(made) for made in publications],
-                "skipped": [_error_facts(error) for error in report.skipped],
-                "warnings": report.warnings,
-            }
-        )
-    else:
-        _tell(publications)
+        try:
+            if git:
+                snapshots = _history(opened, git, path, since, tag or (), every, report)
+                while batch := list(islice(snapshots, _BATCH)):
+                    publications += opened.publish(batch)
+            else:
+                found = _found(locations or (), tag or (), sizes=sizes, report=report)
+                publications += opened.publish(found, taken_at=taken_at)
+        except CachelogError:
+            if publications:
+                _tell(publications)
+            raise
+    _tell_all(publications, report, as_json=as_json)
+
+
+def _found(
+    locations: Sequence[str], tags: Sequence[str], *, sizes: bool, report: Report
+) -> list[Snapshot]:
+    from snapshots.sources import reading
+
+    settings = settings_from(os.environ).reading()
+    found = list(reading.read(locations, tags=tags, sizes=sizes, settings=settings, report=report))
+    if not found:
+        for error in report.skipped:
+            note(f"skipped: {error}")
+        raise CachelogError("nothing could be read, so nothing was published")
+    return found
+
+
+def _history(
+    catalog: Catalog,
+    repository: str,
+    path: str,
+    since: datetime | None,
+    tags: Sequence[str],
+    every: Every,
+    report: Report,
+) -> Iterator[Snapshot]:
+    from snapshots.sources import git
+
+    catalog.refresh()
+    cache = settings_from(os.environ).reading().cache_dir
+    return git.read(
+        repository,
+        path=path,
+        since=since,
+        tags=tags,
+        every=every.value,
+        history=catalog.history,
+        clones=None if cache is None else cache / "clones",
+        report=report,
+    )
 
 
 def demo_command(
@@ -101,38 +184,48 @@ def demo_command(
     from snapshots import demo
 
     history = demo.history(revisions=revisions, packages=packages, specs=specs, seed=seed)
-    if pages is not None:
-        for snapshot in history:
-            written = demo.write_pages(snapshot, pages)
-            say(f"{snapshot.tag}: wrote {written} pages below {pages / snapshot.tag}")
+    if pages is None:
+        _tell(Catalog(catalog).publish(list(history)))
         return
-    _tell(Catalog(catalog).publish(list(history)))
+    for snapshot in history:
+        written = demo.write_pages(snapshot, pages)
+        say(f"{snapshot.tag}: wrote {written} pages below {pages / snapshot.tag}")
 
 
-def _require_some(snapshots: Sequence[Snapshot], report: Report) -> None:
-    if snapshots:
-        return
+def _tell_all(publications: Sequence[Publication], report: Report, *, as_json: bool) -> None:
+    for warning in report.warnings:
+        note(f"warning: {warning}")
     for error in report.skipped:
         note(f"skipped: {error}")
-    raise CachelogError("nothing could be read, so nothing was published")
+    if not as_json:
+        _tell(publications)
+        return
+    say_json(
+        {
+            "revisions": [
+                revision_facts(made.revision) | {"published": made.is_new} for made in publications
+            ],
+            "skipped": [_error_facts(error) for error in report.skipped],
+            "warnings": report.warnings,
+        }
+    )
 
 
 def _tell(publications: Sequence[Publication]) -> None:
+    if not publications:
+        say("nothing new, nothing published")
     for made in publications:
         revision = made.revision
         facts = (
-            f"{revision.digest[:12]}, {revision.num_packages:,} packages, "
-            f"{revision.num_specs:,} specs, {revision.num_stacks:,} stacks"
+            f"{revision.digest[:12]} of {revision.taken_at:%Y-%m-%d}, "
+            f"{counted(revision.num_packages, 'package')}, {counted(revision.num_specs, 'spec')}, "
+            f"{counted(revision.num_stacks, 'stack')}"
         )
         synthetic = " (synthetic)" if revision.source.synthetic else ""
         if made.is_new:
             say(f"{revision.tag}: published {facts}{synthetic}")
         else:
             say(f"{revision.tag}: unchanged, nothing published; it stands as {facts}")
-
-
-def _publication_facts(made: Publication) -> dict[str, Any]:
-    return revision_facts(made.revision) | {"published": made.is_new}
 
 
 def _error_facts(error: SourceError) -> dict[str, Any]:

@@ -134,14 +134,16 @@ class _Loader(yaml.CSafeLoader):
 
 
 def _refuse_dangers(text: str) -> None:
-    """Raise yaml.MarkedYAMLError on anchors, aliases, and nesting that could exhaust the stack.
+    """Raise yaml.MarkedYAMLError on anchors, aliases, tags, and nesting that exhausts the stack.
 
-    Both let a small file grow into a large or endless value; no real page has either.
+    They let a small file grow into a large or endless value, or into objects; no real page has any.
     """
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
             raise _refusal("anchors and aliases are refused", event)
+        if getattr(event, "tag", None) is not None:
+            raise _refusal("tags (!...) are refused", event)
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:

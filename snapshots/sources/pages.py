@@ -4,9 +4,11 @@
 with one object a spec. Pages of every year are read but those of 2022, which name no hashes.
 """
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -22,6 +24,10 @@ from snapshots.sources.importer import importer_name
 from snapshots.sources.reports import Report
 from snapshots.spack import canonical_compiler, canonical_variants, is_hash, is_name
 
+SIZE_MAX = (1 << 53) - 1
+"""The largest size in bytes that every reader of JSON takes exactly."""
+
+_SIZE = re.compile(r"[0-9]{1,16}")
 _META_LISTS = {
     "versions": "version",
     "compilers": "compiler",
@@ -225,11 +231,33 @@ def _spec(detail: Any, name: str, location: str) -> Spec:
         operating_system=fields.text("os"),
         platform=fields.text("platform"),
         target=fields.text("target"),
-        variants=canonical_variants(fields.texts("variants")),
-        stacks=tuple(sorted(set(fields.texts("stacks")))),
+        variants=fields.canonical("variants", _variants),
+        stacks=fields.canonical("stacks", _stacks),
         size=fields.size("size"),
         tarball=fields.text("tarball", default="") or None,
     )
+
+
+@lru_cache(maxsize=1 << 16)
+def _variants(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the canonical form of a list of variants; raises TypeError for other items."""
+    _require_texts(texts)
+    return canonical_variants(texts)
+
+
+@lru_cache(maxsize=1 << 16)
+def _stacks(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of stacks, sorted, each once; raises TypeError and ValueError."""
+    _require_texts(texts)
+    for text in texts:
+        if not is_name(text):
+            raise ValueError(f"{text!r} cannot name a stack")
+    return tuple(sorted(set(texts)))
+
+
+def _require_texts(items: tuple[object, ...]) -> None:
+    if not all(type(item) is str for item in items):
+        raise TypeError
 
 
 class _Fields:
@@ -258,11 +286,25 @@ class _Fields:
         value = self.values.get(key, "-")
         if value in ("-", "", None):
             return None
-        if type(value) is int and value >= 0:
+        if type(value) is str and _SIZE.fullmatch(value):
+            value = int(value)
+        if type(value) is int and 0 <= value <= SIZE_MAX:
             return value
-        if type(value) is str and value.isascii() and value.isdigit():
-            return int(value)
         raise self._mistyped(key, "a number of bytes or '-'")
+
+    def canonical(
+        self, key: str, form: Callable[[tuple[str, ...]], tuple[str, ...]]
+    ) -> tuple[str, ...]:
+        """Return a list of texts in its canonical form, which is looked up where it is known."""
+        value = self.values.get(key)
+        if type(value) is list:
+            try:
+                return form(tuple(value))
+            except TypeError:
+                pass
+            except ValueError as error:
+                raise self.wrong(key, str(error)) from None
+        raise self._mistyped(key, "a list of texts")
 
     def wrong(self, key: str, reason: str, line: int | None = None) -> SourceError:
         return SourceError(self.location, reason, line=line, key=key)

@@ -28,7 +28,7 @@ from snapshots.sources.reports import Report
 FIRST_DAY = datetime(2024, 1, 1, 6, tzinfo=UTC)
 TAG = "develop"
 CHANGING = 0.02
-BATCH = 32
+BATCH = 64
 
 _PLACES = (
     ("ubuntu24.04", "linux", "x86_64_v3", ("e4s", "hep", "radiuss")),

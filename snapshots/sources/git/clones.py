@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from snapshots.errors import InvalidArgument, SourceError
-from snapshots.sources.gitcommands import SCHEMES, Repository, run
+from snapshots.sources.git.commands import SCHEMES, Repository, run
 
 _SCP_LIKE = re.compile(r"[^/:]+:[^:].*", re.S)
 _FETCHED = "imported"
@@ -53,7 +53,7 @@ def _cloned(url: str, clones: Path | None) -> Repository:
         raise InvalidArgument("clones", f"{error.filename}: {error.strerror}") from None
     try:
         # Made and fetched into, rather than cloned, so that a killed run leaves nothing half done.
-        run(repository, "init", "--quiet", "--bare", f"--initial-branch={_FETCHED}")
+        run(repository, "init", "--quiet", "--bare", "--template=", f"--initial-branch={_FETCHED}")
         refs = f"+HEAD:refs/heads/{_FETCHED}"
         run(repository, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--", url, refs)
     except SourceError as error:

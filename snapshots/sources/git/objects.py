@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from snapshots.errors import InvalidArgument, SourceError
-from snapshots.sources.gitcommands import Repository, Stream, run
+from snapshots.sources.git.commands import Repository, Stream, run
 
 _CHUNK = 1 << 16
 _REGULAR_FILE = b"100"
@@ -21,6 +21,11 @@ class Commit(NamedTuple):
     hash: str
     time: datetime
     tree: str
+
+    @property
+    def short(self) -> str:
+        """The hash as messages name it."""
+        return self.hash[:12]
 
 
 class Change(NamedTuple):

@@ -16,9 +16,9 @@ from snapshots.contents import Snapshot
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.history import History
 from snapshots.models import Source, utc
-from snapshots.sources.gitclones import open_repository
-from snapshots.sources.gitcommands import Repository
-from snapshots.sources.gitobjects import (
+from snapshots.sources.git.clones import open_repository
+from snapshots.sources.git.commands import Repository
+from snapshots.sources.git.objects import (
     Commit,
     blobs_of,
     changes_between,
@@ -26,8 +26,8 @@ from snapshots.sources.gitobjects import (
     empty_tree,
     folder_path,
 )
-from snapshots.sources.gitpages import PageReader, TaggedPages
-from snapshots.sources.gitwalk import Published, Walk, Wanted, is_page
+from snapshots.sources.git.pages import PageReader, TaggedPages
+from snapshots.sources.git.walk import Published, Walk, Wanted, is_page
 from snapshots.sources.importer import importer_name
 from snapshots.sources.reports import Report
 
@@ -108,12 +108,12 @@ class _States:
 
     def snapshot(self, tag: str, commit: Commit) -> Iterator[Snapshot]:
         """Yield the state of a tag after a commit, if it is new and there is any."""
-        content = self._pages.content(tag, commit.hash)
+        content = self._pages.content(tag, commit.short)
         standing = self._standing(tag, commit.time)
         digest = content.digest if content else None
         self._digests[tag] = digest
         if digest is None and standing is not None:
-            self._report.warn(f"{tag}: commit {commit.hash[:12]} leaves no spec; nothing published")
+            self._report.warn(f"{tag}: commit {commit.short} leaves no spec; nothing published")
         if digest in (None, standing):
             return
         source = Source(
@@ -176,12 +176,12 @@ def _ends_period(place: int, commits: Sequence[Commit], period: Callable[[Commit
 
 def _check_times(commits: Sequence[Commit], location: str, report: Report) -> None:
     """Warn of commits that will not stand in the catalog in the order that they were made in."""
-    misdated = [new.hash for old, new in pairwise(commits) if new.time < old.time]
+    misdated = [new.short for old, new in pairwise(commits) if new.time < old.time]
     if misdated:
         number = f"{len(misdated)} commits are" if len(misdated) > 1 else "1 commit is"
         report.warn(
             f"{location}: {number} dated before the one they follow, the first of them "
-            f"{misdated[0][:12]}; revisions are ordered by date"
+            f"{misdated[0]}; revisions are ordered by date"
         )
 
 

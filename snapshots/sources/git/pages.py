@@ -7,7 +7,7 @@ from weakref import WeakValueDictionary
 from snapshots.contents import Content, PackageContent
 from snapshots.errors import SourceError
 from snapshots.models import Spec
-from snapshots.sources.gitobjects import Blobs
+from snapshots.sources.git.objects import Blobs
 from snapshots.sources.pages import Page, parse_page
 from snapshots.sources.reports import Report
 

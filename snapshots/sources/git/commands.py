@@ -62,7 +62,7 @@ def run(repository: Repository, *command: str, data: bytes = b"") -> bytes:
     except OSError as error:
         raise _not_started(repository, error) from None
     if done.returncode:
-        raise _failed(repository, done.stderr)
+        raise _failed(repository, done.stderr, done.returncode)
     return done.stdout
 
 
@@ -124,9 +124,9 @@ class Stream:
     def failure(self) -> SourceError:
         """Return why the output ended before its time."""
         self._process.kill()
-        self._process.wait()
+        status = self._process.wait()
         self._complaints.seek(0)
-        return _failed(self._repository, self._complaints.read())
+        return _failed(self._repository, self._complaints.read(), status)
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -141,8 +141,8 @@ def _not_started(repository: Repository, error: OSError) -> SourceError:
     return SourceError(repository.location, f"git cannot be started: {error.strerror}")
 
 
-def _failed(repository: Repository, complaints: bytes) -> SourceError:
-    lines = complaints.decode(errors="replace").splitlines()
-    chosen = [line for line in lines if line.startswith(("fatal: ", "error: "))] or lines or ["?"]
-    reason = chosen[0].removeprefix("fatal: ").removeprefix("error: ")
+def _failed(repository: Repository, complaints: bytes, status: int) -> SourceError:
+    lines = complaints.decode(errors="replace").splitlines() or [f"(nothing, status {status})"]
+    graver = [line for line in lines if line.startswith(("fatal: ", "error: "))]
+    reason = (graver or lines)[0].removeprefix("fatal: ").removeprefix("error: ")
     return SourceError(repository.location, f"git says: {reason}")

@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
 from snapshots.refs import check_tag
-from snapshots.sources.gitobjects import Change, Commit
-from snapshots.sources.gitpages import PageReader, TaggedPages
+from snapshots.sources.git.objects import Change, Commit
+from snapshots.sources.git.pages import PageReader, TaggedPages
 from snapshots.sources.pages import tag_in_path
 from snapshots.sources.reports import Report
 
@@ -48,12 +48,14 @@ class Published:
 class _Home:
     """A folder of pages, and the tag of the first page met there; empty where it has none.
 
+    ``is_sure`` where the folder has the tag's name too, so that all its pages must be of that tag.
     While the folder is asleep its pages are known by their blobs only. It wakes when one of them
-    changes after what is done of that tag.
+    changes after what is done of the tag.
     """
 
-    def __init__(self, tag: str) -> None:
+    def __init__(self, folder: str, tag: str) -> None:
         self.tag = tag
+        self.is_sure = tag != "" and folder.rpartition("/")[2] == tag
         self.asleep: dict[str, str] | None = {} if tag else None
 
 
@@ -72,7 +74,7 @@ class Walk:
         self.pages = TaggedPages(report)
         self.tags_met: set[str] = set()
         """The tags of folders and pages that were met, wanted or not."""
-        self._folder = PurePosixPath(folder)
+        self._folder = folder
         self._commits = commits
         self._published = published
         self._wanted = wanted
@@ -83,9 +85,10 @@ class Walk:
 
     def take(self, place: int, changes: Iterable[Change]) -> None:
         """Take in what the commit at a place of the line changed."""
-        for path, blob, _ in changes:
-            home = self._home(path, blob, place) if is_page(path) else None
-            if home is None or (home.tag and home.tag not in self._wanted):
+        for below, blob, _ in changes:
+            path = f"{self._folder}/{below}" if self._folder else below
+            home = self._home(path, blob, place) if is_page(below) else None
+            if home is None or (home.is_sure and home.tag not in self._wanted):
                 continue
             if home.asleep is not None and place > self._published.until(home.tag):
                 self._wake(home.tag)
@@ -103,13 +106,17 @@ class Walk:
         changed. Raises SourceError and TagNeeded.
         """
         places: dict[str, int] = {}
-        for path, (blob, place) in self._changed.items():
-            before = self.pages.remove(path)
-            after = self._put(path, blob, now if place == _UNCHANGED else place) if blob else None
-            for tag in (before, after):
-                if tag is not None:
-                    places[tag] = max(place, places.get(tag, _UNCHANGED))
-        self._changed.clear()
+        while self._changed:
+            changed, self._changed = self._changed, {}
+            for path, (blob, place) in changed.items():
+                before = self.pages.remove(path)
+                seen_at = now if place == _UNCHANGED else place
+                after = None if blob is None else self._put(path, blob, seen_at)
+                for tag in (before, after):
+                    if tag is not None:
+                        places[tag] = max(place, places.get(tag, _UNCHANGED))
+            for tag in places:
+                self._wake(tag)
         return sorted(
             (place, tag) for tag, place in places.items() if place > self._published.until(tag)
         )
@@ -120,24 +127,25 @@ class Walk:
             folder = folder.rpartition("/")[0]
         home = self._homes.get(folder)
         if home is None and blob is not None:
-            home = self._homes[folder] = _Home(self._first_tag(path, blob, place))
+            home = self._homes[folder] = _Home(folder, self._first_tag(path, blob, place))
         return home
 
     def _first_tag(self, path: str, blob: str, place: int) -> str:
-        full = self._folder / path
+        file = PurePosixPath(path)
         page = self._reader.peek(blob, self._location(path, place))
         if page is not None:
-            tag = page.tag or tag_in_path(full, page.name) or self._wanted.default
+            tag = page.tag or tag_in_path(file, page.name) or self._wanted.default
         else:
-            tag = tag_in_path(full, full.parent.name)
+            tag = tag_in_path(file, file.parent.name)
         if tag is None:
             return ""
         self.tags_met.add(tag)
         return tag
 
     def _wake(self, tag: str) -> None:
+        """Wake all folders that can have pages of the tag."""
         for home in self._homes.values():
-            if home.tag == tag and home.asleep is not None:
+            if home.asleep is not None and (home.tag == tag or not home.is_sure):
                 self._changed |= {path: (blob, _UNCHANGED) for path, blob in home.asleep.items()}
                 home.asleep = None
 
@@ -147,7 +155,7 @@ class Walk:
         page = self._reader.read(blob, location)
         if page is None:
             return None
-        tag = page.tag or tag_in_path(self._folder / path, page.name) or self._wanted.default
+        tag = page.tag or tag_in_path(PurePosixPath(path), page.name) or self._wanted.default
         if tag is None:
             raise TagNeeded(location)
         try:
@@ -161,7 +169,7 @@ class Walk:
         return tag
 
     def _location(self, path: str, place: int) -> str:
-        return f"{self._commits[place].hash[:12]}:{self._folder / path}"
+        return f"{self._commits[place].short}:{path}"
 
 
 def is_page(path: str) -> bool:

@@ -1,0 +1,38 @@
+"""What lies at a location: cache pages or a build cache's own index, read by whoever knows it."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from snapshots.contents import Snapshot
+from snapshots.errors import SourceError
+from snapshots.sources import buildcache, pages
+from snapshots.sources.buildcache import ReadSettings
+from snapshots.sources.reports import Report
+
+
+def read(
+    locations: Sequence[str],
+    *,
+    tags: Sequence[str] = (),
+    sizes: bool = False,
+    settings: ReadSettings,
+    report: Report,
+) -> Iterator[Snapshot]:
+    """Read every location: folders and files of pages together, each index or cache by itself.
+
+    ``tags`` choose or name tags as ``pages.read`` and ``buildcache.read`` say; ``sizes`` asks for
+    the sizes of binary packages where reading them costs requests of their own. Raises SourceError,
+    TagNeeded and InvalidArgument.
+    """
+    of_pages: list[Path] = []
+    for location in locations:
+        if buildcache.recognise(location, settings):
+            yield from buildcache.read(
+                location, tags=tags, sizes=sizes, settings=settings, report=report
+            )
+        elif "://" in location:
+            raise SourceError(location, "is no URL that can be read; for a repository use --git")
+        else:
+            of_pages.append(Path(location))
+    if of_pages:
+        yield from pages.read(of_pages, tags=tags, report=report)

@@ -1,0 +1,31 @@
+"""Fixtures for readers of histories."""
+
+from pathlib import Path
+
+import pytest
+
+from snapshots.sources import pages
+from snapshots.sources.git import pages as git_pages
+from snapshots.sources.reports import Report
+from tests.snapshots.sources.git.repositories import (
+    Repository,
+)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    """Make an empty repository."""
+    return Repository(tmp_path / "repository")
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Collect the locations of all pages that are parsed."""
+    locations: list[str] = []
+
+    def parse_page(data: bytes, location: str, report: Report) -> pages.Page:
+        locations.append(location)
+        return pages.parse_page(data, location, report)
+
+    monkeypatch.setattr(git_pages, "parse_page", parse_page)
+    return locations

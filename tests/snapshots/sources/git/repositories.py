@@ -1,0 +1,146 @@
+"""Small git repositories of cache pages, and what is read from them."""
+
+import os
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from snapshots.contents import Snapshot
+from snapshots.history import History
+from snapshots.models import RevisionInfo
+from snapshots.sources.git import read
+from snapshots.sources.reports import Report
+from tests.snapshots.factories import hash_of
+
+ZLIB = "_cache/develop/zlib/specs.md"
+HDF5 = "_cache/develop/hdf5/specs.md"
+
+FIRST = datetime(2025, 3, 3, 6, tzinfo=UTC)
+"""A Monday."""
+
+OLD_PAGE = b"---\ntitle: zlib\ncategory: package\nspec_files:\n- a\nspec_names:\n- zlib@1\n---\n"
+"""A page in the layout of 2022."""
+
+_ROLES = ("AUTHOR", "COMMITTER")
+_FACTS = ("NAME", "EMAIL")
+
+
+def page(name: str, *specs: str, tag: str | None = "develop") -> bytes:
+    """Return a page with one spec a label."""
+    details = [
+        {
+            "hash": hash_of(label),
+            "versions": ["1.0"],
+            "compiler": "gcc@13.2.0",
+            "os": "ubuntu24.04",
+            "platform": "linux",
+            "target": "x86_64_v3",
+            "variants": ["+pic", "~shared"],
+            "stacks": ["e4s", "root"],
+            "size": "-",
+        }
+        for label in specs
+    ]
+    category = "category: package" if tag is None else f"categories: [package, {tag}]"
+    return b"\n".join(
+        (
+            b"---",
+            b'title: "%s"' % name.encode(),
+            category.encode(),
+            b"spec_details: " + orjson.dumps(details),
+            b"---\n",
+        )
+    )
+
+
+class Repository:
+    """A small repository, with one commit a day unless told otherwise."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.folder = folder
+        folder.mkdir()
+        self.hashes: list[str] = []
+        self.moment = FIRST
+        self.git("init", "--quiet", "--template=", "--initial-branch=main", *options)
+
+    def git(self, *command: str) -> str:
+        """Run a git command with fixed names and dates, and return its output."""
+        who = {f"GIT_{role}_{key}": "a@b.org" for role in _ROLES for key in _FACTS}
+        dates = {
+            "GIT_COMMITTER_DATE": self.moment.isoformat(),
+            # The author's date is older, as after a rebase, and must not count.
+            "GIT_AUTHOR_DATE": (self.moment - timedelta(days=100)).isoformat(),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+        }
+        done = subprocess.run(
+            ["git", "-c", "maintenance.auto=false", *command],
+            cwd=self.folder,
+            env={**os.environ, **who, **dates},
+            capture_output=True,
+            check=True,
+        )
+        return done.stdout.decode().strip()
+
+    def commit(self, changes: Mapping[str, bytes | None], moment: datetime | None = None) -> str:
+        """Write files, or remove those of None, commit, and return the commit's hash."""
+        self.moment = moment or FIRST + timedelta(days=len(self.hashes))
+        for path, data in changes.items():
+            file = self.folder / path
+            if data is None:
+                file.unlink()
+                continue
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "--message", "Change pages")
+        self.hashes.append((self.folder / ".git/refs/heads/main").read_text().strip())
+        return self.hashes[-1]
+
+    def read(self, history: History | None = None, **options: Any) -> list[Snapshot]:
+        """Read all snapshots that the history has not."""
+        options = {"report": Report(), "clones": None, **options}
+        return list(read(str(self.folder), history=history or History(), **options))
+
+
+def history_of(snapshots: Iterable[Snapshot]) -> History:
+    """Return the history of a catalog that published just these snapshots."""
+    lines = []
+    for number, snapshot in enumerate(snapshots):
+        assert snapshot.taken_at is not None
+        lines.append(
+            RevisionInfo(
+                tag=snapshot.tag,
+                digest=snapshot.content.digest,
+                taken_at=snapshot.taken_at,
+                published_at=FIRST + timedelta(days=1000, seconds=number),
+                num_packages=len(snapshot.content.packages),
+                num_specs=len(snapshot.content),
+                num_stacks=0,
+                total_size=None,
+                source=snapshot.source,
+            )
+        )
+    return History(lines)
+
+
+def labels(snapshot: Snapshot) -> set[str]:
+    """Return the packages and hashes of a snapshot."""
+    return {f"{spec.name} {spec.hash}" for spec in snapshot.content.specs()}
+
+
+def specs(**packages: Sequence[str] | str) -> set[str]:
+    """Return what ``labels`` returns of pages with these labels."""
+    return {
+        f"{name} {hash_of(label)}"
+        for name, of_name in packages.items()
+        for label in ([of_name] if isinstance(of_name, str) else of_name)
+    }
+
+
+def key(snapshot: Snapshot) -> tuple[str, str | None, str]:
+    """Return what tells snapshots apart."""
+    return snapshot.tag, snapshot.source.version, snapshot.content.digest

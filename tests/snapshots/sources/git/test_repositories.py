@@ -1,0 +1,164 @@
+"""Repositories are found, cloned and read whatever their form; what is none is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snapshots.errors import CachelogError, InvalidArgument, SourceError
+from snapshots.history import History
+from snapshots.sources.git import read
+from snapshots.sources.git.clones import open_repository
+from snapshots.sources.reports import Report
+from tests.snapshots.sources.git.repositories import (
+    ZLIB,
+    Repository,
+    key,
+    labels,
+    page,
+    specs,
+)
+
+
+def test_a_url_is_cloned_and_the_clone_kept_up_to_date(
+    repository: Repository, tmp_path: Path
+) -> None:
+    """The first run clones HEAD, the next fetches what is new, even after a rewrite."""
+    repository.commit({ZLIB: page("zlib", "a")})
+    url, clones = repository.folder.as_uri(), tmp_path / "clones"
+
+    (first,) = repository.read()
+    (cloned,) = read(url, history=History(), clones=clones, report=Report())
+    assert (key(cloned), cloned.source.location) == (key(first), url)
+    repository.git("commit", "--quiet", "--amend", "--message", "Other words")
+    repository.commit({ZLIB: page("zlib", "b")})
+
+    found = read(url, history=History(), clones=clones, report=Report())
+
+    assert list(map(labels, found)) == [specs(zlib="a"), specs(zlib="b")]
+    assert len(list(clones.iterdir())) == 1
+
+
+def test_a_password_stays_out(tmp_path: Path) -> None:
+    """What a URL holds of a password is in no message."""
+    with pytest.raises(SourceError) as caught:
+        open_repository("http://user:secret@127.0.0.1:9/pages.git", tmp_path)
+    assert caught.value.location == "http://127.0.0.1:9/pages.git"
+    assert "secret" not in str(caught.value)
+    assert "secret" not in " ".join(path.name for path in tmp_path.iterdir())
+
+
+def test_bare_repositories_and_long_hashes(tmp_path: Path) -> None:
+    """A bare repository, and one that names objects by sha256, are read like any other."""
+    repository = Repository(tmp_path / "long", "--object-format=sha256")
+    repository.commit({ZLIB: page("zlib", "a")})
+    bare = tmp_path / "bare.git"
+    repository.git("clone", "--quiet", "--bare", ".", str(bare))
+
+    (found,) = read(str(bare), history=History(), clones=None, report=Report())
+
+    assert found.source.version == repository.hashes[0]
+    assert labels(found) == specs(zlib="a")
+
+
+def test_the_variables_of_a_hook_do_not_lead_astray(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Run from a hook of one repository, another one can be read."""
+    repository.commit({ZLIB: page("zlib", "a")})
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("GIT_INDEX_FILE", "index")
+
+    assert len(repository.read()) == 1
+
+
+def test_a_missing_object_is_named(repository: Repository) -> None:
+    """A damaged repository gives an error that names the page whose bytes are missing."""
+    commit = repository.commit({ZLIB: page("zlib", "a")})
+    blob = repository.git("rev-parse", f"HEAD:{ZLIB}")
+    (repository.folder / ".git/objects" / blob[:2] / blob[2:]).unlink()
+
+    with pytest.raises(SourceError, match=blob) as caught:
+        repository.read()
+    assert caught.value.location == f"{commit[:12]}:{ZLIB}"
+
+
+def test_a_damaged_tree_is_an_error(repository: Repository) -> None:
+    """Where git gives up in the middle, its own words are the reason, and no half state comes."""
+    repository.commit({ZLIB: page("zlib", "a")})
+    repository.commit({ZLIB: page("zlib", "b")})
+    tree = repository.git("rev-parse", "HEAD:_cache/develop")
+    (repository.folder / ".git/objects" / tree[:2] / tree[2:]).unlink()
+
+    found = read(str(repository.folder), history=History(), clones=None, report=Report())
+
+    with pytest.raises(SourceError, match=r"git says: .+"):
+        list(found)
+
+
+def test_git_may_be_missing(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without git an error says that it is needed."""
+    repository.commit({ZLIB: page("zlib", "a")})
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(SourceError, match="git is needed"):
+        repository.read()
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "reason"),
+    [
+        ({"path": "_site"}, SourceError, "no commit has a folder _site"),
+        ({"path": ZLIB}, SourceError, "no commit has a folder"),
+        ({"path": "../other"}, InvalidArgument, "no path of a folder"),
+        ({"path": "a\nb"}, InvalidArgument, "no path of a folder"),
+        ({"path": "texts"}, SourceError, "holds no cache pages"),
+        ({"tags": ["v9*", "nix"]}, InvalidArgument, r"v9\* nix fits no tag .*\(develop\)"),
+        ({"every": "hour"}, InvalidArgument, "'hour' is none of commit, day, week"),
+    ],
+)
+def test_options_that_cannot_be_used(
+    repository: Repository, options: dict[str, Any], kind: type[CachelogError], reason: str
+) -> None:
+    """An option that fits nothing in the repository is refused with the reason."""
+    repository.commit({ZLIB: page("zlib", "a"), "texts/a.txt": b"a"})
+
+    with pytest.raises(kind, match=reason):
+        repository.read(**options)
+
+
+@pytest.mark.parametrize(
+    ("location", "kind", "reason"),
+    [
+        ("", InvalidArgument, "neither a path nor a URL"),
+        ("--upload-pack=touch /tmp/x", InvalidArgument, "neither a path nor a URL"),
+        ("{tmp}/nothing", SourceError, "does not exist"),
+        ("{tmp}/file", SourceError, "is a file"),
+        ("{tmp}/folder", SourceError, "not a git repository"),
+        ("{tmp}/empty", SourceError, "holds no commit yet"),
+        ("{tmp}/empty/inside", SourceError, "not a git repository"),
+        ("file://{tmp}/nothing", SourceError, "git says: .+"),
+        ("file://{tmp}/empty", SourceError, "git says: .*HEAD"),
+        ("ext::sh -c true", SourceError, "does not exist"),
+        ("ftp://example.org/pages", InvalidArgument, "ftp:// cannot be cloned from"),
+    ],
+)
+def test_what_is_no_repository(
+    tmp_path: Path, location: str, kind: type[CachelogError], reason: str
+) -> None:
+    """A location without a repository that can be read is an error that says why."""
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    Repository(tmp_path / "empty")
+    (tmp_path / "empty/inside").mkdir()
+
+    with pytest.raises(kind, match=reason):
+        open_repository(location.format(tmp=tmp_path), tmp_path / "clones")
+
+
+def test_a_url_needs_a_folder_for_its_clone() -> None:
+    """Without one nothing is fetched."""
+    with pytest.raises(InvalidArgument, match="no folder is given for its clone"):
+        open_repository("https://example.org/pages.git", None)

@@ -1,0 +1,189 @@
+"""Histories of cache pages are read from git, commit by commit."""
+
+import os
+import random
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from snapshots.errors import SourceError
+from snapshots.sources import pages
+from snapshots.sources.reports import Report
+from tests.snapshots.sources.git.repositories import (
+    FIRST,
+    HDF5,
+    ZLIB,
+    Repository,
+    key,
+    labels,
+    page,
+    specs,
+)
+
+
+def test_each_commit_that_changes_a_tag_is_a_snapshot(repository: Repository) -> None:
+    """A snapshot has the whole state after its commit, the committer's time and the commit."""
+    repository.commit({ZLIB: page("zlib", "a")})
+    repository.commit({HDF5: page("hdf5", "b", "c"), "README.md": b"# Pages"})
+    repository.commit({"README.md": b"# The pages"})
+    repository.commit({ZLIB: page("zlib", "d")})
+
+    found = repository.read()
+
+    assert [labels(snapshot) for snapshot in found] == [
+        specs(zlib="a"),
+        specs(zlib="a", hdf5=["b", "c"]),
+        specs(zlib="d", hdf5=["b", "c"]),
+    ]
+    assert [snapshot.tag for snapshot in found] == ["develop"] * 3
+    assert [snapshot.source.version for snapshot in found] == [
+        repository.hashes[number] for number in (0, 1, 3)
+    ]
+    assert [snapshot.taken_at for snapshot in found] == [
+        FIRST + timedelta(days=number) for number in (0, 1, 3)
+    ]
+    source = found[0].source
+    assert (source.kind, source.location) == ("git", str(repository.folder))
+    assert source.importer.startswith("cachelog ")
+
+
+def test_noise_is_no_revision(repository: Repository) -> None:
+    """A page that is written anew with the same specs, in another order, changes nothing."""
+    repository.commit({ZLIB: page("zlib", "a", "b")})
+    repository.commit({ZLIB: page("zlib", "b", "a")})
+
+    assert len(repository.read()) == 1
+
+
+def test_every_state_is_what_the_pages_of_the_commit_say(repository: Repository) -> None:
+    """However pages come, change and go, each state is that of reading all pages of the commit."""
+    draw = random.Random(1)
+    cache = repository.folder / "_cache"
+    standing: dict[str, str] = {}
+    expected = []
+    for _ in range(15):
+        commit = repository.commit(dict(_edits(cache, draw)))
+        read_whole = pages.read([cache], report=Report()) if any(cache.rglob("*.md")) else ()
+        states = {made.tag: made.content.digest for made in read_whole if len(made.content)}
+        for tag, digest in sorted(states.items()):
+            if standing.get(tag) != digest:
+                expected.append((tag, commit, digest))
+        standing = states
+
+    assert len(expected) > 15
+    assert list(map(key, repository.read())) == expected
+
+
+def _edits(cache: Path, draw: random.Random) -> Iterator[tuple[str, bytes | None]]:
+    """Yield pages to write or to remove; some have no spec, some do not state their tag."""
+    for place in draw.sample([(tag, name) for tag in ("develop", "v1.0") for name in "abcd"], 3):
+        tag, name = place
+        path = cache / tag / name / "specs.md"
+        if path.exists() and draw.random() < 0.5:
+            yield str(path.relative_to(cache.parent)), None
+            continue
+        texts = [f"{tag} {name} {number}" for number in draw.sample(range(9), draw.randrange(4))]
+        stated = draw.choice([tag, None])
+        yield str(path.relative_to(cache.parent)), page(name, *texts, tag=stated)
+
+
+def test_only_the_first_parents_count(repository: Repository) -> None:
+    """A merge is one step with all that it brought; the commits of the branch are none."""
+    repository.commit({ZLIB: page("zlib", "a")})
+    repository.git("switch", "--quiet", "--create", "side")
+    repository.commit({HDF5: page("hdf5", "b")})
+    repository.commit({HDF5: page("hdf5", "c")})
+    repository.git("switch", "--quiet", "main")
+    repository.moment = FIRST + timedelta(days=9)
+    repository.git("merge", "--quiet", "--no-ff", "--message", "Merge", "side")
+
+    found = repository.read()
+
+    assert [labels(snapshot) for snapshot in found] == [specs(zlib="a"), specs(zlib="a", hdf5="c")]
+    assert found[1].source.version == repository.git("rev-parse", "HEAD")
+    assert found[1].taken_at == FIRST + timedelta(days=9)
+
+
+def test_removed_pages_and_tags(repository: Repository) -> None:
+    """Without its page a package is gone; a tag without pages is noted, but not published."""
+    repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b")})
+    repository.commit({HDF5: None})
+    gone = repository.commit({ZLIB: None})
+    repository.commit({ZLIB: page("zlib", "a")})
+    report = Report()
+
+    found = repository.read(report=report)
+
+    assert list(map(labels, found)) == [specs(zlib="a", hdf5="b"), specs(zlib="a"), specs(zlib="a")]
+    assert report.warnings == [f"develop: commit {gone[:12]} leaves no spec; nothing published"]
+
+
+def test_a_page_may_become_something_else(repository: Repository) -> None:
+    """Links, submodules and folders are no pages, even where a page stood before."""
+    repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b")})
+    (repository.folder / ZLIB).unlink()
+    (repository.folder / ZLIB).symlink_to("../hdf5/specs.md")
+    module = f"160000,{repository.hashes[0]},_cache/develop/module.md"
+    repository.git("update-index", "--add", "--cacheinfo", module)
+    repository.git("add", ZLIB)
+    repository.git("commit", "--quiet", "--message", "A link")
+
+    assert labels(repository.read()[-1]) == specs(hdf5="b")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["README.md", "develop/readme.md", ".hidden/zlib/specs.md", "develop/.old.md", "index.json"],
+)
+def test_other_files_are_left_alone(repository: Repository, path: str) -> None:
+    """What is no page by its name is not read."""
+    repository.commit({ZLIB: page("zlib", "a"), f"_cache/{path}": b"no page"})
+    repository.commit({f"_cache/{path}": b"still no page"})
+
+    assert len(repository.read()) == 1
+
+
+@pytest.mark.parametrize("name", ["a b.md", "zl\nib.md", "zl\tib\\.md", "\u00fc.md", ":1.md"])
+def test_paths_may_have_any_characters(repository: Repository, name: str) -> None:
+    """A path is taken as it is, whatever it holds."""
+    repository.commit({f"_cache/{name}": page("zlib", "a")})
+    repository.commit({f"_cache/{name}": None, ZLIB: page("zlib", "b")})
+
+    assert list(map(labels, repository.read())) == [specs(zlib="a"), specs(zlib="b")]
+
+
+def test_a_path_need_not_be_text(repository: Repository) -> None:
+    """A path that is not UTF-8 is written with escapes in an error."""
+    (repository.folder / "_cache").mkdir()
+    Path(os.fsdecode(os.fsencode(repository.folder) + b"/_cache/\xff.md")).write_bytes(b"bad")
+    commit = repository.commit({})
+
+    with pytest.raises(SourceError, match="does not begin") as caught:
+        repository.read()
+    assert caught.value.location == rf"{commit[:12]}:_cache/\xff.md"
+
+
+def test_commits_out_of_order_are_told(repository: Repository) -> None:
+    """Commits keep their dates; one that is dated before the one it follows is warned of."""
+    repository.commit({ZLIB: page("zlib", "a")}, FIRST)
+    early = repository.commit({ZLIB: page("zlib", "b")}, FIRST - timedelta(days=1))
+    report = Report()
+
+    found = repository.read(report=report)
+
+    assert [snapshot.taken_at for snapshot in found] == [FIRST, FIRST - timedelta(days=1)]
+    assert len(report.warnings) == 1
+    assert early[:12] in report.warnings[0]
+
+
+def test_progress_is_told(repository: Repository) -> None:
+    """The progress goes from 0 to the number of commits that changed the folder."""
+    repository.commit({ZLIB: page("zlib", "a")})
+    repository.commit({ZLIB: page("zlib", "b")})
+    steps: list[tuple[int, int | None]] = []
+
+    repository.read(report=Report(progress=lambda _task, done, total: steps.append((done, total))))
+
+    assert steps == [(0, 2), (1, 2), (2, 2)]

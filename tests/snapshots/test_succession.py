@@ -1,0 +1,48 @@
+"""The tables of contents that follow one another are those of each content alone."""
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from snapshots.contents import Content, PackageContent, Succession
+from snapshots.models import Dependency, Spec
+
+_SPEC = Spec(
+    hash="a" * 32,
+    name="zlib",
+    version="1.3",
+    compiler=None,
+    operating_system="ubuntu24.04",
+    platform="linux",
+    target="x86_64_v3",
+    variants=("+pic", "~shared"),
+    stacks=("root",),
+    dependencies=(Dependency("gmake", "b" * 32, ("build",)),),
+)
+
+
+def _package(name: str, number: int) -> PackageContent:
+    specs = [
+        replace(_SPEC, name=name, hash=f"{name}{number}{place}", size=place or None)
+        for place in range(number)
+    ]
+    return PackageContent(specs)
+
+
+POOL = {name: [_package(name, number) for number in range(4)] for name in "abcdef"}
+
+states = st.dictionaries(st.sampled_from(sorted(POOL)), st.integers(0, 3))
+
+
+@given(st.lists(states, max_size=6))
+def test_a_succession_gives_the_tables_of_its_contents(history: Sequence[dict[str, int]]) -> None:
+    """Whatever packages come, stay, change and go, each table is that of its content alone."""
+    succession = Succession()
+    for state in history:
+        content = Content({name: POOL[name][number] for name, number in state.items()})
+        table = succession.table(content)
+        assert table.equals(content.table())
+        assert table["hash"].to_pylist() == [spec.hash for spec in content.specs()]
+        assert set(table["digest"].to_pylist()) <= {content.digest}
