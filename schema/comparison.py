@@ -20,7 +20,7 @@ from schema.context import Info, LoadedRevision
 from schema.node import Node, node_id
 from schema.package import Package
 from schema.revision import Revision
-from schema.scalars import given
+from schema.scalars import ByteCount, given
 from schema.spec import Spec
 from schema.spec_arguments import FilterArgument
 from snapshots import changelog, diff, rendering
@@ -81,7 +81,9 @@ class Sides:
     changes: diff.Comparison
 
 
-@strawberry.type(description="How many packages, specs and stacks came, went and changed.")
+@strawberry.type(
+    description="How many packages, specs and stacks came, went and changed; total sizes."
+)
 class ComparisonSummary:
     """The totals of a comparison."""
 
@@ -105,6 +107,12 @@ class ComparisonSummary:
     specs_unchanged: int = strawberry.field(description="Hashes where nothing changed.")
     stacks_added: int = strawberry.field(description="Stacks only in head.")
     stacks_removed: int = strawberry.field(description="Stacks only in base.")
+    total_size_before: ByteCount | None = strawberry.field(
+        description="The sum of the sizes of base's binary packages, as far as known."
+    )
+    total_size_after: ByteCount | None = strawberry.field(
+        description="The sum of the sizes of head's binary packages, as far as known."
+    )
 
 
 @strawberry.type(description="What became of a package.")

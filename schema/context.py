@@ -5,7 +5,10 @@ from typing import NamedTuple
 
 import strawberry
 
+from snapshots import matching
 from snapshots.catalog import Catalog
+from snapshots.columns import Mask
+from snapshots.dependencies import DependencyGraph
 from snapshots.diff import Comparison
 from snapshots.frame import Frame
 from snapshots.history import History
@@ -22,10 +25,22 @@ class NotLoaded(BaseException):
 
 
 class LoadedRevision(NamedTuple):
-    """A revision with its frame."""
+    """A revision with its frame, and the way to what else is known of its specs."""
 
     info: RevisionInfo
     frame: Frame
+    context: "Context"
+
+    def dependencies(self) -> DependencyGraph:
+        """Return the dependencies of the revision's specs."""
+        return self.context.dependencies(self.info)
+
+    def matching(self, query: str) -> Mask:
+        """Return a mask over the frame's rows: the specs that a query in Spack's language means.
+
+        Raises as ``snapshots.matching`` does.
+        """
+        return self.context.matching(self, query)
 
 
 @dataclass
@@ -42,6 +57,8 @@ class Context:
     may_load: bool = True
     is_permanent: bool = True
     history: History = field(init=False)
+    _graphs: dict[str, DependencyGraph] = field(default_factory=dict, init=False)
+    _masks: dict[tuple[str, str], Mask] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.history = self.catalog.history
@@ -63,7 +80,28 @@ class Context:
         frame = frames.get(info.digest) if self.may_load else frames.kept(info.digest)
         if frame is None:
             raise NotLoaded
-        return LoadedRevision(info, frame)
+        return LoadedRevision(info, frame, self)
+
+    def dependencies(self, info: RevisionInfo) -> DependencyGraph:
+        """Return the dependencies in a revision."""
+        graph = self._graphs.get(info.digest)
+        if graph is None:
+            graphs = self.library.dependencies
+            graph = graphs.get(info.digest) if self.may_load else graphs.kept(info.digest)
+            if graph is None:
+                raise NotLoaded
+            self._graphs[info.digest] = graph
+        return graph
+
+    def matching(self, loaded: LoadedRevision, query: str) -> Mask:
+        """Return which specs of a revision a query means; each is answered once in a request."""
+        key = loaded.info.digest, query
+        mask = self._masks.get(key)
+        if mask is None:
+            wanted = matching.read(query)
+            mask = matching.select(loaded.frame, wanted, loaded.dependencies)
+            self._masks[key] = mask
+        return mask
 
     def compare(self, base: RevisionInfo, head: RevisionInfo) -> Comparison:
         """Return the comparison of two revisions' contents."""

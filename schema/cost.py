@@ -13,6 +13,7 @@ from graphql import (
     FragmentDefinitionNode,
     FragmentSpreadNode,
     IntValueNode,
+    ListValueNode,
     SelectionSetNode,
     VariableNode,
     get_operation_ast,
@@ -20,18 +21,30 @@ from graphql import (
 
 from schema.connections import PAGE_DEFAULT
 
-LISTS = {"stacks": 30, "tags": 120, "facets": 2_000}
+LISTS = {"stacks": 30, "tags": 120}
 """About how many objects the lists have that are not paged; the largest real ones."""
 
-_PAGED = frozenset({"packages", "specs", "revisions", "dependencies", "dependents"})
+FACETS = 2_000
+"""About how many counts all facets of a connection have together."""
 
-Sizes = tuple[tuple[str, int], ...]
-"""The variables that can be sizes of pages, with their values."""
+_PAGED = frozenset({"packages", "specs", "revisions", "dependencies", "dependents"})
+_ITEMS = frozenset({"nodes", "edges"})
+
+Sizes = tuple[tuple[str, int | None], ...]
+"""The variables: their values or lengths where they can be sizes of pages or lists of ids."""
 
 
 def sizes_in(variables: Mapping[str, Any] | None) -> Sizes:
-    """Return the variables that can be sizes of pages."""
-    return tuple((name, value) for name, value in (variables or {}).items() if type(value) is int)
+    """Return what the variables of a request can say about sizes."""
+    return tuple((name, _as_size(value)) for name, value in (variables or {}).items())
+
+
+def _as_size(value: Any) -> int | None:
+    if isinstance(value, list):
+        return len(value)
+    # GraphQL takes 5.0 for an Int, too.
+    whole = type(value) is int or (isinstance(value, float) and value.is_integer())
+    return int(value) if whole else None
 
 
 def estimate(document: DocumentNode, operation_name: str | None, sizes: Sizes) -> int:
@@ -45,50 +58,66 @@ def estimate(document: DocumentNode, operation_name: str | None, sizes: Sizes) -
         if isinstance(definition, FragmentDefinitionNode)
     }
     defaults = {
-        definition.variable.name.value: int(definition.default_value.value)
+        definition.variable.name.value: _written_size(definition.default_value)
         for definition in operation.variable_definitions or ()
-        if isinstance(definition.default_value, IntValueNode)
     }
     return _Walk(fragments, defaults | dict(sizes)).below(operation.selection_set)
 
 
 class _Walk:
-    """Adds up a selection; each fragment is walked once, however often it is spread."""
+    """Adds up a selection; each fragment is walked once for each size of page it is spread on."""
 
-    def __init__(self, fragments: dict[str, FragmentDefinitionNode], sizes: dict[str, int]) -> None:
+    def __init__(
+        self, fragments: Mapping[str, FragmentDefinitionNode], sizes: Mapping[str, int | None]
+    ) -> None:
         self._fragments = fragments
         self._sizes = sizes
-        self._spread: dict[str, int] = {}
+        self._spread: dict[tuple[str, int], int] = {}
 
-    def below(self, selected: SelectionSetNode | None) -> int:
+    def below(self, selected: SelectionSetNode | None, page: int = 1) -> int:
+        """Return the objects of a selection; ``page`` is the size of the page it is made on."""
         if selected is None:
             return 0
-        return sum(self._of(node) for node in selected.selections)
+        return sum(self._of(node, page) for node in selected.selections)
 
-    def _of(self, node: Any) -> int:
+    def _of(self, node: Any, page: int) -> int:
         if isinstance(node, FragmentSpreadNode):
-            name = node.name.value
-            if name not in self._spread:
-                self._spread[name] = self.below(self._fragments[name].selection_set)
-            return self._spread[name]
-        if isinstance(node, FieldNode) and node.selection_set is not None:
-            return self._count(node) * (1 + self.below(node.selection_set))
-        return self.below(node.selection_set)
+            spread = node.name.value, page
+            if spread not in self._spread:
+                self._spread[spread] = self.below(self._fragments[spread[0]].selection_set, page)
+            return self._spread[spread]
+        if not isinstance(node, FieldNode):
+            return self.below(node.selection_set, page)
+        if node.selection_set is None:
+            return 0
+        name = node.name.value
+        if name == "facets":
+            return FACETS
+        if name in _PAGED:
+            return 1 + self.below(node.selection_set, self._page(node))
+        count = self._items(node, page) if name in _ITEMS else LISTS.get(name, 1)
+        return count * (1 + self.below(node.selection_set))
 
-    def _count(self, field: FieldNode) -> int:
-        name = field.name.value
-        if name not in _PAGED:
-            return LISTS.get(name, 1)
-        given = [
+    def _items(self, field: FieldNode, page: int) -> int:
+        """Return how many items a page has, or ``nodes(ids:)`` of the query itself."""
+        return page if not field.arguments else self._size(field.arguments[0].value) or 1
+
+    def _page(self, field: FieldNode) -> int:
+        sizes = (
             self._size(argument.value)
             for argument in field.arguments or ()
             if argument.name.value in ("first", "last")
-        ]
-        return max(0, min(given, default=PAGE_DEFAULT))
+        )
+        return max(0, min((size for size in sizes if size is not None), default=PAGE_DEFAULT))
 
-    def _size(self, value: Any) -> int:
-        if isinstance(value, IntValueNode):
-            return int(value.value)
+    def _size(self, value: Any) -> int | None:
         if isinstance(value, VariableNode):
-            return self._sizes.get(value.name.value, PAGE_DEFAULT)
-        return PAGE_DEFAULT
+            return self._sizes.get(value.name.value)
+        return _written_size(value)
+
+
+def _written_size(value: Any) -> int | None:
+    """Return the size that a document states itself, or the length of a list."""
+    if isinstance(value, ListValueNode):
+        return len(value.values)
+    return int(value.value) if isinstance(value, IntValueNode) else None

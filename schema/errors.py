@@ -13,6 +13,7 @@ from snapshots.errors import (
     InvalidArgument,
     RevisionNotFound,
 )
+from snapshots.scanner import ConstraintSyntaxError
 
 PARSE_FAILED = "GRAPHQL_PARSE_FAILED"
 VALIDATION_FAILED = "GRAPHQL_VALIDATION_FAILED"
@@ -40,15 +41,23 @@ def formatted(error: GraphQLError, *, default_code: str = BAD_USER_INPUT) -> Gra
     and the response shows that id alone. ``default_code`` is for GraphQL's own errors.
     """
     original = error.original_error
+    while isinstance(original, GraphQLError):
+        # A variable of a wrong type: GraphQL's own error wraps that of the scalar.
+        original = original.original_error
     if isinstance(error, GraphQLSyntaxError):
         return _shown(error, PARSE_FAILED)
     if original is None:
         return _shown(error, default_code)
+    if isinstance(original, RecursionError):
+        return _shown(error, QUERY_TOO_LARGE) | {"message": "The query nests too deeply."}
     if isinstance(original, CatalogError):
         _log.error("%s", original, exc_info=original)
         return _shown(error, CODES[CatalogError])
     if isinstance(original, CachelogError):
-        return _shown(error, CODES.get(type(original), BAD_USER_INPUT))
+        shown = _shown(error, CODES.get(type(original), BAD_USER_INPUT))
+        if isinstance(original, ConstraintSyntaxError):
+            shown["extensions"]["position"] = original.position
+        return shown
     shown = error.formatted
     shown.update(incident(original))
     return shown

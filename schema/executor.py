@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import orjson
-from graphql import get_named_type
+from graphql import GraphQLError, get_named_type
 from graphql.execution.collect_fields import FieldDetails
 from graphql.execution.values import get_argument_values
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
@@ -42,7 +42,7 @@ class BatchExecutor(StrawberryGraphQLCoreExecutionContext):
             item_type = get_named_type(return_type.of_type)
             try:
                 objects = self._objects(item_type, field_details_list, result, len(result))
-            except (_NoBatchForm, CachelogError):
+            except (_NoBatchForm, CachelogError, GraphQLError):
                 pass
             else:
                 return orjson.Fragment(objects.array(0, len(result)))

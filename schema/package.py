@@ -17,15 +17,19 @@ from schema.connections import (
     Last,
     Page,
     PageArguments,
-    Pages,
     bad_cursor,
     window,
 )
 from schema.context import LoadedRevision
 from schema.node import Node, node_id
-from schema.scalars import given, given_texts
-from schema.spec_arguments import FilterArgument, OrderArgument, OrderDirection
-from schema.spec_connection import SpecConnection, SpecPage, spec_connection, spec_page
+from schema.scalars import ByteCount, given, given_texts
+from schema.spec_arguments import (
+    FilterArgument,
+    MatchingArgument,
+    OrderArgument,
+    OrderDirection,
+)
+from schema.spec_connection import SpecConnection, SpecPages, spec_connection, spec_page
 from snapshots import filters
 from snapshots.columns import Column, ListColumn, Rows
 from snapshots.frame import Frame, PackageField
@@ -78,6 +82,10 @@ def _num_specs(frame: Frame, code: int) -> int:
     return int(frame.starts[code + 1] - frame.starts[code])
 
 
+def _total_size(frame: Frame, code: int) -> int | None:
+    return frame.size.total(frame.slice_of(code))
+
+
 def _versions(frame: Frame, code: int) -> list[str]:
     return frame.version.present(frame.slice_of(code))[::-1]
 
@@ -97,6 +105,9 @@ class Package(Node):
     targets: list[str] = values_of("target", "The microarchitectures of its specs.")
     stacks: list[str] = values_of("stacks", "The stacks that have a spec of it.")
     num_specs: int = of_frame(_num_specs, "How many specs it has.")
+    total_size: ByteCount | None = of_frame(
+        _total_size, "The sum of its binary packages' sizes, as far as known."
+    )
 
     @strawberry.field(
         description="Opaque and stable.", metadata=batched(lambda packages: packages.ids())
@@ -122,6 +133,7 @@ class Package(Node):
     )
     def specs(
         self,
+        matching: MatchingArgument = strawberry.UNSET,
         filter: FilterArgument = strawberry.UNSET,
         order_by: OrderArgument = strawberry.UNSET,
         first: First = strawberry.UNSET,
@@ -131,7 +143,7 @@ class Package(Node):
     ) -> SpecConnection:
         rows = self.loaded.frame.slice_of(self.code)
         arguments = PageArguments.of(first, after, last, before)
-        return spec_connection(self.loaded, rows, filter, order_by, arguments)
+        return spec_connection(self.loaded, rows, matching, filter, order_by, arguments)
 
 
 class PackageRows(Batch[Package]):
@@ -158,21 +170,26 @@ class PackageRows(Batch[Package]):
 
     def specs(
         self,
+        matching: MatchingArgument = strawberry.UNSET,
         filter: FilterArgument = strawberry.UNSET,
         order_by: OrderArgument = strawberry.UNSET,
         first: First = strawberry.UNSET,
         after: After = strawberry.UNSET,
         last: Last = strawberry.UNSET,
         before: Before = strawberry.UNSET,
-    ) -> Pages:
+    ) -> SpecPages:
         """Return a page of each package's specs."""
         arguments = PageArguments.of(first, after, last, before)
+        asked = (given(matching), given(filter), given(order_by), arguments.after, arguments.before)
+        if all(it is None for it in asked):
+            bounds = arguments.bounds()
+            return SpecPages.of_packages(self.loaded, self.codes, *bounds)
         slice_of = self.loaded.frame.slice_of
         pages = [
-            spec_page(self.loaded, slice_of(code), filter, order_by, arguments)
+            spec_page(self.loaded, slice_of(code), matching, filter, order_by, arguments)
             for code in self.codes.tolist()
         ]
-        return Pages(pages, SpecPage.merge)
+        return SpecPages.of(self.loaded, pages)
 
 
 # -- lists of packages

@@ -10,6 +10,7 @@ from schema.context import Context, Info
 from schema.node import Node, parse_node_id
 from schema.package import Package
 from schema.revision import Revision, Tag, revision_connection
+from schema.scalars import given
 from schema.spec import Spec
 from schema.stack import stack_of
 from snapshots.errors import InvalidArgument, RevisionNotFound
@@ -70,7 +71,7 @@ class Query:
         before: Before = strawberry.UNSET,
     ) -> Connection[Revision]:
         arguments = PageArguments.of(first, after, last, before)
-        return revision_connection(info.context.changing_history(), tag or None, arguments)
+        return revision_connection(info.context.changing_history(), given(tag), arguments)
 
     @strawberry.field(
         description=f"One revision. ref is one of: {_REF} Without ref: the newest revision of the "

@@ -23,7 +23,7 @@ from schema.package import (
 )
 from schema.scalars import ByteCount, DateTime
 from schema.spec import Spec
-from schema.spec_arguments import FilterArgument, OrderArgument
+from schema.spec_arguments import FilterArgument, MatchingArgument, OrderArgument
 from schema.spec_connection import SpecConnection, spec_connection
 from schema.stack import Stack, stack_of, stacks_of
 from snapshots import refs
@@ -143,6 +143,7 @@ class Revision(Node):
     def specs(
         self,
         info: Info,
+        matching: MatchingArgument = strawberry.UNSET,
         filter: FilterArgument = strawberry.UNSET,
         order_by: OrderArgument = strawberry.UNSET,
         first: First = strawberry.UNSET,
@@ -152,7 +153,7 @@ class Revision(Node):
     ) -> SpecConnection:
         arguments = PageArguments.of(first, after, last, before)
         loaded = info.context.load(self.info)
-        return spec_connection(loaded, slice(None), filter, order_by, arguments)
+        return spec_connection(loaded, slice(None), matching, filter, order_by, arguments)
 
     @strawberry.field(description="A stack by its name.")
     def stack(

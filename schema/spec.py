@@ -2,10 +2,19 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+import orjson
 import strawberry
 
-from schema.batches import Batch, Children, batched
+from schema.batches import Batch, Children, Coded, batched
+from schema.connections import After, Before, First, Last, PageArguments
 from schema.context import LoadedRevision
+from schema.dependency import (
+    DependencyConnection,
+    TransitiveArgument,
+    TypesArgument,
+    dependencies_of,
+    dependents_of,
+)
 from schema.node import Node, node_id
 from schema.scalars import ByteCount
 from snapshots.columns import Rows
@@ -22,11 +31,10 @@ def column(name: str, description: str) -> Any:
     def value(root: Any) -> Any:
         return getattr(root.loaded.frame, name).at(root.row)
 
-    def texts(specs: "SpecRows") -> list[str]:
-        column_texts: list[str] = getattr(specs.loaded.frame, name).texts_at(specs.rows)
-        return column_texts
+    def coded(specs: "SpecRows") -> Coded:
+        return Coded(specs.loaded.frame, name, specs.rows)
 
-    return strawberry.field(resolver=value, description=description, metadata=batched(texts))
+    return strawberry.field(resolver=value, description=description, metadata=batched(coded))
 
 
 @strawberry.type(description="One built configuration of a package.")
@@ -68,6 +76,14 @@ class Spec(Node):
         return [self.loaded.frame.version.at(self.row)]
 
     @strawberry.field(
+        description="Spack's short form: hdf5@1.14.5%gcc@13.2.0+mpi~cxx build_type=Release "
+        "arch=linux-ubuntu24.04-x86_64_v3.",
+        metadata=batched(lambda specs: specs.shorts()),
+    )
+    def short(self) -> str:
+        return self.loaded.frame.spec(self.row).short
+
+    @strawberry.field(
         description="The package in the same revision.",
         metadata=batched(lambda specs: Children(specs.packages())),
     )
@@ -75,6 +91,39 @@ class Spec(Node):
         from schema.package import Package
 
         return Package(loaded=self.loaded, code=int(self.loaded.frame.package.codes[self.row]))
+
+    @strawberry.field(
+        description="What it depends on. Null where the revision's source did not tell the spec's "
+        "dependencies. A transitive list ends where dependencies are not in the revision or not "
+        "known."
+    )
+    def dependencies(
+        self,
+        types: TypesArgument = strawberry.UNSET,
+        transitive: TransitiveArgument = False,
+        first: First = strawberry.UNSET,
+        after: After = strawberry.UNSET,
+        last: Last = strawberry.UNSET,
+        before: Before = strawberry.UNSET,
+    ) -> DependencyConnection | None:
+        arguments = PageArguments.of(first, after, last, before)
+        return dependencies_of(self.loaded, self.row, types, transitive, arguments)
+
+    @strawberry.field(
+        description="What depends on it in the same revision. Null where the revision's source "
+        "told no dependencies at all."
+    )
+    def dependents(
+        self,
+        types: TypesArgument = strawberry.UNSET,
+        transitive: TransitiveArgument = False,
+        first: First = strawberry.UNSET,
+        after: After = strawberry.UNSET,
+        last: Last = strawberry.UNSET,
+        before: Before = strawberry.UNSET,
+    ) -> DependencyConnection | None:
+        arguments = PageArguments.of(first, after, last, before)
+        return dependents_of(self.loaded, self.row, types, transitive, arguments)
 
 
 class SpecRows(Batch[Spec]):
@@ -98,6 +147,11 @@ class SpecRows(Batch[Spec]):
     def versions(self) -> list[str]:
         """Return the JSON texts of the specs' versions, as lists of one."""
         return [f"[{text}]" for text in self.loaded.frame.version.texts_at(self.rows)]
+
+    def shorts(self) -> list[str]:
+        """Return the JSON texts of the specs' short forms."""
+        spec = self.loaded.frame.spec
+        return [orjson.dumps(spec(row).short).decode() for row in self.rows.tolist()]
 
     def packages(self) -> Any:
         """Return the package of each spec."""

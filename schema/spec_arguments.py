@@ -8,6 +8,7 @@ import strawberry
 from schema.scalars import given, given_texts
 from snapshots import filters
 from snapshots.frame import SpecField
+from snapshots.matching import MAX_DEPENDENCIES, MAX_LENGTH
 
 
 @strawberry.input(description="Every list is any-of; the fields together are all-of.")
@@ -93,6 +94,19 @@ class SpecOrder:
     )
 
 
+MatchingArgument = Annotated[
+    str | None,
+    strawberry.argument(
+        description="Only specs that a query in Spack's own language asks for: "
+        "`hdf5@1.12: +mpi %gcc@13 target=x86_64_v3 ^zlib@1.3:`. Further arguments narrow it down. "
+        "`^` asks for a transitive dependency, over edges of any type; a virtual package stands "
+        "for what provides it; a dependency outside the revision is found by name and hash alone. "
+        f"At most {MAX_LENGTH:,} characters and {MAX_DEPENDENCIES} `^`. A query that cannot be "
+        "read is an error with extensions.code BAD_USER_INPUT and extensions.position, the number "
+        "of characters before the one at fault; so is `^` where the revision does not tell "
+        "dependencies."
+    ),
+]
 FilterArgument = Annotated[
     SpecFilter | None, strawberry.argument(description="Which specs; all unless given.")
 ]

@@ -1,12 +1,22 @@
 """Pages of specs, with facets over everything that the question is about."""
 
 from collections.abc import Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import strawberry
 
-from schema.connections import Connection, Page, PageArguments, Window, bad_cursor, window
+from schema.connections import (
+    Connection,
+    Page,
+    PageArguments,
+    PageInfo,
+    Window,
+    bad_cursor,
+    page_info,
+    window,
+)
 from schema.context import LoadedRevision
 from schema.scalars import given
 from schema.spec import Spec, SpecRows
@@ -28,7 +38,7 @@ class SpecPage(Page[Spec]):
         """The rows of the page."""
         return self.rows[self.part.start : self.part.stop]
 
-    @property
+    @cached_property
     def cursors(self) -> Sequence[str]:
         """The hash of each spec."""
         return [self.loaded.frame.hashes.at(row) for row in self.shown.tolist()]
@@ -37,11 +47,68 @@ class SpecPage(Page[Spec]):
         """Return the JSON text of each cursor."""
         return self.loaded.frame.hashes.texts_at(self.shown)
 
-    @staticmethod
-    def merge(pages: Sequence["SpecPage"]) -> "SpecPage":
-        """Put the items of several pages of one revision, some at the least, into one page."""
-        rows = np.concatenate([page.shown for page in pages])
-        return SpecPage(pages[0].loaded, rows, Window(0, len(rows), len(rows)))
+
+class SpecPages(NamedTuple):
+    """Pages of the specs of many packages, as a batch of connections.
+
+    ``shown`` are the rows of all pages, one page after the other; ``counts``, ``starts`` and
+    ``totals`` say for each page how many it shows, how many stand before, and how many there are.
+    """
+
+    loaded: LoadedRevision
+    shown: Rows
+    counts: Sequence[int]
+    starts: Sequence[int]
+    totals: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @classmethod
+    def of(cls, loaded: LoadedRevision, pages: Sequence[SpecPage]) -> "SpecPages":
+        """Put pages together, one at the least."""
+        return cls(
+            loaded,
+            np.concatenate([page.shown for page in pages]),
+            [len(page.items) for page in pages],
+            [page.part.start for page in pages],
+            [page.part.total for page in pages],
+        )
+
+    @classmethod
+    def of_packages(
+        cls, loaded: LoadedRevision, codes: Rows, first: int | None, last: int | None
+    ) -> "SpecPages":
+        """Return the first or last specs of packages, in the frame's own order."""
+        begins, ends = loaded.frame.starts[codes], loaded.frame.starts[codes + 1]
+        stops = ends if first is None else np.minimum(ends, begins + first)
+        starts = begins if last is None else np.maximum(begins, stops - last)
+        counts = stops - starts
+        before = np.cumsum(counts) - counts
+        shown = np.repeat(starts - before, counts) + np.arange(counts.sum())
+        return cls(
+            loaded,
+            shown.astype(np.int32),
+            counts.tolist(),
+            (starts - begins).tolist(),
+            (ends - begins).tolist(),
+        )
+
+    def merged(self) -> SpecPage:
+        """Return all items as one page."""
+        size = len(self.shown)
+        return SpecPage(self.loaded, self.shown, Window(0, size, size))
+
+    def infos(self) -> list[PageInfo]:
+        """Return where each page stands."""
+        infos, offset = [], 0
+        for start, count, total in zip(self.starts, self.counts, self.totals, strict=True):
+            part = Window(start, start + count, total)
+            shown = self.shown[offset : offset + count]
+            ends = shown[[0, -1]] if count else shown
+            infos.append(page_info(part, list(map(self.loaded.frame.hashes.at, ends.tolist()))))
+            offset += count
+        return infos
 
 
 @strawberry.type(description="How many of the specs have a value.")
@@ -91,30 +158,35 @@ class SpecConnection(Connection[Spec]):
 def spec_connection(
     loaded: LoadedRevision,
     within: slice | Mask,
+    matching: str | None,
     wanted: SpecFilter | None,
     order: SpecOrder | None,
     arguments: PageArguments,
 ) -> SpecConnection:
     """Return a connection over the specs of a slice or mask of the frame, as a resolver needs it.
 
-    Raises InvalidArgument for a bad cursor.
+    Raises InvalidArgument for a bad cursor, and what ``snapshots.matching`` raises.
     """
-    return SpecConnection(page=spec_page(loaded, within, wanted, order, arguments))
+    return SpecConnection(page=spec_page(loaded, within, matching, wanted, order, arguments))
 
 
 def spec_page(
     loaded: LoadedRevision,
     within: slice | Mask,
+    matching: str | None,
     wanted: SpecFilter | None,
     order: SpecOrder | None,
     arguments: PageArguments,
 ) -> SpecPage:
-    """Return a page of the specs of a slice or mask of the frame; raises InvalidArgument."""
+    """Return a page of the specs of a slice or mask of the frame; raises as ``spec_connection``."""
     frame = loaded.frame
     order = given(order)
     field = order.field.value if order else SpecField.PACKAGE
     falling = order is not None and order.direction is OrderDirection.DESC
-    rows = _ordered(frame, _selected(frame, within, given(wanted)), field, falling)
+    rows = _selected(frame, within, given(wanted))
+    if (query := given(matching)) is not None:
+        rows = rows[loaded.matching(query)[rows]]
+    rows = _ordered(frame, rows, field, falling)
 
     def places(cursor: str) -> tuple[int, int]:
         row = frame.hashes.find(cursor)

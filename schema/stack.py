@@ -1,5 +1,6 @@
 """Stacks: the build environments that specs are built in."""
 
+import numpy as np
 import strawberry
 
 from schema.connections import After, Before, Connection, First, Last, PageArguments
@@ -12,7 +13,8 @@ from schema.package import (
     PackageOrderArgument,
     package_connection,
 )
-from schema.spec_arguments import FilterArgument, OrderArgument
+from schema.scalars import ByteCount
+from schema.spec_arguments import FilterArgument, MatchingArgument, OrderArgument
 from schema.spec_connection import SpecConnection, spec_connection
 
 
@@ -46,6 +48,13 @@ class Stack(Node):
     def num_specs(self) -> int:
         return int(self.loaded.frame.in_stack(self.name).sum())
 
+    @strawberry.field(description="The sum of its binary packages' sizes, as far as known.")
+    def total_size(self) -> ByteCount | None:
+        frame = self.loaded.frame
+        rows = np.flatnonzero(frame.in_stack(self.name)).astype(np.int32)
+        size = frame.size.total(rows)
+        return None if size is None else ByteCount(size)
+
     @strawberry.field(description="The packages with a spec in it.")
     def packages(
         self,
@@ -62,6 +71,7 @@ class Stack(Node):
     @strawberry.field(description="Its specs.")
     def specs(
         self,
+        matching: MatchingArgument = strawberry.UNSET,
         filter: FilterArgument = strawberry.UNSET,
         order_by: OrderArgument = strawberry.UNSET,
         first: First = strawberry.UNSET,
@@ -71,7 +81,7 @@ class Stack(Node):
     ) -> SpecConnection:
         within = self.loaded.frame.in_stack(self.name)
         arguments = PageArguments.of(first, after, last, before)
-        return spec_connection(self.loaded, within, filter, order_by, arguments)
+        return spec_connection(self.loaded, within, matching, filter, order_by, arguments)
 
 
 def stacks_of(loaded: LoadedRevision) -> list[Stack]:

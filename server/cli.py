@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from server.commands.comparing import diff_command, notes_command, revisions_command
+from server.commands.finding import find_command
 from server.commands.importing import demo_command, import_command
 from server.commands.serving import export_schema_command, serve_command
 from server.console import note, say
@@ -15,6 +16,8 @@ from snapshots.sources.importer import cachelog_version
 
 FAULT = 1
 """The exit code where the data or the request is at fault; typer leaves with 2 on wrong usage."""
+
+_PREFIX = "cachelog: "
 
 app = typer.Typer(
     name="cachelog",
@@ -26,6 +29,7 @@ app = typer.Typer(
 )
 app.command("import")(import_command)
 app.command("revisions")(revisions_command)
+app.command("find")(find_command)
 app.command("diff")(diff_command)
 app.command("notes")(notes_command)
 app.command("serve")(serve_command)
@@ -56,7 +60,8 @@ def main() -> None:
     try:
         app()
     except CachelogError as error:
-        note(f"cachelog: {error}")
+        # A caret in the second line points at a character in the first.
+        note(f"{_PREFIX}{error}".replace("\n", "\n" + " " * len(_PREFIX)))
         raise SystemExit(FAULT) from None
     except BrokenPipeError:
         # Whoever reads our output has seen enough; Python must not complain when it flushes.

@@ -14,7 +14,10 @@ from snapshots.models import RevisionInfo
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """How many packages, specs and stacks came, went and changed."""
+    """How many packages, specs and stacks came, went and changed.
+
+    Total sizes are the sums of the sizes that are known, in bytes; None where none is.
+    """
 
     packages_added: int
     packages_removed: int
@@ -30,6 +33,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     specs_unchanged: int
     stacks_added: int
     stacks_removed: int
+    total_size_before: int | None
+    total_size_after: int | None
 
 
 class PackageEntry(msgspec.Struct, frozen=True):
@@ -85,6 +90,8 @@ def summarize(comparison: Comparison) -> Summary:
         specs_unchanged=comparison.num_unchanged,
         stacks_added=stacks.count(StackChangeKind.ADDED),
         stacks_removed=stacks.count(StackChangeKind.REMOVED),
+        total_size_before=comparison.base.size.total(),
+        total_size_after=comparison.head.size.total(),
     )
 
 

@@ -70,6 +70,23 @@ class AmbiguousRef(CachelogError):
         super().__init__(f"{ref!r} begins {len(self.candidates)} digests: {shown}")
 
 
+class DependenciesUnknown(CachelogError):
+    """A question about dependencies of a content whose source did not tell them all.
+
+    ``unknown`` of its ``total`` specs have dependencies that are not known.
+    """
+
+    def __init__(self, digest: str, unknown: int, total: int) -> None:
+        self.digest = digest
+        self.unknown = unknown
+        self.total = total
+        which = "any spec" if unknown == total else f"{unknown:,} of {total:,} specs"
+        super().__init__(
+            f"the revision {digest[:12]} does not tell the dependencies of {which}, "
+            "so it cannot be asked about them (^)"
+        )
+
+
 class EmptyCatalog(CachelogError):
     """The catalog holds no revision yet."""
 

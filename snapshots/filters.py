@@ -1,5 +1,7 @@
 """Which rows of a frame a question is about."""
 
+from collections.abc import Callable
+
 import msgspec
 import numpy as np
 
@@ -65,6 +67,14 @@ def having_all(column: ListColumn, items: tuple[str, ...]) -> Mask:
     mask = np.ones(len(column.values), np.bool_)
     for item in items:
         mask &= column.having(canonical_variant(item))
+    return mask
+
+
+def having_where(column: ListColumn, accept: Callable[[str], bool]) -> Mask:
+    """Return a mask over the distinct lists: those that hold an accepted item at the least."""
+    accepted = np.fromiter(map(accept, column.items), np.bool_, len(column.items))
+    mask = np.zeros(len(column.values), np.bool_)
+    mask[column.owner[accepted[column.flat]]] = True
     return mask
 
 

@@ -6,7 +6,7 @@ hash. Everything that a query asks - masks, orders, facets - is arithmetic on th
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import itemgetter
 from typing import Any
 
@@ -27,8 +27,11 @@ from snapshots.columns import (
 from snapshots.contents import Content
 from snapshots.filters import PackageFilter, SpecFilter, built_with, having_all, having_any
 from snapshots.hashes import Hashes
+from snapshots.joints import Joint, join
 from snapshots.models import Spec
 from snapshots.spack import ROOT_STACK, compiler_key, version_key
+
+_JOINTS = 64
 
 
 class SpecField(Enum):
@@ -83,6 +86,7 @@ class Frame:
         self.starts: npt.NDArray[np.int32] = np.concatenate(([0], np.cumsum(counts))).astype(
             np.int32
         )
+        self._joint = lru_cache(_JOINTS)(self._join)
         self._orders: dict[SpecField, tuple[Rows, Rows]] = {}
 
     @classmethod
@@ -110,9 +114,22 @@ class Frame:
             self.stacks,
         )
         orders = 2 * len(SpecField) * 4 * len(self)
-        hashes = (32 + 8 + 8 + 4 + 81 + 8) * len(self)
+        hashes = (32 + 8 + 8 + 4 + 89 + 91) * len(self)
         plain = self.tarball.num_bytes + self.size.numbers.nbytes
         return sum(column.num_bytes for column in columns) + plain + orders + hashes
+
+    def joint(self, names: tuple[str, ...]) -> Joint | None:
+        """Return the named columns joined; None where they have too many values in common."""
+        return self._joint(names)
+
+    def _join(self, names: tuple[str, ...]) -> Joint | None:
+        column = getattr(self, names[-1])
+        if not isinstance(column, Column):
+            return None
+        if len(names) == 1:
+            return join(None, column)
+        before = self.joint(names[:-1])
+        return None if before is None else join(before, column)
 
     # -- packages and stacks
 

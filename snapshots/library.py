@@ -1,4 +1,4 @@
-"""Frames and comparisons in memory: least recently used ones go, each is made once.
+"""Frames, graphs and comparisons in memory: the least recently used go, each is made once.
 
 However many threads ask for the same thing at the same time, one makes it and the others wait.
 """
@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 from cachetools import LRUCache
 
 from snapshots.catalog import Catalog
+from snapshots.dependencies import DependencyGraph
 from snapshots.diff import Comparison
 from snapshots.frame import Frame
 
@@ -64,7 +65,11 @@ class Shelf(Generic[Key, Value]):
 
 
 class Library:
-    """The frames and comparisons of a catalog; all methods may be called from several threads."""
+    """The frames, dependency graphs and comparisons of a catalog, by digest.
+
+    Graphs have their own ``frame_bytes``: one is about as large as its frame. All methods may be
+    called from several threads.
+    """
 
     def __init__(
         self,
@@ -73,10 +78,18 @@ class Library:
         frame_bytes: int = FRAME_BYTES,
         comparison_bytes: int = COMPARISON_BYTES,
     ) -> None:
+        self._catalog = catalog
         self.frames: Shelf[str, Frame] = Shelf(catalog.load, lambda it: it.num_bytes, frame_bytes)
+        self.dependencies: Shelf[str, DependencyGraph] = Shelf(
+            self._load_dependencies, lambda it: it.num_bytes, frame_bytes
+        )
         self.comparisons: Shelf[tuple[str, str], Comparison] = Shelf(
             self._compare, lambda it: it.num_bytes, comparison_bytes
         )
+
+    def _load_dependencies(self, digest: str) -> DependencyGraph:
+        table = self._catalog.load_dependencies(digest)
+        return DependencyGraph(table, self.frames.get(digest).hashes)
 
     def _compare(self, digests: tuple[str, str]) -> Comparison:
         base, head = digests

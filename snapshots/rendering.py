@@ -21,6 +21,7 @@ _TITLES = {
     "changed": "Changed facts",
 }
 _STACK_TITLES = {"added": "Added stacks", "removed": "Removed stacks"}
+_UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 
 def markdown(log: Changelog) -> str:
@@ -79,6 +80,7 @@ def json(log: Changelog) -> str:
             ]
             for kind, entries in log.stacks.items()
         },
+        "stacks_changed": log.stacks_changed,
         "left_out": log.left_out,
     }
     return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n"
@@ -101,10 +103,11 @@ def _environment() -> Environment:
         autoescape=False,  # noqa: S701 - Markdown, not HTML
     )
     environment.filters |= {
-        "counted": _counted,
+        "counted": counted,
         "day": _day,
         "fact_name": _fact_name,
         "number": _number,
+        "size": _size,
     }
     return environment
 
@@ -113,7 +116,22 @@ def _number(count: int) -> str:
     return f"{count:,}"
 
 
-def _counted(count: int, noun: str) -> str:
+def _size(num_bytes: int | None) -> str:
+    """Return a size in the largest unit that it has at least one of."""
+    if num_bytes is None:
+        return "unknown"
+    if num_bytes < 1024:
+        return f"{num_bytes} B"
+    amount = num_bytes / 1024
+    for unit in _UNITS[:-1]:
+        if round(amount, 1) < 1024:
+            return f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:,.1f} {_UNITS[-1]}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun: 1 spec, 2,000 specs."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 

@@ -1,0 +1,178 @@
+"""``cachelog find``: the specs of a revision that a query in Spack's language asks for."""
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+import pytest
+
+from server.cli import main
+from snapshots.catalog import Catalog
+from snapshots.constraints import parse
+from snapshots.contents import Content, Snapshot
+from snapshots.models import Source, Spec
+
+LINE = re.compile(r"(?P<hash>[a-z2-7]{32}) (?P<short>\S.*)")
+
+
+class Outcome(NamedTuple):
+    """What a command left with and printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+Find = Callable[..., Outcome]
+
+
+@pytest.fixture
+def find(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Find:
+    """Return a function that runs ``cachelog find`` in a catalog."""
+
+    def run(catalog: Path, *arguments: str) -> Outcome:
+        command = ["cachelog", "find", "--catalog", str(catalog), *arguments]
+        monkeypatch.setattr(sys, "argv", command)
+        with pytest.raises(SystemExit) as left:
+            main()
+        code = left.value.code
+        assert code is None or isinstance(code, int)
+        return Outcome(code or 0, *capsys.readouterr())
+
+    return run
+
+
+def specs_in(catalog: Path, tag: str) -> list[Spec]:
+    """Return the records of a tag's newest revision, in the order of the catalog."""
+    opened = Catalog(str(catalog))
+    frame = opened.load(opened.require_history().resolve(tag).digest)
+    return [frame.spec(row) for row in range(len(frame))]
+
+
+def test_words_are_one_query(find: Find, demo_catalog: Path) -> None:
+    """Words are joined to one query; its finds are printed in order, with their number."""
+    wanted = parse("* %gcc platform=linux")
+    matched = [spec for spec in specs_in(demo_catalog, "develop") if wanted.matches(spec)]
+    code, out, err = find(demo_catalog, "*", "%gcc", "platform=linux")
+    *lines, count = out.splitlines()
+    found = [match.groups() for line in lines if (match := LINE.fullmatch(line))]
+    assert found == [(spec.hash, spec.short) for spec in matched]
+    assert re.fullmatch(rf"{len(matched)} specs in develop of [\d-]+ \([0-9a-f]{{12}}\)", count)
+    assert (code, err) == (0, "")
+
+
+def test_dependencies(find: Find, demo_catalog: Path) -> None:
+    """A query can be about dependencies."""
+    _, all_of_it, _ = find(demo_catalog, "*")
+    code, out, _ = find(demo_catalog, "* ^*")
+    assert code == 0
+    assert 1 < len(out.splitlines()) < len(all_of_it.splitlines())
+
+
+def test_limit(find: Find, demo_catalog: Path) -> None:
+    """With a limit the first ones are printed; the count tells of all."""
+    *lines, _ = find(demo_catalog, "*").out.splitlines()
+    *some, count = find(demo_catalog, "*", "--limit", "3").out.splitlines()
+    assert some == lines[:3]
+    assert count.startswith(f"3 of {len(lines)} specs in develop")
+
+
+def test_the_revision(find: Find, demo_catalog: Path) -> None:
+    """The newest revision is searched unless another one is named."""
+    for tag in Catalog(str(demo_catalog)).require_history().tags:
+        found = orjson.loads(find(demo_catalog, "*", "--in", tag, "--json").out)
+        assert found["revision"]["tag"] == tag
+        assert {spec["hash"] for spec in found["specs"]} == {
+            spec.hash for spec in specs_in(demo_catalog, tag)
+        }
+    assert find(demo_catalog, "*") == find(demo_catalog, "*", "--in", "develop")
+
+
+def test_json(find: Find, demo_catalog: Path) -> None:
+    """Programs get the query, how many there are, and every fact of each one."""
+    spec = specs_in(demo_catalog, "develop")[0]
+    found: dict[str, Any] = orjson.loads(
+        find(demo_catalog, spec.name, f"/{spec.hash[:9]}", "--json").out
+    )
+    assert found["query"] == f"{spec.name} /{spec.hash[:9]}"
+    assert found["total"] == 1
+    assert found["specs"] == [
+        {
+            "hash": spec.hash,
+            "short": spec.short,
+            "name": spec.name,
+            "version": spec.version,
+            "compiler": spec.compiler,
+            "operating_system": spec.operating_system,
+            "platform": spec.platform,
+            "target": spec.target,
+            "variants": list(spec.variants),
+            "stacks": list(spec.stacks),
+            "size": spec.size,
+            "tarball": spec.tarball,
+            "namespace": spec.namespace,
+            "package_hash": spec.package_hash,
+        }
+    ]
+
+
+def test_nothing_found(find: Find, demo_catalog: Path) -> None:
+    """That there is no such spec is an answer, not a failure."""
+    code, out, err = find(demo_catalog, "no-such-package@1:")
+    assert (code, out) == (0, "")
+    assert re.fullmatch(r"No spec of develop of .* matches no-such-package@1:\.\n", err)
+    found = orjson.loads(find(demo_catalog, "no-such-package", "--json").out)
+    assert (found["total"], found["specs"]) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("words", "at_fault"), [(["hdf5@@"], "@"), (["hdf5", "+mpi", "zlib"], "z"), (["a^b", "!"], "!")]
+)
+def test_a_mistake_is_pointed_at(
+    find: Find, demo_catalog: Path, words: list[str], at_fault: str
+) -> None:
+    """A query that cannot be read fails, with a caret under the character at fault."""
+    code, out, err = find(demo_catalog, *words)
+    message, caret = err.splitlines()
+    assert (code, out) == (1, "")
+    assert message.endswith(" ".join(words))
+    assert message[caret.index("^")] == at_fault
+    assert caret.index("^") >= len(message) - len(" ".join(words))
+
+
+def test_dependencies_that_are_not_known(find: Find, tmp_path: Path, demo_catalog: Path) -> None:
+    """Where a revision tells no dependencies, a query about them fails."""
+    spec = specs_in(demo_catalog, "develop")[0]
+    source = Source(kind="pages", location="_cache", importer="a test")
+    bare = Snapshot(tag="develop", content=Content.of([spec]), source=source)
+    Catalog(str(tmp_path)).publish([bare])
+    assert find(tmp_path, spec.name).code == 0
+    code, out, err = find(tmp_path, spec.name, "^zlib")
+    assert (code, out) == (1, "")
+    assert "does not tell the dependencies of any spec" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["*", "--in", "nope"], "no revision 'nope'"),
+        (["* ^mpi@3"], "mpi is a virtual package"),
+    ],
+)
+def test_other_faults(find: Find, demo_catalog: Path, arguments: list[str], message: str) -> None:
+    """Other faults of the request are one line too."""
+    code, _, err = find(demo_catalog, *arguments)
+    assert code == 1
+    assert err.startswith("cachelog: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_an_empty_catalog(find: Find, tmp_path: Path) -> None:
+    """An empty catalog says how to fill it."""
+    code, _, err = find(tmp_path, "hdf5")
+    assert code == 1
+    assert "cachelog import" in err
