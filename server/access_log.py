@@ -1,5 +1,6 @@
 """One line a request, written in batches so that logging costs a request next to nothing."""
 
+import asyncio
 import sys
 import time
 from datetime import UTC, datetime
@@ -22,6 +23,7 @@ class AccessLog:
         """Pass the request on and note what became of it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
+            self.flush()  # the lifespan is over, and no timer will run any more
             return
         started = time.perf_counter()
         status, size = 0, 0
@@ -48,8 +50,6 @@ class AccessLog:
         )
 
     def _schedule(self) -> None:
-        import asyncio
-
         asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
 
     def flush(self) -> None:

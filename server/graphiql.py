@@ -1,40 +1,85 @@
 """GraphiQL, the page in which people explore the API, with queries that fit the catalog."""
 
+import tomllib
+from base64 import b64encode
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import orjson
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
 from snapshots.history import History
 
 ASSETS = ("react.js", "react-dom.js", "graphiql.js", "graphiql.css")
 """What the page needs, under ``static/vendor``; the build puts it there."""
 
-_CDN = {
-    "react.js": "https://unpkg.com/react@18.3.1/umd/react.production.min.js",
-    "react-dom.js": "https://unpkg.com/react-dom@18.3.1/umd/react-dom.production.min.js",
-    "graphiql.js": "https://unpkg.com/graphiql@4.1.2/graphiql.min.js",
-    "graphiql.css": "https://unpkg.com/graphiql@4.1.2/graphiql.min.css",
-}
+EXAMPLES = ("explore", "search", "compare")
+"""The queries that the page shows in tabs, in this order."""
+
+_ICON = """
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
+<rect width="32" height="32" rx="7" fill="#3f2a8c"/>
+<g fill="none" stroke="#fff" stroke-width="3" stroke-linecap="round">
+<path d="M8 10h10M8 16h16M8 22h12"/></g>
+<circle cx="23" cy="10" r="2.5" fill="#ffb54c"/>
+</svg>
+"""
+
+_CDN = "https://unpkg.com"
+_YEAR = 365 * 24 * 60 * 60
+
+
+class StaticFolder(StaticFiles):
+    """Files that a browser keeps for a year if the address says which content it wants (?v=)."""
+
+    async def check_config(self) -> None:
+        """Accept that there is no folder: a build without npm makes none, and the rest works."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """Answer with the file, or raise HTTPException."""
+        response = await super().get_response(path, scope)
+        versioned = scope["query_string"].startswith(b"v=")
+        response.headers["cache-control"] = (
+            f"public, max-age={_YEAR}, immutable" if versioned else "no-cache"
+        )
+        return response
 
 
 def graphiql_page(history: History, static: Path) -> bytes:
     """Return the page; its example queries name revisions that the catalog has."""
-    assets = {
-        name: f"/static/vendor/{name}" if (static / "vendor" / name).is_file() else _CDN[name]
-        for name in ASSETS
-    }
+    environment = _environment()
+    refs = _refs(history)
     tabs = [
-        {"query": _environment().get_template(f"{name}.graphql").render(**_refs(history))}
-        for name in ("explore", "search", "compare")
+        {"query": environment.get_template(f"{name}.graphql").render(refs)} for name in EXAMPLES
     ]
-    page = (
-        _environment()
-        .get_template("graphiql.html")
-        .render(assets=assets, tabs=orjson.dumps(tabs).decode(), revisions=len(history.revisions))
+    page = environment.get_template("graphiql.html").render(
+        assets={name: _asset(name, static) for name in ASSETS},
+        icon=quote(_ICON),
+        tabs=json_in_script(tabs),
     )
     return page.encode()
+
+
+def json_in_script(value: Any) -> str:
+    """Return JSON that no HTML parser takes for the end of the script that it stands in."""
+    return orjson.dumps(value).decode().replace("<", "\\u003c")
+
+
+def _asset(name: str, static: Path) -> dict[str, str]:
+    """Return where the page finds a file, and what its content must be."""
+    pinned = _pinned()[name]
+    digest = bytes.fromhex(pinned["sha256"])
+    if (static / "vendor" / name).is_file():
+        url = f"static/vendor/{name}?v={digest.hex()[:12]}"
+    else:
+        url = f"{_CDN}/{pinned['package']}@{pinned['version']}/{pinned['path']}"
+    return {"url": url, "integrity": f"sha256-{b64encode(digest).decode()}"}
 
 
 def _refs(history: History) -> dict[str, str]:
@@ -46,6 +91,11 @@ def _refs(history: History) -> dict[str, str]:
             return {"base": base.digest[:12], "head": head.digest[:12]}
     newest, oldest = history.revisions[0], history.revisions[-1]
     return {"base": oldest.tag, "head": newest.tag}
+
+
+@cache
+def _pinned() -> Mapping[str, Mapping[str, str]]:
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 
 @cache

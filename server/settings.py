@@ -23,7 +23,7 @@ class Settings:
     """How many bytes of responses are kept; 0 keeps none."""
 
     frame_cache: int = FRAME_BYTES
-    """How many bytes of revisions are kept in memory."""
+    """How many bytes of revisions are kept in memory; as many again of their dependencies."""
 
     comparison_cache: int = COMPARISON_BYTES
     """How many bytes of comparisons are kept in memory."""

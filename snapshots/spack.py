@@ -27,7 +27,7 @@ _PRERELEASES = ("alpha", "beta", "rc")
 _FINAL = len(_PRERELEASES)
 
 Component = tuple[int, int, str]
-VersionKey = tuple[tuple[Component, ...], tuple[int, ...]]
+VersionKey = tuple[tuple[Component, ...], tuple[int | str, ...]]
 
 
 def is_hash(text: str) -> bool:
@@ -50,22 +50,28 @@ def version_key(version: str) -> VersionKey:
     version (``git.COMMIT=VERSION``) sorts as the version that it stands for.
     """
     components: list[str] = _SEGMENT.findall(version.rpartition("=")[2])
-    prerelease: tuple[int, ...] = (_FINAL,)
+    prerelease: tuple[int | str, ...] = (_FINAL,)
     if len(components) > 1 and components[-1] in _PRERELEASES:
         prerelease = (_PRERELEASES.index(components[-1]),)
         components = components[:-1]
     elif len(components) > 2 and components[-1].isdigit() and components[-2] in _PRERELEASES:
-        prerelease = (_PRERELEASES.index(components[-2]), int(components[-1]))
+        prerelease = (_PRERELEASES.index(components[-2]), *_number(components[-1]))
         components = components[:-2]
     return tuple(map(_component, components)), prerelease
 
 
 def _component(text: str) -> Component:
     if text.isdigit():
-        return 1, int(text), ""
+        return 1, *_number(text)
     if text in _INFINITY:
         return 2, _INFINITY.index(text), ""
     return 0, 0, text
+
+
+def _number(digits: str) -> tuple[int, str]:
+    # Orders as int() would, which refuses a number of more than 4,300 digits.
+    digits = digits.lstrip("0")
+    return len(digits), digits
 
 
 def newest_first(versions: Iterable[str]) -> list[str]:
@@ -76,7 +82,7 @@ def newest_first(versions: Iterable[str]) -> list[str]:
 def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
     """Return a sort key that puts names as people do: lib2 before lib10."""
     return tuple(
-        (0, int(part), "") if part.isdecimal() else (1, 0, part) for part in _DIGITS.split(name)
+        (0, *_number(part)) if part.isdecimal() else (1, 0, part) for part in _DIGITS.split(name)
     )
 
 
@@ -112,7 +118,7 @@ def canonical_variant(text: str) -> str:
         value = value[1:-1]
     if any(character in value for character in " \"'"):
         value = f'"{value}"'
-    elif "," in value and name not in COMPILER_FLAGS:
+    elif "," in value and "=" not in value and name not in COMPILER_FLAGS:
         value = ",".join(sorted(set(value.split(","))))
     return f"{name}{operator.removeprefix(':')}{value}"
 
