@@ -50,8 +50,10 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     def short(self) -> str:
         """Spack's short form: hdf5@1.14.5%gcc@13.2.0+mpi~cxx build_type=Release arch=..."""
         compiler = f"%{self.compiler}" if self.compiler else ""
-        switches = "".join(variant for variant in self.variants if variant[0] in "+~")
-        values = "".join(f" {variant}" for variant in self.variants if variant[0] not in "+~")
+        switches = "".join(variant for variant in self.variants if variant.startswith(("+", "~")))
+        values = "".join(
+            f" {variant}" for variant in self.variants if not variant.startswith(("+", "~"))
+        )
         arch = f"{self.platform}-{self.operating_system}-{self.target}"
         return f"{self.name}@{self.version}{compiler}{switches}{values} arch={arch}"
 
