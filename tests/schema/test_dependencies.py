@@ -296,7 +296,7 @@ def test_bad_queries(world: World, ref: str, query: str, message: str, position:
 
 def test_an_event_loop_does_not_wait(world: World) -> None:
     """What needs the graph leaves at once where it may not be read; later it is in memory."""
-    query = '{ revision(ref: "full") { specs(matching: "* ^core") { totalCount } } }'
+    query = '{ revision(ref: "full") { specs(first: 3) { nodes { dependencies { totalCount } } } } }'
     fresh = opened(Path(world.catalog.location))
     answered = Context(fresh.catalog, fresh.library)
     assert not api.execute("{ revision { specs { totalCount } } }", context=answered).errors
@@ -305,6 +305,14 @@ def test_an_event_loop_does_not_wait(world: World) -> None:
     loading = plain(api.execute(query, context=Context(fresh.catalog, fresh.library)))
     hasty = Context(fresh.catalog, fresh.library, may_load=False)
     assert plain(api.execute(query, context=hasty)) == loading
+
+
+def test_an_event_loop_walks_no_graph(world: World) -> None:
+    """A query with ^ goes to a thread even where the graph is in memory."""
+    query = '{ revision(ref: "full") { specs(matching: "* ^core") { totalCount } } }'
+    assert world.data(query)
+    with pytest.raises(NotLoaded):
+        api.execute(query, context=Context(world.catalog, world.library, may_load=False))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,270 @@
+"""Small known catalogs to ask, with the records that were put into them."""
+
+import random
+from base64 import b32encode
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha1
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import orjson
+from msgspec.structs import replace
+
+from schema import api
+from schema.context import Context
+from schema.node import node_id
+from snapshots.catalog import Catalog
+from snapshots.contents import Content, Snapshot
+from snapshots.library import Library
+from snapshots.models import Dependency, RevisionInfo, Source, Spec
+from snapshots.spack import ROOT_STACK
+
+STATES = (
+    ("develop-2025-01-05", datetime(2025, 1, 5, tzinfo=UTC)),
+    ("v0.22.0", datetime(2025, 1, 8, 6, tzinfo=UTC)),
+    ("develop-2025-01-12", datetime(2025, 1, 12, tzinfo=UTC)),
+    ("v0.22.1", datetime(2025, 1, 15, 12, 30, tzinfo=UTC)),
+    ("develop", datetime(2025, 1, 19, 23, 59, 59, tzinfo=UTC)),
+    ("develop", datetime(2025, 1, 20, 0, 0, 0, 125_000, tzinfo=UTC)),
+)
+"""The tags of a known catalog's revisions, oldest first, and when they were taken."""
+
+_NAMES = ("zlib", "hdf5", "py-numpy", "Lib10", "lib2", "openmpi")
+_VERSIONS = ("1.2", "1.10", "1.2rc1", "develop", "2024.1", "1.2.1")
+_COMPILERS = (None, "gcc@9.4.0", "gcc@13.2.0", "clang@16.0.6")
+_MACHINES = (
+    ("linux", "ubuntu22.04", "x86_64_v3"),
+    ("linux", "rhel8", "neoverse_v2"),
+    ("darwin", "ventura", "m1"),
+)
+_VARIANTS = ("+mpi", "+shared", "build_type=Release", 'cflags="-O2 -g"', "patches=26090f4,b231fcc")
+_STACKS = ("e4s", "hep", "tutorial", "gpu-tests")
+_SIZES = (None, 0, 1_000, 7_000_000_000)
+
+
+@dataclass(frozen=True)
+class State:
+    """A published revision, with the records that it was made of."""
+
+    info: RevisionInfo
+    specs: tuple[Spec, ...]
+
+
+@dataclass(frozen=True)
+class World:
+    """A catalog and what is known of it: ``states`` are its revisions, oldest first."""
+
+    catalog: Catalog
+    library: Library
+    states: tuple[State, ...]
+
+    def ask(self, query: str, /, **variables: Any) -> dict[str, Any]:
+        """Return the response to a question, errors included."""
+        return plain(api.execute(query, variables, context=self.context()))
+
+    def data(self, query: str, /, **variables: Any) -> Any:
+        """Return the data of the response to a question that must have no errors."""
+        response = self.ask(query, **variables)
+        assert "errors" not in response, response["errors"]
+        return response["data"]
+
+    def error(self, query: str, /, **variables: Any) -> dict[str, Any]:
+        """Return the error of a question that must have exactly one."""
+        (error,) = self.ask(query, **variables)["errors"]
+        assert isinstance(error, dict)
+        return error
+
+    def context(self) -> Context:
+        """Return a new request's view."""
+        return Context(self.catalog, self.library)
+
+    @property
+    def newest(self) -> State:
+        """The newest revision."""
+        return self.states[-1]
+
+
+def plain(answer: api.Answer) -> dict[str, Any]:
+    """Return an answer as a client reads it."""
+    body: dict[str, Any] = orjson.loads(orjson.dumps(answer.body()))
+    return body
+
+
+def known_world(folder: Path, *, seed: int = 0, num_specs: int = 36) -> World:
+    """Publish six made-up revisions, of about that many specs each, in a folder."""
+    contents = _contents(random.Random(seed), num_specs)
+    snapshots = [
+        Snapshot(tag=tag, content=Content.of(specs), source=SOURCE, taken_at=taken_at)
+        for (tag, taken_at), specs in zip(STATES, contents, strict=False)
+    ]
+    published = Catalog(str(folder)).publish(snapshots)
+    return opened(
+        folder,
+        [
+            State(made.revision, tuple(snapshot.content.specs()))
+            for made, snapshot in zip(published, snapshots, strict=True)
+        ],
+    )
+
+
+def opened(folder: Path, states: Sequence[State] = ()) -> World:
+    """Open the catalog in a folder as a server that was started anew does."""
+    catalog = Catalog(str(folder))
+    catalog.refresh()
+    return World(catalog, Library(catalog), tuple(states))
+
+
+SOURCE = Source(
+    kind="pages",
+    location="/somewhere/pages",
+    version="0123abcd",
+    importer="cachelog of a test",
+    synthetic=True,
+)
+
+
+def _contents(draw: random.Random, num_specs: int) -> Iterator[list[Spec]]:
+    """Yield contents of which each has most of what the one before it had.
+
+    From one to the next, a package and a stack go; those that went before may come again. Only the
+    first four tell all dependencies.
+    """
+    gone_package, gone_stack = _NAMES[0], _STACKS[0]
+    specs: list[Spec] = []
+    for number in count():
+        specs = [
+            _become(spec, draw, gone_stack)
+            for spec in specs
+            if spec.name != gone_package and draw.random() < 0.9
+        ]
+        while len(specs) < num_specs:
+            spec = _spec(draw)
+            if spec.name != gone_package:
+                spec = replace(spec, dependencies=_dependencies(specs, draw, known=number < 4))
+                specs.append(_outside(spec, gone_stack))
+        yield specs
+        gone_package, gone_stack = draw.choice(_NAMES), draw.choice(_STACKS)
+
+
+def _spec(draw: random.Random) -> Spec:
+    platform, operating_system, target = draw.choice(_MACHINES)
+    digest = sha1(draw.randbytes(8), usedforsecurity=False).digest()
+    return Spec(
+        hash=b32encode(digest).decode().lower(),
+        name=draw.choice(_NAMES),
+        version=draw.choice(_VERSIONS),
+        compiler=draw.choice(_COMPILERS),
+        platform=platform,
+        operating_system=operating_system,
+        target=target,
+        variants=_some(_VARIANTS, draw),
+        stacks=tuple(sorted({*_some(_STACKS, draw), ROOT_STACK})),
+        size=draw.choice(_SIZES),
+        tarball=draw.choice((None, f'https://cache.example/a "b" ü/{draw.randrange(9)}.spack')),
+        namespace=draw.choice((None, "builtin")),
+        package_hash=draw.choice((None, "2345abcd")),
+    )
+
+
+def _dependencies(
+    others: Sequence[Spec], draw: random.Random, *, known: bool
+) -> tuple[Dependency, ...] | None:
+    """Return dependencies on some of the others, and now and then on a spec of no revision."""
+    if not known and draw.random() < 0.5:
+        return None
+    found = {other.name: other.hash for other in draw.choices(others, k=3)} if others else {}
+    if draw.random() < 0.2:
+        found["gcc"] = "a" * 32
+    return tuple(
+        Dependency(
+            name,
+            found[name],
+            _some(("build", "link", "run", "test"), draw) or ("run",),
+            ("mpi",) if name == "openmpi" else (),
+        )
+        for name in sorted(found)
+    )
+
+
+def _become(spec: Spec, draw: random.Random, gone_stack: str) -> Spec:
+    """Return the spec with the same hash and, at times, another fact."""
+    spec = _outside(spec, gone_stack)
+    if draw.random() < 0.8:
+        return spec
+    changes: tuple[dict[str, Any], ...] = (
+        {"stacks": tuple(sorted({*_some(_STACKS, draw), ROOT_STACK} - {gone_stack}))},
+        {"variants": _some(_VARIANTS, draw)},
+        {"compiler": draw.choice(_COMPILERS)},
+        {"size": 12},
+        {"tarball": "https://cache.example/moved.spack"},
+    )
+    return replace(spec, **draw.choice(changes))
+
+
+def _outside(spec: Spec, stack: str) -> Spec:
+    return replace(spec, stacks=tuple(other for other in spec.stacks if other != stack))
+
+
+def _some(values: Sequence[str], draw: random.Random) -> tuple[str, ...]:
+    return tuple(value for value in values if draw.random() < 0.5)
+
+
+def pools_of(world: World) -> dict[str, list[str]]:
+    """Return texts that mean something in the catalog, by the arguments that take them."""
+    states = world.states
+    specs = [spec for state in states for spec in state.specs]
+    infos = [state.info for state in states]
+    names = sorted({spec.name for spec in specs})
+    stacks = sorted({stack for spec in specs for stack in spec.stacks})
+    refs = [*(info.tag for info in infos), *(info.digest for info in infos), infos[0].digest[:9]]
+    refs += ["develop~1", "develop~7", "v0.22.1~1", "develop@2025-01-19", "develop@never"]
+    ids = [*map(revision_id, infos), *(comparison_id(info, infos[-1]) for info in infos)]
+    for state in states[::2]:
+        key = state.info.key
+        ids += [node_id("Package", key, name) for name in names]
+        ids += [node_id("Spec", key, spec.hash) for spec in state.specs[::6]]
+        ids += [node_id("Stack", key, stack) for stack in stacks]
+    return {
+        "ref": refs,
+        "base": refs,
+        "head": refs,
+        "tag": [info.tag for info in infos],
+        "id": ids,
+        "ids": ids,
+        "hash": [spec.hash for spec in specs],
+        "hashPrefix": [spec.hash[: number % 4] for number, spec in enumerate(specs)],
+        "name": [*names, *stacks, *(info.tag for info in infos)],
+        "names": names,
+        "packages": names,
+        "search": ["li", "LI", "0", "-"],
+        "versions": sorted({spec.version for spec in specs}),
+        "compilers": ["gcc", "gcc@13.2.0", "gcc@=9.4.0", "clang", "none"],
+        "operatingSystems": sorted({spec.operating_system for spec in specs}),
+        "platforms": sorted({spec.platform for spec in specs}),
+        "targets": sorted({spec.target for spec in specs}),
+        "stacks": stacks,
+        "matching": [
+            "hdf5",
+            "hdf5@1.2: %gcc",
+            "+mpi target=m1",
+            "zlib ^hdf5",
+            "@1.10",
+            "%gcc@13 +",
+        ],
+        "variants": ["+mpi", "~mpi", "build_type:=Release", "patches=b231fcc,26090f4"],
+        "after": [*names, *(spec.hash for spec in specs), *(info.key for info in infos)],
+        "before": [*names, *(spec.hash for spec in specs), *(info.key for info in infos)],
+    }
+
+
+def revision_id(info: RevisionInfo) -> str:
+    """Return the id of a revision."""
+    return node_id("Revision", info.digest, info.key)
+
+
+def comparison_id(base: RevisionInfo, head: RevisionInfo) -> str:
+    """Return the id of the comparison of two revisions."""
+    return node_id("Comparison", base.digest, head.digest, base.key, head.key)
