@@ -77,6 +77,6 @@ def progress() -> Iterator[Notify]:
         def report(task: str, done: int, total: int | None) -> None:
             if task not in tasks:
                 tasks[task] = bars.add_task(task, total=total)
-            bars.update(tasks[task], completed=done, total=total)
+            bars.update(tasks[task], completed=done, total=total, visible=done != total)
 
         yield report

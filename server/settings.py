@@ -43,6 +43,9 @@ class Settings:
     cache_dir: str = "~/.cache/cachelog"
     """Where an import keeps what it need not fetch again; empty to keep nothing."""
 
+    cache_bytes: int = 4 << 30
+    """How many bytes an import keeps there."""
+
     max_index_bytes: int = 2 << 30
     """How many bytes an index may have when it is unpacked."""
 
@@ -62,6 +65,7 @@ class Settings:
             prefixes[bucket] = url
         return ReadSettings(
             cache_dir=Path(self.cache_dir).expanduser() if self.cache_dir else None,
+            cache_bytes=self.cache_bytes,
             max_index_bytes=self.max_index_bytes,
             timeout=self.http_timeout,
             s3_prefixes=prefixes,

@@ -17,6 +17,7 @@ import msgspec
 import pyarrow as pa
 from deltalake import DeltaTable, WriterProperties, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
 from snapshots.contents import Content, Snapshot, Succession
 from snapshots.errors import CatalogError, EmptyCatalog
@@ -84,7 +85,9 @@ class Catalog:
                 return before != -1
             if table.version() == before:
                 return False
-            rows = table.to_pyarrow_table(columns=REVISIONS.names)
+            rows = table.to_pyarrow_table(
+                columns=REVISIONS.names, filesystem=self._files("revisions")
+            )
             # In this order: who reads the generation first and then the history never takes an old
             # history for that of a new generation.
             self._history = History(revisions_of(rows))
@@ -109,7 +112,11 @@ class Catalog:
     def _read(self, digest: str, columns: list[str]) -> pa.Table:
         with self._translated():
             specs = DeltaTable(self._uri("specs"))
-            table = specs.to_pyarrow_table(columns=columns, filters=[("digest", "=", digest)])
+            table = specs.to_pyarrow_table(
+                columns=columns,
+                filters=[("digest", "=", digest)],
+                filesystem=self._files("specs"),
+            )
         if not len(table) and digest != _EMPTY:
             raise CatalogError(self.location, f"the content {digest[:16]} is missing")
         return table
@@ -209,6 +216,16 @@ class Catalog:
 
     def _uri(self, table: str) -> str:
         return f"{self._root.rstrip('/')}/{table}"
+
+    def _files(self, table: str) -> FileSystem | None:
+        """Return Arrow's own way to the files of a table in a folder.
+
+        deltalake's way leads through Python. A thread of Arrow's that frees what it read so, while
+        the interpreter ends, aborts the process.
+        """
+        if "://" in self._root:
+            return None
+        return SubTreeFileSystem(self._uri(table), LocalFileSystem())
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

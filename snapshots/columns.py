@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
 Codes = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
@@ -146,14 +145,6 @@ class PlainColumn:
         """Return the value of a row."""
         value: str | None = self.array[int(row)].as_py()
         return value
-
-    def differs(self, rows: Rows, other: "PlainColumn", other_rows: Rows) -> Mask:
-        """Return where two columns differ, row by row; None differs from nothing."""
-        if not (self.is_known and other.is_known):
-            return np.zeros(len(rows), np.bool_)
-        before = self.array.take(pa.array(rows))
-        after = other.array.take(pa.array(other_rows))
-        return np.asarray(pc.fill_null(pc.not_equal(before, after), False))
 
     def texts_at(self, rows: Rows) -> list[str]:
         """Return the JSON texts of the rows."""

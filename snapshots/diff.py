@@ -22,11 +22,13 @@ from snapshots.spack import ROOT_STACK, natural_key, version_key
 LEFT_OUT = (
     f"the stack {ROOT_STACK}, which is the union of all others",
     "facts that only one of the two revisions knows, such as sizes that were read for one of them",
+    "tarball URLs, which name the tag and stack that a binary was fetched for",
+    "dependencies, which are the same as long as the hash is",
     "the order of lists, and the two spellings of compilers and variants",
 )
 """What a comparison does not count as a change."""
 
-_ALWAYS_KNOWN = ("package", "version", "compiler", "operating_system", "platform", "target")
+_ALWAYS_KNOWN = ("version", "compiler", "operating_system", "platform", "target")
 _SOMETIMES_KNOWN = ("namespace", "package_hash")
 
 
@@ -125,9 +127,10 @@ class Comparison:
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory the comparison takes once its changes are listed."""
+        """About how much memory the comparison keeps, its two frames included."""
         num_changes = len(self.added) + len(self.removed) + len(self.changed[0])
-        return 9 * len(self._base_rows) + 400 * num_changes
+        frames = self.base.num_bytes + self.head.num_bytes
+        return 19 * len(self._base_rows) + 400 * num_changes + frames
 
     @property
     def num_unchanged(self) -> int:
@@ -137,7 +140,8 @@ class Comparison:
     @cached_property
     def _changed_fields(self) -> dict[str, Mask]:
         """For each fact, a mask over the paired rows: those where it differs."""
-        fields = {name: self._differs(name) for name in _ALWAYS_KNOWN}
+        fields = {"name": self._differs("package")}
+        fields |= {name: self._differs(name) for name in _ALWAYS_KNOWN}
         for name in _SOMETIMES_KNOWN:
             fields[name] = self._differs(name) & self._known_in_both(name)
         fields["variants"] = self._differs("variants")
@@ -148,9 +152,6 @@ class Comparison:
         before = self.base.size.numbers[self._base_rows]
         after = self.head.size.numbers[self._head_rows]
         fields["size"] = (before != after) & (before >= 0) & (after >= 0)
-        fields["tarball"] = self.base.tarball.differs(
-            self._base_rows, self.head.tarball, self._head_rows
-        )
         return fields
 
     def _differs(self, name: str) -> Mask:
@@ -358,9 +359,8 @@ def field_changes(before: Spec, after: Spec) -> list[FieldChange]:
 
 
 def _facts(spec: Spec) -> dict[str, Any]:
-    facts = msgspec.to_builtins(spec)
+    facts: dict[str, Any] = msgspec.to_builtins(spec)
+    del facts["tarball"], facts["dependencies"]
     facts["stacks"] = [stack for stack in spec.stacks if stack != ROOT_STACK]
-    unknown = {"size", "tarball", "namespace", "package_hash", "dependencies"}
-    return {
-        name: value for name, value in facts.items() if value is not None or name not in unknown
-    }
+    unknown = [name for name in (*_SOMETIMES_KNOWN, "size") if facts[name] is None]
+    return {name: value for name, value in facts.items() if name not in unknown}

@@ -6,13 +6,15 @@ hash. Everything that a query asks - masks, orders, facets - is arithmetic on th
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from functools import cached_property, lru_cache
-from operator import itemgetter
+from functools import cached_property
+from operator import attrgetter, itemgetter
+from threading import Lock
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from cachetools import LRUCache, cachedmethod
 
 from snapshots.columns import (
     Column,
@@ -86,7 +88,8 @@ class Frame:
         self.starts: npt.NDArray[np.int32] = np.concatenate(([0], np.cumsum(counts))).astype(
             np.int32
         )
-        self._joint = lru_cache(_JOINTS)(self._join)
+        self._joints: LRUCache[tuple[str, ...], Joint | None] = LRUCache(_JOINTS)
+        self._lock = Lock()
         self._orders: dict[SpecField, tuple[Rows, Rows]] = {}
 
     @classmethod
@@ -118,11 +121,9 @@ class Frame:
         plain = self.tarball.num_bytes + self.size.numbers.nbytes
         return sum(column.num_bytes for column in columns) + plain + orders + hashes
 
+    @cachedmethod(attrgetter("_joints"), lock=attrgetter("_lock"), key=lambda _frame, names: names)
     def joint(self, names: tuple[str, ...]) -> Joint | None:
         """Return the named columns joined; None where they have too many values in common."""
-        return self._joint(names)
-
-    def _join(self, names: tuple[str, ...]) -> Joint | None:
         column = getattr(self, names[-1])
         if not isinstance(column, Column):
             return None
@@ -144,11 +145,6 @@ class Frame:
         if rows is None:
             return ()
         return tuple(reversed(self.version.present(rows)))
-
-    @cached_property
-    def stack_names(self) -> list[str]:
-        """The names of all stacks, sorted."""
-        return list(self.stacks.items)
 
     def rows_of(self, package: str) -> slice | None:
         """Return where a package's specs stand; None where there is no such package."""

@@ -22,8 +22,9 @@ class History:
     """
 
     def __init__(self, lines: Iterable[RevisionInfo] = ()) -> None:
+        self._lines = sorted(lines, key=_age)
         by_tag: defaultdict[str, list[RevisionInfo]] = defaultdict(list)
-        for line in sorted(lines, key=_age):
+        for line in self._lines:
             known = by_tag[line.tag]
             if not known or known[-1].digest != line.digest:
                 known.append(line)
@@ -37,8 +38,8 @@ class History:
 
     @cached_property
     def by_key(self) -> dict[str, RevisionInfo]:
-        """Every revision by its key."""
-        return {revision.key: revision for revision in self.revisions}
+        """Every line by its key, those that do not count too: an id once given stays good."""
+        return {line.key: line for line in self._lines}
 
     @cached_property
     def tags(self) -> list[str]:

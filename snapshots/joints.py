@@ -5,10 +5,12 @@ are few, one look-up a row gives the text of them all.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
+from operator import attrgetter
+from threading import Lock
 from typing import Any
 
 import numpy as np
+from cachetools import LRUCache, cachedmethod
 
 from snapshots.columns import Codes, Column, Rows
 
@@ -27,7 +29,8 @@ class Joint:
     def __init__(self, codes: Codes, parts: Sequence[tuple[Column[Any], Codes]]) -> None:
         self.codes = codes
         self.parts = parts
-        self._members = lru_cache(_KEYS)(self._make_members)
+        self._texts: LRUCache[tuple[str, ...], list[str]] = LRUCache(_KEYS)
+        self._lock = Lock()
 
     @property
     def size(self) -> int:
@@ -39,7 +42,8 @@ class Joint:
         texts = self._members(keys)
         return list(map(texts.__getitem__, self.codes[rows].tolist()))
 
-    def _make_members(self, keys: tuple[str, ...]) -> list[str]:
+    @cachedmethod(attrgetter("_texts"), lock=attrgetter("_lock"), key=lambda _joint, keys: keys)
+    def _members(self, keys: tuple[str, ...]) -> list[str]:
         template = ",".join(f'"{key}":%s' for key in keys)
         values = [map(column.texts.__getitem__, codes.tolist()) for column, codes in self.parts]
         return [template % combination for combination in zip(*values, strict=True)]

@@ -6,6 +6,9 @@ from hashlib import sha256
 
 import msgspec
 
+SIZE_MAX = (1 << 53) - 1
+"""The largest size in bytes that every reader of JSON takes exactly."""
+
 
 def utc(moment: datetime) -> datetime:
     """Return the moment in UTC; one without a zone is taken to be in UTC already."""

@@ -18,6 +18,7 @@ DIGEST_LENGTH = 64
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,199}")
 _RELEASE = re.compile(r"v\d+(\.\d+)*(?:[-.]?(?:alpha|beta|rc)\.?\d*)?")
 _DATED = re.compile(r"(?P<stem>.+)-(?P<date>\d{4}-\d{2}-\d{2})")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _REF = re.compile(r"(?P<name>[^@~]+)(?:@(?P<date>[^~]+))?(?:~(?P<back>\d{1,9}))?")
 _DIGEST = re.compile(rf"[0-9a-fA-F]{{{DIGEST_PREFIX_MIN},64}}")
 
@@ -60,9 +61,11 @@ def parse_moment(text: str, *, end_of_day: bool = False) -> datetime:
     A date alone is its first moment, or its last with ``end_of_day``. Raises InvalidArgument.
     """
     try:
-        if len(text) == len("2025-03-30"):
+        if _DATE.fullmatch(text):
             clock = time.max if end_of_day else time.min
             return datetime.combine(date.fromisoformat(text), clock, UTC)
+        if not _DATE.match(text):
+            raise ValueError  # Python takes more of ISO 8601 than RFC 3339 has
         return utc(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
         example = "2025-03-30 or 2025-03-30T12:00:00Z"

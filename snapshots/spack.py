@@ -16,6 +16,7 @@ COMPILER_FLAGS = frozenset({"cflags", "cppflags", "cxxflags", "fflags", "ldflags
 
 _HASH = re.compile(r"[a-z2-7]{32}")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_VERSION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=/:@~-]{0,254}")
 _VARIANT = re.compile(
     r"(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]*)(?P<operator>:?==?)(?P<value>.*)", re.S
 )
@@ -33,6 +34,11 @@ VersionKey = tuple[tuple[Component, ...], tuple[int | str, ...]]
 def is_hash(text: str) -> bool:
     """Tell whether the text is a DAG hash: base32 of a sha1, 32 characters of a-z and 2-7."""
     return _HASH.fullmatch(text) is not None
+
+
+def is_version(text: str) -> bool:
+    """Tell whether the text can be a version: one word, that of a git commit included."""
+    return _VERSION.fullmatch(text) is not None
 
 
 def is_name(text: str) -> bool:
@@ -106,7 +112,7 @@ def canonical_variant(text: str) -> str:
 
     ``amdgpu_target:=gfx90a`` becomes ``amdgpu_target=gfx90a``, ``-mpi`` becomes ``~mpi``, and the
     values of a multi-valued variant are sorted: their order carries no meaning, unless they are
-    compiler flags. Only values with spaces or quotes are quoted.
+    compiler flags. Only values with spaces or quotes, or that begin with ``=``, are quoted.
     """
     if text.startswith("-"):
         return "~" + text[1:]
@@ -116,7 +122,7 @@ def canonical_variant(text: str) -> str:
     name, operator, value = match.group("name", "operator", "value")
     if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
         value = value[1:-1]
-    if any(character in value for character in " \"'"):
+    if value.startswith("=") or any(character in value for character in " \"'"):
         value = f'"{value}"'
     elif "," in value and "=" not in value and name not in COMPILER_FLAGS:
         value = ",".join(sorted(set(value.split(","))))

@@ -1,1 +1,1 @@
-"""Readers of build-cache descriptions, one module a format; all I/O of reading is here."""
+"""Readers of build-cache descriptions, one module or package a format; all I/O of reading."""

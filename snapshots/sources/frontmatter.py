@@ -17,6 +17,8 @@ from snapshots.errors import SourceError
 MAX_DEPTH = 50
 """How deep YAML may nest; the deepest real page needs four."""
 
+_SHORT = 200
+
 _CLOSING = re.compile(rb"^---[ \t]*\r?$", re.M)
 _ENTRY = re.compile(r"(?P<key>[A-Za-z_][A-Za-z0-9_-]*):[ \t]+(?P<value>\S.*)")
 
@@ -81,20 +83,22 @@ def _parse_lines(text: str, location: str) -> FrontMatter | None:
             value = orjson.loads(match["value"])
         except orjson.JSONDecodeError:
             try:
-                value = _one_line_of_yaml(line)
+                value = (_known_line if len(line) <= _SHORT else _one_line_of_yaml)(line)
             except (yaml.YAMLError, ValueError):
                 return None
         matter.add(match["key"], value, number)
     return matter
 
 
-@lru_cache(maxsize=1024)
 def _one_line_of_yaml(line: str) -> Any:
-    # All pages of a tag share lines such as "layout: cache". Values that can be changed would be
-    # shared between them, but nothing changes a value.
     _refuse_dangers(line)
     (value,) = yaml.load(line, Loader=_Loader).values()  # noqa: S506 - a safe loader
     return value
+
+
+# All pages of a tag share lines such as "layout: cache". A list would be shared between them, but
+# nothing changes a value.
+_known_line = lru_cache(maxsize=1024)(_one_line_of_yaml)
 
 
 def _parse_yaml(text: str, location: str) -> FrontMatter:

@@ -16,16 +16,13 @@ import msgspec
 
 from snapshots.contents import Content, Snapshot
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
-from snapshots.models import Source, Spec
+from snapshots.models import SIZE_MAX, Source, Spec
 from snapshots.refs import check_tag
 from snapshots.sources import frontmatter
 from snapshots.sources.frontmatter import FrontMatter
 from snapshots.sources.importer import importer_name
 from snapshots.sources.reports import Report
-from snapshots.spack import canonical_compiler, canonical_variants, is_hash, is_name
-
-SIZE_MAX = (1 << 53) - 1
-"""The largest size in bytes that every reader of JSON takes exactly."""
+from snapshots.spack import canonical_compiler, canonical_variants, is_hash, is_name, is_version
 
 _SIZE = re.compile(r"[0-9]{1,16}")
 _META_LISTS = {
@@ -144,7 +141,10 @@ class _Collector:
                 self._report.warn(f"{self._location}: says tag {only}; published as {tag}")
             return [(tag, only)]
         known = ", ".join(sorted(stated)) or "none"
-        raise InvalidArgument("--tag", f"{' '.join(wanted)} fits no tag of the pages ({known})")
+        reason = f"{' '.join(wanted)} fits no tag of the pages ({known})"
+        if None in self._specs and stated:
+            reason = f"some pages name no tag, others {known}: import them apart"
+        raise InvalidArgument("--tag", reason)
 
 
 def _page_files(paths: Sequence[Path]) -> Iterator[Path]:
@@ -221,8 +221,10 @@ def _spec(detail: Any, name: str, location: str) -> Spec:
     if not is_hash(digest):
         raise fields.wrong("hash", f"{digest!r} is no hash: 32 characters of a-z and 2-7")
     versions = fields.texts("versions")
-    if len(versions) != 1 or not versions[0]:
+    if len(versions) != 1:
         raise fields.wrong("versions", f"one version is expected, {len(versions)} are there")
+    if not is_version(versions[0]):
+        raise fields.wrong("versions", f"{versions[0]!r} is no version")
     return Spec(
         hash=digest,
         name=name,
@@ -350,8 +352,10 @@ def _check_meta(matter: FrontMatter, specs: Sequence[Spec], report: Report) -> N
         if key == "compilers":
             names = {name for text in names if (name := canonical_compiler(text)) is not None}
         if names != values:
-            disagree(key, _listing(names - values, "more"), _listing(values - names, "more"))
+            disagree(key, _listing(names, values), _listing(values, names))
 
 
-def _listing(names: Iterable[str], nothing: str) -> str:
-    return ", ".join(sorted(names)) or f"nothing {nothing}"
+def _listing(names: set[str], others: set[str]) -> str:
+    """Return how many names there are, and those that the other side lacks."""
+    own = ", ".join(sorted(names - others))
+    return f"{len(names)} with {own}" if own else str(len(names))

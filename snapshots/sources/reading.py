@@ -31,7 +31,9 @@ def read(
                 location, tags=tags, sizes=sizes, settings=settings, report=report
             )
         elif "://" in location:
-            raise SourceError(location, "is no URL that can be read; for a repository use --git")
+            # Not the URL itself: it may hold a login.
+            kind = location.partition("://")[0]
+            raise SourceError(f"{kind}://...", "cannot be read; for a repository use --git")
         else:
             of_pages.append(Path(location))
     if of_pages:

@@ -11,20 +11,12 @@ from pathlib import Path
 import msgspec
 
 from snapshots.errors import SourceError
-from snapshots.models import Spec
-from snapshots.sources.index import VERSIONS
-from snapshots.sources.manifests import (
-    Manifest,
-    file_name,
-    join,
-    link,
-    parse_manifest,
-    path_of,
-    warn_if_signed,
-    with_path,
-)
-from snapshots.sources.reports import Report
-from snapshots.sources.transport import Body, Missing, Transport, is_url
+from snapshots.sources.buildcache.bodies import Body
+from snapshots.sources.buildcache.caches import Cache
+from snapshots.sources.buildcache.databases import VERSIONS
+from snapshots.sources.buildcache.locations import Missing, is_url, join, path_of, with_path
+from snapshots.sources.buildcache.manifests import Blob, Manifest, parse_manifest, warn_if_signed
+from snapshots.sources.buildcache.transport import Transport
 
 LAYOUT_3_INDEX = "v3/manifests/index/index.manifest.json"
 LAYOUT_2_INDEX = "build_cache/index.json"
@@ -32,26 +24,7 @@ LAYOUT_2_INDEX = "build_cache/index.json"
 _INDEX_FILES = (LAYOUT_3_INDEX, LAYOUT_2_INDEX, "index.json", "index.manifest.json")
 _LAYOUT_3_MARK = "v3/layout.json"
 _INDEX_BLOB = re.compile(r"application/vnd\.spack\.db\.v(\d+)\+json")
-
-
-class Cache(msgspec.Struct, frozen=True):
-    """A build cache: the version of its layout, and the folder or URL that holds it all."""
-
-    layout: int
-    base: str
-
-    def tarball(self, spec: Spec) -> str | None:
-        """Return the URL of a spec's package if it follows from the spec.
-
-        It does in layout 2, whose paths name the compiler; None for a spec that has none.
-        """
-        if self.layout != 2 or spec.compiler is None:
-            return None
-        arch = file_name(spec.platform, spec.operating_system, spec.target)
-        compiler = file_name(*spec.compiler.split("@", 1))
-        package = file_name(spec.name, spec.version)
-        file = f"{file_name(arch, compiler, package, spec.hash)}.spack"
-        return link(self.base, f"build_cache/{arch}/{compiler}/{package}/{file}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -78,27 +51,34 @@ class FetchedIndex(msgspec.Struct, frozen=True, kw_only=True):
     compression: str = "none"
     manifest: Manifest | None = None
 
-    def load(self, limit: int, report: Report) -> tuple[bytearray, str]:
+    def load(self, transport: Transport) -> tuple[bytearray, str]:
         """Return the database's JSON text and its version: an ETag, or ``ALGORITHM:CHECKSUM``.
 
-        Raises SourceError where the checksum is another one, or the text exceeds ``limit`` bytes.
+        This can be done once. Raises SourceError where the checksum is another one, or the text is
+        longer than the settings allow.
         """
         if self.manifest is not None:
-            warn_if_signed(self.manifest, report)
+            warn_if_signed(self.manifest, transport.report)
         stated = self.checksum
         algorithm = stated.algorithm if stated else "sha256"
-        with self.body.discarded_if_bad():
+        with self.body.forgotten_if_bad():
             data, found = self.body.load(
-                limit=limit, compression=self.compression, algorithm=algorithm
+                limit=transport.settings.max_index_bytes,
+                compression=self.compression,
+                algorithm=algorithm,
             )
             if stated and found != stated.value:
                 reason = f"its {algorithm} is {found}, but {stated.stated_by} says {stated.value}"
                 hint = "it is damaged, or was replaced while it was read: try again"
                 raise SourceError(self.body.location, f"{reason}; {hint}")
-        self.body.release()
         if self.manifest is None and self.body.etag:
             return data, self.body.etag
         return data, f"{algorithm}:{found}"
+
+
+def holds_index(folder: Path) -> bool:
+    """Tell whether a folder looks like a build cache; nothing is opened. Raises OSError."""
+    return any((folder / file).is_file() for file in (*_INDEX_FILES, _LAYOUT_3_MARK))
 
 
 def locate(location: str, transport: Transport) -> Place:
@@ -106,7 +86,7 @@ def locate(location: str, transport: Transport) -> Place:
 
     Raises SourceError where none is there.
     """
-    if is_document(location):
+    if _is_document(location, transport):
         return Place(location, cache_of(location))
     for file in _INDEX_FILES:
         candidate = join(location, file)
@@ -118,16 +98,6 @@ def locate(location: str, transport: Transport) -> Place:
     if not is_url(location) and not Path(location).exists():
         raise SourceError(location, "does not exist")
     raise SourceError(location, f"holds no build cache: none of {', '.join(_INDEX_FILES)} is there")
-
-
-def is_document(location: str) -> bool:
-    """Tell whether the location is that of one file: a URL that ends in .json, or a local file."""
-    return path_of(location).endswith(".json") if is_url(location) else Path(location).is_file()
-
-
-def holds_index(folder: Path) -> bool:
-    """Tell whether a folder looks like a build cache; nothing is opened."""
-    return any((folder / file).is_file() for file in (*_INDEX_FILES, _LAYOUT_3_MARK))
 
 
 def cache_of(location: str) -> Cache | None:
@@ -143,26 +113,24 @@ def cache_of(location: str) -> Cache | None:
 
 def fetch(place: Place, transport: Transport) -> FetchedIndex:
     """Bring the index at a place to disk. Raises Missing or SourceError."""
-    if not path_of(place.location).endswith("manifest.json"):
-        return FetchedIndex(
-            place=place,
-            body=transport.fetch(place.location),
-            checksum=_hash_file(place.location, transport),
-        )
+    if path_of(place.location).endswith(".manifest.json"):
+        return _fetch_blob(place, transport)
+    return FetchedIndex(
+        place=place,
+        body=transport.fetch(place.location),
+        checksum=_hash_file(place.location, transport) if place.cache else None,
+    )
+
+
+def _is_document(location: str, transport: Transport) -> bool:
+    return path_of(location).endswith(".json") if is_url(location) else transport.exists(location)
+
+
+def _fetch_blob(place: Place, transport: Transport) -> FetchedIndex:
     if place.cache is None:
         raise SourceError(place.location, "is a manifest that does not lie below v3/manifests")
     manifest = parse_manifest(transport.read(place.location), place.location)
-    versions = {
-        int(match[1]): blob
-        for blob in manifest.data
-        if (match := _INDEX_BLOB.fullmatch(blob.media_type))
-    }
-    readable = [version for version in versions if str(version) in VERSIONS]
-    if not readable:
-        found = ", ".join(map(str, sorted(versions))) or "none"
-        reason = f"names no index of a version from {VERSIONS[0]} to {VERSIONS[-1]}"
-        raise SourceError(place.location, f"{reason} (versions found: {found})")
-    blob = versions[max(readable)]
+    blob = _newest(manifest, place.location)
     url = join(place.cache.base, blob.path)
     try:
         body = transport.fetch(url, key=place.location)
@@ -177,13 +145,27 @@ def fetch(place: Place, transport: Transport) -> FetchedIndex:
     )
 
 
+def _newest(manifest: Manifest, location: str) -> Blob:
+    """Return the index of the highest version that can be read."""
+    indexes = {
+        match[1]: blob
+        for blob in manifest.data
+        if (match := _INDEX_BLOB.fullmatch(blob.media_type))
+    }
+    for version in reversed(VERSIONS):
+        if version in indexes:
+            return indexes[version]
+    reason = f"names no index of a version from {VERSIONS[0]} to {VERSIONS[-1]}"
+    raise SourceError(location, f"{reason} (versions found: {', '.join(indexes) or 'none'})")
+
+
 def _hash_file(location: str, transport: Transport) -> Checksum | None:
     """Return the sha256 that lies beside an index of layout 2, if one does."""
     file = with_path(location, f"{path_of(location)}.hash")
     try:
-        value = bytes(transport.read(file)).decode("ascii", "replace").strip()
+        value = transport.read(file).decode("ascii", "replace").strip()
     except Missing:
         return None
-    if re.fullmatch(r"[0-9a-f]{64}", value) is None:
+    if _SHA256.fullmatch(value) is None:
         raise SourceError(file, f"is no sha256: {value[:80]!r}")
     return Checksum("sha256", value, file)

@@ -9,63 +9,41 @@ from typing import Any
 import pytest
 
 from snapshots.errors import SourceError
-from snapshots.models import Spec
-from snapshots.sources.layouts import (
+from snapshots.sources.buildcache.caches import Cache
+from snapshots.sources.buildcache.layouts import (
     LAYOUT_2_INDEX,
     LAYOUT_3_INDEX,
-    Cache,
     Place,
     cache_of,
     fetch,
     holds_index,
-    is_document,
     locate,
 )
-from snapshots.sources.manifests import UNVERIFIED
+from snapshots.sources.buildcache.locations import Missing
+from snapshots.sources.buildcache.manifests import UNVERIFIED
+from snapshots.sources.buildcache.settings import ReadSettings
+from snapshots.sources.buildcache.transport import Transport
 from snapshots.sources.reports import Report
-from snapshots.sources.transport import Missing, ReadSettings, Transport
-from tests.snapshots.sources.misbehaving import content, serving, status
-from tests.snapshots.sources.test_manifests import blob, manifest, signed, spec
+from tests.snapshots.sources.buildcache.folders import (
+    EMPTY_INDEX,
+    blob,
+    manifest,
+    put,
+    put_blob,
+    put_layout_2,
+    put_layout_3,
+    signed,
+    text,
+)
+from tests.snapshots.sources.buildcache.misbehaving import Server, content, status
 
-TEXT = b'{"database": {"version": "8", "installs": {}}}'
-LIMIT = 1000
-
-
-def put(file: Path, data: bytes) -> Path:
-    """Write a file and the folders above it."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(data)
-    return file
-
-
-def put_layout_2(folder: Path, text: bytes = TEXT, *, checked: bool = True) -> Path:
-    """Write the index of a build cache of layout 2."""
-    if checked:
-        checksum = hashlib.sha256(text).hexdigest()
-        put(folder / f"{LAYOUT_2_INDEX}.hash", f"{checksum}\n".encode())
-    return put(folder / LAYOUT_2_INDEX, text)
-
-
-def put_blob(folder: Path, data: bytes, media_type: str, **more: Any) -> dict[str, Any]:
-    """Write a blob of layout 3 and return its entry in a manifest."""
-    checksum = hashlib.sha256(data).hexdigest()
-    put(folder / "blobs" / "sha256" / checksum[:2] / checksum, data)
-    return blob(media_type, checksum=checksum, contentLength=len(data), **more)
-
-
-def put_layout_3(folder: Path, text: bytes = TEXT, *, version: int = 8) -> Path:
-    """Write the index of a build cache of layout 3, packed."""
-    media_type = f"application/vnd.spack.db.v{version}+json"
-    entry = put_blob(folder, gzip.compress(text), media_type)
-    put(folder / "v3" / "layout.json", b'{"signing": "gpg"}')
-    return put(folder / LAYOUT_3_INDEX, json.dumps(manifest(entry)).encode())
+QUICK = ReadSettings(attempts=1, timeout=5, max_index_bytes=1000)
 
 
 def load(location: str, report: Report | None = None) -> tuple[bytearray, str]:
     """Return the text and the version of the index at a location."""
-    report = report or Report()
-    with Transport(ReadSettings(attempts=1, timeout=5), report) as transport:
-        return fetch(locate(location, transport), transport).load(LIMIT, report)
+    with Transport(QUICK, report or Report()) as transport:
+        return fetch(locate(location, transport), transport).load(transport)
 
 
 @pytest.mark.parametrize("put_layout", [put_layout_2, put_layout_3])
@@ -73,23 +51,22 @@ def test_the_index_of_a_build_cache(tmp_path: Path, put_layout: Any) -> None:
     """The folder of a build cache, and the file in it, lead to the same index."""
     file = put_layout(tmp_path)
     assert load(str(tmp_path)) == load(str(file))
-    assert load(str(tmp_path))[0] == TEXT
+    assert load(str(tmp_path))[0] == EMPTY_INDEX
 
 
 @pytest.mark.parametrize("put_layout", [put_layout_2, put_layout_3])
-def test_the_index_over_http(tmp_path: Path, put_layout: Any) -> None:
+def test_the_index_over_http(server: Server, tmp_path: Path, put_layout: Any) -> None:
     """A URL of a build cache leads to the same text as the folder that it serves."""
     put_layout(tmp_path)
-    with serving() as server:
-        server.serve_folder(tmp_path)
-        assert load(server.url)[0] == load(f"{server.url}/")[0] == TEXT
+    server.serve_folder(tmp_path)
+    assert load(server.url)[0] == load(f"{server.url}/")[0] == EMPTY_INDEX
 
 
 def test_layout_3_comes_first(tmp_path: Path) -> None:
     """Of a cache in both layouts, the index of layout 3 is read."""
     put_layout_2(tmp_path, b"old")
     put_layout_3(tmp_path)
-    assert load(str(tmp_path))[0] == TEXT
+    assert load(str(tmp_path))[0] == EMPTY_INDEX
 
 
 @pytest.mark.parametrize(
@@ -113,32 +90,32 @@ def test_the_cache_of_an_index(location: str, cache: Cache | None) -> None:
 
 def test_a_plain_index(tmp_path: Path) -> None:
     """A file belongs to no cache, whatever its name; so does index.json in any folder."""
-    file = put(tmp_path / "index.json", TEXT)
+    file = put(tmp_path / "index.json", EMPTY_INDEX)
     with Transport(ReadSettings(), Report()) as transport:
         assert locate(str(tmp_path), transport) == Place(str(file), None)
-        other = put(tmp_path / "database", TEXT)
+        other = put(tmp_path / "database", EMPTY_INDEX)
         assert locate(str(other), transport) == Place(str(other), None)
-    assert is_document("https://host/tags.json?now")
-    assert not is_document("https://host/cache")
+        url = "https://host/tags.json?now"
+        assert locate(url, transport) == Place(url, None)
 
 
-def test_versions_of_an_index(tmp_path: Path) -> None:
+def test_versions_of_an_index(server: Server, tmp_path: Path) -> None:
     """The version is the checksum that the cache states, or the ETag of a plain index."""
-    checksum = hashlib.sha256(TEXT).hexdigest()
+    checksum = hashlib.sha256(EMPTY_INDEX).hexdigest()
     plain = put_layout_2(tmp_path)
     assert load(str(plain))[1] == f"sha256:{checksum}"
     entry = json.loads(put_layout_3(tmp_path).read_bytes())["data"][0]
     assert load(str(tmp_path))[1] == f"sha256:{entry['checksum']}"
-    with serving() as server:
-        server["/index.json"] = content(TEXT, etag='"abc"')
-        assert load(server.at("/index.json"))[1] == '"abc"'
+    server["/index.json"] = content(EMPTY_INDEX, etag='"abc"')
+    assert load(server.at("/index.json"))[1] == '"abc"'
+    assert server.asked == ["GET /index.json"]
 
 
 def test_the_checksum_of_layout_2(tmp_path: Path) -> None:
     """The sha256 beside the index is checked where there is one."""
     put_layout_2(tmp_path, checked=False)
-    assert load(str(tmp_path))[0] == TEXT
-    put_layout_2(tmp_path).write_bytes(TEXT + b" ")
+    assert load(str(tmp_path))[0] == EMPTY_INDEX
+    put_layout_2(tmp_path).write_bytes(EMPTY_INDEX + b" ")
     reason = r"its sha256 is [0-9a-f]{64}, but .*index.json.hash says [0-9a-f]{64}; .*try again"
     with pytest.raises(SourceError, match=reason):
         load(str(tmp_path))
@@ -152,7 +129,7 @@ def test_the_checksum_of_layout_3(tmp_path: Path) -> None:
     file = put_layout_3(tmp_path)
     entry = json.loads(file.read_bytes())["data"][0]
     damaged = tmp_path / "blobs" / "sha256" / entry["checksum"][:2] / entry["checksum"]
-    damaged.write_bytes(gzip.compress(TEXT + b" "))
+    damaged.write_bytes(gzip.compress(EMPTY_INDEX + b" "))
     with pytest.raises(SourceError, match=f"manifest.json says {entry['checksum']}") as caught:
         load(str(tmp_path))
     assert caught.value.location == str(damaged)
@@ -161,19 +138,17 @@ def test_the_checksum_of_layout_3(tmp_path: Path) -> None:
         load(str(tmp_path))
 
 
-def test_a_wrong_checksum_is_not_kept(tmp_path: Path) -> None:
+def test_a_wrong_checksum_is_not_kept(server: Server, tmp_path: Path) -> None:
     """A body that fails its check is fetched anew by the next run."""
     put_layout_2(tmp_path / "cache")
-    with serving() as server:
-        server.serve_folder(tmp_path / "cache")
-        server[f"/{LAYOUT_2_INDEX}"] = content(TEXT[:-1], etag='"same"')
-        settings = ReadSettings(cache_dir=tmp_path / "kept")
-        with Transport(settings, Report()) as transport:
-            with pytest.raises(SourceError, match="its sha256 is"):
-                fetch(locate(server.url, transport), transport).load(LIMIT, Report())
-            server[f"/{LAYOUT_2_INDEX}"] = content(TEXT, etag='"same"')
-            text, _ = fetch(locate(server.url, transport), transport).load(LIMIT, Report())
-    assert text == TEXT
+    server.serve_folder(tmp_path / "cache")
+    server[f"/{LAYOUT_2_INDEX}"] = content(EMPTY_INDEX[:-1], etag='"same"')
+    with Transport(ReadSettings(cache_dir=tmp_path / "kept"), Report()) as transport:
+        with pytest.raises(SourceError, match="its sha256 is"):
+            fetch(locate(server.url, transport), transport).load(transport)
+        server[f"/{LAYOUT_2_INDEX}"] = content(EMPTY_INDEX, etag='"same"')
+        index, _ = fetch(locate(server.url, transport), transport).load(transport)
+    assert index == EMPTY_INDEX
 
 
 @pytest.mark.parametrize("compression", ["gzip", "none"])
@@ -181,17 +156,17 @@ def test_the_newest_readable_index(tmp_path: Path, compression: str) -> None:
     """A manifest may list several versions; the highest that can be read is."""
     entries = []
     for version in (6, 8, 9):
-        text = f"version {version}".encode()
-        data = gzip.compress(text) if compression == "gzip" else text
+        index = f"version {version}".encode()
+        data = gzip.compress(index) if compression == "gzip" else index
         media_type = f"application/vnd.spack.db.v{version}+json"
         entries.append(put_blob(tmp_path, data, media_type, compression=compression))
     file = tmp_path / LAYOUT_3_INDEX
-    put(file, json.dumps(manifest(*entries)).encode())
+    put(file, text(manifest(*entries)))
     assert load(str(tmp_path))[0] == b"version 8"
-    put(file, json.dumps(manifest(entries[2])).encode())
+    put(file, text(manifest(entries[2])))
     with pytest.raises(SourceError, match=r"no index of a version from 5 to 8 .*found: 9\)"):
         load(str(tmp_path))
-    put(file, json.dumps(manifest(blob())).encode())
+    put(file, text(manifest(blob())))
     with pytest.raises(SourceError, match=r"found: none\)"):
         load(str(tmp_path))
 
@@ -201,7 +176,7 @@ def test_a_signed_index(tmp_path: Path) -> None:
     file = put_layout_3(tmp_path)
     file.write_bytes(signed(file.read_text()))
     report = Report()
-    assert load(str(tmp_path), report)[0] == load(str(tmp_path), report)[0] == TEXT
+    assert load(str(tmp_path), report)[0] == load(str(tmp_path), report)[0] == EMPTY_INDEX
     assert report.warnings == [UNVERIFIED]
 
 
@@ -211,7 +186,7 @@ def test_no_build_cache(tmp_path: Path) -> None:
         load(str(tmp_path / "none"))
     with pytest.raises(SourceError, match=f"holds no build cache: none of {LAYOUT_3_INDEX}"):
         load(str(tmp_path))
-    lonely = put(tmp_path / "index.manifest.json", json.dumps(manifest(blob())).encode())
+    lonely = put(tmp_path / "index.manifest.json", text(manifest(blob())))
     with pytest.raises(SourceError, match="does not lie below v3/manifests"):
         load(str(lonely))
     put_layout_3(tmp_path / "cache").unlink()
@@ -219,16 +194,21 @@ def test_no_build_cache(tmp_path: Path) -> None:
         load(str(tmp_path / "cache"))
 
 
-def test_no_build_cache_over_http() -> None:
+def test_no_build_cache_over_http(server: Server) -> None:
     """A URL with nothing below it is told from a server that is out of order."""
-    with serving() as server:
-        with pytest.raises(SourceError, match="holds no build cache"):
-            load(server.url)
-        with pytest.raises(Missing, match="HTTP 404"):
-            load(server.at("/index.json"))
-        server[f"/{LAYOUT_3_INDEX}"] = status(500)
-        with pytest.raises(SourceError, match="HTTP 500"):
-            load(server.url)
+    with pytest.raises(SourceError, match="holds no build cache"):
+        load(server.url)
+    with pytest.raises(Missing, match="HTTP 404"):
+        load(server.at("/index.json"))
+    server[f"/{LAYOUT_3_INDEX}"] = status(500)
+    with pytest.raises(SourceError, match="HTTP 500"):
+        load(server.url)
+
+
+def test_a_path_that_no_system_takes() -> None:
+    """A path that cannot even be looked at is an error with the system's reason."""
+    with pytest.raises(SourceError, match="cannot be read: File name too long"):
+        load("/" + "a" * 5000)
 
 
 def test_holds_index(tmp_path: Path) -> None:
@@ -239,15 +219,3 @@ def test_holds_index(tmp_path: Path) -> None:
     assert holds_index(tmp_path / "three")
     assert holds_index(tmp_path / "two")
     assert holds_index(tmp_path / "two" / "build_cache")
-
-
-def test_tarballs() -> None:
-    """In layout 2 the URL of a package follows from its spec, if that has a compiler."""
-    one = spec(version="git.main=1.0")
-    path = "test-debian6-m1/gcc-13.2.0/zlib-git.main_1.0"
-    file = f"test-debian6-m1-gcc-13.2.0-zlib-git.main_1.0-{one.hash}.spack"
-    assert Cache(2, "https://h/a").tarball(one) == f"https://h/a/build_cache/{path}/{file}"
-    assert Cache(2, "/srv/a").tarball(one) == f"file:///srv/a/build_cache/{path}/{file}"
-    assert Cache(3, "https://h/a").tarball(one) is None
-    facts = {name: getattr(one, name) for name in Spec.__struct_fields__}
-    assert Cache(2, "https://h/a").tarball(Spec(**facts | {"compiler": None})) is None

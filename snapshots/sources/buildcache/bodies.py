@@ -1,0 +1,141 @@
+"""Bytes that lie on disk and are unpacked when they are read, within a bound."""
+
+import hashlib
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from stat import S_ISREG
+from typing import BinaryIO
+
+import msgspec
+
+from snapshots.errors import SourceError
+from snapshots.sources.buildcache.locations import Missing
+
+_PIECE = 1 << 20
+_GZIP = 16 + zlib.MAX_WBITS
+
+
+class Body(msgspec.Struct, frozen=True, kw_only=True):
+    """The bytes of ``location``: ``size`` of them in an open file, from ``start`` on.
+
+    The file is held open because other processes may replace or delete it under its name.
+    ``encoding`` is the Content-Encoding that the bytes came in, ``etag`` what the server called
+    them, and ``kept`` the file that later runs find them in.
+    """
+
+    location: str
+    file: BinaryIO
+    size: int
+    start: int = 0
+    encoding: str | None = None
+    etag: str | None = None
+    kept: Path | None = None
+
+    def load(
+        self, *, limit: int, compression: str = "none", algorithm: str = "sha256"
+    ) -> tuple[bytearray, str]:
+        """Return the unpacked content, and the checksum of what lay before ``compression``.
+
+        This can be done once: the file is closed. Raises SourceError where the content is larger
+        than ``limit`` bytes, or is no good gzip.
+        """
+        digest = hashlib.new(algorithm)
+        with self.file:
+            chunks = unpacked(self._chunks(), self.encoding, self.location)
+            chunks = unpacked(hashed(chunks, digest), compression, self.location)
+            return collected(chunks, limit, self.location), digest.hexdigest()
+
+    @contextmanager
+    def forgotten_if_bad(self) -> Iterator[None]:
+        """Keep the body for no later run where the block finds its content bad.
+
+        Otherwise every later run would find it unchanged, and as bad.
+        """
+        try:
+            yield
+        except SourceError:
+            if self.kept is not None:
+                self.kept.unlink(missing_ok=True)
+            raise
+
+    def _chunks(self) -> Iterator[bytes]:
+        try:
+            yield from pieces(self.file, self.start, self.size)
+        except OSError as error:
+            raise SourceError(self.location, f"cannot be read: {error.strerror}") from None
+
+
+def user_file(location: str, limit: int) -> Body:
+    """Open a file of the user's. Raises Missing, and SourceError above ``limit`` bytes."""
+    path = Path(location)
+    try:
+        if not S_ISREG(path.stat().st_mode):
+            raise SourceError(location, "is no file")
+        file = path.open("rb")
+    except FileNotFoundError:
+        raise Missing(location, "does not exist") from None
+    except OSError as error:
+        raise SourceError(location, f"cannot be read: {error.strerror}") from None
+    size = os.fstat(file.fileno()).st_size
+    if size > limit:
+        file.close()
+        raise too_large(location, limit)
+    return Body(location=location, file=file, size=size)
+
+
+def pieces(file: BinaryIO, start: int, size: int) -> Iterator[bytes]:
+    """Yield the ``size`` bytes of a file from ``start`` on, or fewer where it ends before."""
+    file.seek(start)
+    while size > 0 and (piece := file.read(min(size, _PIECE))):
+        size -= len(piece)
+        yield piece
+
+
+def hashed(chunks: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
+    """Yield the chunks and feed them to the digest."""
+    for chunk in chunks:
+        digest.update(chunk)
+        yield chunk
+
+
+def unpacked(chunks: Iterable[bytes], encoding: str | None, location: str) -> Iterable[bytes]:
+    """Yield the chunks, unpacked if their encoding is gzip. Raises SourceError for bad gzip."""
+    return _gunzipped(chunks, location) if encoding == "gzip" else chunks
+
+
+def collected(chunks: Iterable[bytes], limit: int, location: str) -> bytearray:
+    """Return all chunks as one. Raises SourceError above ``limit`` bytes."""
+    data = bytearray()
+    for chunk in chunks:
+        if len(data) + len(chunk) > limit:
+            raise too_large(location, limit)
+        data += chunk
+    return data
+
+
+def too_large(location: str, limit: int) -> SourceError:
+    """Return the error for more bytes than may be read."""
+    reason = f"holds more than {limit:,} bytes; if that is right, raise max_index_bytes"
+    return SourceError(location, reason)
+
+
+def _gunzipped(chunks: Iterable[bytes], location: str) -> Iterator[bytes]:
+    """Unpack in small pieces, so that no one has to hold all that a bomb unpacks to."""
+    member = zlib.decompressobj(_GZIP)
+    for chunk in chunks:
+        packed = chunk
+        while packed:
+            if member.eof:  # RFC 1952, 2.2: a gzip file is a series of members
+                member = zlib.decompressobj(_GZIP)
+            try:
+                piece = member.decompress(packed, _PIECE)
+            except zlib.error as error:
+                raise SourceError(location, f"is no good gzip: {error}") from None
+            packed = member.unused_data if member.eof else member.unconsumed_tail
+            if piece:
+                yield piece
+    if not member.eof:
+        raise SourceError(location, "breaks off in the middle of its gzip data")

@@ -1,0 +1,119 @@
+"""Locations: which paths and URLs can be read, what they stand for, and what lies below them."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urljoin, urlsplit, urlunsplit
+from urllib.request import url2pathname
+
+from snapshots.errors import SourceError
+from snapshots.sources.buildcache.settings import ReadSettings
+
+PUBLIC_BUCKETS: Mapping[str, str] = {"spack-binaries": "https://binaries.spack.io"}
+"""Where well-known buckets are served publicly."""
+
+_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://(?P<authority>[^/?#]*)(?P<rest>.*)", re.S)
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+
+
+class Missing(SourceError):
+    """Nothing can be read at a location: no such file, or HTTP 403, 404 or 410."""
+
+
+def is_url(location: str) -> bool:
+    """Tell whether the location is read over HTTP."""
+    return location[:8].lower().startswith(("http://", "https://"))
+
+
+def resolve(location: str, settings: ReadSettings) -> str:
+    """Return the path or the http(s) URL that a location stands for.
+
+    Raises SourceError for a URL of another kind, one with a login, and what is no good URL.
+    """
+    match = _URL.fullmatch(location)
+    if match is None:
+        return location
+    scheme, authority, rest = match["scheme"].lower(), match["authority"], match["rest"]
+    if scheme in ("http", "https"):
+        return _web_url(scheme, authority, rest)
+    if scheme == "s3":
+        return resolve(f"{_bucket_prefix(location, authority, settings)}{rest}", settings)
+    if scheme != "file":
+        known = "a folder, a file, or an http(s):// or s3:// URL"
+        raise SourceError(location, f"is none of what can be read: {known}")
+    if authority not in ("", "localhost"):
+        raise SourceError(location, f"lies on another machine, {authority}; write file:///PATH")
+    return url2pathname(urlsplit(f"file://{rest}").path)
+
+
+def resolve_listed(location: str, listed_in: str, settings: ReadSettings) -> str:
+    """Return what a location stands for that a document at the resolved ``listed_in`` names.
+
+    It can be relative to the document. One from the net cannot name a local file. Raises
+    SourceError.
+    """
+    resolved = resolve(location, settings)
+    if is_url(resolved):
+        return resolved
+    if not is_url(listed_in):
+        return str(Path(listed_in).parent / resolved)
+    try:
+        joined = resolve(urljoin(listed_in, location), settings)
+    except ValueError as error:
+        raise SourceError(listed_in, f"names {location!r}, which is no URL: {error}") from None
+    if not is_url(joined):
+        raise SourceError(listed_in, f"names the local file {location}")
+    return joined
+
+
+def public(location: str) -> str:
+    """Return the location as all may read it: a URL without its query, which can hold a key."""
+    if not is_url(location):
+        return location
+    return urlunsplit(urlsplit(location)._replace(query="", fragment=""))
+
+
+def path_of(location: str) -> str:
+    """Return the path of a URL, or the absolute path of a file, with ``/`` between its parts."""
+    return urlsplit(location).path if is_url(location) else Path(location).absolute().as_posix()
+
+
+def with_path(location: str, path: str) -> str:
+    """Return the location with another path; a URL keeps its host and query."""
+    return urlunsplit(urlsplit(location)._replace(path=path)) if is_url(location) else path
+
+
+def join(base: str, path: str) -> str:
+    """Return the location of a path below a folder or a URL."""
+    return with_path(base, f"{path_of(base).rstrip('/')}/{path}")
+
+
+def link(base: str, path: str) -> str:
+    """Return the public URL of a path below a folder or a URL; that of a folder is file://."""
+    location = join(base, path)
+    return public(location) if is_url(location) else Path(location).as_uri()
+
+
+def _web_url(scheme: str, authority: str, rest: str) -> str:
+    url = f"{scheme}://{authority}{rest}"
+    if "@" in authority:  # it would stand in the catalog for all to read
+        shown = f"{scheme}://{authority.rpartition('@')[2]}{rest}"
+        raise SourceError(shown, "the URL holds a login; only what is public can be read")
+    try:
+        parts = urlsplit(url.encode().decode())  # an argument that is no UTF-8 fails here
+        host, _ = parts.hostname, parts.port  # both are parsed only here
+    except ValueError as error:
+        raise SourceError(url, f"is no URL that can be read: {error}") from None
+    if not host:
+        raise SourceError(url, "is no URL that can be read: it names no host")
+    return urlunsplit(parts._replace(fragment=""))
+
+
+def _bucket_prefix(location: str, bucket: str, settings: ReadSettings) -> str:
+    if _BUCKET.fullmatch(bucket) is None:
+        raise SourceError(location, f"{bucket!r} cannot name an S3 bucket")
+    prefixes = {**PUBLIC_BUCKETS, **settings.s3_prefixes}
+    prefix = prefixes.get(bucket, f"https://{bucket}.s3.amazonaws.com").rstrip("/")
+    if not is_url(prefix):
+        raise SourceError(location, f"its bucket's prefix, {prefix}, is no http(s) URL")
+    return prefix

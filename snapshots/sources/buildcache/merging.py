@@ -1,0 +1,69 @@
+"""The indexes of one tag, a stack each, merged: each spec once, with the stacks that have it."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from snapshots.errors import SourceError
+from snapshots.models import Spec
+from snapshots.sources.buildcache.caches import Cache
+from snapshots.sources.buildcache.layouts import Place
+from snapshots.sources.buildcache.locations import link
+from snapshots.sources.buildcache.packages import Package
+from snapshots.sources.reports import Report
+
+
+class Merged:
+    """The specs of several indexes; what contradicts an earlier one goes to ``report.bad``."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._specs: dict[str, Spec] = {}
+        self._homes: dict[str, Place] = {}
+        self._stacks: defaultdict[str, set[str]] = defaultdict(set)
+
+    def add(self, stack: str | None, specs: Mapping[str, Spec], home: Place) -> None:
+        """Take in one index. The first one that has a spec is where its package is taken from."""
+        for digest, spec in specs.items():
+            known = self._specs.setdefault(digest, spec)
+            if known is spec:
+                self._homes[digest] = home
+            elif known != spec:
+                self._report.bad(self._conflict(known, spec, home))
+                continue
+            if stack is not None:
+                self._stacks[digest].add(stack)
+
+    def by_cache(self) -> Mapping[Cache | None, Sequence[Spec]]:
+        """Return the specs by the build cache that their package lies in, None if unknown."""
+        found: defaultdict[Cache | None, list[Spec]] = defaultdict(list)
+        for digest, spec in self._specs.items():
+            found[self._homes[digest].cache].append(spec)
+        return found
+
+    def specs(self, packages: Mapping[str, Package]) -> Iterator[Spec]:
+        """Yield each spec with its stacks, and the size and URL of its package if known."""
+        shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+        for digest, spec in self._specs.items():
+            stacks = tuple(sorted(self._stacks[digest]))
+            cache = self._homes[digest].cache
+            package = packages.get(digest)
+            tarball = cache.tarball(spec) if cache else None
+            if package and cache:
+                tarball = link(cache.base, package.path)
+            yield msgspec.structs.replace(
+                spec,
+                stacks=shared.setdefault(stacks, stacks),
+                size=package.size if package else None,
+                tarball=tarball,
+            )
+
+    def _conflict(self, known: Spec, spec: Spec, home: Place) -> SourceError:
+        for field in Spec.__struct_fields__:
+            before, now = getattr(known, field), getattr(spec, field)
+            if before != now:
+                break
+        first = self._homes[spec.hash].location
+        reason = f"{field} is {now!r}, but {before!r} in {first}"
+        return SourceError(home.location, reason, key=f"installs.{spec.hash}")

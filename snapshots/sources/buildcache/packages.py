@@ -1,0 +1,160 @@
+"""The sizes of binary packages, from the manifests of a build cache of layout 3."""
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from snapshots.errors import SourceError
+from snapshots.models import Spec
+from snapshots.sources.buildcache.caches import Cache
+from snapshots.sources.buildcache.locations import Missing, is_url, public
+from snapshots.sources.buildcache.manifests import Manifest, parse_manifest, warn_if_signed
+from snapshots.sources.buildcache.transport import Transport
+from snapshots.sources.reports import Report
+
+_PACKAGE = re.compile(r"application/vnd\.spack\.install\.v\d+\.tar\+gzip")
+_BATCH = 500
+
+
+class Package(msgspec.Struct, frozen=True):
+    """The binary of a spec: its size in bytes, and where it lies below the cache."""
+
+    size: int
+    path: str
+
+
+def read_packages(
+    specs_by_cache: Mapping[Cache | None, Sequence[Spec]], transport: Transport
+) -> dict[str, Package]:
+    """Return the package of each spec, by hash, from the manifests in caches of layout 3.
+
+    What was read from a URL is kept in the cache folder for ever, since the manifest of a hash
+    never changes; so an interrupted reading goes on where it stopped. Hashes without a manifest are
+    left out and warned of. Raises SourceError for a manifest that cannot be read, unless the report
+    skips what is bad.
+    """
+    packages: dict[str, Package] = {}
+    wanted: dict[str, str] = {}
+    elsewhere = 0
+    for cache, specs in specs_by_cache.items():
+        if cache is not None and cache.layout == 3:
+            wanted |= {cache.spec_manifest(spec): spec.hash for spec in specs}
+        else:
+            elsewhere += len(specs)
+    if elsewhere:
+        reason = "only a build cache of layout 3 states them"
+        transport.report.warn(f"{elsewhere:,} sizes stay unknown: {reason}")
+    with closing(KnownPackages(transport.settings.cache_dir, transport.report)) as known:
+        for location in list(wanted):
+            package = known.find(location)
+            if package is not None:
+                packages[wanted.pop(location)] = package
+        for location, package in known.keeping(_read_all(wanted, transport)):
+            packages[wanted[location]] = package
+    return packages
+
+
+def _read_all(
+    locations: Mapping[str, object], transport: Transport
+) -> Iterator[tuple[str, Package]]:
+    def read(location: str) -> Manifest:
+        return parse_manifest(transport.read(location), location)
+
+    missing: list[Missing] = []
+    for done, (location, result) in enumerate(transport.ahead(read, locations)):
+        transport.progress("reading sizes", done, len(locations))
+        try:
+            manifest = result.result()
+            warn_if_signed(manifest, transport.report)
+            yield location, _package(manifest, location)
+        except Missing as error:
+            missing.append(error)
+        except SourceError as error:
+            transport.report.bad(error)
+    if locations:
+        transport.progress("reading sizes", len(locations), len(locations))
+    if missing:
+        count = f"{len(missing):,} of {len(locations):,} sizes stay unknown"
+        transport.report.warn(f"{count}, as their manifests are missing; the first: {missing[0]}")
+
+
+def _package(manifest: Manifest, location: str) -> Package:
+    for blob in manifest.data:
+        if _PACKAGE.fullmatch(blob.media_type):
+            return Package(blob.content_length, blob.path)
+    raise SourceError(location, "names no package: no application/vnd.spack.install blob")
+
+
+class KnownPackages:
+    """The packages that earlier runs read, by the URL of their manifest, in an SQLite file.
+
+    Where the file cannot be used, the report is warned, and nothing more is known or kept.
+    """
+
+    def __init__(self, folder: Path | None, report: Report) -> None:
+        self._report = report
+        self._database: sqlite3.Connection | None = None
+        if folder is None:
+            return
+        self._file = folder / "packages.sqlite3"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(self._file, timeout=60)
+        except (OSError, sqlite3.Error) as error:
+            self._give_up(error)
+        self._try(
+            lambda database: database.execute(
+                "CREATE TABLE IF NOT EXISTS packages (manifest TEXT PRIMARY KEY, "
+                "size INTEGER NOT NULL, path TEXT NOT NULL) WITHOUT ROWID"
+            )
+        )
+
+    def find(self, manifest: str) -> Package | None:
+        """Return what is known of a manifest's package."""
+        query = "SELECT size, path FROM packages WHERE manifest = ?"
+        row = self._try(lambda database: database.execute(query, (public(manifest),)).fetchone())
+        return Package(*row) if row else None
+
+    def keeping(self, found: Iterable[tuple[str, Package]]) -> Iterator[tuple[str, Package]]:
+        """Yield what was found, and keep it, now and then while it comes in."""
+        rows: list[tuple[str, int, str]] = []
+        try:
+            for manifest, package in found:
+                if is_url(manifest):  # a file can be read again, and can change
+                    rows.append((public(manifest), package.size, package.path))
+                if len(rows) == _BATCH:
+                    self._keep(rows)
+                yield manifest, package
+        finally:
+            self._keep(rows)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def _keep(self, rows: list[tuple[str, int, str]]) -> None:
+        statement = "INSERT OR REPLACE INTO packages VALUES (?, ?, ?)"
+        self._try(lambda database: database.executemany(statement, rows))
+        rows.clear()
+
+    def _try(self, use: Callable[[sqlite3.Connection], Any]) -> Any:
+        if self._database is None:
+            return None
+        try:
+            with self._database:
+                return use(self._database)
+        except sqlite3.Error as error:
+            self._give_up(error)
+            return None
+
+    def _give_up(self, error: Exception) -> None:
+        reason = f"cannot keep sizes; delete it if it is damaged: {error}"
+        self._report.warn(f"{self._file}: {reason}")
+        self.close()

@@ -1,0 +1,150 @@
+"""From a location to snapshots: one index, one build cache, or the list of tags and stacks."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Raw
+
+from snapshots.contents import Content, Snapshot
+from snapshots.errors import SourceError
+from snapshots.models import Source
+from snapshots.sources.buildcache import layouts, specs
+from snapshots.sources.buildcache.decoding import decode_json
+from snapshots.sources.buildcache.layouts import FetchedIndex
+from snapshots.sources.buildcache.locations import is_url, public, resolve, resolve_listed
+from snapshots.sources.buildcache.manifests import DOCUMENT_HEADS
+from snapshots.sources.buildcache.merging import Merged
+from snapshots.sources.buildcache.packages import read_packages
+from snapshots.sources.buildcache.settings import ReadSettings
+from snapshots.sources.buildcache.tags import Stack, chosen_tags, only_tag
+from snapshots.sources.buildcache.transport import Transport
+from snapshots.sources.importer import importer_name
+from snapshots.sources.reports import Report
+
+_HEAD_BYTES = 4096
+
+
+def recognise(location: str, settings: ReadSettings) -> bool:
+    """Tell whether a location looks like an index, a build cache or a list of tags.
+
+    Of a local path no more is looked at than which files there are and how one begins; nothing is
+    fetched: an http(s):// or s3:// URL is taken for one unless it ends in .git. Raises nothing.
+    """
+    try:
+        if is_url(location) or location[:5].lower() == "s3://":
+            return not location.rstrip("/").endswith(".git")
+        path = Path(resolve(location, settings))
+        if path.is_dir():
+            return layouts.holds_index(path)
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(_HEAD_BYTES).lstrip().startswith(DOCUMENT_HEADS)
+    except (SourceError, OSError, ValueError):
+        return False
+
+
+def read(
+    location: str,
+    *,
+    tags: Sequence[str] = (),
+    sizes: bool = False,
+    settings: ReadSettings,
+    report: Report,
+) -> Iterator[Snapshot]:
+    """Read what lies at a folder, a file, or an http(s):// or s3:// URL; yield a Snapshot a tag.
+
+    ``tags`` (names or globs) choose from a list of tags; for one index or build cache it is the
+    one tag to publish under. With ``sizes``, the manifests of a layout 3 cache are read for the
+    size and URL of each package. Raises SourceError, TagNeeded, and InvalidArgument for tags that
+    cannot be used.
+    """
+    with Transport(settings, report) as transport:
+        reading = _Reading(location, transport, sizes=sizes)
+        place = layouts.locate(resolve(location, settings), transport)
+        if place.cache is not None:
+            only_tag(tags, location)  # its error comes before anything large is fetched
+        fetched = layouts.fetch(place, transport)
+        data, version = fetched.load(transport)
+        with fetched.body.forgotten_if_bad():
+            listed = None if place.cache else _listed(data, location)
+        if listed is None:
+            merged = Merged(report)
+            reading.add(merged, None, fetched, data)
+            del data
+            yield from reading.snapshot(only_tag(tags, location), merged, version)
+            return
+        for tag, stacks in chosen_tags(listed, tags, location, report):
+            merged, version = reading.merge(tag, stacks, place.location)
+            yield from reading.snapshot(tag, merged, version)
+
+
+class _Reading:
+    """One reading of a location: what all its tags share."""
+
+    def __init__(self, location: str, transport: Transport, *, sizes: bool) -> None:
+        self._location = location
+        self._transport = transport
+        self._report = transport.report
+        self._sizes = sizes
+
+    def merge(self, tag: str, stacks: Sequence[Stack], listed_in: str) -> tuple[Merged, str]:
+        """Return what the indexes of a tag's stacks hold, and a version that stands for them all.
+
+        They are fetched several at a time, and unpacked and decoded one after another, so only one
+        of them is in memory.
+        """
+
+        def fetch(stack: Stack) -> FetchedIndex:
+            location = resolve_listed(stack.url, listed_in, self._transport.settings)
+            return layouts.fetch(layouts.locate(location, self._transport), self._transport)
+
+        merged = Merged(self._report)
+        versions = hashlib.sha256()
+        for done, (stack, result) in enumerate(self._transport.ahead(fetch, stacks)):
+            self._transport.progress(f"reading {tag}", done, len(stacks))
+            try:
+                fetched = result.result()
+                data, version = fetched.load(self._transport)
+                self.add(merged, stack.label, fetched, data)
+            except SourceError as error:
+                self._report.bad(error)
+                continue
+            del data
+            versions.update(f"{stack.label} {version}\n".encode())
+        self._transport.progress(f"reading {tag}", len(stacks), len(stacks))
+        return merged, f"sha256:{versions.hexdigest()}"
+
+    def add(
+        self, merged: Merged, stack: str | None, fetched: FetchedIndex, data: bytearray
+    ) -> None:
+        """Decode an index and take it in. Raises SourceError."""
+        with fetched.body.forgotten_if_bad():
+            found = specs.decode(data, fetched.place.location, self._report)
+        merged.add(stack, found, fetched.place)
+
+    def snapshot(self, tag: str, merged: Merged, version: str) -> Iterator[Snapshot]:
+        """Yield the snapshot of a tag, unless all that it has was skipped."""
+        packages = {}
+        if self._sizes:
+            packages = read_packages(merged.by_cache(), self._transport)
+        content = Content.of(merged.specs(packages))
+        if content or not self._report.skipped:
+            source = Source(
+                kind="index",
+                location=public(self._location),
+                version=version,
+                importer=importer_name(),
+            )
+            yield Snapshot(tag=tag, content=content, source=source)
+
+
+def _listed(data: bytearray, location: str) -> dict[str, Raw] | None:
+    """Return the tags of a list with their stacks; None for an index. Raises SourceError."""
+    try:
+        outer = decode_json(data, dict[str, Raw], location)
+    except SourceError as error:
+        forms = 'an index ({"database": ...}) nor a list of tags ({TAG: [{"label", "url"}]})'
+        raise SourceError(location, f"is neither {forms}: {error.reason}") from None
+    return None if "database" in outer else outer

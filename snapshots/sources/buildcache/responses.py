@@ -1,0 +1,68 @@
+"""What a response to an HTTP request says beside its body."""
+
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+
+from snapshots.errors import SourceError
+from snapshots.models import utc
+from snapshots.sources.buildcache.locations import Missing
+
+if TYPE_CHECKING:
+    from httpx import Response
+
+_MISSING = frozenset({403, 404, 410})  # S3 answers 403 for what is missing where it may not list
+
+
+def check_status(response: "Response", url: str) -> None:
+    """Return if the response is what was asked for. Raises Missing or SourceError."""
+    code = response.status_code
+    if code == 200 or (code == 304 and "If-None-Match" in response.request.headers):
+        return
+    if code in _MISSING:
+        raise Missing(url, f"{status_of(response)}: it is not there, or not for everyone to read")
+    raise SourceError(url, f"{status_of(response)}: check the URL, and that it asks for no login")
+
+
+def status_of(response: "Response") -> str:
+    """Return the status as people read it: HTTP 404 Not Found."""
+    return f"HTTP {response.status_code} {response.reason_phrase}".rstrip()
+
+
+def may_recover(response: "Response") -> bool:
+    """Tell whether the same request may succeed a little later."""
+    return response.status_code == 429 or response.status_code >= 500
+
+
+def retry_after(response: "Response") -> float:
+    """Return the seconds that a server asks to wait, 0 if it does not say (RFC 9110, 10.2.3)."""
+    text = response.headers.get("Retry-After", "").strip()
+    if text.isdecimal():
+        return float(text)
+    try:
+        moment = utc(parsedate_to_datetime(text))
+    except (ValueError, OverflowError):
+        return 0.0
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+
+
+def length_of(response: "Response") -> int | None:
+    """Return how many bytes the body has on the way, if the response says so."""
+    length = response.headers.get("Content-Length", "")
+    return int(length) if length.isdecimal() else None
+
+
+def encoding_of(response: "Response", url: str) -> str | None:
+    """Return gzip or None, the Content-Encoding. Raises SourceError for another one."""
+    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding in ("identity", ""):
+        return None
+    if encoding in ("gzip", "x-gzip"):
+        return "gzip"
+    raise SourceError(url, f"came in the Content-Encoding {encoding!r}, not in gzip or none")
+
+
+def etag_of(response: "Response") -> str | None:
+    """Return the ETag, unless it holds what cannot be sent back in a request."""
+    etag: str = response.headers.get("ETag", "")
+    return etag if etag and etag.isascii() and etag.isprintable() else None

@@ -1,0 +1,33 @@
+"""How a build cache's own description is read: what is kept, what is tried, how much is taken."""
+
+from pathlib import Path
+
+import msgspec
+
+from snapshots.errors import InvalidArgument
+
+
+class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How locations are read. Raises InvalidArgument for fewer attempts or workers than one.
+
+    ``cache_dir`` keeps what later runs need not fetch again, at most ``cache_bytes`` of indexes;
+    None keeps nothing. An index may hold ``max_index_bytes`` when unpacked. ``timeout`` is the
+    longest silence of a server and ``backoff`` the wait before a second attempt, which doubles
+    with each one after it, both in seconds; a request is tried ``attempts`` times, ``workers`` of
+    them at once. ``s3_prefixes`` maps buckets to the HTTPS prefixes they are served at, in addition
+    to PUBLIC_BUCKETS.
+    """
+
+    cache_dir: Path | None = None
+    cache_bytes: int = 4 << 30
+    max_index_bytes: int = 2 << 30
+    timeout: float = 60.0
+    attempts: int = 5
+    backoff: float = 1.0
+    workers: int = 8
+    s3_prefixes: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        for name, value in (("attempts", self.attempts), ("workers", self.workers)):
+            if value < 1:
+                raise InvalidArgument(name, f"must be at least 1, not {value}")

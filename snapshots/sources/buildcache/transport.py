@@ -1,0 +1,245 @@
+"""Reading bytes from a folder, a file, or an http(s):// URL.
+
+What is large goes to disk as it comes over the wire, so several indexes can be fetched at once in
+little memory. No credentials are used.
+"""
+
+import random
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from threading import Event, Lock
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from snapshots.errors import SourceError
+from snapshots.sources.buildcache import responses
+from snapshots.sources.buildcache.bodies import Body, collected, too_large, unpacked, user_file
+from snapshots.sources.buildcache.locations import Missing, is_url
+from snapshots.sources.buildcache.settings import ReadSettings
+from snapshots.sources.buildcache.stores import Note, Store
+from snapshots.sources.importer import importer_name
+from snapshots.sources.reports import Report
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
+
+_DOCUMENT_BYTES = 16 << 20  # far more than any manifest or checksum has
+_MAX_REDIRECTS = 10
+_LONGEST_WAIT = 120.0
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Transport:
+    """Reads locations; a context manager, and safe to share between threads.
+
+    Leaving it closes every body. A request that is under way then, in whatever thread, ends with a
+    SourceError: with the next bytes that come, or when the server was silent for too long.
+    """
+
+    def __init__(self, settings: ReadSettings, report: Report) -> None:
+        self.settings = settings
+        self.report = report
+        self._open = ExitStack()
+        self._pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="transport")
+        self._lock = Lock()
+        self._stopped = Event()
+        self._http: httpx.Client | None = None
+        self._store: Store | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._pool.shutdown(cancel_futures=True)
+        self._open.close()
+
+    def exists(self, location: str) -> bool:
+        """Tell whether a file lies at the location. Raises SourceError if that cannot be told."""
+        if is_url(location):
+            try:
+                return self._request("HEAD", location, {}, lambda _: True)
+            except Missing:
+                return False
+        try:
+            return Path(location).is_file()
+        except OSError as error:
+            raise SourceError(location, f"cannot be read: {error.strerror}") from None
+
+    def read(self, location: str) -> bytearray:
+        """Return the content of a small document. Raises Missing or SourceError."""
+        if not is_url(location):
+            return user_file(location, _DOCUMENT_BYTES).load(limit=_DOCUMENT_BYTES)[0]
+
+        def content(response: "httpx.Response") -> bytearray:
+            encoding = responses.encoding_of(response, location)
+            chunks = unpacked(response.iter_raw(), encoding, location)
+            return collected(chunks, _DOCUMENT_BYTES, location)
+
+        return self._request("GET", location, {}, content)
+
+    def fetch(self, location: str, *, key: str | None = None) -> Body:
+        """Bring a large content to disk, unless it lies there unchanged since an earlier run.
+
+        One content is kept for each ``key``, the location if none is given. Raises Missing or
+        SourceError.
+        """
+        if not is_url(location):
+            return self._held(user_file(location, self.settings.max_index_bytes))
+        key = key or location
+        store = self._opened_store()
+        known = store.find(key, location)
+        headers = {"If-None-Match": known.etag} if known and known.etag else {}
+        if known is not None:
+            self._held(known)
+
+        def stored(response: "httpx.Response") -> Body:
+            if known is not None and response.status_code == 304:
+                return known
+            encoding = responses.encoding_of(response, location)
+            note = Note(location, responses.etag_of(response), encoding)
+            return self._held(store.keep(key, note, self._watched(response, location)))
+
+        return self._request("GET", location, headers, stored)
+
+    def ahead(
+        self, work: Callable[[Item], Result], items: Iterable[Item]
+    ) -> Iterator[tuple[Item, Future[Result]]]:
+        """Yield each item with the result of its work, in order, as soon as that is done.
+
+        The work on a few of the next items is under way meanwhile, in other threads.
+        """
+        rest = iter(items)
+        under_way = deque(self._begin(work, islice(rest, 2 * self.settings.workers)))
+        while under_way:
+            item, future = under_way.popleft()
+            wait([future])
+            yield item, future
+            under_way.extend(self._begin(work, islice(rest, 1)))
+
+    def progress(self, task: str, done: int, total: int | None) -> None:
+        """Tell the report, from any thread."""
+        with self._lock:
+            self.report.progress(task, done, total)
+
+    def _begin(
+        self, work: Callable[[Item], Result], items: Iterable[Item]
+    ) -> Iterator[tuple[Item, Future[Result]]]:
+        return ((item, self._pool.submit(work, item)) for item in items)
+
+    def _held(self, body: Body) -> Body:
+        with self._lock:
+            self._open.callback(body.file.close)
+        return body
+
+    def _watched(self, response: "httpx.Response", location: str) -> Iterator[bytes]:
+        """Yield the body as it comes over the wire; stop at the limit, and when told to."""
+        limit, total = self.settings.max_index_bytes, responses.length_of(response)
+        done = 0
+        for chunk in response.iter_raw():
+            done += len(chunk)
+            if max(done, total or 0) > limit:
+                raise too_large(location, limit)
+            self._check_stopped(location)
+            self.progress(f"reading {location}", done, total)
+            yield chunk
+        self.progress(f"reading {location}", done, done)
+
+    def _request(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        use: Callable[["httpx.Response"], Result],
+    ) -> Result:
+        """Return what ``use`` makes of the response; try again where that may help."""
+        import httpx
+
+        failure, asked = "", 0.0
+        for attempt in range(self.settings.attempts):
+            if attempt:
+                self._pause(attempt, asked)
+            self._check_stopped(url)
+            asked = 0.0
+            try:
+                with self._client().stream(method, url, headers=headers) as response:
+                    if not responses.may_recover(response):
+                        responses.check_status(response, url)
+                        return use(response)
+                    failure = responses.status_of(response)
+                    asked = responses.retry_after(response)
+            except httpx.TooManyRedirects:
+                reason = f"redirects more than {_MAX_REDIRECTS} times, perhaps in a circle"
+                raise SourceError(url, f"{reason}; give the final URL") from None
+            except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+                raise SourceError(url, f"is no URL that can be read: {error}") from None
+            except httpx.TimeoutException:
+                failure = f"no answer within {self.settings.timeout:g} s"
+            except httpx.TransportError as error:
+                failure = f"the connection failed: {str(error) or type(error).__name__}"
+            if asked > _LONGEST_WAIT:
+                raise SourceError(url, f"{failure}; try again in {asked:.0f} s, as it asks")
+        times = f"tried {self.settings.attempts} times"
+        raise SourceError(url, f"{failure} ({times}); try again later")
+
+    def _pause(self, attempt: int, asked: float) -> None:
+        """Wait before another attempt, at least as long as the server asked for."""
+        jitter = random.uniform(0.5, 1.5)  # noqa: S311  # it spreads load and hides nothing
+        pause = self.settings.backoff * 2 ** (attempt - 1) * jitter
+        self._stopped.wait(max(pause, asked))
+
+    def _check_stopped(self, url: str) -> None:
+        if self._stopped.is_set():
+            raise SourceError(url, "reading was stopped")
+
+    def _client(self) -> "httpx.Client":
+        import httpx
+
+        with self._lock:
+            if self._http is None:
+                client = httpx.Client(
+                    verify=_trust(),
+                    follow_redirects=True,
+                    max_redirects=_MAX_REDIRECTS,
+                    timeout=self.settings.timeout,
+                    limits=httpx.Limits(max_connections=self.settings.workers),
+                    headers={
+                        "Accept-Encoding": "gzip",
+                        "User-Agent": importer_name().replace(" ", "/"),
+                    },
+                )
+                self._http = self._open.enter_context(client)
+            return self._http
+
+    def _opened_store(self) -> Store:
+        with self._lock:
+            if self._store is None:
+                self._store = Store(self._kept_bodies(), self.settings.cache_bytes)
+            return self._store
+
+    def _kept_bodies(self) -> Path | None:
+        if self.settings.cache_dir is None:
+            return None
+        folder = self.settings.cache_dir / "indexes"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            self.report.warn(f"{folder}: cannot keep anything: {error.strerror}")
+            return None
+        return folder
+
+
+@cache
+def _trust() -> "ssl.SSLContext":
+    """Return the authorities that certificates are checked against; to load them takes a while."""
+    import httpx
+
+    return httpx.create_ssl_context()

@@ -1,0 +1,44 @@
+"""Imports that run in processes of their own, to race each other and to be killed."""
+
+from itertools import count
+from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Barrier
+
+from snapshots.catalog import Catalog
+from snapshots.errors import CatalogError
+from snapshots.models import Spec
+from tests.snapshots.factories import a_snapshot, a_spec, day
+
+TAGS = ("develop", "main")
+"""The tags that each import publishes together."""
+
+
+def specs_of(number: int) -> list[Spec]:
+    """Return the content of the state with a number: ten specs more than the number."""
+    return [a_spec(f"{number} {row}", name=f"package-{row % 7}") for row in range(number + 10)]
+
+
+def publish_state(catalog: Catalog, number: int) -> None:
+    """Publish the state with a number under all tags at once."""
+    catalog.publish([a_snapshot(specs_of(number), tag, day(number)) for tag in TAGS])
+
+
+def publish_for_ever(location: str, first: int, started: Connection) -> None:
+    """Publish one state after the other; tell as soon as the first is about to be published."""
+    catalog = Catalog(location)
+    started.send(None)
+    for number in count(first):
+        publish_state(catalog, number)
+
+
+def publish_together(location: str, number: int, barrier: Barrier, told: Connection) -> None:
+    """Publish one state at the same moment as others do; tell why, or None, if it failed."""
+    catalog = Catalog(location)
+    catalog.refresh()
+    barrier.wait()
+    try:
+        publish_state(catalog, number)
+    except CatalogError as error:
+        told.send(str(error))
+    else:
+        told.send(None)

@@ -1,0 +1,74 @@
+"""Build caches on disk, in layouts 2 and 3, and the manifests of layout 3."""
+
+import gzip
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from snapshots.sources.buildcache.layouts import LAYOUT_2_INDEX, LAYOUT_3_INDEX
+
+CHECKSUM = "ab" * 32
+PACKAGE = "application/vnd.spack.install.v2.tar+gzip"
+EMPTY_INDEX = b'{"database": {"version": "8", "installs": {}}}'
+
+
+def text(value: Any) -> bytes:
+    """Return a value as JSON."""
+    return json.dumps(value).encode()
+
+
+def put(file: Path, data: bytes) -> Path:
+    """Write a file and the folders above it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(data)
+    return file
+
+
+def put_layout_2(folder: Path, index: bytes = EMPTY_INDEX, *, checked: bool = True) -> Path:
+    """Write the index of a build cache of layout 2."""
+    if checked:
+        checksum = hashlib.sha256(index).hexdigest()
+        put(folder / f"{LAYOUT_2_INDEX}.hash", f"{checksum}\n".encode())
+    return put(folder / LAYOUT_2_INDEX, index)
+
+
+def put_layout_3(folder: Path, index: bytes = EMPTY_INDEX, *, version: int = 8) -> Path:
+    """Write the index of a build cache of layout 3, packed."""
+    media_type = f"application/vnd.spack.db.v{version}+json"
+    entry = put_blob(folder, gzip.compress(index), media_type)
+    put(folder / "v3" / "layout.json", b'{"signing": "gpg"}')
+    return put(folder / LAYOUT_3_INDEX, text(manifest(entry)))
+
+
+def put_blob(folder: Path, data: bytes, media_type: str, **more: Any) -> dict[str, Any]:
+    """Write a blob of layout 3 and return its entry in a manifest."""
+    checksum = hashlib.sha256(data).hexdigest()
+    put(folder / "blobs" / "sha256" / checksum[:2] / checksum, data)
+    return blob(media_type, checksum=checksum, contentLength=len(data), **more)
+
+
+def blob(media_type: str = PACKAGE, **more: Any) -> dict[str, Any]:
+    """Return an entry of a manifest."""
+    return {
+        "contentLength": 1234,
+        "mediaType": media_type,
+        "compression": "gzip",
+        "checksumAlgorithm": "sha256",
+        "checksum": CHECKSUM,
+    } | more
+
+
+def manifest(*blobs: dict[str, Any]) -> dict[str, Any]:
+    """Return a manifest as a JSON value."""
+    return {"version": 3, "data": list(blobs)}
+
+
+def signed(document: str) -> bytes:
+    """Return the text as a clear-signed document."""
+    lines = document.split("\n")
+    escaped = "\n".join(f"- {line}" if line.startswith("-") else line for line in lines)
+    return (
+        f"-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA512\n\n{escaped}\n"
+        f"-----BEGIN PGP SIGNATURE-----\n\niQGzBAEBCgAdFiEE\n-----END PGP SIGNATURE-----\n"
+    ).encode()

@@ -1,0 +1,60 @@
+"""Indexes as JSON values, as Spack writes them."""
+
+from typing import Any
+
+LIBELF = "jr3yipyxyjulcdvckwwwjrrumis7glpa"
+GCC = "vd7v4ssgnoqdplgxyig3orum67n4vmhq"
+WRAPPER = "qeehcxyvluwnihsc2qxstmpomtxo3lrc"
+RUNTIME = "izgzpzeljwairalfjm3k6fntbb64nt6n"
+
+FLAGS: dict[str, Any] = {
+    flag: [] for flag in ("cflags", "cppflags", "cxxflags", "fflags", "ldflags", "ldlibs")
+}
+
+
+def node(name: str, digest: str, version: str = "1.0", **more: Any) -> dict[str, Any]:
+    """Return a spec as version 8 of the database has it; None leaves a key out."""
+    target = {"name": "m1", "vendor": "Apple", "features": ["neon"], "generation": 0}
+    keys = {
+        "name": name,
+        "version": version,
+        "arch": {"platform": "test", "platform_os": "debian6", "target": target},
+        "namespace": "builtin.mock",
+        "parameters": {"build_system": "generic", **FLAGS},
+        "package_hash": "ejr32l7tkp6uhdrlunqv4adkuxqwyac7====",
+        "annotations": {"original_specfile_version": 5},
+        "hash": digest,
+    }
+    return {key: value for key, value in (keys | more).items() if value is not None}
+
+
+def edge(name: str, digest: str, types: list[str], virtuals: list[str]) -> dict[str, Any]:
+    """Return an edge as version 8 of the database has it."""
+    return {"name": name, "hash": digest, "parameters": {"deptypes": types, "virtuals": virtuals}}
+
+
+def entry(spec: dict[str, Any], in_buildcache: bool = True) -> dict[str, Any]:
+    """Return an entry of the database."""
+    return {"spec": spec, "ref_count": 1, "in_buildcache": in_buildcache}
+
+
+def database(*specs: dict[str, Any], version: str = "8") -> dict[str, Any]:
+    """Return a database whose specs are all in the cache but gcc, which is external."""
+    installs = {spec["hash"]: entry(spec, spec["name"] != "gcc") for spec in specs}
+    return {"database": {"version": version, "installs": installs}}
+
+
+def small_database() -> dict[str, Any]:
+    """Return an index like a real one: libelf, built by a compiler that is not in the cache."""
+    edges = [
+        edge("gcc-runtime", RUNTIME, ["link"], []),
+        edge("gcc", GCC, ["build"], ["cxx", "c"]),
+        edge("compiler-wrapper", WRAPPER, ["build"], []),
+    ]
+    runtime_edges = [edge("gcc", GCC, ["build"], [])]
+    return database(
+        node("gcc", GCC, "10.2.1", external={"path": "/path"}),
+        node("compiler-wrapper", WRAPPER),
+        node("gcc-runtime", RUNTIME, "10.2.1", dependencies=runtime_edges),
+        node("libelf", LIBELF, "0.8.13", dependencies=edges),
+    )

@@ -1,0 +1,82 @@
+"""Bytes on disk: opened, unpacked within a bound, and checked."""
+
+import gzip
+import hashlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.errors import SourceError
+from snapshots.sources.buildcache.bodies import Body, collected, unpacked, user_file
+from snapshots.sources.buildcache.locations import Missing
+from tests.snapshots.sources.buildcache.folders import put
+
+DATA = b'{"database": {}}' * 100
+
+
+def body(tmp_path: Path, data: bytes) -> Body:
+    """Return a file of the user's with the data in it."""
+    return user_file(str(put(tmp_path / "blob", data)), 1 << 30)
+
+
+def test_a_file_of_the_user(tmp_path: Path) -> None:
+    """A file is read where it lies, once, and stays there even if its content is bad."""
+    opened = body(tmp_path, DATA)
+    assert opened.load(limit=len(DATA)) == (bytearray(DATA), hashlib.sha256(DATA).hexdigest())
+    assert opened.file.closed
+    with pytest.raises(SourceError), opened.forgotten_if_bad():
+        raise SourceError(opened.location, "is bad")
+    assert (tmp_path / "blob").read_bytes() == DATA
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    """What is missing, no file or above the limit is told apart, before anything is read."""
+    with pytest.raises(Missing, match="does not exist"):
+        user_file(str(tmp_path / "none"), 10)
+    with pytest.raises(SourceError, match="is no file"):
+        user_file(str(tmp_path), 10)
+    with pytest.raises(SourceError, match="cannot be read: File name too long"):
+        user_file("/" + "a" * 5000, 10)
+    with pytest.raises(SourceError, match=r"more than 10 bytes.*max_index_bytes"):
+        user_file(str(put(tmp_path / "blob", DATA)), 10)
+
+
+def test_a_bomb(tmp_path: Path) -> None:
+    """A small body that unpacks to a huge one is stopped at the limit."""
+    opened = body(tmp_path, gzip.compress(bytes(20_000_000)))
+    with pytest.raises(SourceError, match="holds more than 2,000,000 bytes"):
+        opened.load(limit=2_000_000, compression="gzip")
+    assert opened.file.closed
+
+
+@pytest.mark.parametrize(
+    ("packed", "reason"),
+    [
+        (gzip.compress(DATA, mtime=0)[:-9], "breaks off in the middle of its gzip"),
+        (b"", "breaks off in the middle of its gzip"),
+        (b"no gzip", "is no good gzip"),
+        (gzip.compress(DATA, mtime=0)[:-8] + bytes(8), "is no good gzip"),
+        (gzip.compress(DATA, mtime=0) + b"more", "is no good gzip"),
+    ],
+)
+def test_bad_gzip(tmp_path: Path, packed: bytes, reason: str) -> None:
+    """Gzip that is cut, none at all or wrong in its own checksum is an error."""
+    with pytest.raises(SourceError, match=reason):
+        body(tmp_path, packed).load(limit=10_000, compression="gzip")
+
+
+@given(st.lists(st.binary(max_size=300), min_size=1, max_size=4), st.integers(1, 50))
+def test_gzip_in_members_and_pieces(members: list[bytes], size: int) -> None:
+    """A gzip file of several members is all of them, in whatever pieces it comes."""
+    packed = b"".join(map(gzip.compress, members))
+    chunks = [packed[start : start + size] for start in range(0, len(packed), size)]
+    assert collected(unpacked(chunks, "gzip", "blob"), 1200, "blob") == b"".join(members)
+
+
+def test_the_checksum_of_what_is_packed(tmp_path: Path) -> None:
+    """The checksum is that of the bytes before the compression, by the algorithm asked for."""
+    packed = gzip.compress(DATA, mtime=0)
+    found = body(tmp_path, packed).load(limit=2000, compression="gzip", algorithm="sha512")
+    assert found == (bytearray(DATA), hashlib.sha512(packed).hexdigest())

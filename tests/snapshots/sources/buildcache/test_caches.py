@@ -1,0 +1,46 @@
+"""Where a build cache has what belongs to a spec."""
+
+import pytest
+
+from snapshots.sources.buildcache.caches import Cache, file_name
+from tests.snapshots.factories import a_spec, hash_of
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        (("py-torch", "2.5.1", "abc"), "py-torch-2.5.1-abc"),
+        (("gtk+", "git.release/1=2.0"), "gtk+-git.release_1_2.0"),
+    ],
+)
+def test_file_name(parts: tuple[str, ...], expected: str) -> None:
+    """File names are joined by dashes, and what does not fit in one becomes an underscore."""
+    assert file_name(*parts) == expected
+
+
+def test_packages_of_layout_2() -> None:
+    """The URL of a package follows from its spec, if that has a compiler with a version."""
+    spec = a_spec(version="git.main=1.0")
+    directory = "build_cache/linux-ubuntu22.04-x86_64_v3/gcc-13.2.0/hdf5-git.main_1.0"
+    file = f"linux-ubuntu22.04-x86_64_v3-gcc-13.2.0-hdf5-git.main_1.0-{spec.hash}.spack"
+    assert Cache(2, "https://h/a").tarball(spec) == f"https://h/a/{directory}/{file}"
+    assert Cache(2, "/srv/my a").tarball(spec) == f"file:///srv/my%20a/{directory}/{file}"
+    assert Cache(3, "https://h/a").tarball(spec) is None
+    assert Cache(2, "https://h/a").tarball(a_spec(compiler=None)) is None
+    assert Cache(2, "https://h/a").tarball(a_spec(compiler="..")) is None
+
+
+def test_a_key_in_the_url_is_not_published() -> None:
+    """What stands behind the path of a URL, a key perhaps, is no part of a package's URL."""
+    tarball = Cache(2, "https://h/a?key=secret").tarball(a_spec())
+    assert tarball is not None
+    assert tarball.startswith("https://h/a/build_cache/")
+    assert tarball.endswith(".spack")
+
+
+def test_manifests_of_layout_3() -> None:
+    """The manifest of a spec is found by its name, version and hash; a key goes along."""
+    manifest = f"v3/manifests/spec/hdf5/hdf5-1.14.5-{hash_of('a')}.spec.manifest.json"
+    assert Cache(3, "https://h/").spec_manifest(a_spec()) == f"https://h/{manifest}"
+    assert Cache(3, "https://h/a?key=1").spec_manifest(a_spec()) == f"https://h/a/{manifest}?key=1"
+    assert Cache(3, "/srv/my a").spec_manifest(a_spec()) == f"/srv/my a/{manifest}"

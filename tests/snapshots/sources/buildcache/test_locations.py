@@ -1,0 +1,122 @@
+"""Locations: what they stand for, which are refused, and what lies below them."""
+
+import pytest
+
+from snapshots.errors import SourceError
+from snapshots.sources.buildcache.locations import join, link, public, resolve, resolve_listed
+from snapshots.sources.buildcache.settings import ReadSettings
+
+SETTINGS = ReadSettings(
+    s3_prefixes={"mine": "http://127.0.0.1/mine/", "disk": "/srv", "loop": "s3://loop"}
+)
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("some/folder", "some/folder"),
+        ("file:///some/a%20folder", "/some/a folder"),
+        ("file://localhost/some", "/some"),
+        ("HTTPS://Host/index.json", "https://Host/index.json"),
+        ("https://host", "https://host"),
+        ("https://host?user=a@b", "https://host?user=a@b"),
+        ("https://host/a.json?key=1#part", "https://host/a.json?key=1"),
+        ("https://[::1]:8080/a", "https://[::1]:8080/a"),
+        ("s3://spack-binaries/develop/e4s", "https://binaries.spack.io/develop/e4s"),
+        ("s3://other-bucket/a/b.json", "https://other-bucket.s3.amazonaws.com/a/b.json"),
+        ("s3://mine/a", "http://127.0.0.1/mine/a"),
+    ],
+)
+def test_resolve(location: str, expected: str) -> None:
+    """A location stands for a path or for an http(s) URL; buckets for where they are served."""
+    assert resolve(location, SETTINGS) == expected
+
+
+@pytest.mark.parametrize(
+    ("location", "reason"),
+    [
+        ("oci://registry/image", "none of what can be read"),
+        ("ftp://host/index.json", "none of what can be read"),
+        ("file://host/index.json", "lies on another machine, host"),
+        ("s3://-/a", "cannot name an S3 bucket"),
+        ("s3://disk/a", "prefix, /srv, is no http"),
+        ("s3://loop/a", "prefix, s3://loop, is no http"),
+        ("https://me:secret@host/index.json", "^https://host/index.json: the URL holds a login"),
+        ("https://me:secret@[host", "holds a login"),
+        ("https://", "names no host"),
+        ("https:///index.json", "names no host"),
+        ("https://[host/index.json", "no URL that can be read: Invalid IPv6 URL"),
+        ("https://host:port/index.json", "no URL that can be read: Port could not be cast"),
+        ("https://host/\udcff", "no URL that can be read: 'utf-8' codec can't encode"),
+    ],
+)
+def test_resolve_refuses(location: str, reason: str) -> None:
+    """Other URLs and bad ones are refused, and a login is not repeated in the message."""
+    with pytest.raises(SourceError, match=reason) as caught:
+        resolve(location, SETTINGS)
+    assert "secret" not in str(caught.value)
+
+
+LOCAL, NET = "/srv/lists/tags.json", "https://host/lists/tags.json"
+
+
+@pytest.mark.parametrize(
+    ("location", "listed_in", "expected"),
+    [
+        ("e4s", LOCAL, "/srv/lists/e4s"),
+        ("../e4s", LOCAL, "/srv/lists/../e4s"),
+        ("/other/e4s", LOCAL, "/other/e4s"),
+        ("file:///other/e4s", LOCAL, "/other/e4s"),
+        ("s3://mine/e4s", LOCAL, "http://127.0.0.1/mine/e4s"),
+        ("e4s/index.json", NET, "https://host/lists/e4s/index.json"),
+        ("../e4s", NET, "https://host/e4s"),
+        ("/etc/passwd", NET, "https://host/etc/passwd"),
+        ("//other/e4s", NET, "https://other/e4s"),
+        ("s3://mine/e4s", NET, "http://127.0.0.1/mine/e4s"),
+    ],
+)
+def test_resolve_listed(location: str, listed_in: str, expected: str) -> None:
+    """What a list names can be relative to it; of a list from the net it is always a URL."""
+    assert resolve_listed(location, listed_in, SETTINGS) == expected
+
+
+@pytest.mark.parametrize(
+    ("location", "reason"),
+    [
+        ("file:///etc/passwd", "names the local file file:///etc/passwd"),
+        ("file:etc/passwd", "names the local file"),
+        ("https://me:secret@host/", "holds a login"),
+        ("//me:secret@host/", "holds a login"),
+        ("//[host/", "which is no URL: Invalid IPv6 URL"),
+        ("oci://host/image", "none of what can be read"),
+        ("javascript:alert()", "names the local file"),
+    ],
+)
+def test_resolve_listed_refuses(location: str, reason: str) -> None:
+    """A list from the net can name no local file, and nothing else that is no plain URL."""
+    with pytest.raises(SourceError, match=reason) as caught:
+        resolve_listed(location, NET, SETTINGS)
+    assert "secret" not in str(caught.value)
+
+
+def test_locations_below_a_cache() -> None:
+    """Paths are put below folders and URLs; a URL keeps its query unless it is published."""
+    assert join("https://host/a/", "b/c") == link("https://host/a", "b/c") == "https://host/a/b/c"
+    assert join("https://host/a?key=1", "b") == "https://host/a/b?key=1"
+    assert link("https://host/a?key=1", "b") == "https://host/a/b"
+    assert join("/srv/my cache", "b/c") == "/srv/my cache/b/c"
+    assert link("/srv/my cache", "b/c") == "file:///srv/my%20cache/b/c"
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("https://host/a.json?key=1", "https://host/a.json"),
+        ("HTTPS://host/a.json?key=1#part", "https://host/a.json"),
+        ("s3://bucket/a", "s3://bucket/a"),
+        ("/srv/what?", "/srv/what?"),
+    ],
+)
+def test_public(location: str, expected: str) -> None:
+    """What stands behind the path of a URL, a key perhaps, is not for all to read."""
+    assert public(location) == expected

@@ -1,0 +1,76 @@
+"""Manifests: parsing, and signed documents."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.errors import SourceError
+from snapshots.sources.buildcache.manifests import cleartext, parse_manifest
+from tests.snapshots.sources.buildcache.folders import CHECKSUM, blob, manifest, signed, text
+
+
+def test_a_manifest() -> None:
+    """A manifest lists blobs, which lie below the cache by their checksum."""
+    parsed = parse_manifest(text(manifest(blob())), "m.json")
+    assert [entry.path for entry in parsed.data] == [f"blobs/sha256/ab/{CHECKSUM}"]
+    assert parsed.data[0].content_length == 1234
+    assert not parsed.signed
+
+
+def test_a_signed_manifest() -> None:
+    """A clear-signed manifest is read as the JSON that was signed."""
+    parsed = parse_manifest(signed(json.dumps(manifest(blob()), indent=0)), "m.json")
+    assert parsed.signed
+    assert len(parsed.data) == 1
+
+
+@given(st.text(st.characters(codec="ascii", exclude_characters="\r")))
+def test_cleartext_is_what_was_signed(document: str) -> None:
+    """Signing and reading gives back the text, lines that begin with a dash too."""
+    assert cleartext(signed(document), "m.json") == document.encode()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_cleartext_with_either_line_end(end: str) -> None:
+    """The lines of a signed document may end in either way, and it may have no Hash header."""
+    document = "-----BEGIN PGP SIGNED MESSAGE-----\n\n{}\n-----BEGIN PGP SIGNATURE-----\n"
+    assert cleartext(document.replace("\n", end).encode(), "m.json") == b"{}"
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ({"version": 2, "data": []}, "the manifest is of version 2, not 3"),
+        ({"version": 3}, "m.json, data: is missing"),
+        ([], "m.json: expected `object`"),
+        (manifest(blob(contentLength=-1)), r"data\[0\].contentLength: expected `int` >= 0"),
+        (manifest(blob(contentLength=1 << 63)), r"data\[0\].contentLength: expected `int` <= 9"),
+        (manifest(blob(), blob(checksum="../" * 20)), r"data\[1\]: '.*' is no sha256"),
+        (manifest(blob(checksum=CHECKSUM.upper())), r"data\[0\]: '.*' is no sha256"),
+        (manifest(blob(checksumAlgorithm="md5")), r"data\[0\]: 'md5' is none of sha256, "),
+        (manifest(blob(compression="zstd")), r"data\[0\]: 'zstd' is none of gzip, none"),
+    ],
+)
+def test_bad_manifests(value: Any, reason: str) -> None:
+    """What is no manifest, or names a blob that cannot be read or lies elsewhere, is an error."""
+    with pytest.raises(SourceError, match=reason):
+        parse_manifest(text(value), "m.json")
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        (b"<html>", "is no good JSON: JSON is malformed"),
+        (text(manifest(blob("?"))).replace(b"?", b"\xff"), "is no good JSON: .*codec can't decode"),
+        (b'{"more": ' + b"[" * 100_000, "is nested too deeply"),
+        (signed("{}")[:60], "breaks off in the middle of its signed text"),
+        (signed("{}")[:-80], "breaks off in the middle of its signed text"),
+    ],
+)
+def test_documents_that_are_no_manifests(document: bytes, reason: str) -> None:
+    """Text that is no JSON, or that was cut, is an error."""
+    with pytest.raises(SourceError, match=reason):
+        parse_manifest(document, "m.json")

@@ -1,0 +1,168 @@
+"""Sizes of packages: read from manifests, kept for ever, and unknown where they are missing."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from snapshots.errors import SourceError
+from snapshots.models import Spec
+from snapshots.sources.buildcache.caches import Cache
+from snapshots.sources.buildcache.manifests import UNVERIFIED
+from snapshots.sources.buildcache.packages import KnownPackages, Package, read_packages
+from snapshots.sources.buildcache.settings import ReadSettings
+from snapshots.sources.buildcache.transport import Transport
+from snapshots.sources.reports import Report
+from tests.snapshots.factories import a_spec
+from tests.snapshots.sources.buildcache.folders import (
+    CHECKSUM,
+    blob,
+    manifest,
+    put,
+    signed,
+    text,
+)
+from tests.snapshots.sources.buildcache.misbehaving import (
+    Reply,
+    Server,
+    content,
+    document,
+    late,
+    status,
+)
+
+PACKAGE = Package(1234, f"blobs/sha256/ab/{CHECKSUM}")
+
+
+def packages(
+    base: str | Path, specs: list[Spec], folder: Path | None = None, report: Report | None = None
+) -> dict[str, Package]:
+    """Read the packages of specs in one cache of layout 3."""
+    settings = ReadSettings(cache_dir=folder, attempts=2, backoff=0.001, timeout=5)
+    with Transport(settings, report or Report()) as transport:
+        return read_packages({Cache(3, str(base)): specs}, transport)
+
+
+def serve(server: Server, spec: Spec, reply: Reply | None = None) -> None:
+    """Serve the manifest of a spec."""
+    path = Cache(3, "http://host").spec_manifest(spec).removeprefix("http://host")
+    server[path] = reply or document(manifest(blob()))
+
+
+def some_specs(labels: str) -> list[Spec]:
+    """Return a spec for each letter."""
+    return [a_spec(label) for label in labels]
+
+
+def test_sizes_in_a_folder(tmp_path: Path) -> None:
+    """The package is the blob of its media type, among others."""
+    other = blob("application/vnd.spack.spec.v5+json", contentLength=1)
+    file = Path(Cache(3, str(tmp_path)).spec_manifest(a_spec()))
+    put(file, text(manifest(other, blob())))
+    assert packages(tmp_path, [a_spec()], tmp_path) == {a_spec().hash: PACKAGE}
+    put(file, text(manifest(blob(contentLength=1))))
+    assert packages(tmp_path, [a_spec()], tmp_path)[a_spec().hash].size == 1
+
+
+def test_sizes_are_read_once(server: Server, tmp_path: Path) -> None:
+    """What one run read, later runs know, whatever key the URL has; signatures are warned of."""
+    specs = some_specs("abcdef")
+    for spec in specs:
+        serve(server, spec, content(signed(json.dumps(manifest(blob())))))
+    report = Report()
+    first = packages(server.url, specs, tmp_path, report)
+    assert report.warnings == [UNVERIFIED]
+    assert server.downloads() == len(first) == 6
+    assert packages(f"{server.url}?key=1", [*specs, a_spec("g")], tmp_path) == first
+    assert server.downloads() == 7
+
+
+def test_manifests_that_are_not_there(server: Server) -> None:
+    """The specs keep an unknown size, with one warning that counts them and names the first."""
+    report = Report()
+    specs = some_specs("abc")
+    serve(server, specs[1])
+    assert packages(server.url, specs, report=report) == {specs[1].hash: PACKAGE}
+    first = Cache(3, server.url).spec_manifest(specs[0])
+    (warning,) = report.warnings
+    count = "2 of 3 sizes stay unknown, as their manifests are missing"
+    assert warning.startswith(f"{count}; the first: {first}: HTTP 404")
+
+
+def test_caches_without_sizes(tmp_path: Path) -> None:
+    """That other caches than those of layout 3 state no sizes is said, in one warning."""
+    report = Report()
+    with Transport(ReadSettings(), report) as transport:
+        specs_by_cache = {None: some_specs("a"), Cache(2, str(tmp_path)): some_specs("bc")}
+        assert read_packages(specs_by_cache, transport) == {}
+    assert report.warnings == ["3 sizes stay unknown: only a build cache of layout 3 states them"]
+
+
+def test_an_interrupted_reading_goes_on(server: Server, tmp_path: Path) -> None:
+    """What was read before a failure need not be read again."""
+    specs = some_specs("abcd")
+    for spec in specs[:3]:
+        serve(server, spec)
+    serve(server, specs[3], late(server, status(500)))
+    with pytest.raises(SourceError, match="HTTP 500"):
+        packages(server.url, specs, tmp_path)
+    serve(server, specs[3])
+    server.asked.clear()
+    assert len(packages(server.url, specs, tmp_path)) == 4
+    assert server.downloads() == 1
+    with closing(sqlite3.connect(tmp_path / "packages.sqlite3")) as known:
+        assert known.execute("SELECT count(*) FROM packages").fetchone() == (4,)
+
+
+def test_what_is_read_is_kept_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that is killed loses no more than what it read last."""
+    monkeypatch.setattr("snapshots.sources.buildcache.packages._BATCH", 2)
+    found = ((f"https://host/{number}", PACKAGE) for number in range(4))
+    with closing(KnownPackages(tmp_path, Report())) as known:
+        for count, _ in enumerate(known.keeping(found), start=1):
+            with closing(KnownPackages(tmp_path, Report())) as others:
+                known_to_others = [others.find(f"https://host/{number}") for number in range(4)]
+            assert sum(package == PACKAGE for package in known_to_others) == count // 2 * 2
+
+
+def test_bad_manifests_can_be_skipped(server: Server) -> None:
+    """A manifest that names no package is an error, or listed where bad places are skipped."""
+    serve(server, a_spec(), document(manifest(blob("application/vnd.spack.spec.v5+json"))))
+    with pytest.raises(SourceError, match="names no package"):
+        packages(server.url, [a_spec()])
+    report = Report(skip_bad=True)
+    assert packages(server.url, [a_spec()], report=report) == {}
+    assert len(report.skipped) == 1
+
+
+@pytest.mark.parametrize("damage", ["no database", "another table", "a folder", "a file above"])
+def test_a_cache_of_sizes_that_cannot_be_used(server: Server, tmp_path: Path, damage: str) -> None:
+    """Sizes are read without the cache, with one warning that names the file."""
+    folder = tmp_path / "cache"
+    file = folder / "packages.sqlite3"
+    match damage:
+        case "no database":
+            put(file, b"no database" * 1000)
+        case "another table":
+            folder.mkdir()
+            with closing(sqlite3.connect(file)) as database:
+                database.execute("CREATE TABLE packages (id INTEGER)")
+        case "a folder":
+            file.mkdir(parents=True)
+        case "a file above":
+            put(folder, b"in the way")
+    serve(server, a_spec())
+    report = Report()
+    assert packages(server.url, [a_spec()], folder, report) == {a_spec().hash: PACKAGE}
+    (warning,) = report.warnings
+    assert warning.startswith(f"{file}: cannot keep sizes; delete it if it is damaged: ")
+
+
+def test_progress_of_sizes(tmp_path: Path) -> None:
+    """The report hears how many manifests were read, of how many."""
+    heard: list[tuple[str, int, int | None]] = []
+    report = Report(progress=lambda *what: heard.append(what))
+    packages(tmp_path, some_specs("ab"), report=report)
+    assert heard == [("reading sizes", done, 2) for done in (0, 1, 2)]

@@ -1,0 +1,158 @@
+"""The store of bodies: what is found again, what is pruned, and what others may do meanwhile."""
+
+import hashlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from snapshots.errors import SourceError
+from snapshots.sources.buildcache.bodies import Body
+from snapshots.sources.buildcache.stores import Note, Store
+
+URL = "https://host/index.json"
+NOTE = Note(URL, '"etag"', None)
+DATA = b"0123456789" * 10
+
+
+def content(body: Body | None) -> bytes | None:
+    """Return what a body holds, and close it."""
+    return None if body is None else bytes(body.load(limit=1000)[0])
+
+
+def put(store: Store, key: str, data: bytes = DATA, age: float = 0) -> Path:
+    """Keep data under a key, last used ``age`` seconds ago; return the file."""
+    body = store.keep(key, NOTE, [data])
+    assert content(body) == data
+    assert body.kept is not None
+    os.utime(body.kept, (time.time() - age,) * 2)
+    return body.kept
+
+
+def test_what_is_kept_is_found(tmp_path: Path) -> None:
+    """A body is found under its key with what was noted of it, as it came."""
+    note = Note(URL, '"etag"', "gzip")
+    kept = Store(tmp_path, 1000).keep("key", note, [b"packed ", b"bytes"])
+    found = Store(tmp_path, 1000).find("key", URL)
+    assert found is not None
+    for body in (kept, found):
+        assert (body.location, body.etag, body.encoding) == (URL, '"etag"', "gzip")
+        assert body.size == len(b"packed bytes")
+        with body.file:
+            body.file.seek(body.start)
+            assert body.file.read(body.size) == b"packed bytes"
+
+
+def test_what_is_not_found(tmp_path: Path) -> None:
+    """Another key has another body, and a key whose location changed has none."""
+    store = Store(tmp_path, 1000)
+    put(store, "key")
+    assert store.find("other", URL) is None
+    assert store.find("key", "https://host/other.json") is None
+
+
+def test_a_body_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
+    """A key has one body, the last; who reads the one before goes on doing so."""
+    store = Store(tmp_path, 1000)
+    put(store, "key", b"old")
+    reading = store.find("key", URL)
+    put(store, "key", b"new")
+    assert content(reading) == b"old"
+    assert content(store.find("key", URL)) == b"new"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("folder", [True, False])
+def test_what_does_not_last(tmp_path: Path, folder: bool) -> None:
+    """A body without an ETag, and any without a folder, can be read in this run alone."""
+    store = Store(tmp_path if folder else None, 1000)
+    note = Note(URL, None if folder else '"etag"', None)
+    assert content(store.keep("key", note, [DATA])) == DATA
+    assert store.find("key", URL) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_damage_is_noticed(tmp_path: Path) -> None:
+    """An entry that was cut, or has another byte anywhere, is not found."""
+    store = Store(tmp_path, 1000)
+    file = put(store, "key")
+    whole = file.read_bytes()
+    for place in range(len(whole)):
+        file.write_bytes(whole[:place])
+        assert store.find("key", URL) is None
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        assert store.find("key", URL) is None
+    file.write_bytes(whole)
+    assert content(store.find("key", URL)) == DATA
+
+
+def test_an_entry_of_another_form(tmp_path: Path) -> None:
+    """What another version of cachelog may have written is not found."""
+    store = Store(tmp_path, 1000)
+    other = b'{"url": 1}\n' + DATA
+    put(store, "key").write_bytes(other + hashlib.sha256(other).digest())
+    assert store.find("key", URL) is None
+
+
+def test_the_least_recently_used_are_pruned(tmp_path: Path) -> None:
+    """Beyond the bound those go first that were used longest ago; being found is a use."""
+    one = put(Store(tmp_path, 1 << 30), "a", age=30).stat().st_size
+    store = Store(tmp_path, 3 * one)
+    put(store, "b", age=20)
+    put(store, "c", age=10)
+    assert content(store.find("a", URL)) == DATA
+    put(store, "d")
+    found = {key: content(store.find(key, URL)) for key in "abcd"}
+    assert found == {"a": DATA, "b": None, "c": DATA, "d": DATA}
+
+
+def test_a_bound_below_one_body(tmp_path: Path) -> None:
+    """Where nothing fits, nothing is kept, and yet what came can be read."""
+    store = Store(tmp_path, 1)
+    assert content(store.keep("key", NOTE, [DATA])) == DATA
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_read_survives_pruning(tmp_path: Path) -> None:
+    """A body that another process prunes while it is read is read to its end."""
+    one = put(Store(tmp_path, 1 << 30), "a").stat().st_size
+    reading = Store(tmp_path, 1 << 30).find("a", URL)
+    put(Store(tmp_path, one), "b")
+    assert Store(tmp_path, one).find("a", URL) is None
+    assert content(reading) == DATA
+
+
+def test_what_killed_runs_left_is_pruned(tmp_path: Path) -> None:
+    """A download that was abandoned a day ago is deleted; one of another process goes on."""
+    old, new = tmp_path / "old.partial", tmp_path / "new.partial"
+    (tmp_path / "folder").mkdir()
+    for file in (old, new):
+        file.write_bytes(DATA)
+    os.utime(old, (time.time() - 90_000,) * 2)
+    put(Store(tmp_path, 1000), "key")
+    assert (old.exists(), new.exists()) == (False, True)
+    assert content(Store(tmp_path, 1).keep("key", NOTE, [DATA])) == DATA
+
+
+def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
+    """Where the bytes stop coming, nothing stays on disk, and what was there before does."""
+    store = Store(tmp_path, 1000)
+
+    def broken() -> Iterator[bytes]:
+        yield b"new"
+        raise SourceError(URL, "the connection failed")
+
+    put(store, "key", b"old")
+    for note in (NOTE, Note(URL, None, None)):
+        with pytest.raises(SourceError, match="the connection failed"):
+            store.keep("key", note, broken())
+    assert content(store.find("key", URL)) == b"old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_folder_that_is_gone(tmp_path: Path) -> None:
+    """A disk that cannot take a body is an error that names the body and the folder."""
+    with pytest.raises(SourceError, match=rf"^{URL}: cannot be stored in .*gone: No such file"):
+        Store(tmp_path / "gone", 1000).keep("key", NOTE, [DATA])

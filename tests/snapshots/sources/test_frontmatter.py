@@ -1,0 +1,199 @@
+"""Front matter: the same values by either way of reading, and a clear error for all else."""
+
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.errors import SourceError
+from snapshots.sources.frontmatter import MAX_DEPTH, parse
+
+TEXTS = st.text(st.characters(exclude_categories=["C", "Z"]) | st.just(" "), max_size=8)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(1 << 53), 1 << 53) | TEXTS,
+    lambda values: st.lists(values, max_size=3) | st.dictionaries(TEXTS, values, max_size=3),
+    max_leaves=8,
+)
+KEYS = st.from_regex(r"[a-z_][a-z0-9_-]{2,8}", fullmatch=True).filter(lambda it: it != "null")
+
+
+def page(text: str) -> bytes:
+    """Return a page with this front matter."""
+    return f"---\n{text}\n---\n".encode()
+
+
+def refusal(data: bytes) -> SourceError | None:
+    """Return the error that a page is refused with; None where it is front matter."""
+    try:
+        parse(data, "specs.md")
+    except SourceError as error:
+        return error
+    return None
+
+
+def error_of(data: bytes) -> SourceError:
+    """Return the error that a page is refused with."""
+    error = refusal(data)
+    assert error is not None
+    return error
+
+
+@given(st.dictionaries(KEYS, VALUES, max_size=4))
+def test_json_and_yaml_are_read_alike(values: dict[str, Any]) -> None:
+    """Values on one line as JSON, in block style or in flow style are the same values."""
+    lines = [f"{key}: {orjson.dumps(value).decode()}" for key, value in values.items()]
+    matter = parse(page("\n".join(lines)), "specs.md")
+    assert matter.values == values
+    assert list(matter.lines.values()) == list(range(2, len(values) + 2))
+    for flow_style in (False, True):
+        block = yaml.safe_dump(values, default_flow_style=flow_style, allow_unicode=True)
+        if values:
+            assert parse(page(block), "specs.md").values == values
+
+
+@given(st.binary(max_size=60) | st.binary(max_size=60).map(lambda it: b"---\n" + it + b"\n---\n"))
+def test_any_bytes_parse_or_are_refused(data: bytes) -> None:
+    """No bytes end in another error than SourceError, and that names the file."""
+    error = refusal(data)
+    assert error is None or str(error).startswith("specs.md")
+
+
+MARKS = st.text("-:[]{}!&*|>'\"#%?,. \n\tab01e_~<=+@\\", max_size=30)
+
+
+@given(MARKS, MARKS)
+def test_any_marks_parse_or_are_refused(one: str, other: str) -> None:
+    """No use of YAML's own characters ends in another error than SourceError."""
+    for text in (f"a: {one}", f"a: {one}\nb:\n {other}", f"a: !!{one}\nb:\n- {other}"):
+        error = refusal(page(text))
+        assert error is None or str(error).startswith("specs.md")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"---\ntitle: x\n---\n",
+        b"---\ntitle: x\n---",
+        b"---\r\ntitle: x\r\n---\r\n",
+        b"--- \ntitle: x\n---\t\n\n \n",
+        b"\xef\xbb\xbf---\ntitle: x\n---\n",
+        b"---\n\ntitle: x\n\n---\n",
+        b"---\n# a comment\ntitle: x # another\n---\n",
+        b"---\ntitle:\n  x\n---\n",
+    ],
+)
+def test_forms_of_a_page(data: bytes) -> None:
+    """Line ends, blanks, comments, a byte order mark and a missing last newline do not matter."""
+    assert parse(data, "specs.md").values == {"title": "x"}
+
+
+def test_empty_front_matter() -> None:
+    """A page without keys has none."""
+    assert parse(b"---\n---\n", "specs.md").values == {}
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "reason"),
+    [
+        (b"", None, "is empty"),
+        (b" \n\n", None, "is empty"),
+        (b"\xef\xbb\xbf", None, "is empty"),
+        (b"title: x\n---\n", 1, "does not begin with a '---' line"),
+        (b"\n---\ntitle: x\n---\n", 1, "does not begin with a '---' line"),
+        (b"----\ntitle: x\n---\n", 1, "does not begin with a '---' line"),
+        (b"---", None, "is cut: the closing '---' line is missing"),
+        (b"---\n", None, "is cut: the closing '---' line is missing"),
+        (b"---\ntitle: x\nspec_details: [{", None, "is cut: the closing '---' line is missing"),
+        (b"---\ntitle: x\n---\ntext\n", 4, "has text after its front matter"),
+        (b"---\ntitle: x\n---\n---\n", 4, "has text after its front matter"),
+        (b"---\ntitle: x\nb: \xff\n---\n", 3, "is not UTF-8: invalid start byte"),
+        (b"---\na: '\xc3'\n---\n", 2, "is not UTF-8: invalid continuation byte"),
+        ("---\na: x\n---\n".encode("utf-16"), 1, "does not begin with a '---' line"),
+        (b"---\nplain text\n---\n", 2, "is not a list of keys and values"),
+        (b"---\n- x\n---\n", 2, "is not a list of keys and values"),
+        (b"---\n# nothing\n---\n", 2, "is not a list of keys and values"),
+        (b"---\na: x\nb: [1, 2\n---\n", 4, "is not YAML: did not find expected ',' or ']'"),
+        (b'---\na: x\nb: "open\n---\n', 4, "is not YAML: found unexpected end of stream"),
+        (b"---\na: x\n b: y\n---\n", 3, "is not YAML: mapping values are not allowed"),
+        (b"---\na: x\n\tb: y\n---\n", 3, "is not YAML: "),
+        (b"---\na: \0\n---\n", None, "is not YAML: unacceptable character #x0000"),
+        (b"---\n1: x\n---\n", 2, "the key 1 is no text"),
+        (b"---\n[a]: x\n---\n", 2, "the key ['a'] is no text"),
+        (b"---\na: x\nb: &anchor [1]\n---\n", 3, "is not YAML: anchors and aliases are refused"),
+        (b"---\na: *anchor\n---\n", 2, "is not YAML: anchors and aliases are refused"),
+        (b"---\n? {a: 1}\n: x\n---\n", 2, "the key {'a': 1} is no text"),
+        (b"---\na: {? [b] : x}\n---\n", 2, "is not YAML: found unhashable key"),
+        (b"---\na: 2025-02-30\n---\n", None, "is not YAML: day is out of range for month"),
+        (b"---\na: " + b"9" * 5_000 + b"\n---\n", None, "is not YAML: Exceeds the limit"),
+        (b"---\na: x\n...\nb: y\n---\n", 4, "is not YAML: "),
+    ],
+)
+def test_refused(data: bytes, line: int | None, reason: str) -> None:
+    """What is no page is refused, with the file, the line where it is known, and the reason."""
+    error = error_of(data)
+    assert error.reason.startswith(reason)
+    assert error.line == line
+    assert str(error).startswith("specs.md" if line is None else f"specs.md, line {line}")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "!!python/object/apply:os.system ['true']",
+        "!!python/name:os.system",
+        "!!timestamp 'x'",
+        "!!bool 'x'",
+        "!!int ''",
+        "!!float ''",
+        "!!set {a, b}",
+        "!!binary 'é'",
+        "!own x",
+        "! x",
+        "[!!str a]",
+    ],
+)
+def test_tags_are_refused(value: str) -> None:
+    """No text can ask for an object of another type than it has by itself."""
+    error = error_of(page(f"title: x\nvalue: {value}"))
+    assert (error.line, error.reason) == (3, "is not YAML: tags (!...) are refused")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "reason"),
+    [
+        ('a: 1\nb: "x"\na: 2', 4, "a", "stands there twice"),
+        ("a: 1\nb:\n- x\na: 2", 5, "a", "stands there twice"),
+        ("a: 1\nb:\n  c: 1\n  d: 1\n  c: 2", 4, None, "is not YAML: a key given twice"),
+        ("a: 1\nb: [{c: 1, c: 2}]", 3, None, "is not YAML: a key given twice"),
+    ],
+)
+def test_a_key_given_twice(text: str, line: int, key: str | None, reason: str) -> None:
+    """Of two values of a key neither is chosen in silence."""
+    error = error_of(page(text))
+    assert (error.line, error.key, error.reason) == (line, key, reason)
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ("{a: ", "}")])
+def test_depth_is_bounded(opening: str, closing: str) -> None:
+    """Nesting that could exhaust the stack is refused; what stays below the bound is read."""
+    depth = MAX_DEPTH - 1
+    assert parse(page(f"a: {opening * depth}x{closing * depth}"), "specs.md").values["a"]
+    for depth in (MAX_DEPTH, 100_000):
+        error = error_of(page(f"a: {opening * depth}x{closing * depth}"))
+        assert error.reason == f"is not YAML: nested deeper than {MAX_DEPTH} levels"
+        assert error.line == 2
+
+
+def test_deep_json_is_refused() -> None:
+    """JSON that is nested beyond what its reader takes is refused like YAML."""
+    error = error_of(page("a: " + "[" * 100_000 + "]" * 100_000))
+    assert error.reason == f"is not YAML: nested deeper than {MAX_DEPTH} levels"
+
+
+def test_values_of_one_page_do_not_leak_into_another() -> None:
+    """Lines that many pages share are read once; pages with other lines have their own values."""
+    pages = [parse(page(f"layout: {name}\nlist: [{name}]"), "specs.md") for name in ("a", "b", "a")]
+    assert [matter.values["list"] for matter in pages] == [["a"], ["b"], ["a"]]

@@ -1,0 +1,334 @@
+"""Cache pages of every generation to records, and what is said about bad ones."""
+
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import orjson
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.errors import SourceError
+from snapshots.models import Spec
+from snapshots.sources.pages import Page, parse_page, tag_in_path
+from snapshots.sources.reports import Report
+from tests.snapshots.factories import hash_of
+
+PAGES = Path(__file__).parent / "pages"
+
+OPENMP = Spec(
+    hash="26u3hyivudy5u3yqgrvw7pxc7yrtjkxa",
+    name="kokkos",
+    version="4.4.00",
+    compiler="gcc@11.4.0",
+    operating_system="ubuntu22.04",
+    platform="linux",
+    target="x86_64_v3",
+    variants=(
+        "+openmp",
+        "build_system=cmake",
+        "build_type=Release",
+        "cxxstd=17",
+        "patches=145619e,37a2b17",
+        "~rocm",
+    ),
+    stacks=("e4s", "root"),
+)
+ROCM = Spec(
+    hash="ae7mbmjs3rkgrrfwlpzdgl2vsekgnqqj",
+    name="kokkos",
+    version="4.3.01",
+    compiler="rocmcc@6.1.2",
+    operating_system="ubuntu22.04",
+    platform="linux",
+    target="x86_64_v3",
+    variants=("+rocm", "amdgpu_target=gfx90a", "build_system=cmake", "build_type=Release"),
+    stacks=("e4s-rocm-external", "root"),
+)
+FLAGS = Spec(
+    hash="lt2xq6k3pdhqatbb5wzmrvy4jnse7cuo",
+    name="kokkos",
+    version="4.3.01",
+    compiler="gcc@11.4.0",
+    operating_system="ubuntu22.04",
+    platform="linux",
+    target="x86_64_v3",
+    variants=("build_system=cmake", 'cflags="-O2 -g"', "~openmp"),
+    stacks=("e4s", "root"),
+)
+
+
+def detail(**facts: Any) -> dict[str, Any]:
+    """Return a spec as a page has it; None leaves a key out."""
+    keys = {
+        "hash": hash_of("a"),
+        "compiler": "gcc@11.4.0",
+        "versions": ["1.14.5"],
+        "os": "ubuntu22.04",
+        "platform": "linux",
+        "target": "x86_64_v3",
+        "variants": ["+mpi"],
+        "stacks": ["e4s", "root"],
+        "size": "-",
+    } | facts
+    return {key: value for key, value in keys.items() if value is not None}
+
+
+def page(*details: Any, **keys: Any) -> bytes:
+    """Return a page with these specs; ``keys`` are added to the page or replace its own."""
+    values = {"title": "hdf5", "categories": ["package", "develop"], "spec_details": details} | keys
+    lines = (f"{key}: {orjson.dumps(value).decode()}\n" for key, value in values.items())
+    return f"---\n{''.join(lines)}---\n".encode()
+
+
+def parse(data: bytes, report: Report | None = None) -> Page:
+    """Parse a page, strictly where no report is given."""
+    return parse_page(data, "specs.md", report or Report())
+
+
+def fixture(path: str) -> tuple[Page, Report]:
+    """Parse one of the pages beside this file."""
+    report = Report()
+    return parse_page((PAGES / path).read_bytes(), path, report), report
+
+
+@pytest.mark.parametrize("tag", ["develop", "v0.21.2"])
+def test_generations_say_the_same(tag: str) -> None:
+    """Neither the order of keys, specs and lists nor the spelling makes a difference."""
+    found, report = fixture(f"{tag}/kokkos/specs.md")
+    assert (found.name, found.tag, found.synthetic) == ("kokkos", tag, False)
+    assert sorted(found.specs, key=lambda spec: spec.hash) == [OPENMP, ROCM, FLAGS]
+    assert not report.warnings
+
+
+def test_a_spec_without_compiler_and_variants() -> None:
+    """The compiler ``none`` is none, and no variants are no mistake."""
+    found, report = fixture("develop/compiler-wrapper/specs.md")
+    assert [(spec.compiler, spec.variants) for spec in found.specs] == [(None, ())]
+    assert not report.warnings
+
+
+def test_a_page_without_tag() -> None:
+    """Older pages have a category and no tag, and the URLs of tarballs."""
+    found, report = fixture("untagged/e4s-23.05/kokkos/specs.md")
+    assert found.tag is None
+    (spec,) = found.specs
+    assert spec.tarball is not None
+    assert spec.tarball.endswith(f"kokkos-3.7.01-{spec.hash}.spack")
+    assert not report.warnings
+
+
+def test_the_oldest_layout_is_refused() -> None:
+    """Pages of 2022 name no hashes, and are told apart from what is no cache page at all."""
+    with pytest.raises(SourceError, match=r"^2022/kokkos.md: has the layout of 2022 .* no hashes"):
+        fixture("2022/kokkos.md")
+    with pytest.raises(SourceError, match=r"is no cache page: it has no spec_details$"):
+        parse(b"---\ntitle: x\n---\n")
+
+
+TEXTS = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=6)
+DETAILS = st.builds(
+    detail,
+    hash=st.integers(0, 99).map(str).map(hash_of),
+    compiler=st.sampled_from([None, "none", "gcc@=11.4.0", "gcc@13.2.0"]),
+    versions=st.sampled_from([["1.10"], ["2025"], ["1e5"], ["yes"], ["2025-01-05"], ["0x1"]]),
+    os=TEXTS,
+    target=TEXTS,
+    variants=st.lists(
+        st.sampled_from(["+a", "-b", 'cflags="-O2 -g"', "p:=b,a"]) | TEXTS, max_size=3
+    ),
+    stacks=st.lists(st.sampled_from(["root", "e4s", "null", "1", "1.5"]), max_size=3),
+    size=st.sampled_from([None, "-", "", "12", 12, 0]),
+    tarball=st.none() | TEXTS,
+)
+
+
+@given(st.lists(DETAILS, max_size=3))
+def test_json_and_yaml_pages_are_the_same(details: list[dict[str, Any]]) -> None:
+    """Pages of either style give the same records: texts that look like numbers stay texts."""
+    values = {"title": "hdf5", "categories": ["package", "develop"], "spec_details": details}
+    # What is drawn twice is one list in memory, which YAML would write with anchors.
+    apart = orjson.loads(orjson.dumps(values))
+    text = yaml.safe_dump(apart, default_flow_style=False, allow_unicode=True)
+    assert parse(f"---\n{text}---\n".encode()) == parse(page(*details))
+
+
+@pytest.mark.parametrize(
+    ("facts", "key", "reason"),
+    [
+        ({"hash": None}, "hash", "is missing: a text is expected"),
+        ({"hash": ""}, "hash", "'' is no hash: 32 characters of a-z and 2-7"),
+        ({"hash": "A" * 32}, "hash", f"'{'A' * 32}' is no hash: 32 characters of a-z and 2-7"),
+        ({"hash": "a" * 31}, "hash", f"'{'a' * 31}' is no hash: 32 characters of a-z and 2-7"),
+        ({"hash": 7}, "hash", "a text is expected, not 7"),
+        ({"hash": ["a" * 32]}, "hash", f"a text is expected, not ['{'a' * 32}']"),
+        ({"versions": None}, "versions", "is missing: a list of texts is expected"),
+        ({"versions": []}, "versions", "one version is expected, 0 are there"),
+        ({"versions": ["1", "2"]}, "versions", "one version is expected, 2 are there"),
+        ({"versions": "1.2"}, "versions", "a list of texts is expected, not '1.2'"),
+        ({"versions": [1.2]}, "versions", "a list of texts is expected, not [1.2]"),
+        ({"compiler": {}}, "compiler", "a text is expected, not {}"),
+        ({"os": None}, "os", "is missing: a text is expected"),
+        ({"platform": ["linux"]}, "platform", "a text is expected, not ['linux']"),
+        ({"target": True}, "target", "a text is expected, not True"),
+        ({"variants": None}, "variants", "is missing: a list of texts is expected"),
+        ({"variants": {"mpi": True}}, "variants", "a list of texts is expected, not {'mpi': True}"),
+        ({"variants": ["+mpi", 1]}, "variants", "a list of texts is expected, not ['+mpi', 1]"),
+        ({"stacks": "root"}, "stacks", "a list of texts is expected, not 'root'"),
+        ({"stacks": ["a/b"]}, "stacks", "'a/b' cannot name a stack"),
+        ({"stacks": ["a\n# b"]}, "stacks", r"'a\n# b' cannot name a stack"),
+        ({"size": -1}, "size", "a number of bytes or '-' is expected, not -1"),
+        ({"size": 1.5}, "size", "a number of bytes or '-' is expected, not 1.5"),
+        ({"size": "1 kB"}, "size", "a number of bytes or '-' is expected, not '1 kB'"),
+        ({"size": True}, "size", "a number of bytes or '-' is expected, not True"),
+        ({"size": 1 << 53}, "size", f"a number of bytes or '-' is expected, not {1 << 53}"),
+        (
+            {"size": "9" * 5_000},
+            "size",
+            f"a number of bytes or '-' is expected, not '{'9' * 36}...",
+        ),
+        ({"tarball": 1}, "tarball", "a text is expected, not 1"),
+    ],
+)
+def test_bad_specs(facts: dict[str, Any], key: str, reason: str) -> None:
+    """A spec that cannot be read ends the import, or is listed and left out."""
+    data = page(detail(), detail(**({"hash": hash_of("b")} | facts)))
+    with pytest.raises(SourceError) as caught:
+        parse(data)
+    assert caught.value.key == f"spec_details[1].{key}"
+    assert caught.value.reason == reason
+    assert caught.value.line == 4
+    report = Report(skip_bad=True)
+    assert [spec.hash for spec in parse(data, report).specs] == [hash_of("a")]
+    assert list(map(str, report.skipped)) == [f"specs.md, line 4, spec_details[1].{key}: {reason}"]
+
+
+@pytest.mark.parametrize("value", [1, "text", None, ["list"]])
+def test_a_spec_that_is_no_object(value: Any) -> None:
+    """The list of specs holds objects."""
+    with pytest.raises(SourceError, match=r"^specs.md, line 4, spec_details\[0\]: is no object$"):
+        parse(page(value))
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"title": 7}, "specs.md, title: a text is expected, not 7"),
+        ({"title": "../x"}, "specs.md, line 2, title: '../x' cannot name a package"),
+        ({"title": ""}, "specs.md, line 2, title: '' cannot name a package"),
+        ({"title": "a\nb"}, r"specs.md, line 2, title: 'a\nb' cannot name a package"),
+        ({"spec_details": {}}, "specs.md, line 4, spec_details: is no list"),
+        ({"spec_details": None}, "specs.md, line 4, spec_details: is no list"),
+        ({"meta": []}, "specs.md, line 5, meta: is no object"),
+        ({"categories": "x"}, "specs.md, categories: a list of texts is expected, not 'x'"),
+        ({"categories": ["package", 1]}, "specs.md, categories: a list of texts is expected, not "),
+        ({"categories": ["package", "../x"]}, "specs.md, line 3, categories: '../x' is no tag: "),
+        ({"categories": ["package", "a/b"]}, "specs.md, line 3, categories: 'a/b' is no tag: "),
+        ({"categories": ["package", ""]}, "specs.md, line 3, categories: '' is no tag: "),
+    ],
+)
+def test_bad_pages(keys: dict[str, Any], message: str) -> None:
+    """What is wrong with a page as a whole is told with its key."""
+    with pytest.raises(SourceError) as caught:
+        parse(page(**keys))
+    assert str(caught.value).startswith(message)
+
+
+def test_missing_title() -> None:
+    """A page has to name its package."""
+    with pytest.raises(SourceError, match="title: is missing: a text is expected"):
+        parse(b"---\nspec_details: []\n---\n")
+
+
+@pytest.mark.parametrize("categories", [None, [], ["package"]])
+def test_no_tag(categories: list[str] | None) -> None:
+    """A page that states no second category states no tag."""
+    assert parse(page(detail(), categories=categories)).tag is None
+
+
+@pytest.mark.parametrize(("value", "synthetic"), [(True, True), (False, False), ("true", False)])
+def test_synthetic(value: Any, *, synthetic: bool) -> None:
+    """Pages of made-up data say so."""
+    assert parse(page(detail(), synthetic=value)).synthetic is synthetic
+
+
+META = {
+    "versions": ["1.14.5"],
+    "compilers": ["gcc@=11.4.0"],
+    "oss": ["ubuntu22.04"],
+    "platforms": ["linux"],
+    "targets": ["x86_64_v3"],
+    "stacks": ["root", "e4s"],
+    "num_specs": 1,
+    "num_specs_by_stack": {"root": 1, "e4s": 1},
+}
+
+
+@pytest.mark.parametrize(
+    ("meta", "warnings"),
+    [
+        ({}, []),
+        ({"num_specs": 2}, ["meta.num_specs says 2, the specs say 1"]),
+        (
+            {"num_specs_by_stack": {"root": 3, "hep": 1}},
+            [
+                "meta.num_specs_by_stack.e4s says 0, the specs say 1",
+                "meta.num_specs_by_stack.hep says 1, the specs say 0",
+                "meta.num_specs_by_stack.root says 3, the specs say 1",
+            ],
+        ),
+        (
+            {"versions": ["1.14.4"]},
+            ["meta.versions says 1 with 1.14.4, the specs say 1 with 1.14.5"],
+        ),
+        ({"compilers": []}, ["meta.compilers says 0, the specs say 1 with gcc@11.4.0"]),
+        ({"compilers": ["none", "gcc@11.4.0"]}, []),
+        (
+            {"stacks": ["e4s", "root", "x", "y"]},
+            ["meta.stacks says 4 with x, y, the specs say 2"],
+        ),
+        ({"targets": "x86_64_v3", "num_specs_by_stack": None}, []),
+        (
+            {"platforms": [1, None]},
+            ["meta.platforms says 2 with 1, None, the specs say 1 with linux"],
+        ),
+    ],
+)
+def test_summary_that_disagrees(meta: dict[str, Any], warnings: list[str]) -> None:
+    """A summary that says other than the specs is odd, and told with both figures."""
+    report = Report()
+    parse(page(detail(), meta=META | meta), report)
+    assert report.warnings == [f"specs.md: {warning}" for warning in warnings]
+
+
+def test_no_summary() -> None:
+    """A page without a summary is as good as one with it."""
+    report = Report()
+    assert len(parse(page(detail()), report).specs) == 1
+    assert not report.warnings
+
+
+@given(st.recursive(st.none() | st.integers(-9, 9) | st.text(max_size=3), st.lists, max_leaves=4))
+def test_wrong_types_are_refused(value: Any) -> None:
+    """Whatever stands where something else belongs, the answer is a SourceError or a page."""
+    for key in ("title", "categories", "spec_details", "meta"):
+        with suppress(SourceError):
+            assert parse(page(detail(), **{key: value}), Report(skip_bad=True)).name
+
+
+@pytest.mark.parametrize(
+    ("path", "tag"),
+    [
+        ("_cache/develop/hdf5/specs.md", "develop"),
+        ("develop/hdf5/specs.md", "develop"),
+        ("hdf5/specs.md", None),
+        ("develop/hdf5/hdf5.md", None),
+        ("develop/other/specs.md", None),
+        ("develop/hdf5.md", None),
+    ],
+)
+def test_tag_in_path(path: str, tag: str | None) -> None:
+    """Pages laid out as TAG/PACKAGE/specs.md state their tag by their place."""
+    assert tag_in_path(PurePosixPath(path), "hdf5") == tag

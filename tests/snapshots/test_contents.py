@@ -1,0 +1,166 @@
+"""The digest of a content, and the rows that a store gets of it."""
+
+from random import Random
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from snapshots.contents import Content, PackageContent
+from snapshots.models import Dependency, Spec
+from snapshots.sources.pages import parse_page
+from snapshots.sources.reports import Report
+from snapshots.tables import SPECS as COLUMNS
+from tests.snapshots.factories import SPECS, a_spec, full_spec, hash_of
+
+OTHERS: dict[str, Any] = {
+    "hash": hash_of("other"),
+    "name": "other",
+    "version": "1.14.6",
+    "compiler": None,
+    "operating_system": "rhel8",
+    "platform": "darwin",
+    "target": "m1",
+    "variants": ("+mpi",),
+    "stacks": ("root",),
+    "size": 7_000_000_001,
+    "tarball": "https://example.org/other.spack",
+    "namespace": "mine",
+    "package_hash": "other====",
+    "dependencies": (),
+}
+
+
+def digest(*specs: Spec) -> str:
+    """Return the digest of the content that the records are."""
+    return Content.of(specs).digest
+
+
+def detail(**facts: Any) -> dict[str, Any]:
+    """Return a spec as a cache page has it."""
+    return {
+        "hash": hash_of("a"),
+        "compiler": "gcc@13.2.0",
+        "versions": ["1.14.5"],
+        "os": "ubuntu22.04",
+        "platform": "linux",
+        "target": "x86_64_v3",
+        "variants": ["+mpi", "patches=26090f4,b231fcc", "~cxx"],
+        "stacks": ["e4s", "root"],
+        "size": "-",
+    } | facts
+
+
+def page_digest(*details: dict[str, Any]) -> str:
+    """Return the digest of what a page with these specs says."""
+    text = b'---\ntitle: "hdf5"\nspec_details: ' + orjson.dumps(details) + b"\n---\n"
+    return digest(*parse_page(text, "specs.md", Report()).specs)
+
+
+@given(SPECS, st.randoms())
+def test_digest_does_not_depend_on_order(specs: list[Spec], random: Random) -> None:
+    """The same specs in any order are the same content."""
+    assert digest(*sorted(specs, key=lambda _: random.random())) == digest(*specs)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"compiler": "gcc@=13.2.0"},
+        {"stacks": ["root", "e4s"]},
+        {"stacks": ["root", "e4s", "root"]},
+        {"variants": ["~cxx", "+mpi", "patches=26090f4,b231fcc"]},
+        {"variants": ["-cxx", "+mpi", "patches:=b231fcc,26090f4"]},
+        {"size": ""},
+        {"size": None, "tarball": None},
+        {"tarball": ""},
+    ],
+)
+def test_digest_does_not_depend_on_spelling(facts: dict[str, Any]) -> None:
+    """Pages of every generation that say the same are the same content."""
+    assert page_digest(detail(**facts)) == page_digest(detail())
+
+
+@pytest.mark.parametrize("field", Spec.__struct_fields__)
+def test_digest_changes_with_every_fact(field: str) -> None:
+    """No fact of a spec can change without the content becoming another."""
+    assert digest(replace(full_spec(), **{field: OTHERS[field]})) != digest(full_spec())
+
+
+@pytest.mark.parametrize(
+    "edge",
+    [
+        Dependency("other", hash_of("zlib"), ("build",), ("c",)),
+        Dependency("zlib", hash_of("other"), ("build",), ("c",)),
+        Dependency("zlib", hash_of("zlib"), ("link",), ("c",)),
+        Dependency("zlib", hash_of("zlib"), ("build",), ()),
+    ],
+)
+def test_digest_changes_with_every_fact_of_a_dependency(edge: Dependency) -> None:
+    """Edges count with their types and virtuals."""
+    zlib = Dependency("zlib", hash_of("zlib"), ("build",), ("c",))
+    assert digest(a_spec(dependencies=(edge,))) != digest(a_spec(dependencies=(zlib,)))
+
+
+@pytest.mark.parametrize("field", ["size", "tarball", "namespace", "package_hash", "dependencies"])
+def test_unknown_facts_are_left_out(field: str) -> None:
+    """A fact that becomes known makes another content, even one that is zero or empty."""
+    known: dict[str, Any] = {field: {"size": 0, "dependencies": ()}.get(field, "")}
+    assert digest(a_spec(**known)) != digest(a_spec())
+
+
+def test_digests_stay_what_they_are() -> None:
+    """Digests name contents for ever: these were made by the first release."""
+    assert digest() == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    assert digest(a_spec()) == "63e8fdfd7262b9921851aa8d436d21a2d56394244c9e93a03589d2fc66e201e2"
+    assert (
+        digest(full_spec("a"), full_spec("b", name="zlib"))
+        == "91e3a15bd2c1ab3e3e06da751a89c81bbea8510f4550e9c52312e0be4fc27c1f"
+    )
+
+
+@given(SPECS)
+def test_facts_of_a_content(specs: list[Spec]) -> None:
+    """Counts, stacks and sizes are those of the records, which come by package and hash."""
+    content = Content.of(specs)
+    assert len(content) == len(specs)
+    assert list(content.specs()) == sorted(specs, key=lambda spec: (spec.name, spec.hash))
+    assert list(content.packages) == sorted({spec.name for spec in specs})
+    assert content.stacks == {stack for spec in specs for stack in spec.stacks}
+    sizes = [spec.size for spec in specs if spec.size is not None]
+    assert content.total_size() == (sum(sizes) if sizes else None)
+
+
+def test_packages_without_specs_are_left_out() -> None:
+    """A page that lists nothing adds no package."""
+    hdf5 = PackageContent([a_spec()])
+    assert list(Content({"zlib": PackageContent([]), "hdf5": hdf5}).packages) == ["hdf5"]
+
+
+def plain(spec: Spec) -> dict[str, Any]:
+    """Return a record as Arrow gives it back."""
+
+    def texts(value: Any) -> Any:
+        return list(map(texts, value)) if isinstance(value, tuple) else value
+
+    facts = {name: texts(getattr(spec, name)) for name in spec.__struct_fields__}
+    if spec.dependencies is not None:
+        facts["dependencies"] = [
+            {name: texts(getattr(edge, name)) for name in edge.__struct_fields__}
+            for edge in spec.dependencies
+        ]
+    return facts
+
+
+@given(SPECS)
+def test_table(specs: list[Spec]) -> None:
+    """A store gets every fact of every record, by package and hash."""
+    content = Content.of(specs)
+    table = content.table()
+    assert table.schema == COLUMNS
+    assert table.to_pylist() == [
+        {"digest": content.digest, **plain(spec)} for spec in content.specs()
+    ]

@@ -1,0 +1,248 @@
+"""The order of revisions, their series, and the finding of one by a ref."""
+
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from snapshots.errors import AmbiguousRef, InvalidArgument, RevisionNotFound
+from snapshots.history import History
+from snapshots.models import RevisionInfo
+from tests.snapshots.factories import a_revision, day, digest_of
+
+LINES = (
+    a_revision("develop", 1, "a"),
+    a_revision("develop", 2, "b"),
+    a_revision("develop", 9, "a"),
+    a_revision("develop-2025-01-05", 0, "c"),
+    a_revision("develop-2025-01-12", 7, "d"),
+    a_revision("v0.21.2", 6, "e"),
+    a_revision("v0.22.0", 4, "f"),
+    a_revision("v0.22.0", 5, "g"),
+    a_revision("e4s-24.11", 3, "g"),
+)
+HISTORY = History(LINES)
+
+MANY = st.lists(
+    st.builds(
+        a_revision,
+        st.sampled_from(["develop", "develop-2025-01-05", "develop-2025-01-12", "v0.21", "v0.22"]),
+        st.integers(0, 4),
+        st.sampled_from("abc"),
+        st.integers(0, 9),
+    ),
+    max_size=12,
+    unique_by=lambda line: (line.tag, line.published_at),
+)
+
+
+def test_revisions_are_newest_first() -> None:
+    """Revisions are listed by the time they were taken, over all tags or of one."""
+    days = [(line.taken_at - day(0)).days for line in HISTORY.revisions]
+    assert days == [9, 7, 6, 5, 4, 3, 2, 1, 0]
+    assert [line.digest for line in HISTORY.of_tag("develop")] == list(map(digest_of, "aba"))
+    assert not HISTORY.of_tag("main")
+
+
+def test_tags_are_in_natural_order() -> None:
+    """develop, releases newest first, dated snapshots newest first, then the others."""
+    assert HISTORY.tags == [
+        "develop",
+        "v0.22.0",
+        "v0.21.2",
+        "develop-2025-01-12",
+        "develop-2025-01-05",
+        "e4s-24.11",
+    ]
+
+
+def test_releases_are_in_the_order_of_their_versions() -> None:
+    """Tags of one series go by what they say, not by their letters or by when they came."""
+    tags = ["v0.9.2", "v0.22.0", "v1.0.0", "v0.22.0rc1"]
+    lines = [a_revision(tag, number) for number, tag in enumerate(tags)]
+    assert History(lines).tags == ["v1.0.0", "v0.22.0", "v0.22.0rc1", "v0.9.2"]
+
+
+def test_digests_are_listed_once() -> None:
+    """A content that several lines name is one content."""
+    assert HISTORY.digests == sorted(map(digest_of, "abcdefg"))
+
+
+def test_keys_find_their_revisions() -> None:
+    """Every revision has a key of its own, also where a content comes back."""
+    assert len(HISTORY.by_key) == len(LINES)
+    assert all(HISTORY.by_key[line.key] is line for line in LINES)
+    assert all(len(key) == 18 and int(key, 16) >= 0 for key in HISTORY.by_key)
+
+
+@given(MANY, st.randoms())
+def test_order_of_lines_does_not_matter(lines: list[RevisionInfo], random: Random) -> None:
+    """The store may return its rows in any order: the history is the same."""
+    shuffled = sorted(lines, key=lambda _: random.random())
+    one, other = History(lines), History(shuffled)
+    assert [line.key for line in one.revisions] == [line.key for line in other.revisions]
+    assert one.tags == other.tags
+
+
+@given(MANY)
+def test_only_changes_count(lines: list[RevisionInfo]) -> None:
+    """Lines of a tag with the same content one after the other are one revision, the first."""
+    history = History(lines)
+    for tag in history.tags:
+        kept = list(reversed(history.of_tag(tag)))
+        assert all(older.digest != newer.digest for older, newer in pairwise(kept))
+        every = sorted(
+            (line for line in lines if line.tag == tag),
+            key=lambda line: (line.taken_at, line.published_at),
+        )
+        changes = every[:1] + [b for a, b in pairwise(every) if a.digest != b.digest]
+        assert kept == changes
+
+
+@given(MANY)
+def test_series_is_one_line_in_both_directions(lines: list[RevisionInfo]) -> None:
+    """Going on with ``next`` from the first of a series meets each once; ``previous`` goes back."""
+    history = History(lines)
+    firsts = [line for line in history.revisions if history.previous(line) is None]
+    met = []
+    for line in firsts:
+        current: RevisionInfo | None = line
+        while current is not None:
+            met.append(current)
+            following = history.next(current)
+            assert following is None or history.previous(following) == current
+            current = following
+    assert sorted(line.key for line in met) == sorted(line.key for line in history.revisions)
+
+
+def test_series_goes_by_tag_then_by_time() -> None:
+    """A release made later stands after its predecessor, however late that one was imported."""
+    old, first, second = LINES[5:8]
+    assert HISTORY.previous(first) == old
+    assert HISTORY.next(first) == second
+    assert HISTORY.next(second) is None
+    assert HISTORY.previous(LINES[4]) == LINES[3]
+    assert HISTORY.previous(LINES[8]) is None
+
+
+def test_unknown_revision_has_no_neighbours() -> None:
+    """A revision of another catalog is before and after nothing."""
+    stranger = a_revision("develop", 3, "z")
+    assert HISTORY.previous(stranger) is None
+    assert HISTORY.next(stranger) is None
+
+
+def test_at_a_moment() -> None:
+    """The newest revision at or before a moment counts, and none does before the first."""
+    assert HISTORY.at("develop", day(1)) == LINES[0]
+    assert HISTORY.at("develop", day(8)) == LINES[1]
+    assert HISTORY.at("develop", day(0)) is None
+    assert HISTORY.at("main", day(8)) is None
+
+
+@pytest.mark.parametrize(
+    ("ref", "line"),
+    [
+        ("develop", 2),
+        ("develop~0", 2),
+        ("develop~1", 1),
+        ("develop~2", 0),
+        ("develop@2025-01-07", 1),
+        ("develop@2025-01-13~1", 0),
+        ("develop@2025-01-06", 0),
+        ("develop@2025-01-06T00:00:00Z", 0),
+        ("develop-2025-01-12~1", 3),
+        ("v0.22.0~2", 5),
+        (digest_of("b"), 1),
+        (digest_of("b")[:6], 1),
+        (digest_of("b")[:20].upper(), 1),
+        (digest_of("b") + "~1", 0),
+        (digest_of("a"), 0),
+        (digest_of("g"), 8),
+    ],
+)
+def test_resolve(ref: str, line: int) -> None:
+    """A ref names one revision; a content that several have, the one published first."""
+    assert HISTORY.resolve(ref) == LINES[line]
+
+
+def test_a_tag_that_looks_like_a_digest_is_a_tag() -> None:
+    """A tag's name counts before a digest that begins so."""
+    line = a_revision(digest_of("b")[:8], 1, "z")
+    assert History([*LINES, line]).resolve(digest_of("b")[:8]) == line
+
+
+@pytest.mark.parametrize(
+    ("ref", "message"),
+    [
+        ("develpo", "no revision 'develpo': there is no tag develpo; nearest: develop"),
+        ("v0.22", "no revision 'v0.22': there is no tag v0.22; nearest: v0.22.0"),
+        ("zzz", "no revision 'zzz': there is no tag zzz; nearest: develop, v0.22.0, v0.21.2"),
+        (
+            "develop@2025-01-05",
+            "no revision 'develop@2025-01-05': the first of develop is of 2025-01-06; "
+            "nearest: develop@2025-01-06",
+        ),
+        (
+            "develop~3",
+            "no revision 'develop~3': only 2 revisions stand before develop in its series; "
+            "nearest: develop~2",
+        ),
+        (
+            "develop-2025-01-12~5",
+            "no revision 'develop-2025-01-12~5': only 1 revision stands before "
+            "develop-2025-01-12 in its series; nearest: develop-2025-01-12~1",
+        ),
+        (
+            "e4s-24.11~1",
+            "no revision 'e4s-24.11~1': only 0 revisions stand before e4s-24.11 in its series; "
+            "nearest: e4s-24.11",
+        ),
+        (
+            digest_of("b")[:4] + "00",
+            f"no revision '{digest_of('b')[:4]}00': no digest begins so; "
+            f"nearest: {digest_of('b')[:16]}",
+        ),
+    ],
+)
+def test_unknown_refs_name_the_nearest(ref: str, message: str) -> None:
+    """A ref that names nothing is answered with the reason and with refs that do."""
+    with pytest.raises(RevisionNotFound) as caught:
+        HISTORY.resolve(ref)
+    assert str(caught.value).startswith(message)
+    assert caught.value.ref == ref
+    for known in caught.value.nearest:
+        assert HISTORY.resolve(known)
+
+
+def test_what_is_no_ref_is_refused() -> None:
+    """A text of another form is the caller's mistake, not an unknown revision."""
+    with pytest.raises(InvalidArgument):
+        HISTORY.resolve("develop~x")
+
+
+def test_ambiguous_digest() -> None:
+    """A prefix of several digests names none of them, and they are listed."""
+    digests = ["abcdef" + "0" * 58, "abcdef" + "1" * 58, "abcde0" + "1" * 58]
+    lines = [
+        replace(a_revision("develop", number), digest=digest)
+        for number, digest in enumerate(digests)
+    ]
+    history = History(lines)
+    with pytest.raises(AmbiguousRef) as caught:
+        history.resolve("ABCDEF")
+    assert caught.value.candidates == tuple(digests[:2])
+    assert str(caught.value) == "'ABCDEF' begins 2 digests: abcdef0000000000, abcdef1111111111"
+    assert history.resolve("abcdef0") == lines[0]
+    assert history.resolve("abcde0") == lines[2]
+
+
+def test_empty_history() -> None:
+    """A catalog without revisions has no tags, and every ref is unknown in it."""
+    history = History()
+    assert (history.revisions, history.tags, history.digests) == ([], [], [])
+    with pytest.raises(RevisionNotFound, match=r"there is no tag develop$"):
+        history.resolve("develop")

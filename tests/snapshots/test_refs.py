@@ -1,0 +1,176 @@
+"""Tags, their series and order, and the syntax of refs."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.errors import InvalidArgument
+from snapshots.refs import (
+    Ref,
+    age_key,
+    check_tag,
+    is_whole_digest,
+    natural_key,
+    parse_moment,
+    parse_ref,
+    series,
+    tag_date,
+)
+from tests.snapshots.factories import shuffled
+
+LAST_OF_DAY = datetime(2025, 3, 30, 23, 59, 59, 999_999, tzinfo=UTC)
+NOON = datetime(2025, 3, 30, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "ref"),
+    [
+        ("develop", Ref("develop")),
+        ("develop~0", Ref("develop")),
+        ("develop~2", Ref("develop", back=2)),
+        ("develop-2025-03-30", Ref("develop-2025-03-30")),
+        ("v0.22.0~1", Ref("v0.22.0", back=1)),
+        ("develop@2025-03-30", Ref("develop", LAST_OF_DAY)),
+        ("develop@2025-03-30T12:00:00Z", Ref("develop", NOON)),
+        ("develop@2025-03-30T14:00:00+02:00", Ref("develop", NOON)),
+        ("develop@2025-03-30T12:00:00", Ref("develop", NOON)),
+        ("develop@2025-03-30~3", Ref("develop", LAST_OF_DAY, 3)),
+        ("0123abcd~1", Ref("0123abcd", back=1)),
+    ],
+)
+def test_ref(text: str, ref: Ref) -> None:
+    """A ref is a name, then perhaps a date, then perhaps a number of steps back."""
+    assert parse_ref(text) == ref
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("", "ref"),
+        ("~1", "ref"),
+        ("@2025-03-30", "ref"),
+        ("develop~", "ref"),
+        ("develop~x", "ref"),
+        ("develop~-1", "ref"),
+        ("develop~1~1", "ref"),
+        ("develop~9999999999", "ref"),
+        ("develop@", "ref"),
+        ("develop~1@2025-03-30", "ref"),
+        ("develop@yesterday", "time"),
+        ("develop@2025-02-30", "time"),
+        ("develop@2025-03-30@2025-03-30", "time"),
+        ("develop@0001-01-01T00:00:00+14:00", "time"),
+    ],
+)
+def test_refused_ref(text: str, name: str) -> None:
+    """What has another form is refused, with what is wrong: the ref or the time in it."""
+    with pytest.raises(InvalidArgument) as caught:
+        parse_ref(text)
+    assert caught.value.name == name
+    assert str(caught.value).startswith(f"{name}: ")
+
+
+@given(st.text(max_size=30) | st.text("@~develop0123-", max_size=20))
+def test_any_text_is_a_ref_or_refused(text: str) -> None:
+    """No text ends in another error than InvalidArgument; what is a ref keeps its name."""
+    try:
+        ref = parse_ref(text)
+    except InvalidArgument:
+        return
+    assert text.startswith(ref.name)
+    assert ref.back >= 0
+
+
+@pytest.mark.parametrize(
+    ("text", "is_digest"),
+    [
+        ("abcdef", True),
+        ("ABCDEF", True),
+        ("0" * 64, True),
+        ("abcde", False),
+        ("0" * 65, False),
+        ("abcdeg", False),
+        ("abcdef@2025-03-30", False),
+    ],
+)
+def test_digest_in_a_ref(text: str, *, is_digest: bool) -> None:
+    """Six to 64 hexadecimal digits without a date can begin a digest."""
+    assert parse_ref(text).is_digest is is_digest
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("0a" * 32, True), ("0a" * 31, False), ("0g" * 32, False)]
+)
+def test_whole_digest(text: str, *, expected: bool) -> None:
+    """Only 64 hexadecimal digits name one content for ever."""
+    assert is_whole_digest(text) is expected
+
+
+def test_a_date_alone_is_its_first_or_last_moment() -> None:
+    """A day is a span of time: which end of it counts is up to the caller."""
+    first = parse_moment("2025-03-30")
+    assert first == datetime(2025, 3, 30, tzinfo=UTC)
+    last = parse_moment("2025-03-30", end_of_day=True)
+    assert last + timedelta(microseconds=1) == first + timedelta(days=1)
+
+
+@given(st.datetimes(timezones=st.just(UTC)))
+def test_moments_are_read_as_they_are_written(moment: datetime) -> None:
+    """Every moment in RFC 3339 is read, to the microsecond."""
+    assert parse_moment(moment.isoformat()) == moment
+
+
+@pytest.mark.parametrize(
+    "tag", ["develop", "v0.22.0", "develop-2025-03-30", "a+b", "_x", "0" * 200]
+)
+def test_tag(tag: str) -> None:
+    """A tag is returned as it is."""
+    assert check_tag(tag) == tag
+
+
+@pytest.mark.parametrize(
+    "tag",
+    ["", ".", "..", "../x", "a/b", "a\\b", "-x", "a b", "a@b", "a~1", "a\n", "a\0", "é", "0" * 201],
+)
+def test_refused_tag(tag: str) -> None:
+    """A tag that could leave its folder or be taken for another ref is refused."""
+    with pytest.raises(InvalidArgument, match=r"^tag: .* is no tag"):
+        check_tag(tag)
+
+
+@pytest.mark.parametrize(
+    ("tag", "family", "date"),
+    [
+        ("develop", "develop", None),
+        ("develop-2025-03-30", "develop-DATE", datetime(2025, 3, 30, tzinfo=UTC)),
+        ("e4s-2025-03-30", "e4s-DATE", datetime(2025, 3, 30, tzinfo=UTC)),
+        ("develop-2025-02-30", "develop-2025-02-30", None),
+        ("develop-20250330", "develop-20250330", None),
+        ("v0.22.0", "vX.Y.Z", None),
+        ("v1", "vX.Y.Z", None),
+        ("v1.0.0rc1", "vX.Y.Z", None),
+        ("v1.0.0-alpha.4", "vX.Y.Z", None),
+        ("v1.0.0-custom", "v1.0.0-custom", None),
+        ("e4s-24.11", "e4s-24.11", None),
+    ],
+)
+def test_series(tag: str, family: str, date: datetime | None) -> None:
+    """Releases are one series, the dated snapshots of a name another, any other tag is alone."""
+    assert series(tag) == family
+    assert tag_date(tag) == date
+
+
+def test_age_within_a_series() -> None:
+    """Releases are as old as their version says, dated snapshots as their date."""
+    releases = ["v0.9.2", "v0.21.2", "v0.22.0rc1", "v0.22.0", "v0.22.1", "v1.0.0"]
+    assert sorted(shuffled(releases), key=age_key) == releases
+    dated = ["develop-2023-05-14", "develop-2024-12-29", "develop-2025-01-05"]
+    assert sorted(shuffled(dated), key=age_key) == dated
+
+
+def test_natural_order_of_families() -> None:
+    """The tag develop comes first, then releases, dated snapshots, and what is in no family."""
+    tags = ["develop", "v0.22.0", "develop-2025-03-30", "e4s-2024-01-01", "e4s-24.11", "main"]
+    assert sorted(shuffled(tags), key=natural_key) == tags
