@@ -52,7 +52,7 @@ schema = strawberry.Schema(
 
 
 class Document(NamedTuple):
-    """A request's document: parsed and valid, or else with the errors that say why not."""
+    """A request's document: what could be parsed of it, and the errors that make it invalid."""
 
     node: DocumentNode | None
     errors: tuple[GraphQLFormattedError, ...]
@@ -87,13 +87,13 @@ def document(query: str) -> Document:
         return Document(None, (errors.formatted(too_deep, default_code=errors.PARSE_FAILED),))
     found = validate(schema._schema, node, specified_rules)  # noqa: SLF001
     shown = (errors.formatted(it, default_code=errors.VALIDATION_FAILED) for it in found)
-    return Document(None if found else node, tuple(shown))
+    return Document(node, tuple(shown))
 
 
 @lru_cache(maxsize=MAX_DOCUMENTS)
 def _estimate(query: str, operation_name: str | None, sizes: Sizes) -> int:
-    node = document(query).node
-    return 0 if node is None else estimate(node, operation_name, sizes)
+    node, found = document(query)
+    return 0 if node is None or found else estimate(node, operation_name, sizes)
 
 
 def objects_asked(
@@ -122,7 +122,7 @@ def execute(
     Raises NotLoaded where something has to be read first and the context may not wait for it.
     """
     asked = document(query)
-    if asked.node is None:
+    if asked.node is None or asked.errors:
         return Answer(None, asked.errors, executed=False)
     if (objects := objects_asked(query, operation_name, variables)) > MAX_OBJECTS:
         return Answer(None, (_too_large(objects),), executed=False)

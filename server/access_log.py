@@ -5,6 +5,7 @@ import sys
 import time
 from datetime import UTC, datetime
 from typing import TextIO
+from urllib.parse import quote
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -26,7 +27,8 @@ class AccessLog:
             self.flush()  # the lifespan is over, and no timer will run any more
             return
         started = time.perf_counter()
-        status, size = 0, 0
+        # Where the application raises, the error is answered outside of this middleware.
+        status, size = 500, 0
 
         async def noting(message: Message) -> None:
             nonlocal status, size
@@ -45,8 +47,9 @@ class AccessLog:
         if not self._lines:
             self._schedule()
         client = scope["client"][0] if scope.get("client") else "-"
+        path = quote(scope["path"])
         self._lines.append(
-            f"{client} {scope['method']} {scope['path']} {status} {size}B {seconds * 1000:.2f}ms"
+            f"{client} {scope['method']} {path} {status} {size}B {seconds * 1000:.2f}ms"
         )
 
     def _schedule(self) -> None:

@@ -1,5 +1,6 @@
 """The GraphQL endpoint as a plain ASGI application: parse, look up, execute, send."""
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -40,6 +41,7 @@ _LARGE_QUERY = 5_000
 
 _THREADS = 4
 _KNOWN_BYTES = 16 << 20
+_INTROSPECTION = re.compile(r"__(?:schema|type)\b")
 
 
 class _Raw(NamedTuple):
@@ -56,6 +58,7 @@ class _Asked(NamedTuple):
 
     request: GraphQLRequest
     key: CacheKey
+    num_bytes: int
 
 
 class GraphQLEndpoint:
@@ -80,7 +83,7 @@ class GraphQLEndpoint:
         self._responses = ResponseCache(cache_bytes)
         self._documents = PersistedDocuments()
         self._known: LRUCache[_Raw, _Asked] = LRUCache(
-            _KNOWN_BYTES if cache_bytes else 0, lambda asked: 3 * asked.key.num_bytes
+            _KNOWN_BYTES if cache_bytes else 0, lambda asked: asked.num_bytes
         )
         self._limiter = CapacityLimiter(_THREADS)
 
@@ -149,7 +152,9 @@ class GraphQLEndpoint:
                 return kept, key
         answer, body, context = await self._execute(asked.request)
         is_good = answer.executed and not answer.errors
-        is_lasting = is_good and context.is_permanent
+        # A later version of cachelog may have another schema.
+        is_introspection = _INTROSPECTION.search(asked.request.query) is not None
+        is_lasting = is_good and context.is_permanent and not is_introspection
         refused = not answer.executed and lasting.media_type == RESPONSE_JSON
         response = Response(
             400 if refused else 200,
@@ -175,11 +180,16 @@ class GraphQLEndpoint:
             request = from_query_string(raw.content, self._documents)
             operation = api.operation_type(api.document(request.query), request.operation_name)
             if operation not in (None, OperationType.QUERY):
-                raise BadRequest("GET is for queries", status=405, code="METHOD_NOT_ALLOWED")
+                raise BadRequest(
+                    "GET is for queries",
+                    status=405,
+                    code="METHOD_NOT_ALLOWED",
+                    headers=((b"allow", b"POST"),),
+                )
         key = CacheKey(
             request.query, request.variables_text(), request.operation_name, media_type, None
         )
-        return _Asked(request, key)
+        return _Asked(request, key, 2 * key.num_bytes + sum(map(len, raw[1:])))
 
     async def _execute(self, request: GraphQLRequest) -> tuple[api.Answer, bytes, Context]:
         """Execute here what is loaded and small; the rest in a thread, so that others go on."""

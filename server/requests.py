@@ -87,16 +87,21 @@ class PersistedDocuments:
 
 def from_body(body: bytes, content_type: str, documents: PersistedDocuments) -> GraphQLRequest:
     """Read a POST request; raises BadRequest."""
-    media_type, _, parameters = content_type.partition(";")
-    if media_type.strip().lower() != JSON:
+    media_type, *parameters = (part.strip() for part in content_type.lower().split(";"))
+    if media_type != JSON:
         raise BadRequest(
             f"Content-Type must be {JSON}, not {content_type or 'missing'}",
             status=415,
             code="UNSUPPORTED_MEDIA_TYPE",
         )
-    charset = parameters.strip().lower().removeprefix("charset=").strip('"')
-    if charset not in ("", "utf-8", "utf8"):
-        raise BadRequest(f"the charset must be utf-8, not {charset}", status=415)
+    for parameter in parameters:
+        name, _, charset = parameter.partition("=")
+        if name == "charset" and charset.strip('"') not in ("utf-8", "utf8"):
+            raise BadRequest(
+                f"the charset must be utf-8, not {charset}",
+                status=415,
+                code="UNSUPPORTED_MEDIA_TYPE",
+            )
     return _request(_json("the body", body), documents)
 
 

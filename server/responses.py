@@ -110,12 +110,13 @@ class ResponseCache:
 
     def put(self, key: CacheKey, response: Response) -> None:
         """Keep a response, or count it anew after it got another form; drop the oldest."""
+        _, before = self._kept.pop(key, (None, 0))
+        self.num_bytes -= before
         num_bytes = key.num_bytes + response.num_bytes
         if num_bytes > self.max_bytes:
             return
-        _, before = self._kept.pop(key, (None, 0))
         self._kept[key] = response, num_bytes
-        self.num_bytes += num_bytes - before
+        self.num_bytes += num_bytes
         while self.num_bytes > self.max_bytes:
             _, (_, dropped) = self._kept.popitem(last=False)
             self.num_bytes -= dropped

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from enum import Enum
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,6 +37,7 @@ from snapshots.filters import SpecFilter
 from snapshots.models import RevisionInfo
 from snapshots.rendering import json, markdown, revision_facts
 
+_UNCUT = 1_000
 _SIGNS = {SpecChangeKind.ADDED: "+", SpecChangeKind.REMOVED: "-", SpecChangeKind.CHANGED: "~"}
 
 
@@ -171,7 +174,10 @@ def _print_revisions(revisions: Sequence[RevisionInfo]) -> None:
             f"{revision.num_stacks:,}",
             f"{source.kind} (synthetic)" if source.synthetic else source.kind,
         )
-    Console(soft_wrap=True).print(table)
+    console = Console(soft_wrap=True)
+    if not console.is_terminal:
+        console.width = _UNCUT  # programs such as grep want whole lines
+    console.print(table)
 
 
 def _title(revision: RevisionInfo) -> str:
@@ -180,14 +186,12 @@ def _title(revision: RevisionInfo) -> str:
 
 def _lines(comparison: Comparison, changes: Sequence[SpecChange], *, stat: bool) -> Iterator[str]:
     packages = {change.name: change for change in comparison.packages}
-    name = None
-    for number, change in enumerate(changes):
-        if change.name != name:
-            name = change.name
-            inside = [other for other in changes[number:] if other.name == name]
-            yield f"{_headline(packages[name])} ({_totals(inside)})"
+    for name, inside in groupby(changes, key=attrgetter("name")):
+        of_package = list(inside)
+        yield f"{_headline(packages[name])} ({_totals(of_package)})"
         if not stat:
-            yield from _spec_lines(comparison, change)
+            for change in of_package:
+                yield from _spec_lines(comparison, change)
 
 
 def _headline(change: PackageChange) -> str:

@@ -43,17 +43,21 @@ def serve_command(
     # Worker processes build the application anew, from their environment.
     os.environ.update(environ_of(settings))
     say(f"cachelog serves {catalog} at http://{host}:{port}/graphql (Ctrl+C stops it)")
-    uvicorn.run(
-        "server.app:app_from_environ",
-        factory=True,
-        host=host,
-        port=port,
-        workers=workers,
-        access_log=False,
-        log_level="warning",
-        server_header=False,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-    )
+    try:
+        uvicorn.run(
+            "server.app:app_from_environ",
+            factory=True,
+            host=host,
+            port=port,
+            workers=workers,
+            access_log=False,
+            log_level="warning",
+            server_header=False,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+        )
+    except SystemExit as end:
+        # uvicorn has codes of its own, and has said why.
+        raise typer.Exit(1 if end.code else 0) from None
 
 
 def export_schema_command() -> None:

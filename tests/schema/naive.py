@@ -1,0 +1,235 @@
+"""What the API must answer, worked out from plain lists of records in the most obvious way."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from snapshots.models import Spec
+from snapshots.spack import ROOT_STACK, compiler_key, natural_key, version_key
+
+Json = dict[str, Any]
+
+# -- specs
+
+
+def own_order(specs: Iterable[Spec]) -> list[Spec]:
+    """Return the specs by package, newest version first, by hash."""
+    by_hash = sorted(specs, key=lambda spec: spec.hash)
+    newest_first = sorted(by_hash, key=lambda spec: _age(spec.version), reverse=True)
+    # Sorting backwards keeps equal ones in order, so hashes still rise within a version.
+    return sorted(newest_first, key=lambda spec: spec.name)
+
+
+ORDERS: Mapping[str, Callable[[Spec], Any]] = {
+    "PACKAGE": lambda _spec: 0,
+    "VERSION": lambda spec: _age(spec.version),
+    "HASH": lambda spec: spec.hash,
+    "COMPILER": lambda spec: (spec.compiler is not None, compiler_key(spec.compiler or "")),
+    "TARGET": lambda spec: spec.target,
+    "SIZE": lambda spec: -1 if spec.size is None else spec.size,
+}
+
+
+def ordered(specs: Iterable[Spec], field: str = "PACKAGE", direction: str = "ASC") -> list[Spec]:
+    """Return the specs in an order of the API."""
+    rising = sorted(own_order(specs), key=ORDERS[field])
+    return rising if direction == "ASC" else rising[::-1]
+
+
+LISTED: Mapping[str, Callable[[Spec], str]] = {
+    "packages": lambda spec: spec.name,
+    "versions": lambda spec: spec.version,
+    "operatingSystems": lambda spec: spec.operating_system,
+    "platforms": lambda spec: spec.platform,
+    "targets": lambda spec: spec.target,
+}
+
+
+def matches(spec: Spec, conditions: Json) -> bool:
+    """Tell whether a spec meets a SpecFilter; variants and compilers in canonical spelling."""
+    for name, value in conditions.items():
+        if value is None:
+            continue
+        if name in LISTED and LISTED[name](spec) not in value:
+            return False
+        if name == "compilers" and not _built_with(spec, value):
+            return False
+        if name == "stacks" and not set(spec.stacks) & set(value):
+            return False
+        if name == "variants" and not set(value) <= set(spec.variants):
+            return False
+        if name == "hashPrefix" and not spec.hash.startswith(value):
+            return False
+    return True
+
+
+def spec_json(spec: Spec) -> Json:
+    """Return a spec with every field that is a value."""
+    return {
+        "hash": spec.hash,
+        "name": spec.name,
+        "version": spec.version,
+        "versions": [spec.version],
+        "compiler": spec.compiler,
+        "operatingSystem": spec.operating_system,
+        "platform": spec.platform,
+        "target": spec.target,
+        "variants": list(spec.variants),
+        "stacks": list(spec.stacks),
+        "size": spec.size,
+        "tarball": spec.tarball,
+        "namespace": spec.namespace,
+        "packageHash": spec.package_hash,
+        "short": spec.short,
+    }
+
+
+def _built_with(spec: Spec, wanted: Sequence[str]) -> bool:
+    if spec.compiler is None:
+        return False
+    return bool({spec.compiler, spec.compiler.split("@")[0]} & set(wanted))
+
+
+def _age(version: str) -> Any:
+    return version_key(version), version
+
+
+# -- packages, stacks, facets
+
+FACETS: Mapping[str, tuple[Callable[[Spec], Iterable[str | None]], Callable[[str], Any]]] = {
+    "packages": (lambda spec: [spec.name], str),
+    "versions": (lambda spec: [spec.version], _age),
+    "compilers": (lambda spec: [spec.compiler], compiler_key),
+    "operatingSystems": (lambda spec: [spec.operating_system], str),
+    "platforms": (lambda spec: [spec.platform], str),
+    "targets": (lambda spec: [spec.target], str),
+    "stacks": (lambda spec: spec.stacks, str),
+}
+
+
+def counts(specs: Iterable[Spec], name: str) -> list[tuple[str, int]]:
+    """Return how many specs have each value, by value."""
+    values, key = FACETS[name]
+    counted = Counter(value for spec in specs for value in values(spec) if value is not None)
+    return [(value, counted[value]) for value in sorted(counted, key=key)]
+
+
+def facets_json(specs: Sequence[Spec]) -> Json:
+    """Return all facets, largest first."""
+    return {
+        name: [
+            {"value": value, "count": count}
+            for value, count in sorted(counts(specs, name), key=lambda pair: -pair[1])
+        ]
+        for name in FACETS
+    }
+
+
+def package_json(name: str, specs: Iterable[Spec]) -> Json:
+    """Return a package with every field that is a value."""
+    mine = [spec for spec in specs if spec.name == name]
+    values = {key: [value for value, _ in counts(mine, key)] for key in FACETS}
+    return {
+        "name": name,
+        "versions": values["versions"][::-1],
+        "compilers": values["compilers"],
+        "operatingSystems": values["operatingSystems"],
+        "platforms": values["platforms"],
+        "targets": values["targets"],
+        "stacks": values["stacks"],
+        "numSpecs": len(mine),
+        "totalSize": total_size(mine),
+        "numSpecsByStack": [
+            {"stack": stack, "numSpecs": count} for stack, count in counts(mine, "stacks")
+        ],
+    }
+
+
+def stack_json(name: str, specs: Iterable[Spec]) -> Json:
+    """Return a stack with every field that is a value."""
+    mine = in_stack(specs, name)
+    return {
+        "name": name,
+        "numPackages": len(names(mine)),
+        "numSpecs": len(mine),
+        "totalSize": total_size(mine),
+    }
+
+
+def names(specs: Iterable[Spec]) -> list[str]:
+    """Return the packages of the specs, by name."""
+    return sorted({spec.name for spec in specs})
+
+
+def in_stack(specs: Iterable[Spec], stack: str) -> list[Spec]:
+    """Return the specs of a stack."""
+    return [spec for spec in specs if stack in spec.stacks]
+
+
+def total_size(specs: Iterable[Spec]) -> int | None:
+    """Return the sum of the known sizes; None where none is known."""
+    sizes = [spec.size for spec in specs if spec.size is not None]
+    return sum(sizes) if sizes else None
+
+
+# -- dependencies
+
+
+def walked(
+    start: str, steps: Mapping[str, Iterable[str]], place: Callable[[str], Any]
+) -> list[str]:
+    """Return what can be reached from a hash, the nearest first, equally near ones by place."""
+    seen, border, found = {start}, [start], list[str]()
+    while border:
+        ends = {end for hash_ in border for end in steps.get(hash_, ())} - seen
+        border = sorted(ends, key=place)
+        seen |= ends
+        found += border
+    return found
+
+
+# -- comparisons
+
+
+def changed_fields(before: Spec, after: Spec) -> list[Json]:
+    """Return the facts that differ, by name."""
+    changes = []
+    for path in _COMPARED:
+        old, new = _plain(before, path), _plain(after, path)
+        unknown = path in _MAY_BE_UNKNOWN and None in (old, new)
+        if old != new and not unknown:
+            changes.append({"path": path, "before": old, "after": new})
+    return changes
+
+
+_COMPARED = sorted(
+    {*Spec.__struct_fields__} - {"hash", "tarball", "dependencies"}  # left out of comparisons
+)
+_MAY_BE_UNKNOWN = {"size", "namespace", "package_hash"}
+
+
+def _plain(spec: Spec, path: str) -> Any:
+    value = getattr(spec, path)
+    if path == "stacks":
+        return [stack for stack in value if stack != ROOT_STACK]
+    return list(value) if isinstance(value, tuple) else value
+
+
+def package_kind(before: Sequence[Spec], after: Sequence[Spec]) -> str | None:
+    """Return what became of a package; None where nothing did."""
+    if not before or not after:
+        return "ADDED" if after else "REMOVED"
+    newest = [max(version_key(spec.version) for spec in side) for side in (before, after)]
+    if newest[0] != newest[1]:
+        return "UPGRADED" if newest[1] > newest[0] else "DOWNGRADED"
+    old, new = ({spec.hash: spec for spec in side} for side in (before, after))
+    if {spec.version for spec in before} != {spec.version for spec in after}:
+        return "VERSIONS_CHANGED"
+    if old.keys() != new.keys():
+        return "REBUILT"
+    return "CHANGED" if any(changed_fields(old[key], new[key]) for key in old) else None
+
+
+def by_name(values: Iterable[str]) -> list[str]:
+    """Return names as people sort them."""
+    return sorted(values, key=natural_key)

@@ -1,0 +1,85 @@
+"""Questions that together ask for every field of every type."""
+
+REVISION = """fragment R on Revision {
+  id tag digest takenAt publishedAt numPackages numSpecs numStacks totalSize
+  source { kind location version importer synthetic }
+}"""
+REVISIONS = f"""query($tag: String) {{
+  tags {{ name series latest {{ ...R }} revisions {{ totalCount nodes {{ digest }} }} }}
+  tag(name: "develop") {{ name series }}
+  revisions(tag: $tag) {{
+    totalCount pageInfo {{ hasNextPage hasPreviousPage startCursor endCursor }}
+    nodes {{ ...R previous {{ id }} next {{ id }} }} edges {{ cursor node {{ id }} }}
+  }}
+}} {REVISION}"""
+PACKAGES = """query($ref: String!, $name: String!, $filter: PackageFilter, $order: PackageOrder) {
+  revision(ref: $ref) {
+    package(name: $name) { ...P revision { digest } specs(first: 1000) { nodes { hash } } }
+    packages(filter: $filter, orderBy: $order) {
+      totalCount pageInfo { hasNextPage } nodes { ...P } edges { cursor node { name } }
+    }
+  }
+}
+fragment P on Package {
+  name versions compilers operatingSystems platforms targets stacks numSpecs totalSize
+  numSpecsByStack { stack numSpecs }
+}"""
+SPEC = """fragment S on Spec {
+  hash name version versions compiler operatingSystem platform target variants stacks
+  size tarball namespace packageHash short
+}"""
+SPECS = f"""query($ref: String!, $hash: String!) {{
+  revision(ref: $ref) {{
+    spec(hash: $hash) {{ ...S id package {{ name }} }}
+    specs(first: 1000) {{
+      totalCount pageInfo {{ hasNextPage }}
+      nodes {{ ...S package {{ name numSpecs }} }} edges {{ cursor node {{ hash }} }}
+      facets {{ packages {{ ...F }} versions {{ ...F }} compilers {{ ...F }}
+        operatingSystems {{ ...F }} platforms {{ ...F }} targets {{ ...F }} stacks {{ ...F }} }}
+    }}
+  }}
+}} fragment F on FacetCount {{ value count }} {SPEC}"""
+DEPENDENCIES = """query($ref: String!, $far: Boolean!) {
+  revision(ref: $ref) { specs(first: 50) { nodes {
+    hash
+    dependencies(transitive: $far, first: 50) { ...D }
+    dependents(transitive: $far, first: 50) { ...D }
+  } } }
+}
+fragment D on DependencyConnection {
+  totalCount pageInfo { hasNextPage } nodes { hash }
+  edges { cursor types virtuals node { name hash spec { hash } } }
+}"""
+STACKS = """query($ref: String!, $name: String!) {
+  revision(ref: $ref) {
+    stacks { ...T }
+    stack(name: $name) {
+      ...T id revision { digest } packages { nodes { name } } specs(first: 1000) { nodes { hash } }
+    }
+  }
+}
+fragment T on Stack { name numPackages numSpecs totalSize }"""
+COMPARISON = f"""query($base: String!, $head: String!) {{
+  compare(base: $base, head: $head) {{
+    id base {{ digest }} head {{ digest }} leftOut releaseNotes
+    summary {{
+      packagesAdded packagesRemoved packagesUpgraded packagesDowngraded packagesVersionsChanged
+      packagesRebuilt packagesChanged packagesUnchanged
+      specsAdded specsRemoved specsChanged specsUnchanged stacksAdded stacksRemoved
+      totalSizeBefore totalSizeAfter
+    }}
+    packages {{
+      totalCount pageInfo {{ hasNextPage }} edges {{ cursor node {{ name }} }}
+      nodes {{ name kind versionsAdded versionsRemoved specsAdded specsRemoved specsChanged
+        before {{ name numSpecs }} after {{ name numSpecs }} }}
+    }}
+    specs(first: 1000) {{
+      totalCount pageInfo {{ hasNextPage }} edges {{ cursor node {{ hash }} }}
+      nodes {{ kind hash name before {{ ...S }} after {{ ...S }} fields {{ path before after }} }}
+    }}
+    stacks {{ name kind numSpecsBefore numSpecsAfter specsAdded specsRemoved
+      packagesAdded packagesRemoved }}
+  }}
+}} {SPEC}"""
+NODES = 'query($ids: [ID!]!) { node(id: "") { id } nodes(ids: $ids) { id ... on Package { id } } }'
+DOCUMENTS = (REVISIONS, PACKAGES, SPECS, DEPENDENCIES, STACKS, COMPARISON, NODES)

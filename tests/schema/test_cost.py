@@ -1,0 +1,88 @@
+"""How large a query is, told before it runs: never too low by much, and not wildly too high."""
+
+from typing import Any
+
+import pytest
+from graphql import parse
+
+from schema.cost import FACETS, LISTS, estimate, sizes_in
+
+STACKS, TAGS = LISTS["stacks"], LISTS["tags"]
+SPECS = "{ revision { specs%s { nodes { hash } } } }"
+
+COUNTS: dict[str, tuple[str, dict[str, Any], int]] = {
+    "values alone": ("{ __typename }", {}, 0),
+    "one object": ("{ revision { tag } }", {}, 1),
+    "a page": (SPECS % "", {}, 2 + 50),
+    "a page of a size": (SPECS % "(first: 7)", {}, 2 + 7),
+    "the smaller of two sizes": (SPECS % "(first: 7, last: 3)", {}, 2 + 3),
+    "no size at all": (SPECS % "(first: null)", {}, 2 + 50),
+    "null beside a size": (SPECS % "(first: null, last: 900)", {}, 2 + 900),
+    "a bad size": (SPECS % "(first: -1)", {}, 2),
+    "a variable": ("query($n: Int) " + SPECS % "(last: $n)", {"n": 9}, 2 + 9),
+    "a variable that is a float": ("query($n: Int) " + SPECS % "(last: $n)", {"n": 900.0}, 902),
+    "a default": ("query($n: Int = 8) " + SPECS % "(last: $n)", {}, 2 + 8),
+    "null instead of a default": (
+        "query($n: Int = 8) " + SPECS % "(first: $n, last: 900)",
+        {"n": None},
+        2 + 900,
+    ),
+    "a variable that is no size": ("query($n: Int) " + SPECS % "(last: $n)", {"n": "x"}, 52),
+    "edges": ("{ revision { specs(first: 7) { edges { node { hash } } } } }", {}, 2 + 14),
+    "what a page has once": (
+        "{ revision { specs(first: 7) { totalCount pageInfo { endCursor } "
+        "facets { packages { count } stacks { count } } } } }",
+        {},
+        3 + FACETS,
+    ),
+    "pages within pages": (
+        "{ revision { packages(first: 10) { nodes { specs(first: 20) { nodes { hash } } } } } }",
+        {},
+        2 + 10 * (1 + 1 + 20),
+    ),
+    "lists without pages": (
+        "{ tags { latest { stacks { name } } } }",
+        {},
+        TAGS * (1 + 1 + STACKS),
+    ),
+    "a fragment on a page": (
+        "{ revision { specs(first: 7) { ...F } packages(first: 3) { nodes { specs(first: 9) "
+        "{ ...F } } } } } fragment F on SpecConnection { nodes { hash } }",
+        {},
+        3 + 7 + 3 * (1 + 1 + 9),
+    ),
+    "an inline fragment on a page": (
+        "{ revision { specs(first: 7) { ... { ... on SpecConnection { nodes { hash } } } } } }",
+        {},
+        2 + 7,
+    ),
+    "ids": ('{ nodes(ids: ["a", "b"]) { ... on Revision { tag } } }', {}, 2),
+    "ids in a variable": (
+        "query($ids: [ID!]!) { nodes(ids: $ids) { ... on Revision { stacks { name } } } }",
+        {"ids": ["a"] * 20},
+        20 * (1 + STACKS),
+    ),
+    "ids by default": ('query($i: [ID!]! = ["a", "b"]) { nodes(ids: $i) { id } }', {}, 2),
+    "one id alone": ('{ nodes(ids: "a") { id } }', {}, 1),
+}
+
+
+@pytest.mark.parametrize(("text", "variables", "expected"), COUNTS.values(), ids=COUNTS)
+def test_an_estimate_counts_objects(text: str, variables: dict[str, Any], expected: int) -> None:
+    """Objects of full pages, pages within pages multiplied."""
+    assert estimate(parse(text), None, sizes_in(variables)) == expected
+
+
+def test_only_the_operation_that_is_asked_for_counts() -> None:
+    """A document with several operations costs what the named one does; nothing without a name."""
+    document = parse("query A { tags { name } } query B { revision { tag } }")
+    assert estimate(document, "A", ()) == TAGS
+    assert estimate(document, "B", ()) == 1
+    assert estimate(document, None, ()) == estimate(document, "C", ()) == 0
+
+
+def test_a_fragment_is_walked_once() -> None:
+    """Fragments that spread each other twice do not make the estimate itself exponential."""
+    parts = [f"fragment F{n} on Query {{ ...F{n + 1} ...F{n + 1} }}" for n in range(60)]
+    text = "{ ...F0 } " + " ".join(parts) + " fragment F60 on Query { revision { tag } }"
+    assert estimate(parse(text), None, ()) == 2**60

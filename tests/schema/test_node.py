@@ -1,0 +1,163 @@
+"""Ids: every object can be fetched again by its id, in every process, for ever."""
+
+import base64
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schema.node import node_id, parse_node_id
+from snapshots.catalog import Catalog
+from snapshots.contents import Content, Snapshot
+from snapshots.errors import InvalidArgument
+from tests.schema.worlds import SOURCE, World, comparison_id, known_world, opened, revision_id
+
+IDS = """query($base: String!, $head: String!) {
+  revision(ref: $head) {
+    __typename id
+    packages { nodes { __typename id name } }
+    specs(first: 1000) { nodes { __typename id hash } edges { node { __typename id hash } } }
+    stacks { __typename id name }
+    package(name: "lib2") { __typename id name specs(first: 2) { nodes { __typename id hash } } }
+  }
+  compare(base: $base, head: $head) { __typename id }
+}"""
+FETCH = """fragment Facts on Node {
+  __typename id ... on Package { name } ... on Spec { hash } ... on Stack { name }
+} query($ids: [ID!]!) { nodes(ids: $ids) { ...Facts } }"""
+ONE = "query($id: ID!) { node(id: $id) { __typename id } }"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a small catalog whose records are known."""
+    return known_world(tmp_path_factory.mktemp("catalog"), seed=5)
+
+
+def objects_in(data: Any) -> list[dict[str, Any]]:
+    """Return every object with an id, with its plain fields alone."""
+    if isinstance(data, list):
+        return [found for item in data for found in objects_in(item)]
+    if not isinstance(data, dict):
+        return []
+    inner = [found for item in data.values() for found in objects_in(item)]
+    plain = {name: value for name, value in data.items() if isinstance(value, str)}
+    return [plain, *inner] if "id" in data else inner
+
+
+def refs_of(world: World) -> dict[str, str]:
+    """Return the two revisions that the questions here are about."""
+    return {"base": world.states[0].info.digest, "head": world.newest.info.digest}
+
+
+def test_every_object_is_fetched_again_by_its_id(world: World) -> None:
+    """Objects of all five types come back as they were, in the order asked for."""
+    known = objects_in(world.data(IDS, **refs_of(world)))
+    assert {it["__typename"] for it in known} == {
+        "Revision",
+        "Package",
+        "Spec",
+        "Stack",
+        "Comparison",
+    }
+    ids = [it["id"] for it in known]
+    assert world.data(FETCH, ids=ids)["nodes"] == known
+    assert world.data(FETCH, ids=ids[::-1])["nodes"] == known[::-1]
+    for it in known[:: len(known) // 9]:
+        expected = {"__typename": it["__typename"], "id": it["id"]}
+        assert world.data(ONE, id=it["id"])["node"] == expected
+
+
+def test_ids_name_one_object_each(world: World) -> None:
+    """Two objects never share an id; the same object has the same one wherever it is met."""
+    facts: dict[str, dict[str, Any]] = {}
+    for it in objects_in(world.data(IDS, **refs_of(world))):
+        assert facts.setdefault(it["id"], it) == it
+    numbers = len(world.newest.specs), len({spec.name for spec in world.newest.specs})
+    stacks = len({stack for spec in world.newest.specs for stack in spec.stacks})
+    assert len(facts) == sum(numbers) + stacks + 2
+
+
+def test_ids_outlive_the_process(world: World) -> None:
+    """A server that opens the same catalog anew gives and takes the same ids."""
+    again = opened(Path(world.catalog.location))
+    known = objects_in(world.data(IDS, **refs_of(world)))
+    assert objects_in(again.data(IDS, **refs_of(world))) == known
+    assert again.data(FETCH, ids=[it["id"] for it in known])["nodes"] == known
+
+
+def test_ids_outlive_later_revisions(tmp_path: Path) -> None:
+    """What is published later changes no id, not even of the same content under another tag."""
+    world = known_world(tmp_path)
+    known = objects_in(world.data(IDS, **refs_of(world)))
+    snapshot = Snapshot(
+        tag="mirror",
+        content=Content.of(world.newest.specs),
+        source=SOURCE,
+        taken_at=datetime(2024, 1, 1, tzinfo=UTC),
+    )
+    (made,) = Catalog(str(tmp_path)).publish([snapshot])
+    assert (made.is_new, made.revision.digest) == (True, world.newest.info.digest)
+    again = opened(tmp_path)
+    assert objects_in(again.data(IDS, **refs_of(world))) == known
+    assert again.data(FETCH, ids=[it["id"] for it in known])["nodes"] == known
+
+
+def test_an_id_of_nothing_is_null(world: World) -> None:
+    """Well-formed ids whose revision or whose object is not there give null, without an error."""
+    key, digest = world.newest.info.key, world.newest.info.digest
+    ids = [
+        node_id("Revision", digest, "0" * 18),
+        node_id("Package", "0" * 18, "zlib"),
+        node_id("Package", key, "nope"),
+        node_id("Spec", key, "a" * 32),
+        node_id("Spec", key, "short"),
+        node_id("Stack", key, "nope"),
+        node_id("Comparison", digest, digest, key, "0" * 18),
+        node_id("Package", key),
+        node_id("Spec"),
+        node_id("Revision", digest, key, "more"),
+    ]
+    assert world.data(FETCH, ids=ids)["nodes"] == [None] * len(ids)
+
+
+NO_IDS = {
+    "empty": "",
+    "plain text": "Spec:abc",
+    "no base64": "a",
+    "odd letters": "ü\n",
+    "no UTF-8": base64.b64encode(b"\xff:\xff").decode(),
+    "another type": node_id("Tag", "develop"),
+    "no type": node_id(""),
+}
+
+
+@pytest.mark.parametrize("text", NO_IDS.values(), ids=NO_IDS)
+def test_a_text_that_is_no_id_is_the_clients_fault(world: World, text: str) -> None:
+    """The message repeats the text; in a list the place of the bad id is not found alone."""
+    error = world.error(ONE, id=text)
+    assert error["extensions"] == {"code": "BAD_USER_INPUT"}
+    assert error["message"] == f"id: {text!r} is no id of this API"
+    assert error["path"] == ["node"]
+
+
+@pytest.mark.parametrize("parts", [(), ("",), ("a",), ("a", "b-c_d"), ("ü", "", "z" * 99)])
+def test_ids_are_parsed_to_what_they_were_made_of(parts: tuple[str, ...]) -> None:
+    """An id holds its type and parts, as characters that need no escaping in JSON."""
+    id_ = node_id("Kind", *parts)
+    assert parse_node_id(id_) == ("Kind", list(parts))
+    assert id_.isascii()
+    assert not set(id_) & set('"\\')
+
+
+def test_ids_are_those_that_clients_have_kept(world: World) -> None:
+    """The form of an id never changes: clients may have stored it years ago."""
+    info = world.newest.info
+    revision = base64.b64encode(f"Revision:{info.digest}:{info.key}".encode()).decode()
+    assert revision_id(info) == revision
+    (first, second) = (state.info for state in world.states[:2])
+    texts = ":".join(("Comparison", first.digest, second.digest, first.key, second.key))
+    assert comparison_id(first, second) == base64.b64encode(texts.encode()).decode()
+    with pytest.raises(InvalidArgument, match="is no id of this API"):
+        parse_node_id("?")

@@ -1,0 +1,276 @@
+"""What can be asked of a catalog: every field, against answers worked out from the records."""
+
+from typing import Any
+
+import pytest
+from graphql import FieldNode, TypeInfo, TypeInfoVisitor, Visitor, is_object_type, parse, visit
+
+from schema import api
+from tests.schema import naive, questions
+from tests.schema.worlds import SOURCE, State, World, known_world, revision_id
+
+TAKEN = (
+    "2025-01-05T00:00:00Z",
+    "2025-01-08T06:00:00Z",
+    "2025-01-12T00:00:00Z",
+    "2025-01-15T12:30:00Z",
+    "2025-01-19T23:59:59Z",
+    "2025-01-20T00:00:00.125000Z",
+)
+PREVIOUS = (None, None, 0, 1, None, 4)
+NEXT = (2, 3, None, None, 5, None)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a small catalog whose records are known."""
+    return known_world(tmp_path_factory.mktemp("catalog"))
+
+
+EVERY_STATE = pytest.mark.parametrize("number", range(6))
+
+
+def revision_json(state: State, number: int) -> dict[str, Any]:
+    """Return a revision with every field that is a value."""
+    return {
+        "id": revision_id(state.info),
+        "tag": state.info.tag,
+        "digest": state.info.digest,
+        "takenAt": TAKEN[number],
+        "publishedAt": state.info.published_at.isoformat().replace("+00:00", "Z"),
+        "numPackages": len(naive.names(state.specs)),
+        "numSpecs": len(state.specs),
+        "numStacks": len({stack for spec in state.specs for stack in spec.stacks}),
+        "totalSize": naive.total_size(state.specs),
+        "source": {name: getattr(SOURCE, name) for name in SOURCE.__struct_fields__},
+    }
+
+
+def test_the_questions_are_about_every_field() -> None:
+    """No field of any type stays without a question; their answers are known below."""
+    schema = api.schema._schema
+    types = TypeInfo(schema)
+    asked: set[tuple[str, str]] = set()
+
+    class Collector(Visitor):
+        def enter_field(self, node: FieldNode, *_: object) -> None:
+            parent = types.get_parent_type()
+            assert parent is not None
+            asked.add((parent.name, node.name.value))
+
+    for document in questions.DOCUMENTS:
+        visit(parse(document), TypeInfoVisitor(types, Collector()))
+    every = {
+        (kind.name, name)
+        for kind in schema.type_map.values()
+        if is_object_type(kind) and not kind.name.startswith("__")
+        for name in kind.fields
+    }
+    assert every <= asked
+
+
+# -- tags and revisions
+
+
+def test_tags_stand_in_natural_order(world: World) -> None:
+    """Develop first, then releases, then dated snapshots, newest first; each with its series."""
+    data = world.data(questions.REVISIONS)
+    shown = [(tag["name"], tag["series"], tag["revisions"]["totalCount"]) for tag in data["tags"]]
+    assert shown == [
+        ("develop", "develop", 2),
+        ("v0.22.1", "vX.Y.Z", 1),
+        ("v0.22.0", "vX.Y.Z", 1),
+        ("develop-2025-01-12", "develop-DATE", 1),
+        ("develop-2025-01-05", "develop-DATE", 1),
+    ]
+    for tag, number in zip(data["tags"], (5, 3, 1, 2, 0), strict=True):
+        assert tag["latest"] == revision_json(world.states[number], number)
+    digests = [node["digest"] for node in data["tags"][0]["revisions"]["nodes"]]
+    assert digests == [world.states[5].info.digest, world.states[4].info.digest]
+    assert data["tag"] == {"name": "develop", "series": "develop"}
+    assert world.data('{ tag(name: "nope") { name } }') == {"tag": None}
+
+
+@pytest.mark.parametrize(
+    ("tag", "numbers"),
+    [(None, (5, 4, 3, 2, 1, 0)), ("develop", (5, 4)), ("v0.22.0", (1,)), ("nope", ()), ("", ())],
+)
+def test_revisions_stand_newest_first(
+    world: World, tag: str | None, numbers: tuple[int, ...]
+) -> None:
+    """All of them, or those of a tag, with the neighbours in their series."""
+    revisions = world.data(questions.REVISIONS, tag=tag)["revisions"]
+    ids = [revision_id(state.info) for state in world.states]
+
+    def shown(number: int | None) -> dict[str, str] | None:
+        return None if number is None else {"id": ids[number]}
+
+    assert revisions["nodes"] == [
+        revision_json(world.states[number], number)
+        | {"previous": shown(PREVIOUS[number]), "next": shown(NEXT[number])}
+        for number in numbers
+    ]
+    assert [edge["node"] for edge in revisions["edges"]] == [shown(number) for number in numbers]
+    cursors = [edge["cursor"] for edge in revisions["edges"]]
+    assert len(set(cursors)) == revisions["totalCount"] == len(numbers)
+    assert revisions["pageInfo"] == {
+        "hasNextPage": False,
+        "hasPreviousPage": False,
+        "startCursor": cursors[0] if cursors else None,
+        "endCursor": cursors[-1] if cursors else None,
+    }
+
+
+REFS = {
+    "develop": 5,
+    "develop~0": 5,
+    "develop~1": 4,
+    "develop@2025-01-19": 4,
+    "develop@2025-01-20": 5,
+    "develop@2025-01-19T23:59:58.999Z~0": None,
+    "develop@2025-01-19T23:59:59Z": 4,
+    "develop@2025-01-20~1": 4,
+    "v0.22.1": 3,
+    "v0.22.1~1": 1,
+    "develop-2025-01-12~1": 0,
+    "nope": None,
+}
+
+
+@pytest.mark.parametrize("ref", REFS)
+def test_a_ref_names_a_revision(world: World, ref: str) -> None:
+    """A tag, a tag at a moment, and steps back from either; null where there is none."""
+    found = world.ask("query($ref: String) { revision(ref: $ref) { digest } }", ref=ref)["data"]
+    number = REFS[ref]
+    expected = None if number is None else {"digest": world.states[number].info.digest}
+    assert found["revision"] == expected
+
+
+@EVERY_STATE
+@pytest.mark.parametrize("length", [6, 12, 63, 64])
+def test_a_digest_names_a_revision(world: World, number: int, length: int) -> None:
+    """Whole or cut, in small letters or capitals."""
+    digest = world.states[number].info.digest
+    for ref in (digest[:length], digest[:length].upper()):
+        data = world.data("query($ref: String) { revision(ref: $ref) { digest } }", ref=ref)
+        assert data["revision"]["digest"] == digest
+
+
+def test_without_a_ref_the_newest_revision_is_meant(world: World) -> None:
+    """Left out and null mean the same."""
+    for question in ("{ revision { digest } }", "{ revision(ref: null) { digest } }"):
+        assert world.data(question)["revision"]["digest"] == world.newest.info.digest
+
+
+# -- packages and stacks
+
+
+@EVERY_STATE
+def test_packages_stand_by_name_with_all_facts(world: World, number: int) -> None:
+    """Each package sums up its specs; one that is not there is null."""
+    state = world.states[number]
+    expected = [naive.package_json(name, state.specs) for name in naive.names(state.specs)]
+    for name, facts in zip(naive.names(state.specs), expected, strict=True):
+        variables = {"ref": state.info.digest, "name": name}
+        revision = world.data(questions.PACKAGES, **variables)["revision"]
+        hashes = [spec.hash for spec in naive.own_order(state.specs) if spec.name == name]
+        assert revision["package"] == facts | {
+            "revision": {"digest": state.info.digest},
+            "specs": {"nodes": [{"hash": hash_} for hash_ in hashes]},
+        }
+    assert revision["packages"] == {
+        "totalCount": len(expected),
+        "pageInfo": {"hasNextPage": False},
+        "nodes": expected,
+        "edges": [{"cursor": facts["name"], "node": {"name": facts["name"]}} for facts in expected],
+    }
+    nothing = world.data(questions.PACKAGES, ref=state.info.digest, name="nope")
+    assert nothing["revision"]["package"] is None
+
+
+@EVERY_STATE
+def test_stacks_stand_by_name_with_all_facts(world: World, number: int) -> None:
+    """Each stack sums up its specs, root too; one that is not there is null."""
+    state = world.states[number]
+    names = sorted({stack for spec in state.specs for stack in spec.stacks})
+    for name in names:
+        variables = {"ref": state.info.digest, "name": name}
+        revision = world.data(questions.STACKS, **variables)["revision"]
+        mine = naive.own_order(naive.in_stack(state.specs, name))
+        del revision["stack"]["id"]
+        assert revision["stack"] == naive.stack_json(name, state.specs) | {
+            "revision": {"digest": state.info.digest},
+            "packages": {"nodes": [{"name": package} for package in naive.names(mine)]},
+            "specs": {"nodes": [{"hash": spec.hash} for spec in mine]},
+        }
+    assert revision["stacks"] == [naive.stack_json(name, state.specs) for name in names]
+    nothing = world.data(questions.STACKS, ref=state.info.digest, name="nope")
+    assert nothing["revision"]["stack"] is None
+
+
+# -- specs
+
+
+@EVERY_STATE
+def test_specs_have_all_facts(world: World, number: int) -> None:
+    """Every spec, by package, newest version first; and what all of them have in common."""
+    state = world.states[number]
+    specs = naive.own_order(state.specs)
+    sizes = dict(naive.counts(specs, "packages"))
+    data = world.data(questions.SPECS, ref=state.info.digest, hash=specs[0].hash)["revision"]
+    assert data["specs"] == {
+        "totalCount": len(specs),
+        "pageInfo": {"hasNextPage": False},
+        "nodes": [
+            naive.spec_json(spec) | {"package": {"name": spec.name, "numSpecs": sizes[spec.name]}}
+            for spec in specs
+        ],
+        "edges": [{"cursor": spec.hash, "node": {"hash": spec.hash}} for spec in specs],
+        "facets": naive.facets_json(specs),
+    }
+    del data["spec"]["id"]
+    assert data["spec"] == naive.spec_json(specs[0]) | {"package": {"name": specs[0].name}}
+    nothing = world.data(questions.SPECS, ref=state.info.digest, hash="a" * 32)
+    assert nothing["revision"]["spec"] is None
+
+
+# -- dependencies
+
+
+@EVERY_STATE
+@pytest.mark.parametrize("far", [False, True], ids=["direct", "transitive"])
+def test_dependencies_lead_both_ways(world: World, number: int, far: bool) -> None:
+    """What a spec depends on and what depends on it, nearest first, those of no revision last."""
+    state = world.states[number]
+    specs = {spec.hash: spec for spec in naive.own_order(state.specs)}
+    edges = {(spec.hash, it.hash): it for spec in specs.values() for it in spec.dependencies or ()}
+    absent = {(it.name, it.hash) for it in edges.values() if it.hash not in specs}
+    names = {hash_: name for name, hash_ in absent}
+    places = [*specs, *(hash_ for _, hash_ in sorted(absent))]
+    ways = {
+        "dependencies": {it: [end for begin, end in edges if begin == it] for it in specs},
+        "dependents": {it: [begin for begin, end in edges if end == it] for it in specs},
+    }
+    revision = world.data(questions.DEPENDENCIES, ref=state.info.digest, far=far)["revision"]
+    for node in revision["specs"]["nodes"]:
+        start = node["hash"]
+        for way, steps in ways.items():
+            if way == "dependencies" and specs[start].dependencies is None:
+                assert node[way] is None
+                continue
+            near = sorted(steps[start], key=places.index)
+            expected = naive.walked(start, steps, places.index) if far else near
+            found = node[way]
+            assert [it["hash"] for it in found["nodes"]] == expected
+            assert [it["cursor"] for it in found["edges"]] == expected
+            assert (found["totalCount"], found["pageInfo"]["hasNextPage"]) == (len(expected), False)
+            for edge in found["edges"][: len(near)]:
+                end = edge["cursor"]
+                it = edges[(start, end) if way == "dependencies" else (end, start)]
+                assert edge["types"] == [kind.upper() for kind in it.types]
+                assert edge["virtuals"] == list(it.virtuals)
+            for edge in found["edges"]:
+                end = edge["cursor"]
+                there = {"hash": end} if end in specs else None
+                name = specs[end].name if there else names[end]
+                assert edge["node"] == {"name": name, "hash": end, "spec": there}

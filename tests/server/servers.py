@@ -1,0 +1,118 @@
+"""Real servers for tests: ``cachelog serve`` as a process, or the application in a thread."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+
+from server.app import create_app
+from server.settings import PREFIX, Settings
+
+CACHELOG = Path(sys.executable).with_name("cachelog")
+PATIENCE = 60
+"""How many seconds a process may take to start or to stop, on a busy machine."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running ``cachelog serve``; ``log`` is what it prints."""
+
+    url: str
+    process: "subprocess.Popen[bytes]"
+    log: Path
+
+    @property
+    def graphql(self) -> str:
+        """The address of the API."""
+        return f"{self.url}/graphql"
+
+    def stop(self) -> int:
+        """Ask the server to stop, as an operating system does, and return its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE)
+
+
+@contextmanager
+def serving(catalog: Path, log: Path, *options: str, **settings: object) -> Iterator[Server]:
+    """Serve a catalog on a free port; the settings become CACHELOG_* variables.
+
+    At the end the server is stopped, and must have stopped cleanly.
+    """
+    port = free_port()
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [CACHELOG, "serve", "--catalog", str(catalog), "--port", str(port), *options],
+            env=environ(**settings),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    server = Server(f"http://127.0.0.1:{port}", process, log)
+    try:
+        until(lambda: _answers(server), "the server is ready")
+        yield server
+    finally:
+        if process.poll() is None:
+            code = server.stop()
+            # uvicorn ends by the very signal that asked it to, once all is done.
+            assert code in (0, -signal.SIGTERM), f"left with {code}: {log.read_text()}"
+    assert "Traceback" not in log.read_text()
+
+
+@contextmanager
+def application(settings: Settings) -> Iterator[httpx.Client]:
+    """Serve the application from a thread of this process; yields a client of it."""
+    config = uvicorn.Config(create_app(settings), log_config=None, server_header=False)
+    server = uvicorn.Server(config)
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            until(lambda: server.started, "the application has started")
+            port = listening.getsockname()[1]
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+                yield client
+        finally:
+            server.should_exit = True
+            thread.join(PATIENCE)
+
+
+def environ(**settings: object) -> dict[str, str]:
+    """Return this process's environment with these settings of cachelog and no others."""
+    inherited = {name: text for name, text in os.environ.items() if not name.startswith(PREFIX)}
+    return inherited | {PREFIX + name.upper(): str(value) for name, value in settings.items()}
+
+
+def until(holds: Callable[[], Any], what: str, seconds: float = PATIENCE) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, f"{seconds} s have passed, and not yet: {what}"
+        time.sleep(0.02)
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _answers(server: Server) -> bool:
+    assert server.process.poll() is None, f"the server does not start: {server.log.read_text()}"
+    try:
+        return httpx.get(f"{server.url}/health/ready").is_success
+    except httpx.TransportError:
+        return False

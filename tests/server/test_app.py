@@ -1,0 +1,252 @@
+"""The application: health, the page for browsers, other origins, and revisions as they come."""
+
+import re
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+
+from server.settings import Settings
+from snapshots.catalog import Catalog
+from snapshots.demo import history
+from snapshots.frame import Frame
+from tests.server.servers import Server, application, until
+
+TAGS = {"query": "{ tags { name } }"}
+
+
+def published(folder: Path, revisions: int = 1) -> Path:
+    """Publish the first revisions of a small history in a folder, and return it."""
+    Catalog(str(folder)).publish(list(history(revisions=revisions, packages=3, specs=9)))
+    return folder
+
+
+def tags(client: httpx.Client) -> list[str]:
+    """Return the tags that the server knows."""
+    found = client.post("/graphql", json=TAGS).json()["data"]["tags"]
+    return [tag["name"] for tag in found]
+
+
+# -- health
+
+
+def test_a_server_is_live_and_ready(client: httpx.Client) -> None:
+    """Live as long as it answers at all; ready while the catalog can be read."""
+    live, ready = client.get("/health/live"), client.get("/health/ready")
+    assert (live.status_code, live.json()) == (200, {"status": "live"})
+    assert (ready.status_code, ready.json()) == (200, {"status": "ready", "revisions": 5})
+
+
+def test_an_empty_catalog_is_one_that_can_be_read(tmp_path: Path) -> None:
+    """Something can still be imported into it; the page for browsers is there as well."""
+    with application(Settings(catalog=str(tmp_path / "nothing"))) as client:
+        ready = client.get("/health/ready")
+        assert (ready.status_code, ready.json()) == (200, {"status": "ready", "revisions": 0})
+        assert tags(client) == []
+        assert client.get("/graphql", headers={"accept": "text/html"}).status_code == 200
+
+
+def test_a_catalog_that_breaks_and_heals(tmp_path: Path) -> None:
+    """503 with the reason while it cannot be read, and 200 again after; answers go on."""
+    log = published(tmp_path) / "revisions" / "_delta_log"
+    later = log / f"{len(list(log.glob('*.json'))):020}.json"
+    with application(Settings(catalog=str(tmp_path), refresh=0.05)) as client:
+        assert client.get("/health/ready").status_code == 200
+        later.write_text("{ no commit")
+        until(lambda: client.get("/health/ready").status_code == 503, "503", 10)
+        reason = client.get("/health/ready").json()
+        assert reason["status"] == "not ready"
+        assert reason["reason"]
+        assert client.get("/health/live").status_code == 200
+        assert tags(client) == ["develop"]
+        later.unlink()
+        until(lambda: client.get("/health/ready").status_code == 200, "200", 10)
+
+
+def test_a_catalog_that_is_broken_from_the_start(tmp_path: Path) -> None:
+    """The server lives, and says why it is not ready."""
+    (published(tmp_path) / "revisions" / "_delta_log" / "00000000000000000000.json").write_text("{")
+    with application(Settings(catalog=str(tmp_path))) as client:
+        assert client.get("/health/live").status_code == 200
+        assert client.get("/health/ready").status_code == 503
+
+
+# -- revisions as they come
+
+
+def test_new_revisions_are_offered_without_a_restart(tmp_path: Path) -> None:
+    """What another process publishes is answered within two seconds, kept answers or not."""
+    published(tmp_path)
+    snapshots = list(history(revisions=4, packages=3, specs=9))
+    with application(Settings(catalog=str(tmp_path))) as client:
+        assert tags(client) == tags(client) == ["develop"]
+        page = client.get("/graphql", headers={"accept": "text/html"}).text
+        for snapshot in snapshots[:3]:
+            Catalog(str(tmp_path)).publish([snapshot])
+            until(lambda tag=snapshot.tag: tag in tags(client), snapshot.tag, 2)  # type: ignore[misc]
+        digest = snapshots[2].content.digest
+        question = {"query": f'{{ revision(ref: "{digest}") {{ numSpecs }} }}'}
+        answer = client.post("/graphql", json=question).json()
+        assert answer == {"data": {"revision": {"numSpecs": len(snapshots[2].content)}}}
+        assert client.get("/graphql", headers={"accept": "text/html"}).text != page
+
+
+def test_other_requests_go_on_while_a_revision_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading a revision takes a thread, never the event loop; all who wait share one reading."""
+    published(tmp_path)
+    load, gate, loads = Catalog.load, threading.Event(), []
+
+    def slow(catalog: Catalog, digest: str) -> Frame:
+        loads.append(digest)
+        assert gate.wait(10)
+        return load(catalog, digest)
+
+    monkeypatch.setattr(Catalog, "load", slow)
+    with application(Settings(catalog=str(tmp_path))) as client:
+        answers: list[Any] = []
+
+        def ask(number: int) -> None:
+            question = {"query": f"{{ revision {{ s{number}: specs {{ totalCount }} }} }}"}
+            answers.append(httpx.post(f"{client.base_url}/graphql", json=question).json())
+
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        until(lambda: loads, "a revision is being loaded")
+        began = time.monotonic()
+        assert client.get("/health/live").status_code == 200
+        assert tags(client) == ["develop"]
+        assert time.monotonic() - began < 5
+        assert answers == []
+        gate.set()
+        for thread in threads:
+            thread.join(10)
+        counts = {
+            count["totalCount"] for it in answers for count in it["data"]["revision"].values()
+        }
+        assert (len(answers), counts, len(loads)) == (3, {9}, 1)
+
+
+# -- pages
+
+
+def test_a_browser_is_shown_graphiql(client: httpx.Client) -> None:
+    """Only where it asks no question; a program gets JSON at the same address."""
+    accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+    page = client.get("/graphql", headers={"accept": accept})
+    assert page.status_code == 200
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert page.headers["cache-control"] == "no-cache"
+    assert "accept" in page.headers["vary"]
+    assert "<!doctype html>" in page.text
+    asked = client.get("/graphql", headers={"accept": accept}, params=TAGS)
+    assert asked.headers["content-type"] == "application/json; charset=utf-8"
+
+
+def test_the_examples_of_the_page_have_answers(client: httpx.Client) -> None:
+    """Each of its queries runs without errors, and finds something in this very catalog."""
+    page = client.get("/graphql", headers={"accept": "text/html"}).text
+    (tabs,) = re.findall(r"const tabs = (\[.*\]);\n", page)
+    queries = [tab["query"] for tab in orjson.loads(tabs)]
+    assert len(queries) >= 3
+    for query in queries:
+        answer = client.post("/graphql", json={"query": query}).json()
+        assert "errors" not in answer
+        assert all(answer["data"].values())
+
+
+def test_the_start_page_leads_to_the_api(client: httpx.Client) -> None:
+    """Whoever opens the bare address ends where there is something to see."""
+    response = client.get("/")
+    assert response.is_redirect
+    assert response.headers["location"] == "/graphql"
+
+
+@pytest.mark.parametrize(
+    "path", ["/nope", "/graphql/", "/graphql/x", "/static/nope.js", "/static/../app.py", "/health"]
+)
+def test_other_addresses_are_not_found(client: httpx.Client, path: str) -> None:
+    """404, whatever is asked for; the folder of static files has no way out."""
+    assert client.get(path).status_code == 404
+
+
+# -- other origins
+
+
+ORIGIN = {"origin": "https://front.example"}
+PREFLIGHT = ORIGIN | {
+    "access-control-request-method": "POST",
+    "access-control-request-headers": "content-type",
+}
+
+
+def test_other_origins_are_not_let_in_by_default(client: httpx.Client) -> None:
+    """Without the setting a browser keeps other pages from reading answers."""
+    response = client.post("/graphql", json=TAGS, headers=ORIGIN)
+    assert not any(name.startswith("access-control") for name in response.headers)
+    preflight = client.options("/graphql", headers=PREFLIGHT)
+    assert "access-control-allow-origin" not in preflight.headers
+
+
+@pytest.mark.parametrize("origins", [("https://front.example",), ("*",)], ids=str)
+def test_other_origins_are_let_in_by_the_setting(
+    demo_catalog: Path, origins: tuple[str, ...]
+) -> None:
+    """Named ones, or all; preflights and refusals included."""
+    with application(Settings(catalog=str(demo_catalog), cors_origins=origins)) as client:
+        preflight = client.options("/graphql", headers=PREFLIGHT)
+        assert preflight.status_code == 200
+        for response in (
+            preflight,
+            client.post("/graphql", json=TAGS, headers=ORIGIN),
+            client.post("/graphql", content=b"?", headers=ORIGIN),
+        ):
+            allowed = response.headers["access-control-allow-origin"]
+            assert allowed in ("*", "https://front.example")
+            if origins != ("*",):
+                assert "origin" in response.headers["vary"].lower()
+        stranger = client.post("/graphql", json=TAGS, headers={"origin": "https://evil.example"})
+        assert ("access-control-allow-origin" in stranger.headers) == (origins == ("*",))
+
+
+# -- limits and faults
+
+
+def test_the_size_of_a_body_is_a_setting(demo_catalog: Path) -> None:
+    """One byte more than allowed is too many."""
+    body = orjson.dumps(TAGS)
+    headers = {"content-type": "application/json"}
+    for room, status in ((0, 200), (-1, 413)):
+        settings = Settings(catalog=str(demo_catalog), max_body=len(body) + room)
+        with application(settings) as client:
+            assert client.post("/graphql", content=body, headers=headers).status_code == status
+
+
+def test_a_fault_of_the_server_shows_an_id_alone(
+    demo_catalog: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """500 as JSON, also where no GraphQL error can be made of it; the log has the rest."""
+
+    def fail(*_: object) -> bytes:
+        raise ZeroDivisionError("the secret of the house")
+
+    monkeypatch.setattr("server.app.graphiql_page", fail)
+    with application(Settings(catalog=str(demo_catalog))) as client:
+        response = client.get("/graphql", headers={"accept": "text/html"})
+    (error,) = response.json()["errors"]
+    assert response.status_code == 500
+    assert error["extensions"]["code"] == "INTERNAL_SERVER_ERROR"
+    assert "secret" not in response.text
+    logged = [it for it in caplog.records if error["extensions"]["id"] in it.getMessage()]
+    assert "the secret of the house" in logged[0].getMessage()
+
+
+def test_headers_do_not_tell_what_serves(demo_server: Server) -> None:
+    """No name or version of the software behind."""
+    assert "server" not in httpx.get(f"{demo_server.url}/health/live").headers

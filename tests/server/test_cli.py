@@ -1,0 +1,156 @@
+"""The command line as a whole: help for everything, exit codes, and faults in one line."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from schema import api
+from server.cli import app
+from snapshots.sources.importer import cachelog_version
+from tests.server.commands import cachelog
+from tests.server.servers import CACHELOG, environ
+
+ROOT = typer.main.get_command(app)
+COMMANDS = ("import", "revisions", "find", "diff", "notes", "serve", "demo", "export-schema")
+
+
+def commands(command: Any, path: str = "cachelog") -> Iterator[tuple[str, Any]]:
+    """Yield a command and all below it, with what is typed for each."""
+    yield path, command
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from commands(inner, f"{path} {name}")
+
+
+EVERY = dict(commands(ROOT))
+
+
+def test_the_commands_are_known() -> None:
+    """A command that is added is added here, and so to the tests below."""
+    assert set(EVERY) == {"cachelog", *(f"cachelog {name}" for name in COMMANDS)}
+
+
+@pytest.mark.parametrize("path", EVERY)
+def test_everything_has_a_help_text(path: str) -> None:
+    """Each command says what it does, each argument and option what it is for."""
+    command = EVERY[path]
+    assert command.help
+    assert command.help.rstrip().endswith(".")
+    for parameter in command.params:
+        assert getattr(parameter, "help", None), f"{path} {parameter.name}"
+
+
+@pytest.mark.parametrize("path", EVERY)
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_is_printed(path: str, option: str) -> None:
+    """With every option in it, and success."""
+    done = cachelog(*path.split()[1:], option)
+    assert (done.code, done.err) == (0, "")
+    for parameter in EVERY[path].params:
+        for name in parameter.opts:
+            assert name in done.out or parameter.param_type_name == "argument"
+
+
+def test_without_a_command_help_is_printed() -> None:
+    """Wrong usage, but what is needed to use it right."""
+    done = cachelog()
+    assert done.code == 2
+    assert all(name in done.out + done.err for name in COMMANDS)
+
+
+def test_the_version_is_printed() -> None:
+    """That of the installed program."""
+    done = cachelog("--version")
+    assert (done.code, done.out) == (0, f"cachelog {cachelog_version()}\n")
+
+
+def test_the_schema_is_printed() -> None:
+    """To the byte as it is committed."""
+    done = cachelog("export-schema")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == api.SCHEMA_FILE.read_text() == api.sdl()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("nope",),
+        ("--nope",),
+        ("import",),
+        ("import", "x", "--git", "y"),
+        ("import", "x", "--taken-at", "yesterday"),
+        ("import", "--git", "x", "--every", "year"),
+        ("diff", "develop"),
+        ("diff", "a", "b", "c"),
+        ("notes", "a", "b", "--format", "html"),
+        ("find",),
+        ("find", "zlib", "--limit", "-1"),
+        ("serve", "--port", "70000"),
+        ("serve", "--workers", "0"),
+        ("demo", "--revisions", "many"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_leaves_with_2(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    """With a hint on how it is right, and without touching anything."""
+    catalog = tmp_path / "catalog"
+    done = cachelog(*arguments, catalog=catalog)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("Usage: ")
+    assert "\nError: " in done.err or "\n  -h, --help" in done.err
+    assert not catalog.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("demo", "--revisions", "0"), "cachelog: revisions: must be at least 1, not 0\n"),
+        (
+            ("demo", "--packages", "9", "--specs", "8"),
+            "cachelog: specs: 8 are too few for 9 packages\n",
+        ),
+        (("import", "/nope/x"), "cachelog: /nope/x: does not exist\n"),
+    ],
+)
+def test_a_fault_leaves_with_1_and_one_line(
+    arguments: tuple[str, ...], reason: str, tmp_path: Path
+) -> None:
+    """It names the place and the reason, and publishes nothing."""
+    catalog = tmp_path / "catalog"
+    done = cachelog(*arguments, catalog=catalog)
+    assert (done.code, done.out, done.err) == (1, "", reason)
+    assert not catalog.exists()
+
+
+def test_a_bad_setting_is_a_fault(tmp_path: Path) -> None:
+    """The variable and its value are named."""
+    done = cachelog("serve", "--catalog", tmp_path, max_body="many")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "cachelog: CACHELOG_MAX_BODY: 'many' is not a whole number from 0\n"
+
+
+def test_the_program_is_installed_as_cachelog(tmp_path: Path) -> None:
+    """What the shell runs is what the tests run; faults show no traceback there either."""
+    command: list[str | Path] = [CACHELOG, "diff", "a", "b", "--catalog", tmp_path / "nothing"]
+    done = subprocess.run(command, env=environ(), capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"cachelog: the catalog at {tmp_path / 'nothing'} is empty")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_reader_that_leaves_is_no_traceback(demo_catalog: Path) -> None:
+    """``cachelog diff ... | head -1`` ends quietly."""
+    refs = ("develop-2025-01-05", "develop")
+    command: list[str | Path] = [CACHELOG, "diff", *refs, "--catalog", demo_catalog]
+    with subprocess.Popen(
+        command, env=environ(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) in (0, 1)

@@ -1,0 +1,346 @@
+"""What is read from a catalog on the command line: revisions, find, diff and notes."""
+
+import re
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from snapshots.models import Spec
+from tests.schema import naive
+from tests.schema.worlds import STATES, State, World, known_world
+from tests.server.commands import Done, cachelog
+
+BASE, HEAD = "develop-2025-01-05", "develop"
+SIGNS = {"+": "added", "-": "removed", "~": "changed"}
+TITLE = re.compile(
+    r"develop-2025-01-05 of 2025-01-05 \(([0-9a-f]{12})\)"
+    r" -> develop of 2025-01-20 \(([0-9a-f]{12})\)"
+)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a small catalog whose records are known."""
+    return known_world(tmp_path_factory.mktemp("catalog"))
+
+
+def ask(world: World, *arguments: object) -> Done:
+    """Run a command on the catalog."""
+    return cachelog(*arguments, catalog=world.catalog.location)
+
+
+def good(world: World, *arguments: object) -> Done:
+    """Run a command that must succeed without a word beside its result."""
+    done = ask(world, *arguments)
+    assert (done.code, done.err) == (0, "")
+    return done
+
+
+def changes(base: State, head: State) -> list[tuple[str, Spec, Spec]]:
+    """Return sign, record before and record after of each hash that differs, by package and hash.
+
+    Where one of the two is not there, both are the other one.
+    """
+    old, new = ({spec.hash: spec for spec in side.specs} for side in (base, head))
+    found = [("+", new[it], new[it]) for it in new.keys() - old.keys()]
+    found += [("-", old[it], old[it]) for it in old.keys() - new.keys()]
+    found += [
+        ("~", old[it], new[it])
+        for it in old.keys() & new.keys()
+        if naive.changed_fields(old[it], new[it])
+    ]
+    return sorted(found, key=lambda it: (it[2].name, it[2].hash))
+
+
+# -- revisions
+
+
+def test_revisions_are_listed_newest_first(world: World) -> None:
+    """In a table for people: tag, digest, time and numbers, none of them cut."""
+    done = good(world, "revisions")
+    heads, *rows = done.lines
+    assert heads.split() == [
+        "tag",
+        "digest",
+        "taken",
+        "at",
+        "packages",
+        "specs",
+        "stacks",
+        "source",
+    ]
+    assert len(rows) == len(STATES)
+    for row, state in zip(rows, world.states[::-1], strict=True):
+        info = state.info
+        facts = [info.tag, info.digest[:12], *f"{info.taken_at:%Y-%m-%d %H:%M}".split()]
+        facts += [str(it) for it in (info.num_packages, info.num_specs, info.num_stacks)]
+        assert row.split() == [*facts, "pages", "(synthetic)"]
+
+
+def test_revisions_as_json(world: World) -> None:
+    """Newest first, with whole digests, times in RFC 3339, and their sources."""
+    facts = good(world, "revisions", "--json").json
+    assert [it["digest"] for it in facts] == [it.info.digest for it in world.states[::-1]]
+    assert facts[0]["taken_at"] == "2025-01-20T00:00:00.125000Z"
+    assert facts[0]["num_specs"] == len(world.newest.specs)
+    assert facts[0]["source"]["version"] == "0123abcd"
+
+
+def test_revisions_of_a_tag(world: World) -> None:
+    """Only those; a tag that is not there is a fault that names those that are."""
+    facts = good(world, "revisions", "--tag", "develop", "--json").json
+    assert [it["digest"] for it in facts] == [world.states[it].info.digest for it in (5, 4)]
+    assert len(good(world, "revisions", "--tag", "v0.22.0").lines) == 2
+    done = ask(world, "revisions", "--tag", "nope")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("cachelog: --tag: there is no tag nope; there are develop, v0.22.1")
+
+
+# -- diff
+
+
+def assert_lines(done: Done, world: World, expected: list[tuple[str, Spec, Spec]]) -> None:
+    """Hold that the text of a difference tells just these changes."""
+    title, *lines, totals = done.lines
+    match = TITLE.fullmatch(title)
+    assert match is not None
+    digests = [world.states[number].info.digest[:12] for number in (0, 5)]
+    assert list(match.groups()) == digests
+    told = [line for line in lines if line[:2] == "  " and line[2] in SIGNS]
+    assert told == [f"  {sign} {after.hash} {after.short}" for sign, _, after in expected]
+    fields = [line.strip().split(":")[0] for line in lines if line.startswith("      ")]
+    assert fields == [
+        field["path"]
+        for sign, before, after in expected
+        if sign == "~"
+        for field in naive.changed_fields(before, after)
+    ]
+    assert totals == counted(expected)
+    heads = [line for line in lines if not line.startswith(" ")]
+    for head, (name, inside) in zip(
+        heads, groupby(expected, key=lambda it: it[2].name), strict=True
+    ):
+        assert head.startswith(f"{name}: ")
+        assert head.endswith(f" ({counted(list(inside))})")
+
+
+def counted(expected: list[tuple[str, Spec, Spec]]) -> str:
+    """Return how many of the changes are of which kind."""
+    signs = [sign for sign, _, _ in expected]
+    return ", ".join(f"{signs.count(sign)} {name}" for sign, name in SIGNS.items())
+
+
+def test_a_difference_is_told_hash_by_hash(world: World) -> None:
+    """Package by package: + came, - went, ~ changed with the facts that differ."""
+    expected = changes(world.states[0], world.states[5])
+    assert {sign for sign, _, _ in expected} == set(SIGNS)
+    assert_lines(good(world, "diff", BASE, HEAD), world, expected)
+
+
+def test_a_difference_of_one_package(world: World) -> None:
+    """Only its changes; a name that neither revision has is a fault with a hint."""
+    expected = [it for it in changes(world.states[0], world.states[5]) if it[2].name == "hdf5"]
+    assert expected
+    assert_lines(good(world, "diff", BASE, HEAD, "--package", "hdf5"), world, expected)
+    done = ask(world, "diff", BASE, HEAD, "--package", "hdf")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "cachelog: --package: neither revision has hdf; nearest: hdf5\n"
+
+
+def test_a_difference_of_one_stack(world: World) -> None:
+    """The specs that the stack has on either side."""
+    expected = [
+        it
+        for it in changes(world.states[0], world.states[5])
+        if "hep" in it[1].stacks or "hep" in it[2].stacks
+    ]
+    assert expected
+    assert_lines(good(world, "diff", BASE, HEAD, "--stack", "hep"), world, expected)
+    done = ask(world, "diff", BASE, HEAD, "--stack", "hop")
+    assert (done.code, done.err) == (
+        1,
+        "cachelog: --stack: neither revision has hop; nearest: hep\n",
+    )
+
+
+def test_a_difference_in_numbers(world: World) -> None:
+    """One line a package, and the totals."""
+    whole, stat = good(world, "diff", BASE, HEAD), good(world, "diff", BASE, HEAD, "--stat")
+    assert stat.lines == [line for line in whole.lines if not line.startswith(" ")]
+
+
+def test_a_difference_as_json(world: World) -> None:
+    """The exact hashes by kind, with the fields of those that changed, and both revisions."""
+    expected = changes(world.states[0], world.states[5])
+    facts = good(world, "diff", BASE, HEAD, "--json").json
+    for sign, kind in SIGNS.items():
+        told = [(it["hash"], it["name"]) for it in facts["specs"][kind]]
+        assert told == [(after.hash, after.name) for it, _, after in expected if it == sign]
+    by_hash = {after.hash: (before, after) for _, before, after in expected}
+    for change in facts["specs"]["changed"]:
+        assert change["fields"] == naive.changed_fields(*by_hash[change["hash"]])
+    assert facts["base"]["digest"] == world.states[0].info.digest
+    assert facts["head"]["digest"] == world.states[5].info.digest
+    assert facts["summary"]["specs_added"] == len(facts["specs"]["added"])
+    assert {it["name"] for it in facts["packages"]} == {after.name for _, _, after in expected}
+    assert facts["left_out"]
+
+
+@pytest.mark.parametrize(
+    ("refs", "options", "code"),
+    [
+        ((BASE, HEAD), (), 1),
+        ((BASE, HEAD), ("--stat",), 1),
+        ((BASE, HEAD), ("--json",), 1),
+        ((HEAD, HEAD), (), 0),
+        ((HEAD, "develop~0"), ("--json",), 0),
+    ],
+    ids=str,
+)
+def test_the_exit_code_tells_whether_anything_differs(
+    world: World, refs: tuple[str, str], options: tuple[str, ...], code: int
+) -> None:
+    """Where that is asked for; without it a difference is a success."""
+    assert ask(world, "diff", *refs, *options, "--exit-code").code == code
+    assert ask(world, "diff", *refs, *options).code == 0
+
+
+def test_the_exit_code_counts_only_what_is_shown(world: World) -> None:
+    """A package that is the same on both sides makes no difference."""
+    differing = {after.name for _, _, after in changes(world.states[4], world.states[5])}
+    same = sorted({spec.name for spec in world.newest.specs} - differing)
+    for name in same:
+        assert ask(world, "diff", "develop~1", HEAD, "--package", name, "--exit-code").code == 0
+    for name in sorted(differing):
+        assert ask(world, "diff", "develop~1", HEAD, "--package", name, "--exit-code").code == 1
+
+
+@pytest.mark.parametrize("command", ["diff", "notes"])
+@pytest.mark.parametrize(
+    ("refs", "said"),
+    [
+        (("devlop", HEAD), "no revision 'devlop': there is no tag devlop; nearest: develop"),
+        ((BASE, "develop~5"), "no revision 'develop~5': only 1 revision stands before develop"),
+        ((BASE, "~"), "ref: '~' is none of TAG, TAG~N, TAG@DATE or a digest"),
+        ((BASE, "develop@tomorrow"), "'tomorrow' is no date"),
+        (("0" * 64, HEAD), "no digest begins so"),
+    ],
+    ids=str,
+)
+def test_a_ref_of_nothing_is_a_fault(
+    world: World, command: str, refs: tuple[str, str], said: str
+) -> None:
+    """One line that names the nearest refs."""
+    done = ask(world, command, *refs)
+    assert (done.code, done.out) == (1, "")
+    assert said in done.err
+    assert done.err.count("\n") == 1
+
+
+# -- notes
+
+
+def test_release_notes_for_people(world: World) -> None:
+    """Markdown, to the terminal or into a file, the same to the byte."""
+    done = good(world, "notes", BASE, HEAD)
+    assert done.out.startswith("# Spack build cache: develop-2025-01-05 → develop\n")
+    assert done.out == good(world, "notes", BASE, HEAD, "--format", "markdown").out
+    names = {after.name for _, _, after in changes(world.states[0], world.states[5])}
+    assert all(f"- `{name}`" in done.out for name in names)
+
+
+def test_release_notes_for_programs(world: World) -> None:
+    """JSON with the same packages."""
+    facts = good(world, "notes", BASE, HEAD, "--format", "json").json
+    told = {it["name"] for entries in facts["packages"].values() for it in entries}
+    assert told == {after.name for _, _, after in changes(world.states[0], world.states[5])}
+
+
+@pytest.mark.parametrize("form", ["markdown", "json"])
+@pytest.mark.parametrize("option", ["--output", "-o"])
+def test_release_notes_into_a_file(world: World, tmp_path: Path, form: str, option: str) -> None:
+    """What would have been printed, in UTF-8; what was there before is gone."""
+    file = tmp_path / "notes"
+    file.write_text("old" * 9_999)
+    done = good(world, "notes", BASE, HEAD, "--format", form, option, file)
+    assert done.out == ""
+    assert file.read_text("utf-8") == good(world, "notes", BASE, HEAD, "--format", form).out
+
+
+def test_a_file_that_cannot_be_written_is_a_fault(world: World, tmp_path: Path) -> None:
+    """The file and the reason are told."""
+    file = tmp_path / "nothing" / "notes.md"
+    done = ask(world, "notes", BASE, HEAD, "-o", file)
+    assert (done.code, done.out) == (1, "")
+    assert done.err == f"cachelog: {file}: cannot be written: No such file or directory\n"
+
+
+# -- find
+
+
+def test_specs_are_found_by_a_query(world: World) -> None:
+    """In the newest revision unless told otherwise, by package, newest version first."""
+    for state, options in ((world.newest, ()), (world.states[0], ("--in", BASE))):
+        specs = [it for it in naive.own_order(state.specs) if "+mpi" in it.variants]
+        *lines, total = good(world, "find", "+mpi", *options).lines
+        assert lines == [f"{it.hash} {it.short}" for it in specs]
+        assert total.startswith(f"{len(specs)} specs in {state.info.tag} of ")
+        *lines, total = good(world, "find", "+mpi", "--limit", 2, *options).lines
+        assert lines == [f"{it.hash} {it.short}" for it in specs[:2]]
+        assert total.startswith(f"2 of {len(specs)} specs in ")
+        facts = good(world, "find", "+mpi", "--json", *options).json
+        assert facts["total"] == len(specs)
+        assert facts["revision"]["digest"] == state.info.digest
+        assert [it["hash"] for it in facts["specs"]] == [it.hash for it in specs]
+        assert facts["specs"][0]["short"] == specs[0].short
+
+
+def test_nothing_found_is_no_failure(world: World) -> None:
+    """It is told beside the result, which is empty."""
+    done = ask(world, "find", "nope@1:")
+    assert (done.code, done.out) == (0, "")
+    assert done.err.endswith("matches nope@1:.\n")
+    assert good(world, "find", "nope", "--json").json["specs"] == []
+
+
+def test_a_query_that_cannot_be_read_is_a_fault(world: World) -> None:
+    """The place in it is pointed at."""
+    done = ask(world, "find", "zlib", "@")
+    assert (done.code, done.out) == (1, "")
+    message, query, *_ = done.err.splitlines()
+    assert message.startswith("cachelog: ")
+    assert query.startswith(" " * len("cachelog: "))
+
+
+# -- an empty catalog
+
+
+@pytest.mark.parametrize(
+    "arguments", [("diff", "a", "b"), ("notes", "a", "b"), ("find", "zlib")], ids=" ".join
+)
+def test_an_empty_catalog_says_how_to_fill_it(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """There is nothing to compare or to find yet."""
+    done = cachelog(*arguments, catalog=tmp_path / "nothing")
+    assert (done.code, done.out) == (1, "")
+    assert f"{tmp_path / 'nothing'} is empty; fill it with 'cachelog import PATH'" in done.err
+
+
+def test_an_empty_catalog_has_no_revisions(tmp_path: Path) -> None:
+    """That is no fault: an empty list, and a hint beside it."""
+    done = cachelog("revisions", catalog=tmp_path / "nothing")
+    assert (done.code, done.out) == (0, "")
+    assert "Fill it with 'cachelog import PATH'" in done.err
+    listed = cachelog("revisions", "--json", catalog=tmp_path / "nothing")
+    assert (listed.code, listed.json, listed.err) == (0, [], "")
+
+
+def test_a_catalog_that_cannot_be_read_is_a_fault(tmp_path: Path) -> None:
+    """The place and the reason are told in one line."""
+    log = tmp_path / "revisions" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020}.json").write_text("{ no commit")
+    done = cachelog("revisions", catalog=tmp_path)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"cachelog: catalog {tmp_path}: ")
+    assert done.err.count("\n") == 1

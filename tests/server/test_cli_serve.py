@@ -1,0 +1,170 @@
+"""``cachelog serve`` as operators run it: a process of its own that starts, follows and stops."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from server.settings import Settings, settings_from
+from snapshots.catalog import Catalog
+from snapshots.demo import history, write_pages
+from tests.server.commands import cachelog
+from tests.server.servers import CACHELOG, PATIENCE, Server, environ, free_port, serving, until
+
+TAGS = {"query": "{ tags { name } }"}
+
+
+def tags(server: Server) -> list[str]:
+    """Return the tags that the server knows."""
+    found = httpx.post(server.graphql, json=TAGS).json()["data"]["tags"]
+    return [tag["name"] for tag in found]
+
+
+def pages_of(folder: Path) -> list[str]:
+    """Write a small history as pages, and return its tags, oldest first."""
+    snapshots = list(history(revisions=2, packages=3, specs=9))
+    for snapshot in snapshots:
+        write_pages(snapshot, folder)
+    return [snapshot.tag for snapshot in snapshots]
+
+
+def test_an_import_is_offered_within_two_seconds(tmp_path: Path) -> None:
+    """By another process, into a catalog that was empty when the server started; no restart."""
+    names = pages_of(tmp_path / "pages")
+    catalog = tmp_path / "catalog"
+    with serving(catalog, tmp_path / "log") as server:
+        assert tags(server) == []
+        for name in names:
+            command: list[str | Path] = [
+                CACHELOG,
+                "import",
+                tmp_path / "pages" / name,
+                "--catalog",
+                catalog,
+            ]
+            subprocess.run(command, env=environ(), check=True, stdout=subprocess.DEVNULL)
+            until(lambda name=name: name in tags(server), f"{name} is offered", 2)  # type: ignore[misc]
+        assert f"The catalog at {catalog} is empty." in server.log.read_text()
+
+
+def test_several_processes_serve_one_address(tmp_path: Path) -> None:
+    """All of them have the settings, all follow the catalog, and all stop together."""
+    (name, *others) = pages_of(tmp_path / "pages")
+    catalog, front = tmp_path / "catalog", "https://front.example"
+    settings = {"cors_origins": front, "access_log": "no"}
+    with serving(catalog, tmp_path / "log", "--workers", "2", **settings) as server:
+        cachelog("import", tmp_path / "pages" / name, catalog=catalog)
+        until(lambda: all(tags(server) == [name] for _ in range(10)), "both processes know it", 4)
+        cachelog("import", tmp_path / "pages", catalog=catalog)
+        expected = len(others) + 1
+        until(lambda: all(len(tags(server)) == expected for _ in range(10)), "and the others", 4)
+        for _ in range(10):
+            response = httpx.post(server.graphql, json=TAGS, headers={"origin": front})
+            assert response.headers["access-control-allow-origin"] == front
+        assert server.stop() == 0
+    assert "/graphql 200" not in server.log.read_text()
+
+
+def test_requests_on_the_way_are_answered_before_the_end(
+    demo_catalog: Path, tmp_path: Path
+) -> None:
+    """SIGTERM takes no answer from a client that has begun to ask; no line of the log is lost."""
+    body = b'{"query": "{ tags { name } }"}'
+    with serving(demo_catalog, tmp_path / "log") as server:
+        place = urlsplit(server.url)
+        with socket.create_connection((str(place.hostname), int(place.port or 0))) as connection:
+            head = f"POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
+            head += "Content-Type: application/json\r\n\r\n"
+            connection.sendall(head.encode() + body[:9])
+            until(lambda: httpx.get(f"{server.url}/health/live").is_success, "it is being read")
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(0.3)
+            assert server.process.poll() is None
+            connection.sendall(body[9:])
+            answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+        assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert b'"name":"develop"' in answer
+        assert server.process.wait(PATIENCE) in (0, -signal.SIGTERM)
+    log = server.log.read_text()
+    assert re.search(r"127\.0\.0\.1 POST /graphql 200 \d+B \d+\.\d\dms\n", log)
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Serve nothing; return what uvicorn is asked to do, with the environment that it inherits."""
+    made: list[dict[str, Any]] = []
+    monkeypatch.setattr(
+        "uvicorn.run", lambda app, **facts: made.append(facts | {"app": app, "env": {**os.environ}})
+    )
+    return made
+
+
+def test_the_demo_fills_an_empty_catalog_once(
+    tmp_path: Path, runs: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With --demo there is something to try at once; a catalog that has revisions is left alone."""
+    monkeypatch.setattr("snapshots.demo.history", partial(history, packages=3, specs=9))
+    first = cachelog("serve", "--demo", catalog=tmp_path / "c")
+    assert (first.code, len(runs)) == (0, 1)
+    assert "it now holds a made-up history" in first.err
+    again = cachelog("serve", "--demo", catalog=tmp_path / "c")
+    assert (again.code, again.err, len(runs)) == (0, "", 2)
+    catalog = Catalog(str(tmp_path / "c"))
+    catalog.refresh()
+    assert len(catalog.history.revisions) == 8
+    assert all(it.source.synthetic for it in catalog.history.revisions)
+
+
+def test_options_count_more_than_the_environment(
+    tmp_path: Path, runs: list[dict[str, Any]]
+) -> None:
+    """Worker processes build the application from variables: the options are among them."""
+    options = ("--catalog", tmp_path / "mine", "--port", "8123", "--workers", "3")
+    done = cachelog("serve", *options, catalog="/nope", max_body=77, cors_origins="https://a,b")
+    assert done.code == 0
+    (run,) = runs
+    assert (run["app"], run["port"], run["workers"]) == ("server.app:app_from_environ", 8123, 3)
+    assert settings_from(run["env"]) == Settings(
+        catalog=str(tmp_path / "mine"), max_body=77, cors_origins=("https://a", "b")
+    )
+
+
+def test_what_is_served_and_where_is_told(demo_server: Server, demo_catalog: Path) -> None:
+    """So that nobody has to guess the address."""
+    told = f"cachelog serves {demo_catalog} at {demo_server.graphql} (Ctrl+C stops it)\n"
+    assert told in demo_server.log.read_text()
+
+
+def test_a_catalog_that_cannot_be_read_is_not_served(tmp_path: Path) -> None:
+    """The reason is told in one line."""
+    log = tmp_path / "revisions" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020}.json").write_text("{ no commit")
+    done = cachelog("serve", "--catalog", tmp_path, "--port", free_port())
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"cachelog: catalog {tmp_path}: ")
+    assert done.err.count("\n") == 1
+
+
+def test_a_port_that_is_taken_is_told(demo_catalog: Path) -> None:
+    """The process ends with a failure and no traceback."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        command: list[str | Path] = [CACHELOG, "serve", "--catalog", demo_catalog, "--port", port]
+        done = subprocess.run(
+            command, env=environ(), capture_output=True, text=True, timeout=PATIENCE
+        )
+    assert done.returncode == 1
+    assert "address already in use" in done.stderr
+    assert "Traceback" not in done.stderr

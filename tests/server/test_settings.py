@@ -1,0 +1,88 @@
+"""Settings: every field by its variable, and errors that name the variable and its value."""
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from server.settings import PREFIX, Settings, environ_of, settings_from
+from snapshots.errors import InvalidArgument
+
+READ: dict[str, tuple[str, Any]] = {
+    "catalog": ("s3://bucket/x", "s3://bucket/x"),
+    "response_cache": ("0", 0),
+    "frame_cache": ("1000", 1000),
+    "comparison_cache": ("7", 7),
+    "refresh": ("0.25", 0.25),
+    "max_body": ("4096", 4096),
+    "cors_origins": (
+        "https://a.example, https://b.example,",
+        ("https://a.example", "https://b.example"),
+    ),
+    "access_log": ("no", False),
+    "cache_dir": ("", ""),
+    "cache_bytes": ("7", 7),
+    "max_index_bytes": ("1", 1),
+    "http_timeout": ("1.5", 1.5),
+    "s3_prefixes": ("a=https://a.example", ("a=https://a.example",)),
+}
+
+
+def test_every_setting_is_read_here() -> None:
+    """A setting that is added is added to the table."""
+    assert set(READ) == {field.name for field in fields(Settings)}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_setting_is_read_from_its_variable(name: str) -> None:
+    """CACHELOG_ and the name in capitals; the other settings keep their defaults."""
+    text, value = READ[name]
+    settings = settings_from({PREFIX + name.upper(): text, "OTHER": "x"})
+    assert getattr(settings, name) == value
+    assert value != getattr(Settings(), name)
+    others = [field.name for field in fields(Settings) if field.name != name]
+    assert [getattr(settings, it) for it in others] == [getattr(Settings(), it) for it in others]
+
+
+def test_without_variables_the_defaults_hold() -> None:
+    """An empty environment is as good as any."""
+    assert settings_from({}) == Settings()
+
+
+BAD = {
+    "RESPONSE_CACHE": ["-1", "1.5", "1 GB", "", "nan"],
+    "MAX_BODY": ["x"],
+    "REFRESH": ["0", "-1", "nan", "inf", "3600", "fast", ""],
+    "HTTP_TIMEOUT": ["0"],
+    "ACCESS_LOG": ["", "maybe", "2"],
+}
+
+
+@pytest.mark.parametrize(("name", "text"), [(name, it) for name in BAD for it in BAD[name]])
+def test_a_bad_value_is_named_with_its_variable(name: str, text: str) -> None:
+    """The message has the variable, the value and what is expected."""
+    with pytest.raises(InvalidArgument) as caught:
+        settings_from({PREFIX + name: text})
+    assert caught.value.name == PREFIX + name
+    assert str(caught.value).startswith(f"{PREFIX}{name}: {text!r} is not ")
+
+
+@pytest.mark.parametrize("text", ["1", "true", "TRUE", "Yes", "0", "false", "No"])
+def test_truth_is_read_in_any_case(text: str) -> None:
+    """As operators write it."""
+    settings = settings_from({"CACHELOG_ACCESS_LOG": text})
+    assert settings.access_log == (text.lower() in ("1", "true", "yes"))
+
+
+def test_worker_processes_get_the_same_settings() -> None:
+    """What goes through the environment comes out as it was."""
+    settings = settings_from({PREFIX + name.upper(): text for name, (text, _) in READ.items()})
+    for it in (settings, Settings()):
+        assert settings_from(environ_of(it)) == it
+
+
+@pytest.mark.parametrize("text", ["bucket", "=https://x.example", "bucket=http://x.example"])
+def test_a_malformed_prefix_is_refused(text: str) -> None:
+    """Buckets are read over HTTPS alone."""
+    with pytest.raises(InvalidArgument, match="CACHELOG_S3_PREFIXES"):
+        Settings(s3_prefixes=(text,)).reading()
