@@ -21,8 +21,11 @@ from graphql import (
 
 from schema.connections import PAGE_DEFAULT
 
-LISTS = {"stacks": 30, "tags": 120}
+LISTS = {"stacks": 30, "tags": 120, "numSpecsByStack": 30, "fields": 10}
 """About how many objects the lists have that are not paged; the largest real ones."""
+
+RELEASE_NOTES = 50_000
+"""How many objects could be listed in the time that release notes take."""
 
 FACETS = 2_000
 """About how many counts all facets of a connection have together."""
@@ -88,9 +91,9 @@ class _Walk:
             return self._spread[spread]
         if not isinstance(node, FieldNode):
             return self.below(node.selection_set, page)
-        if node.selection_set is None:
-            return 0
         name = node.name.value
+        if node.selection_set is None:
+            return RELEASE_NOTES if name == "releaseNotes" else 0
         if name == "facets":
             return FACETS
         if name in _PAGED:

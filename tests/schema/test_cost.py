@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from graphql import parse
 
-from schema.cost import FACETS, LISTS, estimate, sizes_in
+from schema.api import MAX_OBJECTS
+from schema.cost import FACETS, LISTS, RELEASE_NOTES, estimate, sizes_in
 
 STACKS, TAGS = LISTS["stacks"], LISTS["tags"]
 SPECS = "{ revision { specs%s { nodes { hash } } } }"
@@ -63,6 +64,11 @@ COUNTS: dict[str, tuple[str, dict[str, Any], int]] = {
         20 * (1 + STACKS),
     ),
     "ids by default": ('query($i: [ID!]! = ["a", "b"]) { nodes(ids: $i) { id } }', {}, 2),
+    "release notes": (
+        '{ compare(base: "a", head: "b") { a: releaseNotes b: releaseNotes(format: JSON) } }',
+        {},
+        1 + 2 * RELEASE_NOTES,
+    ),
     "one id alone": ('{ nodes(ids: "a") { id } }', {}, 1),
 }
 
@@ -86,3 +92,13 @@ def test_a_fragment_is_walked_once() -> None:
     parts = [f"fragment F{n} on Query {{ ...F{n + 1} ...F{n + 1} }}" for n in range(60)]
     text = "{ ...F0 } " + " ".join(parts) + " fragment F60 on Query { revision { tag } }"
     assert estimate(parse(text), None, ()) == 2**60
+
+
+def test_release_notes_are_neither_free_nor_forbidden() -> None:
+    """A query may ask for some, but not for hundreds under other names."""
+    question = '{ compare(base: "a", head: "b") { %s } }'
+    few, many = (
+        question % " ".join(f"a{number}: releaseNotes" for number in range(count))
+        for count in (5, 100)
+    )
+    assert estimate(parse(few), None, ()) < MAX_OBJECTS < estimate(parse(many), None, ())
