@@ -4,10 +4,16 @@ COPY . .
 RUN python -m venv /opt/cachelog && /opt/cachelog/bin/pip install --no-cache-dir .
 
 FROM python:3.13-slim
+# git is what 'cachelog import --git' reads with.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends git ca-certificates \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --system --create-home --uid 1000 cachelog \
+    && install --directory --owner=cachelog /data
 COPY --from=build /opt/cachelog /opt/cachelog
-RUN useradd --system --create-home --uid 1000 cachelog && install --directory --owner=cachelog /data
 USER cachelog
-ENV PATH=/opt/cachelog/bin:$PATH PYTHONUNBUFFERED=1 CACHELOG_CATALOG=/data/catalog
+ENV PATH=/opt/cachelog/bin:$PATH PYTHONUNBUFFERED=1 \
+    CACHELOG_CATALOG=/data/catalog CACHELOG_CACHE_DIR=/data/cache
 VOLUME /data
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s CMD \

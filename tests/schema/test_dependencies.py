@@ -296,7 +296,7 @@ def test_bad_queries(world: World, ref: str, query: str, message: str, position:
 
 def test_an_event_loop_does_not_wait(world: World) -> None:
     """What needs the graph leaves at once where it may not be read; later it is in memory."""
-    query = '{ revision(ref: "full") { specs(first: 3) { nodes { dependencies { totalCount } } } } }'
+    query = '{ revision(ref: "full") { specs { nodes { dependencies { totalCount } } } } }'
     fresh = opened(Path(world.catalog.location))
     answered = Context(fresh.catalog, fresh.library)
     assert not api.execute("{ revision { specs { totalCount } } }", context=answered).errors
