@@ -31,13 +31,19 @@ from schema.scalars import SCALARS
 from schema.spec import Spec
 from schema.stack import Stack
 
-MAX_TOKENS = 5_000
-"""How long a document may be; GraphiQL's introspection query has some 500."""
+MAX_LENGTH = 64_000
+"""How many characters a document may have."""
+
+MAX_TOKENS = 2_000
+"""How many tokens a document may have; GraphiQL's introspection query has some 500.
+
+Validation takes time in the square of it.
+"""
 
 MAX_OBJECTS = 2_000_000
 """How many objects a query may ask for, as ``schema.cost`` estimates them."""
 
-MAX_DOCUMENTS = 1_024
+MAX_DOCUMENTS = 512
 """How many parsed and validated documents are kept."""
 
 SCHEMA_FILE = Path(__file__).with_name("schema.graphql")
@@ -79,6 +85,8 @@ class Answer(NamedTuple):
 def document(query: str) -> Document:
     """Parse and validate a document; the latest ones are kept."""
     try:
+        if len(query) > MAX_LENGTH:
+            raise GraphQLError(f"The document has more than {MAX_LENGTH:,} characters.")
         node = parse(query, max_tokens=MAX_TOKENS)
     except GraphQLError as error:
         return Document(None, (errors.formatted(error, default_code=errors.PARSE_FAILED),))

@@ -24,8 +24,15 @@ from schema.connections import PAGE_DEFAULT
 LISTS = {"stacks": 30, "tags": 120, "numSpecsByStack": 30, "fields": 10}
 """About how many objects the lists have that are not paged; the largest real ones."""
 
-RELEASE_NOTES = 50_000
-"""How many objects could be listed in the time that release notes take."""
+LEAVES = {
+    "releaseNotes": 50_000,
+    # Of packages alone: each is counted from the rows of the frame.
+    **dict.fromkeys(("compilers", "operatingSystems", "platforms", "targets"), 1),
+}
+"""How many objects could be listed in the time that these fields take."""
+
+WALK = 50
+"""How many objects could be listed in the time of a walk through the dependency graph."""
 
 FACETS = 2_000
 """About how many counts all facets of a connection have together."""
@@ -93,11 +100,12 @@ class _Walk:
             return self.below(node.selection_set, page)
         name = node.name.value
         if node.selection_set is None:
-            return RELEASE_NOTES if name == "releaseNotes" else 0
+            return LEAVES.get(name, 0)
         if name == "facets":
             return FACETS
         if name in _PAGED:
-            return 1 + self.below(node.selection_set, self._page(node))
+            walk = WALK if any(it.name.value == "transitive" for it in node.arguments or ()) else 1
+            return walk + self.below(node.selection_set, self._page(node))
         count = self._items(node, page) if name in _ITEMS else LISTS.get(name, 1)
         return count * (1 + self.below(node.selection_set))
 

@@ -52,7 +52,9 @@ def formatted(error: GraphQLError, *, default_code: str = BAD_USER_INPUT) -> Gra
         return _shown(error, QUERY_TOO_LARGE) | {"message": "The query nests too deeply."}
     if isinstance(original, CatalogError):
         _log.error("%s", original, exc_info=original)
-        return _shown(error, CODES[CatalogError])
+        shown = _shown(error, CODES[CatalogError])
+        shown["message"] = "The catalog cannot be read at the moment."  # not where it is
+        return shown
     if isinstance(original, CachelogError):
         shown = _shown(error, CODES.get(type(original), BAD_USER_INPUT))
         if isinstance(original, ConstraintSyntaxError):

@@ -110,7 +110,10 @@ async def _watch(readiness: Readiness, seconds: float) -> None:
     """Look for new revisions again and again."""
     while True:
         await asyncio.sleep(seconds)
-        await asyncio.to_thread(_look, readiness)
+        try:
+            await asyncio.to_thread(_look, readiness)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next look may be better
+            readiness.problem = incident(error)["message"]
 
 
 def _look(readiness: Readiness) -> None:

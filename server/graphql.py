@@ -226,7 +226,8 @@ class GraphQLEndpoint:
                 form = await to_thread.run_sync(response.form, encoding)
             else:
                 form = response.form(encoding)
-        if response.status == 200 and _matches(headers.get(b"if-none-match"), form.etag):
+        is_get = scope["method"] in ("GET", "HEAD")
+        if is_get and response.status == 200 and _matches(headers, form.etag):
             await _send_head(send, 304, form.not_modified)
             return is_new
         await send(
@@ -261,7 +262,8 @@ def _content_type(media_type: str) -> bytes:
     return f"{media_type}; charset=utf-8".encode()
 
 
-def _matches(if_none_match: bytes | None, etag: bytes) -> bool:
+def _matches(headers: dict[bytes, bytes], etag: bytes) -> bool:
+    if_none_match = headers.get(b"if-none-match")
     if if_none_match is None:
         return False
     wanted = {tag.strip().removeprefix(b"W/") for tag in if_none_match.split(b",")}

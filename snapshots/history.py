@@ -23,10 +23,13 @@ class History:
 
     def __init__(self, lines: Iterable[RevisionInfo] = ()) -> None:
         self._lines = sorted(lines, key=_age)
+        self._stand_ins: dict[RevisionInfo, RevisionInfo] = {}
         by_tag: defaultdict[str, list[RevisionInfo]] = defaultdict(list)
         for line in self._lines:
             known = by_tag[line.tag]
-            if not known or known[-1].digest != line.digest:
+            if known and known[-1].digest == line.digest:
+                self._stand_ins[line] = known[-1]
+            else:
                 known.append(line)
         self._by_tag = dict(by_tag)
 
@@ -70,8 +73,12 @@ class History:
         """Return the revision after this one in its series."""
         return self._beside(revision, 1)
 
+    def _counting(self, line: RevisionInfo) -> RevisionInfo:
+        """Return the line, or the one that counts instead of it."""
+        return self._stand_ins.get(line, line)
+
     def _beside(self, revision: RevisionInfo, step: int) -> RevisionInfo | None:
-        place = self._places.get(revision)
+        place = self._places.get(self._counting(revision))
         if place is None:
             return None
         family = self._series[series(revision.tag)]
@@ -128,12 +135,12 @@ class History:
         if len(fitting) > 1:
             raise AmbiguousRef(text, fitting)
         # The line that was published first: it stays the first whatever is published later.
-        lines = (line for line in self.revisions if line.digest == fitting[0])
+        lines = (line for line in self._lines if line.digest == fitting[0])
         return min(lines, key=lambda line: (line.published_at, line.tag))
 
     def _back(self, text: str, start: RevisionInfo, steps: int) -> RevisionInfo:
         family = self._series[series(start.tag)]
-        place = self._places[start]
+        place = self._places[self._counting(start)]
         if steps > place:
             base, _, _ = text.rpartition("~")
             before = f"{place} revisions stand" if place != 1 else "1 revision stands"

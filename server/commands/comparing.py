@@ -58,6 +58,9 @@ def revisions_command(
     opened.refresh()
     history = opened.history
     revisions = history.revisions if tag is None else history.of_tag(tag)
+    if history.revisions and not revisions:
+        known = ", ".join(history.tags)
+        raise InvalidArgument("--tag", f"there is no tag {tag}; there are {known}")
     if as_json:
         say_json([revision_facts(revision) for revision in revisions])
         return
@@ -66,9 +69,6 @@ def revisions_command(
             f"The catalog at {catalog} is empty. Fill it with 'cachelog import PATH', "
             "or with made-up data by 'cachelog demo'."
         )
-    elif not revisions:
-        known = ", ".join(history.tags)
-        raise InvalidArgument("--tag", f"there is no tag {tag}; there are {known}")
     else:
         _print_revisions(revisions)
 
@@ -97,7 +97,8 @@ def diff_command(
     )
     changes = comparison.select_specs(wanted=wanted)
     if as_json:
-        say_json(_diff_facts(old, new, comparison, changes))
+        only = {"package": package, "stack": stack}
+        say_json(_diff_facts(old, new, comparison, changes) | {"only": only})
     else:
         say(f"{_title(old)} -> {_title(new)}")
         for line in _lines(comparison, changes, stat=stat):

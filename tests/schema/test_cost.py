@@ -6,7 +6,7 @@ import pytest
 from graphql import parse
 
 from schema.api import MAX_OBJECTS
-from schema.cost import FACETS, LISTS, RELEASE_NOTES, estimate, sizes_in
+from schema.cost import FACETS, LEAVES, LISTS, estimate, sizes_in
 
 STACKS, TAGS = LISTS["stacks"], LISTS["tags"]
 SPECS = "{ revision { specs%s { nodes { hash } } } }"
@@ -67,7 +67,7 @@ COUNTS: dict[str, tuple[str, dict[str, Any], int]] = {
     "release notes": (
         '{ compare(base: "a", head: "b") { a: releaseNotes b: releaseNotes(format: JSON) } }',
         {},
-        1 + 2 * RELEASE_NOTES,
+        1 + 2 * LEAVES["releaseNotes"],
     ),
     "one id alone": ('{ nodes(ids: "a") { id } }', {}, 1),
 }

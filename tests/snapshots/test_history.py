@@ -246,3 +246,16 @@ def test_empty_history() -> None:
     assert (history.revisions, history.tags, history.digests) == ([], [], [])
     with pytest.raises(RevisionNotFound, match=r"there is no tag develop$"):
         history.resolve("develop")
+
+
+def test_lines_that_no_longer_count_stay_reachable() -> None:
+    """A state found to be older than was known hides a line, but not its key and its digest."""
+    known, older = a_revision("develop", 5, "a"), a_revision("develop", 3, "a")
+    older = replace(older, published_at=day(9))
+    first = a_revision("develop", 1, "b")
+    history = History([first, known, older])
+    assert history.revisions == [older, first]
+    assert history.by_key[known.key] == known
+    assert history.resolve(known.digest) == known
+    assert history.previous(known) == first
+    assert history.resolve(f"{known.digest}~1") == first
