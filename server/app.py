@@ -25,6 +25,7 @@ from server.settings import Settings, settings_from
 from snapshots.catalog import Catalog
 from snapshots.errors import CatalogError
 from snapshots.library import Library
+from snapshots.rendering import counted
 
 GRAPHQL_PATH = "/graphql"
 STATIC = Path(__file__).with_name("static")
@@ -119,7 +120,8 @@ async def _watch(readiness: Readiness, seconds: float) -> None:
 def _look(readiness: Readiness) -> None:
     try:
         if readiness.catalog.refresh():
-            _log.info("the catalog has %d revisions", len(readiness.catalog.history.revisions))
+            revisions = len(readiness.catalog.history.revisions)
+            _log.info("the catalog has %s", counted(revisions, "revision"))
     except CatalogError as error:
         if readiness.problem != error.reason:
             _log.warning("%s", error)

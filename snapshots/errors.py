@@ -50,14 +50,18 @@ class InvalidArgument(CachelogError):
 
 
 class RevisionNotFound(CachelogError):
-    """A ref names no revision; ``nearest`` holds known refs that resemble it."""
+    """A ref names no revision; ``nearest`` holds known refs that resemble it.
+
+    ``ref`` is empty where the newest revision of all was asked for.
+    """
 
     def __init__(self, ref: str, reason: str, nearest: Sequence[str] = ()) -> None:
         self.ref = ref
         self.reason = reason
         self.nearest = tuple(nearest)
         hint = f"; nearest: {', '.join(self.nearest)}" if self.nearest else ""
-        super().__init__(f"no revision {ref!r}: {reason}{hint}")
+        what = f"no revision {ref!r}" if ref else "no revision"
+        super().__init__(f"{what}: {reason}{hint}")
 
 
 class AmbiguousRef(CachelogError):

@@ -143,8 +143,10 @@ class History:
         place = self._places[self._counting(start)]
         if steps > place:
             base, _, _ = text.rpartition("~")
-            before = f"{place} revisions stand" if place != 1 else "1 revision stands"
-            reason = f"only {before} before {base} in its series"
+            reason = f"{base} is the first of its series"
+            if place:
+                before = f"{place} revisions stand" if place > 1 else "1 revision stands"
+                reason = f"only {before} before {base} in its series"
             raise RevisionNotFound(text, reason, [f"{base}~{place}" if place else base])
         return family[place - steps]
 

@@ -198,7 +198,7 @@ def test_a_tag_that_looks_like_a_digest_is_a_tag() -> None:
         ),
         (
             "e4s-24.11~1",
-            "no revision 'e4s-24.11~1': only 0 revisions stand before e4s-24.11 in its series; "
+            "no revision 'e4s-24.11~1': e4s-24.11 is the first of its series; "
             "nearest: e4s-24.11",
         ),
         (
