@@ -11,7 +11,7 @@ CHECKS = (
     "ruff format --check",
     "mypy",
     "lint-imports",
-    "pytest",
+    "pytest -n auto",
 )
 
 

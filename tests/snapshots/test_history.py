@@ -198,8 +198,7 @@ def test_a_tag_that_looks_like_a_digest_is_a_tag() -> None:
         ),
         (
             "e4s-24.11~1",
-            "no revision 'e4s-24.11~1': e4s-24.11 is the first of its series; "
-            "nearest: e4s-24.11",
+            "no revision 'e4s-24.11~1': e4s-24.11 is the first of its series; nearest: e4s-24.11",
         ),
         (
             digest_of("b")[:4] + "00",
