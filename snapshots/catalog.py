@@ -28,6 +28,7 @@ from snapshots.refs import check_tag, tag_date
 from snapshots.tables import REVISIONS, SPECS, revisions_of, revisions_table
 
 _ATTEMPTS = 8
+_REASON = 300
 _COMPACT_AT = 100
 _ROWS_AT_ONCE = 250_000
 _FRAME_COLUMNS = [name for name in SPECS.names if name not in ("digest", "dependencies")]
@@ -232,7 +233,7 @@ class Catalog:
         try:
             yield
         except (DeltaError, pa.ArrowException, OSError) as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            reason = " ".join(str(error).split())[:_REASON] or type(error).__name__
             raise CatalogError(self.location, reason) from error
 
 
