@@ -1,0 +1,79 @@
+"""Real cache pages, where a folder of them is at hand: all their facts come back over HTTP."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+
+from tests.server.commands import cachelog
+from tests.server.servers import serving
+
+DATA = os.environ.get("CACHELOG_TEST_DATA")
+QUERY = """query ($package: String!) { revision(ref: "develop") {
+  numPackages numSpecs
+  package(name: $package) {
+    versions compilers operatingSystems platforms targets stacks numSpecs
+    numSpecsByStack { stack numSpecs }
+    specs(first: 1000) { nodes {
+      hash name versions compiler operatingSystem platform target variants stacks size
+    } }
+  }
+} }"""
+
+
+def page_values(page: Path) -> dict[str, Any]:
+    """Return the values of a page that stand as JSON on their line."""
+    values = {}
+    for line in page.read_text("utf-8").splitlines():
+        key, _, value = line.partition(": ")
+        if value.startswith(("{", "[{", '"')):
+            values[key] = orjson.loads(value)
+    return values
+
+
+@pytest.mark.skipif(DATA is None, reason="CACHELOG_TEST_DATA names no folder of real data")
+def test_every_fact_of_real_pages(tmp_path: Path) -> None:
+    """What the pages say of a package and its specs is what the API says of them."""
+    assert DATA is not None
+    folder = Path(DATA) / "pages"
+    pages = {page["title"]: page for page in map(page_values, folder.rglob("specs.md"))}
+    total = sum(page["meta"]["num_specs"] for page in pages.values())
+    catalog = tmp_path / "catalog"
+    assert cachelog("import", str(folder), catalog=str(catalog)).code == 0
+    with serving(catalog, tmp_path / "log") as server:
+        for title, page in pages.items():
+            asked = {"query": QUERY, "variables": {"package": title}}
+            revision = httpx.post(server.graphql, json=asked).json()["data"]["revision"]
+            assert (revision["numPackages"], revision["numSpecs"]) == (len(pages), total)
+            meta, package = page["meta"], revision["package"]
+            for key, name in (
+                ("versions", "versions"),
+                ("compilers", "compilers"),
+                ("oss", "operatingSystems"),
+                ("platforms", "platforms"),
+                ("targets", "targets"),
+                ("stacks", "stacks"),
+                ("num_specs", "numSpecs"),
+            ):
+                assert package[name] == meta[key]
+            by_stack = {count["stack"]: count["numSpecs"] for count in package["numSpecsByStack"]}
+            assert by_stack == meta["num_specs_by_stack"]
+            expected = [
+                {
+                    "hash": spec["hash"],
+                    "name": title,
+                    "versions": spec["versions"],
+                    "compiler": spec["compiler"],
+                    "operatingSystem": spec["os"],
+                    "platform": spec["platform"],
+                    "target": spec["target"],
+                    "variants": spec["variants"],
+                    "stacks": spec["stacks"],
+                    "size": None,
+                }
+                for spec in page["spec_details"]
+            ]
+            assert package["specs"]["nodes"] == expected
