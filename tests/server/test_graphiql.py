@@ -88,7 +88,7 @@ def test_the_examples_run_in_a_browser(server: str, browser: webdriver.Chrome) -
     )
     assert browser.title == "cachelog · GraphiQL"
     tabs = browser.find_elements(By.CSS_SELECTOR, "[role=tab] button[title]")
-    titles = [tab.get_attribute("title") for tab in tabs]
+    titles = [tab.get_dom_attribute("title") for tab in tabs]
     assert titles == [name.capitalize() for name in EXAMPLES]
 
     tags = httpx.post(f"{server}/graphql", json={"query": "{ tags { name } }"}).json()
