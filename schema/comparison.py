@@ -113,6 +113,14 @@ class ComparisonSummary:
     total_size_after: ByteCount | None = strawberry.field(
         description="The sum of the sizes of head's binary packages, as far as known."
     )
+    total_size_delta: ByteCount | None = strawberry.field(
+        description="By how much that sum rose; null where one side knows no sizes."
+    )
+
+
+def size_delta(before: int | None, after: int | None) -> ByteCount | None:
+    """Return by how many bytes a size rose; None where one of the two is not known."""
+    return None if before is None or after is None else ByteCount(after - before)
 
 
 @strawberry.type(description="What became of a package.")
@@ -157,6 +165,10 @@ class PackageChange:
     @strawberry.field(description="How many of its hashes have other facts.")
     def specs_changed(self) -> int:
         return self.change.specs_changed
+
+    @strawberry.field(description="By how much the sum of its known sizes rose.")
+    def size_delta(self) -> ByteCount | None:
+        return size_delta(self.change.size_before, self.change.size_after)
 
 
 @strawberry.type(
@@ -219,6 +231,9 @@ class StackChange:
     num_specs_after: int = strawberry.field(description="How many specs it has in head.")
     specs_added: int = strawberry.field(description="How many hashes it gained.")
     specs_removed: int = strawberry.field(description="How many hashes it lost.")
+    size_delta: ByteCount | None = strawberry.field(
+        description="By how much the sum of its known sizes rose."
+    )
     packages_added: list[str] = strawberry.field(description="Packages it has a spec of now.")
     packages_removed: list[str] = strawberry.field(
         description="Packages it has no spec of any more."
@@ -260,8 +275,9 @@ class Comparison(Node):
     @strawberry.field(description="The totals.")
     def summary(self, info: Info) -> ComparisonSummary:
         totals = changelog.summarize(self.sides(info).changes)
-        names = totals.__struct_fields__
-        return ComparisonSummary(**{name: getattr(totals, name) for name in names})
+        counts = {name: getattr(totals, name) for name in totals.__struct_fields__}
+        delta = size_delta(totals.total_size_before, totals.total_size_after)
+        return ComparisonSummary(**counts, total_size_delta=delta)
 
     @strawberry.field(description="What is not counted as a change.")
     def left_out(self) -> list[str]:
@@ -336,6 +352,7 @@ class Comparison(Node):
                 num_specs_after=change.num_specs_after,
                 specs_added=change.specs_added,
                 specs_removed=change.specs_removed,
+                size_delta=size_delta(change.size_before, change.size_after),
                 packages_added=list(change.packages_added),
                 packages_removed=list(change.packages_removed),
             )

@@ -40,7 +40,7 @@ class Query:
         info: Info,
         ids: Annotated[list[strawberry.ID], strawberry.argument(description="The objects' ids.")],
     ) -> list[Node | None]:
-        return [find_node(info.context, id) for id in ids]
+        return [_node_or_error(info.context, id) for id in ids]  # type: ignore[misc]
 
     @strawberry.field(
         description="Every tag of the catalog, in natural order: develop, then releases newest "
@@ -94,6 +94,14 @@ class Query:
     ) -> Comparison | None:
         resolve = info.context.resolve
         return Comparison(base_info=resolve(base), head_info=resolve(head))
+
+
+def _node_or_error(context: Context, id: str) -> Node | InvalidArgument | None:
+    """Return the object of an id, or the error to report at its place in a list."""
+    try:
+        return find_node(context, id)
+    except InvalidArgument as error:
+        return error
 
 
 def _resolve(context: Context, ref: str | None) -> RevisionInfo:

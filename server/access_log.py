@@ -10,6 +10,7 @@ from urllib.parse import quote
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 FLUSH_SECONDS = 0.5
+TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class AccessLog:
@@ -57,7 +58,7 @@ class AccessLog:
 
     def flush(self) -> None:
         """Write the noted lines."""
-        moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        moment = datetime.now(UTC).strftime(TIME_FORMAT)
         lines, self._lines = self._lines, []
         self._stream.write("".join(f"{moment} {line}\n" for line in lines))
         self._stream.flush()

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -17,7 +18,7 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from schema.errors import incident
-from server.access_log import AccessLog
+from server.access_log import TIME_FORMAT, AccessLog
 from server.graphiql import StaticFolder, graphiql_page
 from server.graphql import GraphQLEndpoint
 from server.health import Readiness, live
@@ -103,7 +104,11 @@ def create_app(settings: Settings) -> Starlette:
 
 def app_from_environ() -> Starlette:
     """Build the application as each worker process does: from CACHELOG_* variables."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    form = logging.Formatter("%(asctime)s %(name)s %(message)s", TIME_FORMAT)
+    form.converter = time.gmtime
+    handler = logging.StreamHandler()
+    handler.setFormatter(form)
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     return create_app(settings_from(os.environ))
 
 

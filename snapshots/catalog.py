@@ -157,7 +157,15 @@ class Catalog:
             self._write_contents(group, successions)
         if added := [made.revision for made in publications if made.is_new]:
             self._append_revisions(added)
-        return publications
+        return [self._as_it_stands(made) for made in publications]
+
+    def _as_it_stands(self, made: Publication) -> Publication:
+        """Return what became of a publication where another import may have been faster."""
+        revision = made.revision
+        standing = self._history.at(revision.tag, revision.taken_at)
+        if standing is None or revision in self._history.of_tag(revision.tag):
+            return made
+        return Publication(standing, is_new=False)
 
     def _write_contents(
         self, snapshots: Sequence[Snapshot], successions: defaultdict[str, Succession]

@@ -10,7 +10,9 @@ from snapshots.diff import (
     StackChange,
     StackChangeKind,
 )
+from snapshots.frame import Frame
 from snapshots.models import RevisionInfo
+from snapshots.spack import ROOT_STACK
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +38,13 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     total_size_before: int | None
     total_size_after: int | None
 
+    @property
+    def size_delta(self) -> int | None:
+        """By how many bytes the total size rose; None where one side knows no sizes."""
+        if self.total_size_before is None or self.total_size_after is None:
+            return None
+        return self.total_size_after - self.total_size_before
+
 
 class PackageEntry(msgspec.Struct, frozen=True):
     """A package that changed; ``facts`` says of how many persisting specs each fact changed."""
@@ -52,7 +61,10 @@ class StackEntry(msgspec.Struct, frozen=True):
 
 
 class Changelog(msgspec.Struct, frozen=True):
-    """What changed from base to head. Sections are in the order they are told in; none is empty."""
+    """What changed from base to head. Sections are in the order they are told in; none is empty.
+
+    ``num_stacks`` are those of base and of head without root, as the changes of stacks are counted.
+    """
 
     base: RevisionInfo
     head: RevisionInfo
@@ -60,6 +72,7 @@ class Changelog(msgspec.Struct, frozen=True):
     packages: dict[PackageChangeKind, list[PackageEntry]]
     stacks: dict[StackChangeKind, list[StackEntry]]
     stacks_changed: int
+    num_stacks: tuple[int, int]
     left_out: tuple[str, ...] = LEFT_OUT
 
 
@@ -119,4 +132,9 @@ def changelog(base: RevisionInfo, head: RevisionInfo, comparison: Comparison) ->
         packages={kind: entries for kind, entries in packages.items() if entries},
         stacks={kind: entries for kind, entries in stacks.items() if entries},
         stacks_changed=len(comparison.stacks) - sum(map(len, stacks.values())),
+        num_stacks=(_num_stacks(comparison.base), _num_stacks(comparison.head)),
     )
+
+
+def _num_stacks(frame: Frame) -> int:
+    return len({*frame.stacks.items} - {ROOT_STACK})

@@ -71,7 +71,11 @@ class SpecChange(msgspec.Struct, frozen=True):
 
 
 class PackageChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A package that changed. Versions are newest first; ``newest`` ones None where it is not."""
+    """A package that changed. Versions are newest first; ``newest`` ones None where it is not.
+
+    Sizes are the sums of those that are known, in bytes; None where none is, 0 where there is no
+    package.
+    """
 
     kind: PackageChangeKind
     name: str
@@ -82,6 +86,8 @@ class PackageChange(msgspec.Struct, frozen=True, kw_only=True):
     specs_added: int
     specs_removed: int
     specs_changed: int
+    size_before: int | None
+    size_after: int | None
 
     @property
     def versions_added(self) -> list[str]:
@@ -101,6 +107,8 @@ class StackChange(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     num_specs_before: int
     num_specs_after: int
+    size_before: int | None
+    size_after: int | None
     specs_added: int
     specs_removed: int
     packages_added: tuple[str, ...]
@@ -262,6 +270,8 @@ class Comparison:
             specs_added=added,
             specs_removed=removed,
             specs_changed=changed,
+            size_before=_size_of(self.base, self.base.rows_of(name)),
+            size_after=_size_of(self.head, self.head.rows_of(name)),
         )
 
     def changed_facts(self, package: str) -> dict[str, int]:
@@ -296,18 +306,28 @@ class Comparison:
             kind = StackChangeKind.ADDED
         elif not num_after:
             kind = StackChangeKind.REMOVED
-        packages_before = set(self.base.package.present(_rows_where(before)))
-        packages_after = set(self.head.package.present(_rows_where(after)))
+        rows_before, rows_after = _rows_where(before), _rows_where(after)
+        packages_before = set(self.base.package.present(rows_before))
+        packages_after = set(self.head.package.present(rows_after))
         return StackChange(
             kind=kind,
             name=name,
             num_specs_before=num_before,
             num_specs_after=num_after,
+            size_before=_size_of(self.base, rows_before),
+            size_after=_size_of(self.head, rows_after),
             specs_added=added,
             specs_removed=removed,
             packages_added=tuple(sorted(packages_after - packages_before, key=natural_key)),
             packages_removed=tuple(sorted(packages_before - packages_after, key=natural_key)),
         )
+
+
+def _size_of(frame: Frame, rows: Rows | slice | None) -> int | None:
+    """Return the sum of the known sizes, 0 where there is nothing that could have one."""
+    if rows is None or (not isinstance(rows, slice) and not len(rows)):
+        return 0
+    return frame.size.total(rows)
 
 
 def _rows_where(mask: Mask) -> Rows:

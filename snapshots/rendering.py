@@ -33,6 +33,7 @@ def markdown(log: Changelog) -> str:
         .render(
             log=log,
             s=summary,
+            names=_names(log),
             titles=_TITLES,
             stack_titles=_STACK_TITLES,
             packages_changed=summary.packages_upgraded
@@ -46,12 +47,23 @@ def markdown(log: Changelog) -> str:
     )
 
 
+def _names(log: Changelog) -> tuple[str, str]:
+    """Return how the two revisions are told apart: by tag, else also by day, else by digest."""
+    base, head = log.base, log.head
+    if base.tag != head.tag:
+        return base.tag, head.tag
+    days = f"{base.taken_at:%Y-%m-%d}", f"{head.taken_at:%Y-%m-%d}"
+    if days[0] == days[1]:
+        days = base.digest[:12], head.digest[:12]
+    return f"{base.tag} ({days[0]})", f"{head.tag} ({days[1]})"
+
+
 def json(log: Changelog) -> str:
     """Render release notes as JSON, with every fact of the Markdown ones."""
     document = {
         "base": revision_facts(log.base),
         "head": revision_facts(log.head),
-        "summary": msgspec.to_builtins(log.summary),
+        "summary": msgspec.to_builtins(log.summary) | {"size_delta": log.summary.size_delta},
         "packages": {
             kind.value: [
                 {
@@ -63,6 +75,8 @@ def json(log: Changelog) -> str:
                     "specs_added": entry.change.specs_added,
                     "specs_removed": entry.change.specs_removed,
                     "specs_changed": entry.change.specs_changed,
+                    "size_before": entry.change.size_before,
+                    "size_after": entry.change.size_after,
                     "changed_facts": entry.facts,
                 }
                 for entry in entries
@@ -108,6 +122,7 @@ def _environment() -> Environment:
         "fact_name": _fact_name,
         "number": _number,
         "size": _size,
+        "size_delta": _size_delta,
     }
     return environment
 
@@ -128,6 +143,12 @@ def _size(num_bytes: int | None) -> str:
             return f"{amount:.1f} {unit}"
         amount /= 1024
     return f"{amount:,.1f} {_UNITS[-1]}"
+
+
+def _size_delta(num_bytes: int | None) -> str:
+    if num_bytes is None:
+        return ""
+    return f" {'-' if num_bytes < 0 else '+'}{_size(abs(num_bytes))}"
 
 
 def counted(count: int, noun: str) -> str:

@@ -1,7 +1,7 @@
 """``cachelog import`` and ``cachelog demo``: what fills a catalog."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from itertools import islice
@@ -29,6 +29,9 @@ from snapshots.sources.reports import Report
 
 _BATCH = 64
 """How many revisions of a history are published at once: an import that is cut loses no more."""
+
+
+_PAGES = "_cache"
 
 
 class Every(Enum):
@@ -89,15 +92,21 @@ def import_command(
         ),
     ] = None,
     path: Annotated[
-        str, typer.Option(metavar="FOLDER", help="With --git: where the pages are in it.")
-    ] = "_cache",
+        str | None,
+        typer.Option(
+            metavar="FOLDER", help=f"With --git: where the pages are in it; {_PAGES} by default."
+        ),
+    ] = None,
     since: Annotated[
         datetime | None,
         typer.Option(metavar="DATE", parser=_moment, help="With --git: only commits from then on."),
     ] = None,
     every: Annotated[
-        Every, typer.Option(help="With --git: each commit, or the last of each day or week.")
-    ] = Every.COMMIT,
+        Every | None,
+        typer.Option(
+            help="With --git: each commit (the default), or the last of each day or week."
+        ),
+    ] = None,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave out what cannot be read, and list it.")
     ] = False,
@@ -109,15 +118,21 @@ def import_command(
     A history from git is published piece by piece; run the same again to go on after an
     interruption, or to add what is new.
     """
-    if bool(locations) == bool(git):
-        raise typer.BadParameter("name one LOCATION or more, or a repository with --git")
+    _require_fitting(
+        locations,
+        git,
+        of_git={"--since": since, "--path": path, "--every": every},
+        of_locations={"--taken-at": taken_at, "--sizes": sizes or None},
+    )
     opened = Catalog(catalog)
     publications: list[Publication] = []
     with progress() as bars:
         report = Report(skip_bad=skip_bad, progress=bars)
         try:
             if git:
-                snapshots = _history(opened, git, path, since, tag or (), every, report)
+                snapshots = _history(
+                    opened, git, path or _PAGES, since, tag or (), every or Every.COMMIT, report
+                )
                 while batch := list(islice(snapshots, _BATCH)):
                     publications += opened.publish(batch)
             else:
@@ -125,9 +140,27 @@ def import_command(
                 publications += opened.publish(found, taken_at=taken_at)
         except CachelogError:
             if publications:
-                _tell(publications)
+                _tell_all(publications, report, as_json=as_json)
             raise
     _tell_all(publications, report, as_json=as_json)
+
+
+def _require_fitting(
+    locations: Sequence[str] | None,
+    git: str | None,
+    *,
+    of_git: Mapping[str, object],
+    of_locations: Mapping[str, object],
+) -> None:
+    """Raise BadParameter for options that the import would not heed."""
+    if not locations and not git:
+        raise typer.BadParameter("name one LOCATION or more, or a repository with --git")
+    if locations and git:
+        raise typer.BadParameter("LOCATION and --git are two imports: make them one by one")
+    unheeded = of_locations if git else of_git
+    for option, value in unheeded.items():
+        if value is not None:
+            raise typer.BadParameter(f"{option} does not go {'with' if git else 'without'} --git")
 
 
 def _found(

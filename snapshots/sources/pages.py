@@ -78,7 +78,8 @@ def parse_page(data: bytes, location: str, report: Report) -> Page:
     if not is_name(name):
         raise fields.wrong("title", f"{name!r} cannot name a package", matter.lines["title"])
     specs = tuple(_specs(matter, name, report))
-    _check_meta(matter, specs, report)
+    if len(specs) == len(matter.values["spec_details"]):
+        _check_meta(matter, specs, report)  # what was skipped would only be told again
     return Page(name, _tag(matter), specs, fields.values.get("synthetic") is True)
 
 
@@ -134,7 +135,7 @@ class _Collector:
         chosen = [tag for tag in sorted(stated) if any(fnmatchcase(tag, want) for want in wanted)]
         if chosen and None not in self._specs:
             return [(tag, tag) for tag in chosen]
-        if len(wanted) == 1 and len(self._specs) == 1:
+        if len(wanted) == 1 and len(self._specs) == 1 and not _is_glob(wanted[0]):
             tag = check_tag(wanted[0])
             (only,) = self._specs
             if only is not None:
@@ -145,6 +146,10 @@ class _Collector:
         if None in self._specs and stated:
             reason = f"some pages name no tag, others {known}: import them apart"
         raise InvalidArgument("--tag", reason)
+
+
+def _is_glob(text: str) -> bool:
+    return any(character in text for character in "*?[")
 
 
 def _page_files(paths: Sequence[Path]) -> Iterator[Path]:

@@ -172,6 +172,12 @@ def total_size(specs: Iterable[Spec]) -> int | None:
     return sum(sizes) if sizes else None
 
 
+def size_delta(before: Sequence[Spec], after: Sequence[Spec]) -> int | None:
+    """Return by how much the size rose; None where there are specs, but no size is known."""
+    sizes = [total_size(side) if side else 0 for side in (before, after)]
+    return None if None in sizes else sizes[1] - sizes[0]  # type: ignore[operator]
+
+
 # -- dependencies
 
 

@@ -66,18 +66,19 @@ COMPARISON = f"""query($base: String!, $head: String!) {{
       packagesAdded packagesRemoved packagesUpgraded packagesDowngraded packagesVersionsChanged
       packagesRebuilt packagesChanged packagesUnchanged
       specsAdded specsRemoved specsChanged specsUnchanged stacksAdded stacksRemoved
-      totalSizeBefore totalSizeAfter
+      totalSizeBefore totalSizeAfter totalSizeDelta
     }}
     packages {{
       totalCount pageInfo {{ hasNextPage }} edges {{ cursor node {{ name }} }}
-      nodes {{ name kind versionsAdded versionsRemoved specsAdded specsRemoved specsChanged
+      nodes {{
+        name kind versionsAdded versionsRemoved specsAdded specsRemoved specsChanged sizeDelta
         before {{ name numSpecs }} after {{ name numSpecs }} }}
     }}
     specs(first: 1000) {{
       totalCount pageInfo {{ hasNextPage }} edges {{ cursor node {{ hash }} }}
       nodes {{ kind hash name before {{ ...S }} after {{ ...S }} fields {{ path before after }} }}
     }}
-    stacks {{ name kind numSpecsBefore numSpecsAfter specsAdded specsRemoved
+    stacks {{ name kind numSpecsBefore numSpecsAfter sizeDelta specsAdded specsRemoved
       packagesAdded packagesRemoved }}
   }}
 }} {SPEC}"""

@@ -63,6 +63,7 @@ def package_changes(base: State, head: State) -> list[dict[str, Any]]:
                     bool(naive.changed_fields(old[key], new[key]))
                     for key in old.keys() & new.keys()
                 ),
+                "sizeDelta": naive.size_delta(before, after),
                 "before": {"name": name, "numSpecs": len(before)} if before else None,
                 "after": {"name": name, "numSpecs": len(after)} if after else None,
             }
@@ -108,6 +109,7 @@ def stack_changes(base: State, head: State) -> list[dict[str, Any]]:
                 "kind": "CHANGED" if before and after else "ADDED" if after else "REMOVED",
                 "numSpecsBefore": len(before),
                 "numSpecsAfter": len(after),
+                "sizeDelta": naive.size_delta(before, after),
                 "specsAdded": len(new - old),
                 "specsRemoved": len(old - new),
                 "packagesAdded": naive.by_name(packages[1] - packages[0]),
@@ -170,6 +172,7 @@ def test_the_summary_counts_the_changes(world: World, pair: tuple[int, int]) -> 
         "stacksRemoved": stacks.count("REMOVED"),
         "totalSizeBefore": naive.total_size(base.specs),
         "totalSizeAfter": naive.total_size(head.specs),
+        "totalSizeDelta": naive.size_delta(base.specs, head.specs),
     }
     assert data["id"] == comparison_id(base.info, head.info)
     assert (data["base"], data["head"]) == tuple(

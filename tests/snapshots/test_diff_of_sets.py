@@ -105,6 +105,10 @@ def test_stacks(states: tuple[list[Spec], list[Spec]]) -> None:
         )
         if base.keys() == head.keys():
             continue
+        sizes = [
+            [spec.size for spec in specs if name in spec.stacks and spec.size is not None]
+            for specs in states
+        ]
         kind = StackChangeKind.CHANGED if base and head else StackChangeKind.REMOVED
         packages = set(base.values()), set(head.values())
         expected.append(
@@ -113,6 +117,8 @@ def test_stacks(states: tuple[list[Spec], list[Spec]]) -> None:
                 name=name,
                 num_specs_before=len(base),
                 num_specs_after=len(head),
+                size_before=sum(sizes[0]) if sizes[0] or not base else None,
+                size_after=sum(sizes[1]) if sizes[1] or not head else None,
                 specs_added=len(head.keys() - base.keys()),
                 specs_removed=len(base.keys() - head.keys()),
                 packages_added=tuple(sorted(packages[1] - packages[0], key=natural_key)),

@@ -77,7 +77,7 @@ From **v0.21.0** of 5 January 2025 (`8ad06843eade`) to **v0.22.0** of 4 February
 |---|---:|---:|---:|---:|---:|
 | Packages | 7 | 8 | 2 | 1 | 5 |
 | Specs | 9 | 11 | 7 | 5 | 1 |
-| Stacks | 3 | 3 | 1 | 1 | 1 |
+| Stacks | 2 | 2 | 1 | 1 | 1 |
 
 ## Added packages (2)
 
@@ -144,8 +144,10 @@ def test_markdown_of_nothing() -> None:
     ("before", "after", "row"),
     [
         (0, None, "| Size | 0 B | unknown | | | |"),
-        (1023, 1024, "| Size | 1023 B | 1.0 KiB | | | |"),
-        (1_048_575, 1_610_612_736, "| Size | 1.0 MiB | 1.5 GiB | | | |"),
+        (1023, 1024, "| Size | 1023 B | 1.0 KiB | | | +1 B |"),
+        (1_048_575, 1_610_612_736, "| Size | 1.0 MiB | 1.5 GiB | | | +1.5 GiB |"),
+        (1_048_576, 1_024, "| Size | 1.0 MiB | 1.0 KiB | | | -1023.0 KiB |"),
+        (7, 7, "| Size | 7 B | 7 B | | | +0 B |"),
         (None, 1 << 52, "| Size | unknown | 4,096.0 TiB | | | |"),
     ],
 )
@@ -201,6 +203,8 @@ def test_json() -> None:
             "specs_added": 1,
             "specs_removed": 1,
             "specs_changed": 0,
+            "size_before": None,
+            "size_after": None,
             "changed_facts": {},
         }
     ]

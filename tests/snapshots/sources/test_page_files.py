@@ -261,11 +261,17 @@ def test_another_tag(write: Write) -> None:
     assert report.warnings == [f"{page}: says tag develop; published as develop-2025-03-30"]
 
 
-@pytest.mark.parametrize("wanted", ["../x", "main*", ""])
+@pytest.mark.parametrize("wanted", ["../x", ""])
 def test_another_tag_that_is_none(wanted: str, write: Write) -> None:
     """What cannot be a tag is not published under."""
     with pytest.raises(InvalidArgument, match="is no tag"):
         snapshots(write("develop/a/specs.md", "1"), tags=(wanted,))
+
+
+def test_another_tag_that_is_a_glob(write: Write) -> None:
+    """A glob chooses among the tags of the pages, and names none of its own."""
+    with pytest.raises(InvalidArgument, match=r"main\* fits no tag of the pages \(develop\)"):
+        snapshots(write("develop/a/specs.md", "1"), tags=("main*",))
 
 
 def test_pages_without_tag(write: Write) -> None:

@@ -1,0 +1,114 @@
+"""``python -m tests.benchmarks``: measure cachelog beside other ways to do the same."""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from tests.benchmarks import comparing, importing, in_process, loading, mercurius, over_http, scale
+from tests.benchmarks.machine import Use, describe
+from tests.benchmarks.measuring import Measurement
+from tests.benchmarks.plans import CACHE, ROOT, Data, Plan
+from tests.benchmarks.queries import QUERIES
+from tests.benchmarks.results import Results, print_table, write_json
+
+Benchmark = Callable[[Plan], Iterator[Measurement]]
+
+
+def _query(plan: Plan, name: str) -> Iterator[Measurement]:
+    yield from in_process.run(plan, name)
+    if plan.over_http:
+        yield from over_http.run(plan, name)
+
+
+BENCHMARKS: dict[str, Benchmark] = {
+    "import": importing.run,
+    "load": loading.run,
+    "compare": comparing.run,
+    **{name: partial(_query, name=name) for name in QUERIES},
+    "scale": scale.run,
+}
+
+SEPARATE = {
+    "large_index": ["--specs", "1000"],
+    "git_history": ["--commits", "20", "--packages", "50", "--specs", "5"],
+}
+"""Programs of their own, run where they are named; with what a quick run passes to them."""
+
+
+def main() -> None:
+    """Run what is asked for, print a table, and write JSON if asked to."""
+    options = _options()
+    names = options.names or [*BENCHMARKS]
+    load_before, use_before = os.getloadavg()[0], Use.now()
+    plan = _plan(options)
+    if plan.mercurius:
+        mercurius.install(plan.data)
+    measurements: list[Measurement] = []
+    for name in names:
+        if name in SEPARATE:
+            extra = SEPARATE[name] if options.quick else []
+            subprocess.run(
+                [sys.executable, "-m", f"tests.benchmarks.{name}", *extra], check=True, cwd=ROOT
+            )
+            continue
+        print(f"measuring {name} ...", file=sys.stderr, flush=True)
+        measurements += BENCHMARKS[name](plan)
+    results = Results(
+        machine=describe(plan, load_before, use_before),
+        quick=options.quick,
+        notes=plan.notes,
+        measurements=measurements,
+    )
+    print_table(results)
+    if options.json:
+        write_json(results, options.json)
+
+
+def _plan(options: argparse.Namespace) -> Plan:
+    packages, specs = (40, 400) if options.quick else (1_233, 58_000)
+    return Plan(
+        data=Data(options.cache, packages=packages, specs=specs, fresh=options.fresh),
+        rounds=1 if options.quick else 7,
+        seconds=0.02 if options.quick else 1,
+        over_http=not options.in_process,
+        mercurius=options.mercurius,
+        revisions=5 if options.quick else 200,
+    )
+
+
+def _known(name: str) -> str:
+    if name not in BENCHMARKS and name not in SEPARATE:
+        known = ", ".join([*BENCHMARKS, *SEPARATE])
+        raise argparse.ArgumentTypeError(f"there is no benchmark {name}, only {known}")
+    return name
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        type=_known,
+        help=f"one of {', '.join(BENCHMARKS)}, which all run by default, or of "
+        f"{', '.join(SEPARATE)}, which do not",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results as JSON too")
+    parser.add_argument("--quick", action="store_true", help="little data, short: does it run?")
+    parser.add_argument("--in-process", action="store_true", help="start no servers")
+    parser.add_argument(
+        "--mercurius", action="store_true", help="mercurius too, over HTTP; needs Node.js and npm"
+    )
+    parser.add_argument("--fresh", action="store_true", help="make the data anew")
+    parser.add_argument(
+        "--cache", type=Path, default=CACHE, metavar="FOLDER", help="where the data is kept"
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

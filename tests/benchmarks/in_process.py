@@ -1,0 +1,117 @@
+"""A query in this process: Strawberry as it comes, and cachelog with and without kept responses.
+
+Strawberry and "execution alone" differ in nothing but the executor class; documents are parsed
+once for both. The whole application is asked as a server asks it: the cold one keeps no responses,
+the hot one does.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import AsyncExitStack
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import orjson
+from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
+
+from schema import api
+from schema.context import Context
+from schema.executor import BatchExecutor
+from server.app import GRAPHQL_PATH, create_app
+from server.settings import Settings
+from snapshots.catalog import Catalog
+from snapshots.library import Library
+from tests.benchmarks.measuring import Measurement, measure
+from tests.benchmarks.plans import Plan
+from tests.benchmarks.queries import QUERIES, request_body, require_same
+
+Ask = Callable[[], Awaitable[bytes]]
+
+
+def run(plan: Plan, name: str) -> Iterator[Measurement]:
+    """Measure one of the queries: the time to its answer as JSON bytes."""
+    query, catalog = QUERIES[name], plan.data.opened()
+    library = Library(catalog)
+    with asyncio.Runner() as runner:
+        running = AsyncExitStack()
+        asked: dict[str, Ask] = {
+            "Strawberry as it comes": _executing(
+                query, catalog, library, StrawberryGraphQLCoreExecutionContext
+            ),
+            "cachelog: execution alone": _executing(query, catalog, library, BatchExecutor),
+        }
+        for temper, kept in (("cold", 0), ("hot", Settings.response_cache)):
+            settings = Settings(
+                catalog=str(plan.data.catalog), response_cache=kept, access_log=False
+            )
+            asked[f"cachelog: whole application, {temper}"] = runner.run(
+                _serving(running, settings, query)
+            )
+        require_same({contender: runner.run(_once(ask)) for contender, ask in asked.items()})
+        turns = {
+            contender: partial(_turn, runner, ask, plan.seconds) for contender, ask in asked.items()
+        }
+        yield from measure(name, "in process", turns, unit="ms", rounds=plan.rounds)
+        runner.run(running.aclose())
+
+
+def _turn(runner: asyncio.Runner, ask: Ask, seconds: float) -> float:
+    return runner.run(_average(ask, seconds))
+
+
+async def _average(ask: Ask, seconds: float) -> float:
+    """Return the milliseconds of a call, collections of garbage included."""
+    calls, elapsed, started = 0, 0.0, perf_counter()
+    while elapsed < seconds or not calls:
+        await ask()
+        calls += 1
+        elapsed = perf_counter() - started
+    return elapsed / calls * 1_000
+
+
+async def _once(ask: Ask) -> bytes:
+    return await ask()
+
+
+def _executing(query: str, catalog: Catalog, library: Library, executor: type[Any]) -> Ask:
+    async def ask() -> bytes:
+        answer = api.execute(query, context=Context(catalog, library), executor=executor)
+        return orjson.dumps(answer.body())
+
+    return ask
+
+
+async def _serving(running: AsyncExitStack, settings: Settings, query: str) -> Ask:
+    """Start the application and return what asks it through ASGI, as uvicorn does."""
+    app = create_app(settings)
+    await running.enter_async_context(app.router.lifespan_context(app))
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "http",
+        "path": GRAPHQL_PATH,
+        "raw_path": GRAPHQL_PATH.encode(),
+        "root_path": "",
+        "query_string": b"",
+        "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
+        "client": ("127.0.0.1", 40_000),
+        "server": ("127.0.0.1", 8_000),
+    }
+    request = {"type": "http.request", "body": request_body(query), "more_body": False}
+
+    async def receive() -> dict[str, Any]:
+        return request
+
+    async def ask() -> bytes:
+        parts: list[bytes] = []
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            parts.append(message.get("body", b""))
+
+        await app(dict(scope), receive, send)
+        return b"".join(parts)
+
+    return ask

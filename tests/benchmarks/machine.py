@@ -1,0 +1,104 @@
+"""The machine that measured: what it is, and how busy it was with other things."""
+
+import os
+import platform
+import shutil
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tests.benchmarks import mercurius
+from tests.benchmarks.plans import Plan
+
+_LIBRARIES = (
+    "cachelog",
+    "strawberry-graphql",
+    "graphql-core",
+    "orjson",
+    "msgspec",
+    "numpy",
+    "pyarrow",
+    "deltalake",
+    "starlette",
+    "uvicorn",
+    "uvloop",
+    "httptools",
+    "polars",
+    "deepdiff",
+)
+
+
+class Machine(msgspec.Struct, frozen=True):
+    """A description; ``load_average`` is of the last minute, before the run and after it.
+
+    ``others`` is the share of all cores' time that processes took which are no part of the run.
+    """
+
+    cpu: str
+    cores: int
+    system: str
+    python: str
+    versions: dict[str, str]
+    load_average: tuple[float, float]
+    others: float
+
+
+class Use(NamedTuple):
+    """Processor seconds since some moment: of all cores, those in use, and this run's share."""
+
+    all: float
+    busy: float
+    own: float
+
+    @classmethod
+    def now(cls) -> "Use":
+        """Return the seconds so far; processes of the run count once they have ended."""
+        jiffies = [int(text) for text in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
+        per_second = os.sysconf("SC_CLK_TCK")
+        idle = jiffies[3] + jiffies[4]
+        return cls(
+            sum(jiffies) / per_second, (sum(jiffies) - idle) / per_second, sum(os.times()[:4])
+        )
+
+    def others_since(self, before: "Use") -> float:
+        """Return the share of all that others have used since an earlier moment."""
+        others = (self.busy - before.busy) - (self.own - before.own)
+        return max(0.0, others / (self.all - before.all))
+
+
+def describe(plan: Plan, load_before: float, use_before: Use) -> Machine:
+    """Return the machine as it is at the end of a run."""
+    versions = {name: found for name in _LIBRARIES if (found := _version(name))}
+    if shutil.which("wrk"):
+        # wrk tells its version with a usage text, and leaves with 1.
+        said = subprocess.run(["wrk", "-v"], capture_output=True, text=True, check=False).stdout
+        versions["wrk"] = said.split()[1]
+    if plan.mercurius:
+        versions |= mercurius.versions(plan.data)
+    return Machine(
+        cpu=_cpu(),
+        cores=len(os.sched_getaffinity(0)),
+        system=platform.platform(),
+        python=platform.python_version(),
+        versions=versions,
+        load_average=(load_before, os.getloadavg()[0]),
+        others=Use.now().others_since(use_before),
+    )
+
+
+def _cpu() -> str:
+    for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() in ("model name", "Model"):
+            return value.strip()
+    return platform.machine()
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

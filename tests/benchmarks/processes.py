@@ -1,0 +1,115 @@
+"""Processes of their own, for what a process does only once, or what would be in others' way."""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from http.client import HTTPConnection, HTTPException
+from multiprocessing import get_context
+from time import perf_counter, sleep
+from typing import NamedTuple, ParamSpec, TypeVar
+
+from tests.benchmarks.plans import ROOT
+
+_HOST = "127.0.0.1"
+_START_SECONDS = 60
+_STOP_SECONDS = 15
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+class Server(NamedTuple):
+    """A server that answers; ``start_seconds`` passed from its start to its first good answer."""
+
+    url: str
+    start_seconds: float
+
+
+class Cores(NamedTuple):
+    """The cores to pin a server and its load to; None where that cannot be."""
+
+    server: int | None
+    load: int | None
+
+    @classmethod
+    def available(cls) -> "Cores":
+        """Return two cores of those that this process may use."""
+        cores = sorted(os.sched_getaffinity(0))
+        if len(cores) < 2 or not shutil.which("taskset"):
+            return cls(None, None)
+        return cls(cores[0], cores[1])
+
+
+def in_fresh_process(
+    function: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs
+) -> Result:
+    """Return what a function of a module returns in a new process."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(function, *args, **kwargs).result()
+
+
+def pinned(command: Sequence[str], core: int | None) -> list[str]:
+    """Return the command that runs another on one core alone."""
+    return [*command] if core is None else ["taskset", "-c", str(core), *command]
+
+
+@contextlib.contextmanager
+def serving(
+    command: Callable[[int], Sequence[str]],
+    *,
+    environ: Mapping[str, str] | None = None,
+    core: int | None = None,
+    ready: str = "/",
+) -> Iterator[Server]:
+    """Run the server that ``command`` starts on a port, until the context ends.
+
+    It is ready when a GET of the path ``ready`` is answered with anything but a server's error.
+    """
+    port = _free_port()
+    with tempfile.TemporaryFile() as log:
+        started = perf_counter()
+        process = subprocess.Popen(
+            pinned(command(port), core),
+            cwd=ROOT,
+            env=os.environ | (environ or {}),
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            while not _answers(port, ready):
+                if process.poll() is not None or perf_counter() - started > _START_SECONDS:
+                    log.seek(0)
+                    said = log.read().decode(errors="replace")
+                    raise SystemExit(f"{' '.join(command(port))} does not serve:\n{said}")
+                sleep(0.005)
+            yield Server(f"http://{_HOST}:{port}", perf_counter() - started)
+        finally:
+            process.terminate()
+            try:
+                process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((_HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _answers(port: int, path: str) -> bool:
+    connection = HTTPConnection(_HOST, port, timeout=_START_SECONDS)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status < 500
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()

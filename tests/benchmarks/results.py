@@ -1,0 +1,75 @@
+"""A run's results as a table for people and as JSON for programs."""
+
+from itertools import groupby
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from tests.benchmarks.machine import Machine
+from tests.benchmarks.measuring import Measurement
+
+_WIDTH = 132
+
+
+class Results(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a run found."""
+
+    machine: Machine
+    quick: bool
+    notes: list[str]
+    measurements: list[Measurement]
+
+
+def write_json(results: Results, file: Path) -> None:
+    """Write the results; the fields are those of the records."""
+    file.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=2) + b"\n")
+
+
+def print_table(results: Results) -> None:
+    """Print the results: medians, the lowest and highest round, ratios to each reference."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_WIDTH)
+    for (benchmark, subject), group in groupby(
+        results.measurements, key=lambda it: (it.benchmark, it.subject)
+    ):
+        console.print(_table(f"{benchmark}: {subject}", list(group)))
+    machine = results.machine
+    before, after = machine.load_average
+    console.print(f"{machine.cpu}, {machine.cores} cores, {machine.system}")
+    versions = (f"{name} {version}" for name, version in machine.versions.items())
+    console.print(", ".join((f"Python {machine.python}", *versions)), highlight=False)
+    console.print(f"load average: {before:.2f} before, {after:.2f} after (the run itself included)")
+    console.print(f"other processes took {machine.others:.0%} of the cores' time meanwhile")
+    for note in dict.fromkeys(results.notes):
+        console.print(f"- {note}", highlight=False, markup=False)
+    if results.quick:
+        console.print("- a quick run on little data: its numbers say nothing", highlight=False)
+
+
+def _table(title: str, measurements: list[Measurement]) -> Table:
+    table = Table(title=title, title_justify="left", min_width=100)
+    table.add_column("", ratio=1)
+    for heading in (measurements[0].unit, "rounds: lowest to highest", "ratio", "target"):
+        table.add_column(heading, justify="right")
+    for it in measurements:
+        spread = f"{len(it.values)}: {_number(it.low)} to {_number(it.high)}"
+        ratio = "" if it.ratio is None else f"{_number(it.ratio)} x"
+        table.add_row(it.contender, _number(it.median), spread, ratio, _target(it))
+    return table
+
+
+def _number(value: float) -> str:
+    """Return three significant digits, all where there are more before the point."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def _target(it: Measurement) -> str:
+    if it.target is None:
+        return ""
+    unit = "x" if it.target.of == "ratio" else it.unit
+    return f"<= {it.target.at_most:g} {unit}: {'met' if it.met else 'MISSED'}"
