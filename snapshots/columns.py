@@ -33,6 +33,11 @@ class Column(Generic[Value]):
         return {value: code for code, value in enumerate(self.values)}
 
     @property
+    def is_known(self) -> bool:
+        """Whether any row has a value."""
+        return any(value is not None for value in self.values)
+
+    @property
     def num_bytes(self) -> int:
         """About how much memory the column takes once its texts are made."""
         return self.codes.nbytes + sum(map(_size_of, self.values))
@@ -158,6 +163,7 @@ class NumberColumn:
 
     def __init__(self, numbers: npt.NDArray[np.int64]) -> None:
         self.numbers = numbers
+        self.is_known = bool((numbers >= 0).any())
 
     def at(self, row: int) -> int | None:
         """Return the value of a row."""

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from snapshots.columns import Column, Mask, Rows
+from snapshots.columns import Column, Mask, NumberColumn, Rows
 from snapshots.filters import SpecFilter
 from snapshots.frame import Frame
 from snapshots.hashes import match
@@ -28,8 +28,8 @@ LEFT_OUT = (
 )
 """What a comparison does not count as a change."""
 
-_ALWAYS_KNOWN = ("version", "compiler", "operating_system", "platform", "target")
-_SOMETIMES_KNOWN = ("namespace", "package_hash")
+_ALWAYS_KNOWN = ("version", "compiler", "operating_system", "platform", "target", "variants")
+_SOMETIMES_KNOWN = ("size", "namespace", "package_hash")
 
 
 class SpecChangeKind(Enum):
@@ -128,9 +128,9 @@ class Comparison:
         self.added = _rows_where(is_new)
         self._base_rows = _rows_where(partners >= 0)
         self._head_rows: Rows = partners[self._base_rows]
-        changed = np.zeros(len(self._base_rows), np.bool_)
-        for mask in self._changed_fields.values():
-            changed |= mask
+        changed: Mask = base.fingerprints[self._base_rows] != head.fingerprints[self._head_rows]
+        for name in _SOMETIMES_KNOWN:
+            changed |= _differs_where_known(base, self._base_rows, head, self._head_rows, name)
         self.changed = self._base_rows[changed], self._head_rows[changed]
 
     @property
@@ -147,36 +147,18 @@ class Comparison:
 
     @cached_property
     def _changed_fields(self) -> dict[str, Mask]:
-        """For each fact, a mask over the paired rows: those where it differs."""
-        fields = {"name": self._differs("package")}
-        fields |= {name: self._differs(name) for name in _ALWAYS_KNOWN}
-        for name in _SOMETIMES_KNOWN:
-            fields[name] = self._differs(name) & self._known_in_both(name)
-        fields["variants"] = self._differs("variants")
+        """For each fact, a mask over the changed hashes: those where it differs."""
+        (before, after), (base, head) = self.changed, (self.base, self.head)
+        fields = {"name": _differs(base.package, before, head.package, after)}
+        for name in _ALWAYS_KNOWN:
+            fields[name] = _differs(getattr(base, name), before, getattr(head, name), after)
         fields["stacks"] = (
-            self.base.stacks_without_root[self.base.stacks.codes[self._base_rows]]
-            != self.head.stacks_without_root[self.head.stacks.codes[self._head_rows]]
+            base.stacks_without_root[base.stacks.codes[before]]
+            != head.stacks_without_root[head.stacks.codes[after]]
         )
-        before = self.base.size.numbers[self._base_rows]
-        after = self.head.size.numbers[self._head_rows]
-        fields["size"] = (before != after) & (before >= 0) & (after >= 0)
+        for name in _SOMETIMES_KNOWN:
+            fields[name] = _differs_where_known(base, before, head, after, name)
         return fields
-
-    def _differs(self, name: str) -> Mask:
-        before, after = self._columns(name)
-        mask: Mask = (
-            before.fingerprints[before.codes[self._base_rows]]
-            != after.fingerprints[after.codes[self._head_rows]]
-        )
-        return mask
-
-    def _known_in_both(self, name: str) -> Mask:
-        before, after = self._columns(name)
-        known: Mask = before.known()[before.codes[self._base_rows]]
-        return known & after.known()[after.codes[self._head_rows]]
-
-    def _columns(self, name: str) -> tuple[Column[Any], Column[Any]]:
-        return getattr(self.base, name), getattr(self.head, name)
 
     # -- specs
 
@@ -279,7 +261,8 @@ class Comparison:
         rows = self.head.rows_of(package)
         if rows is None:
             return {}
-        inside = (self._head_rows >= rows.start) & (self._head_rows < rows.stop)
+        _, changed = self.changed
+        inside = (changed >= rows.start) & (changed < rows.stop)
         counts = {name: int((mask & inside).sum()) for name, mask in self._changed_fields.items()}
         return {name: count for name, count in counts.items() if count}
 
@@ -321,6 +304,30 @@ class Comparison:
             packages_added=tuple(sorted(packages_after - packages_before, key=natural_key)),
             packages_removed=tuple(sorted(packages_before - packages_after, key=natural_key)),
         )
+
+
+def _differs(before: Column[Any], before_rows: Rows, after: Column[Any], after_rows: Rows) -> Mask:
+    """Return where two columns differ, row by row."""
+    mask: Mask = (
+        before.fingerprints[before.codes[before_rows]]
+        != after.fingerprints[after.codes[after_rows]]
+    )
+    return mask
+
+
+def _differs_where_known(
+    base: Frame, base_rows: Rows, head: Frame, head_rows: Rows, name: str
+) -> Mask:
+    """Return where a fact differs that a source may not know: only where both sides know it."""
+    before, after = getattr(base, name), getattr(head, name)
+    if not (before.is_known and after.is_known):
+        return np.zeros(len(base_rows), np.bool_)
+    if isinstance(before, NumberColumn):
+        old, new = before.numbers[base_rows], after.numbers[head_rows]
+        of_numbers: Mask = (old != new) & (old >= 0) & (new >= 0)
+        return of_numbers
+    known: Mask = before.known()[before.codes[base_rows]] & after.known()[after.codes[head_rows]]
+    return known & _differs(before, base_rows, after, head_rows)
 
 
 def _size_of(frame: Frame, rows: Rows | slice | None) -> int | None:
@@ -382,5 +389,5 @@ def _facts(spec: Spec) -> dict[str, Any]:
     facts: dict[str, Any] = msgspec.to_builtins(spec)
     del facts["tarball"], facts["dependencies"]
     facts["stacks"] = [stack for stack in spec.stacks if stack != ROOT_STACK]
-    unknown = [name for name in (*_SOMETIMES_KNOWN, "size") if facts[name] is None]
+    unknown = [name for name in _SOMETIMES_KNOWN if facts[name] is None]
     return {name: value for name, value in facts.items() if name not in unknown}

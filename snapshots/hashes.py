@@ -54,8 +54,12 @@ class Hashes:
         return list(map(self._quoted.__getitem__, rows.tolist()))
 
     def reordered(self, rows: Rows) -> "Hashes":
-        """Return the hashes of the rows, in their order."""
-        return Hashes(self.table[rows].tobytes())
+        """Return the hashes of the rows, every one of them once, in their order."""
+        hashes = Hashes(self.table[rows].tobytes())
+        places = np.empty_like(rows)
+        places[rows] = np.arange(len(rows), dtype=rows.dtype)
+        hashes.order = places[self.order]
+        return hashes
 
     @cached_property
     def order(self) -> Rows:
