@@ -326,6 +326,8 @@ def _differs_where_known(
         old, new = before.numbers[base_rows], after.numbers[head_rows]
         of_numbers: Mask = (old != new) & (old >= 0) & (new >= 0)
         return of_numbers
+    if len(before.values) == 1 and before.values == after.values:
+        return np.zeros(len(base_rows), np.bool_)
     known: Mask = before.known()[before.codes[base_rows]] & after.known()[after.codes[head_rows]]
     return known & _differs(before, base_rows, after, head_rows)
 
