@@ -171,8 +171,7 @@ def _found(
     settings = settings_from(os.environ).reading()
     found = list(reading.read(locations, tags=tags, sizes=sizes, settings=settings, report=report))
     if not found:
-        for error in report.skipped:
-            note(f"skipped: {error}")
+        _tell_beside(report)
         raise CachelogError("nothing could be read, so nothing was published")
     return found
 
@@ -226,10 +225,7 @@ def demo_command(
 
 
 def _tell_all(publications: Sequence[Publication], report: Report, *, as_json: bool) -> None:
-    for warning in report.warnings:
-        note(f"warning: {warning}")
-    for error in report.skipped:
-        note(f"skipped: {error}")
+    _tell_beside(report)
     if not as_json:
         _tell(publications)
         return
@@ -242,6 +238,13 @@ def _tell_all(publications: Sequence[Publication], report: Report, *, as_json: b
             "warnings": report.warnings,
         }
     )
+
+
+def _tell_beside(report: Report) -> None:
+    for warning in report.warnings:
+        note(f"warning: {warning}")
+    for error in report.skipped:
+        note(f"skipped: {error}")
 
 
 def _tell(publications: Sequence[Publication]) -> None:

@@ -122,8 +122,10 @@ class _Collector:
         )
         for tag, stated in self._choose(wanted):
             content = Content.of(self._specs[stated].values())
-            if content or not self._report.skipped:
+            if content:
                 yield Snapshot(tag=tag, content=content, source=source)
+            else:
+                self._report.warn(f"{self._location}: no spec of {tag}; nothing to publish")
 
     def _choose(self, wanted: Sequence[str]) -> Iterable[tuple[str, str | None]]:
         """Return pairs of the tag to publish under and the tag that the pages state."""

@@ -196,9 +196,11 @@ def test_a_package_on_two_pages(write: Write, tmp_path: Path) -> None:
 
 
 def test_a_page_without_specs(write: Write) -> None:
-    """A package whose specs have all gone is no mistake: its tag holds nothing."""
-    found = snapshots(write("develop/a/specs.md"))
-    assert packages(found) == {"develop": []}
+    """A tag whose pages hold no spec is no mistake, but nothing to publish; a warning says so."""
+    report = Report()
+    page = write("develop/a/specs.md")
+    assert packages(snapshots(page, report=report)) == {}
+    assert report.warnings == [f"{page}: no spec of develop; nothing to publish"]
 
 
 def test_a_tag_of_bad_pages_alone(write: Write, tmp_path: Path) -> None:
