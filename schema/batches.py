@@ -5,9 +5,11 @@ once for a whole list instead. Its answer is one JSON text an object, or a refer
 a frame, or the children of all objects as one batch more. ``Objects`` joins the answers.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
+
+import orjson
 
 from snapshots.columns import Rows
 from snapshots.frame import Frame
@@ -51,6 +53,11 @@ def batched(form: Callable[..., Answer]) -> Mapping[str, Any]:
     stock executor takes over and reports the error at each place it belongs to.
     """
     return {BATCH: form}
+
+
+def json_texts(values: Iterable[Any]) -> Texts:
+    """Return the JSON text of each value."""
+    return [orjson.dumps(value).decode() for value in values]
 
 
 class Objects:

@@ -6,10 +6,9 @@ https://relay.dev/graphql/connections.htm
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
-import orjson
 import strawberry
 
-from schema.batches import Batch, Children, batched
+from schema.batches import Batch, Children, batched, json_texts
 from schema.scalars import given
 from snapshots.errors import InvalidArgument
 
@@ -111,7 +110,7 @@ class Page(Generic[Item]):
 
     def cursor_texts(self) -> list[str]:
         """Return the JSON text of each cursor."""
-        return [orjson.dumps(cursor).decode() for cursor in self.cursors]
+        return json_texts(self.cursors)
 
     def info(self) -> "PageInfo":
         """Return where the page stands."""
@@ -147,7 +146,7 @@ def _of_infos(name: str, description: str) -> Any:
     """Declare a field of PageInfo, with a batch form over a list of them."""
 
     def texts(infos: Sequence[Any]) -> list[str]:
-        return [orjson.dumps(getattr(info, name)).decode() for info in infos]
+        return json_texts(getattr(info, name) for info in infos)
 
     return strawberry.field(description=description, metadata=batched(texts))
 

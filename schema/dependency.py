@@ -6,10 +6,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-import orjson
 import strawberry
 
-from schema.batches import Batch, batched
+from schema.batches import Batch, batched, json_texts
 from schema.connections import Connection, Edge, Edges, Page, PageArguments, bad_cursor, window
 from schema.context import LoadedRevision
 from schema.scalars import given
@@ -63,13 +62,13 @@ class Dependency:
     absent: strawberry.Private[Absent | None]
 
     @strawberry.field(
-        description="The package's name.", metadata=batched(lambda rows: _texts(rows.names()))
+        description="The package's name.", metadata=batched(lambda rows: json_texts(rows.names()))
     )
     def name(self) -> str:
         return self.absent.name if self.absent else self.loaded.frame.package.at(self.node)
 
     @strawberry.field(
-        description="The DAG hash.", metadata=batched(lambda rows: _texts(rows.hashes()))
+        description="The DAG hash.", metadata=batched(lambda rows: json_texts(rows.hashes()))
     )
     def hash(self) -> str:
         return self.absent.hash if self.absent else self.loaded.frame.hashes.at(self.node)
@@ -114,12 +113,12 @@ class DependencyEdge(Edge[Dependency]):
     types: list[DependencyType] = strawberry.field(
         description="What the one needs the other for. In a transitive list each is shown with the "
         "last step of a shortest way to it.",
-        metadata=batched(lambda edges: _texts(edges.page.type_names())),
+        metadata=batched(lambda edges: json_texts(edges.page.type_names())),
     )
     virtuals: list[str] = strawberry.field(
         description="The virtual packages (mpi, c, blas ...) that the one provides to the other, "
         "sorted.",
-        metadata=batched(lambda edges: _texts(edges.page.virtuals())),
+        metadata=batched(lambda edges: json_texts(edges.page.virtuals())),
     )
 
 
@@ -242,7 +241,3 @@ def _mask(types: list[DependencyType] | None) -> dependencies.DependencyType | N
     for kind in wanted:
         mask |= kind.value
     return mask
-
-
-def _texts(values: Sequence[Any]) -> list[str]:
-    return [orjson.dumps(value).decode() for value in values]

@@ -5,10 +5,9 @@ from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-import orjson
 import strawberry
 
-from schema.batches import Batch, Children, batched
+from schema.batches import Batch, Children, batched, json_texts
 from schema.connections import (
     After,
     Before,
@@ -56,7 +55,7 @@ def of_frame(value: Callable[[Frame, int], Any], description: str) -> Any:
 
     def texts(packages: "PackageRows") -> list[str]:
         frame = packages.loaded.frame
-        return [orjson.dumps(value(frame, code)).decode() for code in packages.codes.tolist()]
+        return json_texts(value(frame, code) for code in packages.codes.tolist())
 
     return strawberry.field(resolver=resolve, description=description, metadata=batched(texts))
 

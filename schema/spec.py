@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import orjson
 import strawberry
 
-from schema.batches import Batch, Children, Coded, batched
+from schema.batches import Batch, Children, Coded, batched, json_texts
 from schema.connections import After, Before, First, Last, PageArguments
 from schema.context import LoadedRevision
 from schema.dependency import (
@@ -151,7 +150,7 @@ class SpecRows(Batch[Spec]):
     def shorts(self) -> list[str]:
         """Return the JSON texts of the specs' short forms."""
         spec = self.loaded.frame.spec
-        return [orjson.dumps(spec(row).short).decode() for row in self.rows.tolist()]
+        return json_texts(spec(row).short for row in self.rows.tolist())
 
     def packages(self) -> Any:
         """Return the package of each spec."""

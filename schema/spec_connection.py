@@ -21,7 +21,7 @@ from schema.context import LoadedRevision
 from schema.scalars import given
 from schema.spec import Spec, SpecRows
 from schema.spec_arguments import OrderDirection, SpecFilter, SpecOrder
-from snapshots.columns import Mask, Rows
+from snapshots.columns import Mask, Rows, rows_where
 from snapshots.frame import Frame, SpecField
 
 
@@ -46,6 +46,10 @@ class SpecPage(Page[Spec]):
     def cursor_texts(self) -> list[str]:
         """Return the JSON text of each cursor."""
         return self.loaded.frame.hashes.texts_at(self.shown)
+
+    def info(self) -> PageInfo:
+        """Return where the page stands; makes no more cursors than it tells."""
+        return _page_info(self.loaded, self.part, self.shown)
 
 
 class SpecPages(NamedTuple):
@@ -104,11 +108,14 @@ class SpecPages(NamedTuple):
         infos, offset = [], 0
         for start, count, total in zip(self.starts, self.counts, self.totals, strict=True):
             part = Window(start, start + count, total)
-            shown = self.shown[offset : offset + count]
-            ends = shown[[0, -1]] if count else shown
-            infos.append(page_info(part, list(map(self.loaded.frame.hashes.at, ends.tolist()))))
+            infos.append(_page_info(self.loaded, part, self.shown[offset : offset + count]))
             offset += count
         return infos
+
+
+def _page_info(loaded: LoadedRevision, part: Window, shown: Rows) -> PageInfo:
+    ends = shown[[0, -1]] if len(shown) else shown
+    return page_info(part, list(map(loaded.frame.hashes.at, ends.tolist())))
 
 
 @strawberry.type(description="How many of the specs have a value.")
@@ -207,9 +214,9 @@ def _selected(frame: Frame, within: slice | Mask, wanted: SpecFilter | None) -> 
         start, stop, _ = within.indices(len(frame))
         if conditions is None:
             return np.arange(start, stop, dtype=np.int32)
-        return np.flatnonzero(frame.select(conditions, within)).astype(np.int32) + np.int32(start)
+        return rows_where(frame.select(conditions, within)) + np.int32(start)
     mask = within if conditions is None else within & frame.select(conditions)
-    return np.flatnonzero(mask).astype(np.int32)
+    return rows_where(mask)
 
 
 def _ordered(frame: Frame, rows: Rows, field: SpecField, falling: bool) -> Rows:

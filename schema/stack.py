@@ -1,6 +1,5 @@
 """Stacks: the build environments that specs are built in."""
 
-import numpy as np
 import strawberry
 
 from schema.connections import After, Before, Connection, First, Last, PageArguments
@@ -16,6 +15,7 @@ from schema.package import (
 from schema.scalars import ByteCount
 from schema.spec_arguments import FilterArgument, MatchingArgument, OrderArgument
 from schema.spec_connection import SpecConnection, spec_connection
+from snapshots.columns import rows_where
 
 
 @strawberry.type(
@@ -51,7 +51,7 @@ class Stack(Node):
     @strawberry.field(description="The sum of its binary packages' sizes, as far as known.")
     def total_size(self) -> ByteCount | None:
         frame = self.loaded.frame
-        rows = np.flatnonzero(frame.in_stack(self.name)).astype(np.int32)
+        rows = rows_where(frame.in_stack(self.name))
         size = frame.size.total(rows)
         return None if size is None else ByteCount(size)
 

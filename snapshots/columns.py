@@ -221,6 +221,11 @@ def list_column_of(array: pa.ChunkedArray) -> ListColumn:
     return ListColumn(codes, values, items, flat)
 
 
+def rows_where(mask: Mask) -> Rows:
+    """Return the places that a mask marks, rising."""
+    return np.flatnonzero(mask).astype(np.int32)
+
+
 def _json(value: object) -> str:
     return orjson.dumps(value).decode()
 

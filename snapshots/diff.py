@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from snapshots.columns import Column, Mask, NumberColumn, Rows
+from snapshots.columns import Column, Mask, NumberColumn, Rows, rows_where
 from snapshots.filters import SpecFilter
 from snapshots.frame import Frame
 from snapshots.hashes import match
@@ -124,9 +124,9 @@ class Comparison:
         partners = match(base.hashes, head.hashes)
         is_new = np.ones(len(head), np.bool_)
         is_new[partners[partners >= 0]] = False
-        self.removed = _rows_where(partners < 0)
-        self.added = _rows_where(is_new)
-        self._base_rows = _rows_where(partners >= 0)
+        self.removed = rows_where(partners < 0)
+        self.added = rows_where(is_new)
+        self._base_rows = rows_where(partners >= 0)
         self._head_rows: Rows = partners[self._base_rows]
         changed: Mask = base.fingerprints[self._base_rows] != head.fingerprints[self._head_rows]
         for name in _SOMETIMES_KNOWN:
@@ -289,7 +289,7 @@ class Comparison:
             kind = StackChangeKind.ADDED
         elif not num_after:
             kind = StackChangeKind.REMOVED
-        rows_before, rows_after = _rows_where(before), _rows_where(after)
+        rows_before, rows_after = rows_where(before), rows_where(after)
         packages_before = set(self.base.package.present(rows_before))
         packages_after = set(self.head.package.present(rows_after))
         return StackChange(
@@ -337,10 +337,6 @@ def _size_of(frame: Frame, rows: Rows | slice | None) -> int | None:
     if rows is None or (not isinstance(rows, slice) and not len(rows)):
         return 0
     return frame.size.total(rows)
-
-
-def _rows_where(mask: Mask) -> Rows:
-    return np.flatnonzero(mask).astype(np.int32)
 
 
 def _package_change_kind(

@@ -25,6 +25,7 @@ from snapshots.columns import (
     Rows,
     column_of,
     list_column_of,
+    rows_where,
 )
 from snapshots.contents import Content
 from snapshots.filters import PackageFilter, SpecFilter, built_with, having_all, having_any
@@ -249,7 +250,7 @@ class Frame:
         if wanted.search is not None:
             search = wanted.search.lower()
             mask &= self.package.where(lambda name: search in name.lower())
-        return np.flatnonzero(mask).astype(np.int32)
+        return rows_where(mask)
 
     def packages_having(self, mask: Mask) -> Mask:
         """Return a mask over the packages: those with one of the masked rows at the least."""

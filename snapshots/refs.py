@@ -1,7 +1,9 @@
 """How a revision is named: tags, their series and order, and the syntax of refs."""
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, time
+from fnmatch import fnmatchcase
 
 import msgspec
 
@@ -79,6 +81,16 @@ def check_tag(tag: str) -> str:
             "tag", f"{tag!r} is no tag: use letters, digits and . _ + -, not - or . at the start"
         )
     return tag
+
+
+def is_glob(text: str) -> bool:
+    """Tell whether the text is a pattern of tags rather than the name of one."""
+    return any(character in text for character in "*?[")
+
+
+def fits(tag: str, wanted: Iterable[str]) -> bool:
+    """Tell whether one of the names or globs fits a tag."""
+    return any(fnmatchcase(tag, want) for want in wanted)
 
 
 def tag_date(tag: str) -> datetime | None:

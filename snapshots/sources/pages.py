@@ -7,7 +7,6 @@ with one object a spec. Pages of every year are read but those of 2022, which na
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Any
@@ -17,7 +16,7 @@ import msgspec
 from snapshots.contents import Content, Snapshot
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
 from snapshots.models import SIZE_MAX, Source, Spec
-from snapshots.refs import check_tag
+from snapshots.refs import check_tag, fits, is_glob
 from snapshots.sources import frontmatter
 from snapshots.sources.frontmatter import FrontMatter
 from snapshots.sources.importer import importer_name
@@ -129,29 +128,25 @@ class _Collector:
 
     def _choose(self, wanted: Sequence[str]) -> Iterable[tuple[str, str | None]]:
         """Return pairs of the tag to publish under and the tag that the pages state."""
-        stated = {tag: tag for tag in self._specs if tag is not None}
+        stated = sorted(tag for tag in self._specs if tag is not None)
         if not wanted:
             if None in self._specs:
                 raise TagNeeded(self._location)
-            return sorted(stated.items())
-        chosen = [tag for tag in sorted(stated) if any(fnmatchcase(tag, want) for want in wanted)]
+            return [(tag, tag) for tag in stated]
+        chosen = [tag for tag in stated if fits(tag, wanted)]
         if chosen and None not in self._specs:
             return [(tag, tag) for tag in chosen]
-        if len(wanted) == 1 and len(self._specs) == 1 and not _is_glob(wanted[0]):
+        if len(wanted) == 1 and len(self._specs) == 1 and not is_glob(wanted[0]):
             tag = check_tag(wanted[0])
             (only,) = self._specs
             if only is not None:
                 self._report.warn(f"{self._location}: says tag {only}; published as {tag}")
             return [(tag, only)]
-        known = ", ".join(sorted(stated)) or "none"
+        known = ", ".join(stated) or "none"
         reason = f"{' '.join(wanted)} fits no tag of the pages ({known})"
         if None in self._specs and stated:
             reason = f"some pages name no tag, others {known}: import them apart"
         raise InvalidArgument("--tag", reason)
-
-
-def _is_glob(text: str) -> bool:
-    return any(character in text for character in "*?[")
 
 
 def _page_files(paths: Sequence[Path]) -> Iterator[Path]:

@@ -4,13 +4,12 @@ Its form is ``{TAG: [{"label": STACK, "url": URL of the stack's index}, ...], ..
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 
 import msgspec
 from msgspec import Raw
 
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
-from snapshots.refs import check_tag
+from snapshots.refs import check_tag, fits
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.reports import Report
 from snapshots.spack import ROOT_STACK, is_name
@@ -43,11 +42,11 @@ def chosen_tags(
     Raises InvalidArgument where one fits none. What is wrong with a tag goes to ``report.bad``.
     """
     for want in wanted:
-        if not any(fnmatchcase(tag, want) for tag in listed):
+        if not any(fits(tag, [want]) for tag in listed):
             known = ", ".join(sorted(listed)) or "none"
             raise InvalidArgument("--tag", f"{want} fits no tag of {location} ({known})")
     for tag, raw in listed.items():
-        if not wanted or any(fnmatchcase(tag, want) for want in wanted):
+        if not wanted or fits(tag, wanted):
             try:
                 yield tag, _stacks(tag, raw, location)
             except SourceError as error:

@@ -1,11 +1,10 @@
 """The walk along commits: which pages stand after each, and the pages of which tags changed."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
-from snapshots.refs import check_tag
+from snapshots.refs import check_tag, fits, is_glob
 from snapshots.sources.git.objects import Change, Commit
 from snapshots.sources.git.pages import PageReader, TaggedPages
 from snapshots.sources.pages import tag_in_path
@@ -23,11 +22,11 @@ class Wanted:
 
     def __init__(self, tags: Sequence[str]) -> None:
         self._tags = tags
-        is_name = len(tags) == 1 and not set(tags[0]) & set("*?[")
+        is_name = len(tags) == 1 and not is_glob(tags[0])
         self.default = tags[0] if is_name else None
 
     def __contains__(self, tag: str) -> bool:
-        return not self._tags or any(fnmatchcase(tag, wanted) for wanted in self._tags)
+        return not self._tags or fits(tag, self._tags)
 
     def __str__(self) -> str:
         return " ".join(self._tags)
