@@ -11,8 +11,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import orjson
 
-from snapshots.columns import Rows
-from snapshots.frame import Frame
+from snapshots.frames.columns import Rows
+from snapshots.frames.frame import Frame
 
 BATCH = "batch"
 

@@ -23,8 +23,9 @@ from schema.revision import Revision
 from schema.scalars import ByteCount, given
 from schema.spec import Spec
 from schema.spec_arguments import FilterArgument
-from snapshots import changelog, diff, rendering
+from snapshots.changes import diff
 from snapshots.models import RevisionInfo
+from snapshots.notes import changelog, rendering
 
 
 @strawberry.enum(description="What became of a package: the first that applies, in this order.")

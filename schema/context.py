@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 import strawberry
 
-from snapshots import matching
-from snapshots.catalog import Catalog
-from snapshots.columns import Mask
-from snapshots.dependencies import DependencyGraph
-from snapshots.diff import Comparison
-from snapshots.frame import Frame
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
+from snapshots.changes.diff import Comparison
+from snapshots.frames import matching
+from snapshots.frames.columns import Mask
+from snapshots.frames.dependencies import DependencyGraph
+from snapshots.frames.frame import Frame
 from snapshots.history import History
-from snapshots.library import Library
 from snapshots.models import RevisionInfo
 from snapshots.refs import is_whole_digest
 
@@ -38,7 +38,7 @@ class LoadedRevision(NamedTuple):
     def matching(self, query: str) -> Mask:
         """Return a mask over the frame's rows: the specs that a query in Spack's language means.
 
-        Raises as ``snapshots.matching`` does.
+        Raises as ``snapshots.frames.matching`` does.
         """
         return self.context.matching(self, query)
 

@@ -12,8 +12,8 @@ from schema.batches import Batch, batched, json_texts
 from schema.connections import Connection, Edge, Edges, Page, PageArguments, bad_cursor, window
 from schema.context import LoadedRevision
 from schema.scalars import given
-from snapshots import dependencies
-from snapshots.dependencies import Absent, DependencyGraph, Nodes, Reached
+from snapshots.frames import dependencies
+from snapshots.frames.dependencies import Absent, DependencyGraph, Nodes, Reached
 
 if TYPE_CHECKING:
     from schema.spec import Spec

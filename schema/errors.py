@@ -9,11 +9,11 @@ from snapshots.errors import (
     AmbiguousRef,
     CachelogError,
     CatalogError,
+    ConstraintSyntaxError,
     EmptyCatalog,
     InvalidArgument,
     RevisionNotFound,
 )
-from snapshots.scanner import ConstraintSyntaxError
 
 PARSE_FAILED = "GRAPHQL_PARSE_FAILED"
 VALIDATION_FAILED = "GRAPHQL_VALIDATION_FAILED"

@@ -29,9 +29,9 @@ from schema.spec_arguments import (
     OrderDirection,
 )
 from schema.spec_connection import SpecConnection, SpecPages, spec_connection, spec_page
-from snapshots import filters
-from snapshots.columns import Column, ListColumn, Rows
-from snapshots.frame import Frame, PackageField
+from snapshots.frames import filters
+from snapshots.frames.columns import Column, ListColumn, Rows
+from snapshots.frames.frame import Frame, PackageField
 
 if TYPE_CHECKING:
     from schema.revision import Revision

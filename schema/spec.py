@@ -16,7 +16,7 @@ from schema.dependency import (
 )
 from schema.node import Node, node_id
 from schema.scalars import ByteCount
-from snapshots.columns import Rows
+from snapshots.frames.columns import Rows
 
 if TYPE_CHECKING:
     from schema.package import Package

@@ -6,9 +6,9 @@ from typing import Annotated
 import strawberry
 
 from schema.scalars import given, given_texts
-from snapshots import filters
-from snapshots.frame import SpecField
-from snapshots.matching import MAX_DEPENDENCIES, MAX_LENGTH
+from snapshots.frames import filters
+from snapshots.frames.frame import SpecField
+from snapshots.frames.matching import MAX_DEPENDENCIES, MAX_LENGTH
 
 
 @strawberry.input(description="Every list is any-of; the fields together are all-of.")

@@ -21,8 +21,8 @@ from schema.context import LoadedRevision
 from schema.scalars import given
 from schema.spec import Spec, SpecRows
 from schema.spec_arguments import OrderDirection, SpecFilter, SpecOrder
-from snapshots.columns import Mask, Rows, rows_where
-from snapshots.frame import Frame, SpecField
+from snapshots.frames.columns import Mask, Rows, rows_where
+from snapshots.frames.frame import Frame, SpecField
 
 
 class SpecPage(Page[Spec]):
@@ -172,7 +172,7 @@ def spec_connection(
 ) -> SpecConnection:
     """Return a connection over the specs of a slice or mask of the frame, as a resolver needs it.
 
-    Raises InvalidArgument for a bad cursor, and what ``snapshots.matching`` raises.
+    Raises InvalidArgument for a bad cursor, and what ``snapshots.frames.matching`` raises.
     """
     return SpecConnection(page=spec_page(loaded, within, matching, wanted, order, arguments))
 

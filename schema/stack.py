@@ -15,7 +15,7 @@ from schema.package import (
 from schema.scalars import ByteCount
 from schema.spec_arguments import FilterArgument, MatchingArgument, OrderArgument
 from schema.spec_connection import SpecConnection, spec_connection
-from snapshots.columns import rows_where
+from snapshots.frames.columns import rows_where
 
 
 @strawberry.type(

@@ -23,10 +23,10 @@ from server.graphiql import StaticFolder, graphiql_page
 from server.graphql import GraphQLEndpoint
 from server.health import Readiness, live
 from server.settings import Settings, settings_from
-from snapshots.catalog import Catalog
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
 from snapshots.errors import CatalogError
-from snapshots.library import Library
-from snapshots.rendering import counted
+from snapshots.wording import counted
 
 GRAPHQL_PATH = "/graphql"
 STATIC = Path(__file__).with_name("static")

@@ -12,7 +12,7 @@ from server.commands.importing import demo_command, import_command
 from server.commands.serving import export_schema_command, serve_command
 from server.console import note, say
 from snapshots.errors import CachelogError
-from snapshots.sources.importer import cachelog_version
+from snapshots.program import cachelog_version
 
 FAULT = 1
 """The exit code where the data or the request is at fault; typer leaves with 2 on wrong usage."""

@@ -25,8 +25,8 @@ from server.requests import (
     prefers_html,
 )
 from server.responses import ENCODINGS, CacheKey, Headers, Response, ResponseCache
-from snapshots.catalog import Catalog
-from snapshots.library import Library
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
 
 _ALLOW = b"GET, HEAD, POST, OPTIONS"
 _IMMUTABLE = b"public, max-age=31536000, immutable"

@@ -3,7 +3,7 @@
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from snapshots.catalog import Catalog
+from snapshots.catalog.catalog import Catalog
 
 
 class Readiness:

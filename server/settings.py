@@ -5,8 +5,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from snapshots.catalog.library import COMPARISON_BYTES, FRAME_BYTES
 from snapshots.errors import InvalidArgument
-from snapshots.library import COMPARISON_BYTES, FRAME_BYTES
 from snapshots.sources.buildcache import ReadSettings
 
 PREFIX = "CACHELOG_"

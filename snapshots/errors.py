@@ -5,6 +5,8 @@ Each error carries its data as attributes; its text is complete and needs no tra
 
 from collections.abc import Sequence
 
+_EXCERPT_LENGTH = 60
+
 
 class CachelogError(Exception):
     """The data or the request is at fault, not cachelog."""
@@ -47,6 +49,26 @@ class InvalidArgument(CachelogError):
         self.name = name
         self.reason = reason
         super().__init__(f"{name}: {reason}")
+
+
+class ConstraintSyntaxError(CachelogError):
+    """A spec query that cannot be read.
+
+    ``position`` counts the characters of ``text`` before the one at fault. The message counts
+    from 1, quotes the place, and has a caret under the character in its second line.
+    """
+
+    def __init__(self, text: str, position: int, reason: str) -> None:
+        self.text = text
+        self.position = position
+        self.reason = reason
+        start = max(0, min(position - _EXCERPT_LENGTH // 2, len(text) - _EXCERPT_LENGTH))
+        end = start + _EXCERPT_LENGTH
+        excerpt = "".join(char if char.isprintable() else " " for char in text[start:end])
+        before = f"{reason} at character {position + 1}: {'...' if start else ''}"
+        after = "..." if end < len(text) else ""
+        caret = " " * (len(before) + position - start) + "^"
+        super().__init__(f"{before}{excerpt}{after}\n{caret}")
 
 
 class RevisionNotFound(CachelogError):

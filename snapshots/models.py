@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
+from typing import Any
 
 import msgspec
 
@@ -104,3 +105,9 @@ class RevisionInfo(msgspec.Struct, frozen=True, kw_only=True):
 def _key(tag: str, taken_at: datetime, digest: str) -> str:
     name = f"{tag}\0{taken_at.isoformat()}\0{digest}"
     return sha256(name.encode()).hexdigest()[:18]
+
+
+def revision_facts(revision: RevisionInfo) -> dict[str, Any]:
+    """Return a revision as a program reads it: plain values, times in RFC 3339."""
+    facts: dict[str, Any] = msgspec.to_builtins(revision)
+    return facts

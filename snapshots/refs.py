@@ -9,7 +9,7 @@ import msgspec
 
 from snapshots.errors import InvalidArgument
 from snapshots.models import utc
-from snapshots.spack import VersionKey, version_key
+from snapshots.spack.versions import VersionKey, version_key
 
 DIGEST_PREFIX_MIN = 6
 """How many hexadecimal digits a digest prefix has at the least."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from snapshots.catalog import Catalog
+from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
 
 

@@ -21,9 +21,8 @@ from server.console import (
     say,
     say_json,
 )
-from snapshots.catalog import Catalog
-from snapshots.changelog import Summary, changelog, summarize
-from snapshots.diff import (
+from snapshots.catalog.catalog import Catalog
+from snapshots.changes.diff import (
     LEFT_OUT,
     Comparison,
     PackageChange,
@@ -33,9 +32,10 @@ from snapshots.diff import (
     field_changes,
 )
 from snapshots.errors import CachelogError, InvalidArgument
-from snapshots.filters import SpecFilter
-from snapshots.models import RevisionInfo
-from snapshots.rendering import json, markdown, revision_facts
+from snapshots.frames.filters import SpecFilter
+from snapshots.models import RevisionInfo, revision_facts
+from snapshots.notes.changelog import Summary, changelog, summarize
+from snapshots.notes.rendering import json, markdown
 
 _UNCUT = 1_000
 _SIGNS = {SpecChangeKind.ADDED: "+", SpecChangeKind.REMOVED: "-", SpecChangeKind.CHANGED: "~"}

@@ -7,11 +7,10 @@ import numpy as np
 import typer
 
 from server.console import DEFAULT_CATALOG, CatalogOption, JsonOption, note, say, say_json
-from snapshots import matching
-from snapshots.catalog import Catalog
-from snapshots.dependencies import DependencyGraph
-from snapshots.models import Spec
-from snapshots.rendering import revision_facts
+from snapshots.catalog.catalog import Catalog
+from snapshots.frames import matching
+from snapshots.frames.dependencies import DependencyGraph
+from snapshots.models import Spec, revision_facts
 
 
 def find_command(

@@ -20,12 +20,13 @@ from server.console import (
     say_json,
 )
 from server.settings import settings_from
-from snapshots.catalog import Catalog, Publication
+from snapshots.catalog.catalog import Catalog, Publication
 from snapshots.contents import Snapshot
 from snapshots.errors import CachelogError, InvalidArgument, SourceError
+from snapshots.models import revision_facts
 from snapshots.refs import parse_moment
-from snapshots.rendering import counted, revision_facts
 from snapshots.sources.reports import Report
+from snapshots.wording import counted
 
 _BATCH = 64
 """How many revisions of a history are published at once: an import that is cut loses no more."""

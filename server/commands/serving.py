@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from server.console import DEFAULT_CATALOG, CatalogOption, note, say
-from snapshots.catalog import Catalog
+from snapshots.catalog.catalog import Catalog
 
 _GRACE_SECONDS = 10
 

@@ -12,7 +12,7 @@ from snapshots.demo.machines import MACHINES
 from snapshots.demo.names import dependency_types, virtuals
 from snapshots.demo.recipes import Recipe
 from snapshots.models import Dependency, Spec
-from snapshots.spack import ROOT_STACK
+from snapshots.spack.names import ROOT_STACK
 
 Place = tuple[str, str]
 """Operating system and target: what tells the machines apart."""

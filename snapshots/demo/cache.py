@@ -11,7 +11,7 @@ from snapshots.demo.draws import Draw
 from snapshots.demo.names import package_names
 from snapshots.demo.recipes import Recipe, make_recipe
 from snapshots.models import Spec
-from snapshots.spack import ROOT_STACK
+from snapshots.spack.names import ROOT_STACK
 
 _MOST_VERSIONS = 3
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from snapshots.demo.draws import Draw
 from snapshots.demo.machines import LINUX_MACHINES, MACHINES, Machine
 from snapshots.demo.names import LINUX_ONLY, WITHOUT_COMPILER
-from snapshots.spack import canonical_variants
+from snapshots.spack.spelling import canonical_variants
 
 VariantLists = tuple[tuple[str, ...], ...]
 

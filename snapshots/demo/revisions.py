@@ -8,7 +8,7 @@ from snapshots.demo.cache import DemoCache
 from snapshots.demo.draws import Draw
 from snapshots.errors import InvalidArgument
 from snapshots.models import Source
-from snapshots.sources.importer import importer_name
+from snapshots.program import importer_name
 
 _FIRST_WEEK = datetime(2025, 1, 5, tzinfo=UTC)
 _FIRST_RELEASE = 22

@@ -16,12 +16,14 @@ import msgspec
 from snapshots.contents import Content, Snapshot
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
 from snapshots.models import SIZE_MAX, Source, Spec
+from snapshots.program import importer_name
 from snapshots.refs import check_tag, fits, is_glob
 from snapshots.sources import frontmatter
 from snapshots.sources.frontmatter import FrontMatter
-from snapshots.sources.importer import importer_name
 from snapshots.sources.reports import Report
-from snapshots.spack import canonical_compiler, canonical_variants, is_hash, is_name, is_version
+from snapshots.spack.names import is_hash, is_name
+from snapshots.spack.spelling import canonical_compiler, canonical_variants
+from snapshots.spack.versions import is_version
 
 _SIZE = re.compile(r"[0-9]{1,16}")
 _META_LISTS = {

@@ -8,8 +8,8 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from schema import api
 from schema.context import Context
-from snapshots.catalog import Catalog
-from snapshots.library import Library
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
 
 BODY_BYTES = "BENCHMARK_BODY_BYTES"
 CATALOG = "BENCHMARK_CATALOG"

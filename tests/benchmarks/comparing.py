@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from snapshots.catalog import Catalog
-from snapshots.diff import Comparison
-from snapshots.frame import Frame
-from snapshots.spack import ROOT_STACK
+from snapshots.catalog.catalog import Catalog
+from snapshots.changes.diff import Comparison
+from snapshots.frames.frame import Frame
+from snapshots.spack.names import ROOT_STACK
 from tests.benchmarks.measuring import Measurement, Target, Turn, measure, milliseconds
 from tests.benchmarks.plans import Plan
 

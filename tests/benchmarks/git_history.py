@@ -21,7 +21,7 @@ from typing import Any
 
 import orjson
 
-from snapshots.catalog import Catalog
+from snapshots.catalog.catalog import Catalog
 from snapshots.sources.git import read
 from snapshots.sources.reports import Report
 

@@ -9,7 +9,7 @@ from time import perf_counter
 
 import orjson
 
-from snapshots.catalog import Catalog
+from snapshots.catalog.catalog import Catalog
 from snapshots.sources import pages
 from snapshots.sources.reports import Report
 from tests.benchmarks.measuring import Measurement, Target, measure

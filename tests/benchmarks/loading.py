@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter
 
-from snapshots.catalog import Catalog
+from snapshots.catalog.catalog import Catalog
 from tests.benchmarks.measuring import Measurement, measure
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import in_fresh_process

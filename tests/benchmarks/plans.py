@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from snapshots import demo
-from snapshots.catalog import Catalog
+from snapshots.catalog.catalog import Catalog
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "build" / "benchmarks"

@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from snapshots.models import Spec
-from snapshots.spack import ROOT_STACK, compiler_key, natural_key, version_key
+from snapshots.spack.names import ROOT_STACK, natural_key
+from snapshots.spack.spelling import compiler_key
+from snapshots.spack.versions import version_key
 
 Json = dict[str, Any]
 

@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 import pytest
 
-from snapshots.diff import LEFT_OUT
+from snapshots.changes.diff import LEFT_OUT
 from snapshots.models import Spec
-from snapshots.spack import ROOT_STACK
+from snapshots.spack.names import ROOT_STACK
 from tests.schema import naive, questions
 from tests.schema.worlds import State, World, comparison_id, known_world
 

@@ -10,9 +10,9 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from schema import api
 from schema.context import Context, NotLoaded
-from snapshots.catalog import Catalog
+from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
-from snapshots.matching import MAX_DEPENDENCIES
+from snapshots.frames.matching import MAX_DEPENDENCIES
 from snapshots.models import Dependency, Spec
 from tests.schema.worlds import SOURCE, World, opened, plain
 

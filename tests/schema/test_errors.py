@@ -8,10 +8,10 @@ import pytest
 from graphql import GraphQLError
 
 from schema import api, errors
-from snapshots.catalog import Catalog
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
 from snapshots.errors import CachelogError, CatalogError
-from snapshots.frame import Frame
-from snapshots.library import Library
+from snapshots.frames.frame import Frame
 from tests.schema.worlds import World, known_world, opened, plain
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from schema.node import node_id, parse_node_id
-from snapshots.catalog import Catalog
+from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
 from snapshots.errors import InvalidArgument
 from tests.schema.worlds import SOURCE, World, comparison_id, known_world, opened, revision_id

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from schema import api
 from schema.context import Context
 from schema.node import node_id
-from snapshots.catalog import Catalog
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
 from snapshots.contents import Content, Snapshot
-from snapshots.library import Library
 from snapshots.models import Dependency, RevisionInfo, Source, Spec
-from snapshots.spack import ROOT_STACK
+from snapshots.spack.names import ROOT_STACK
 
 STATES = (
     ("develop-2025-01-05", datetime(2025, 1, 5, tzinfo=UTC)),

@@ -11,9 +11,9 @@ import orjson
 import pytest
 
 from server.settings import Settings
-from snapshots.catalog import Catalog
+from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
-from snapshots.frame import Frame
+from snapshots.frames.frame import Frame
 from tests.server.servers import Server, application, until
 
 TAGS = {"query": "{ tags { name } }"}

@@ -10,7 +10,7 @@ import typer
 
 from schema import api
 from server.cli import app
-from snapshots.sources.importer import cachelog_version
+from snapshots.program import cachelog_version
 from tests.server.commands import cachelog
 from tests.server.servers import CACHELOG, PATIENCE, environ
 

@@ -10,10 +10,11 @@ import orjson
 import pytest
 
 from server.cli import main
-from snapshots.catalog import Catalog
-from snapshots.constraints import parse
+from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
 from snapshots.models import Source, Spec
+from snapshots.spack.parser import parse
+from tests.snapshots.records import matches
 
 LINE = re.compile(r"(?P<hash>[a-z2-7]{32}) (?P<short>\S.*)")
 
@@ -55,7 +56,7 @@ def specs_in(catalog: Path, tag: str) -> list[Spec]:
 def test_words_are_one_query(find: Find, demo_catalog: Path) -> None:
     """Words are joined to one query; its finds are printed in order, with their number."""
     wanted = parse("* %gcc platform=linux")
-    matched = [spec for spec in specs_in(demo_catalog, "develop") if wanted.matches(spec)]
+    matched = [spec for spec in specs_in(demo_catalog, "develop") if matches(wanted, spec)]
     code, out, err = find(demo_catalog, "*", "%gcc", "platform=linux")
     *lines, count = out.splitlines()
     found = [match.groups() for line in lines if (match := LINE.fullmatch(line))]

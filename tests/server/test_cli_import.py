@@ -10,7 +10,7 @@ import orjson
 import pytest
 from msgspec.structs import replace
 
-from snapshots.catalog import Catalog
+from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
 from snapshots.demo import history, write_pages
 from snapshots.history import History

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from server.settings import Settings, settings_from
-from snapshots.catalog import Catalog
+from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history, write_pages
 from tests.server.commands import cachelog
 from tests.server.servers import CACHELOG, PATIENCE, Server, environ, free_port, serving, until

@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 from server.settings import Settings
-from snapshots.catalog import Catalog
+from snapshots.catalog.catalog import Catalog
 from tests.server.servers import Server, application
 
 TAGS = "{ tags { name } }"

@@ -4,7 +4,7 @@ from itertools import count
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 
-from snapshots.catalog import Catalog
+from snapshots.catalog.catalog import Catalog
 from snapshots.errors import CatalogError
 from snapshots.models import Spec
 from tests.snapshots.factories import a_snapshot, a_spec, day

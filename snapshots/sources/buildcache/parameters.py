@@ -3,7 +3,7 @@
 import json
 import re
 
-from snapshots.spack import COMPILER_FLAGS
+from snapshots.spack.spelling import COMPILER_FLAGS
 
 _PATCH_DIGITS = 7
 _BARE_VALUE = re.compile(r"[A-Za-z0-9,/_.\-\[\]]+")

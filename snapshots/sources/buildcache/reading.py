@@ -9,6 +9,7 @@ from msgspec import Raw
 from snapshots.contents import Content, Snapshot
 from snapshots.errors import SourceError
 from snapshots.models import Source
+from snapshots.program import importer_name
 from snapshots.sources.buildcache import layouts, specs
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.buildcache.layouts import FetchedIndex
@@ -19,7 +20,6 @@ from snapshots.sources.buildcache.packages import read_packages
 from snapshots.sources.buildcache.settings import ReadSettings
 from snapshots.sources.buildcache.tags import Stack, chosen_tags, only_tag
 from snapshots.sources.buildcache.transport import Transport
-from snapshots.sources.importer import importer_name
 from snapshots.sources.reports import Report
 
 _HEAD_BYTES = 4096

@@ -16,7 +16,8 @@ from snapshots.sources.buildcache import databases, parameters
 from snapshots.sources.buildcache.databases import Install, Node
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.reports import Report
-from snapshots.spack import canonical_compiler, canonical_variants, is_hash, is_name
+from snapshots.spack.names import is_hash, is_name
+from snapshots.spack.spelling import canonical_compiler, canonical_variants
 
 _LANGUAGES = ("c", "cxx", "fortran")
 

@@ -12,7 +12,7 @@ from snapshots.errors import InvalidArgument, SourceError, TagNeeded
 from snapshots.refs import check_tag, fits
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.reports import Report
-from snapshots.spack import ROOT_STACK, is_name
+from snapshots.spack.names import ROOT_STACK, is_name
 
 
 class Stack(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ from snapshots.contents import Snapshot
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.history import History
 from snapshots.models import Source, utc
+from snapshots.program import importer_name
 from snapshots.sources.git.clones import open_repository
 from snapshots.sources.git.commands import Repository
 from snapshots.sources.git.objects import (
@@ -28,7 +29,6 @@ from snapshots.sources.git.objects import (
 )
 from snapshots.sources.git.pages import PageReader, TaggedPages
 from snapshots.sources.git.walk import Published, Walk, Wanted, is_page
-from snapshots.sources.importer import importer_name
 from snapshots.sources.reports import Report
 
 Every = Literal["commit", "day", "week"]

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
+from snapshots.program import importer_name
 from snapshots.sources.buildcache import recognise
 from snapshots.sources.buildcache.caches import Cache
 from snapshots.sources.buildcache.manifests import UNVERIFIED
-from snapshots.sources.importer import importer_name
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.buildcache.folders import (
     blob,

@@ -6,15 +6,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from snapshots.changes.diff import Comparison
 from snapshots.contents import Content, Snapshot
 from snapshots.demo import history, write_pages
-from snapshots.diff import Comparison
-from snapshots.frame import Frame
+from snapshots.frames.frame import Frame
 from snapshots.models import Spec
 from snapshots.sources import buildcache, pages
 from snapshots.sources.buildcache.specs import decode
 from snapshots.sources.reports import Report
-from snapshots.spack import canonical_variants
+from snapshots.spack.spelling import canonical_variants
 from tests.snapshots.factories import a_snapshot, a_spec
 from tests.snapshots.sources.buildcache.folders import text
 from tests.snapshots.sources.buildcache.indexes import GCC, LIBELF, database, edge, node

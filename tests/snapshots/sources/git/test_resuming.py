@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from snapshots.catalog import Catalog
+from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Snapshot
 from snapshots.history import History
 from snapshots.sources import pages

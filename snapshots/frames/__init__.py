@@ -1,0 +1,1 @@
+"""One revision in memory: columns of codes, questions answered by arithmetic on them."""

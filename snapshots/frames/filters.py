@@ -1,0 +1,86 @@
+"""Which rows of a frame a question is about."""
+
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+
+from snapshots.frames.columns import Column, ListColumn, Mask
+from snapshots.spack.spelling import canonical_compiler, canonical_variant
+
+Texts = tuple[str, ...] | None
+
+
+class SpecFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Conditions on specs. Each list means any of it; the fields together mean all of them.
+
+    ``compilers`` holds names (gcc) or names with versions (gcc@13.2.0). ``variants`` is the
+    exception: all of these must hold. None sets no condition, an empty list is met by nothing.
+    """
+
+    packages: Texts = None
+    versions: Texts = None
+    compilers: Texts = None
+    operating_systems: Texts = None
+    platforms: Texts = None
+    targets: Texts = None
+    stacks: Texts = None
+    variants: Texts = None
+    hash_prefix: str | None = None
+
+
+class PackageFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Conditions on packages: on the name, and on having a spec that meets all of the others.
+
+    ``search`` is a substring of the name, in any case.
+    """
+
+    search: str | None = None
+    names: Texts = None
+    stacks: Texts = None
+    compilers: Texts = None
+    operating_systems: Texts = None
+    platforms: Texts = None
+    targets: Texts = None
+
+    def of_specs(self) -> SpecFilter:
+        """Return the conditions that are about specs."""
+        return SpecFilter(
+            stacks=self.stacks,
+            compilers=self.compilers,
+            operating_systems=self.operating_systems,
+            platforms=self.platforms,
+            targets=self.targets,
+        )
+
+
+def having_any(column: ListColumn, items: tuple[str, ...]) -> Mask:
+    """Return a mask over the distinct lists: those that hold one of the items at the least."""
+    mask = np.zeros(len(column.values), np.bool_)
+    for item in items:
+        mask |= column.having(item)
+    return mask
+
+
+def having_all(column: ListColumn, items: tuple[str, ...]) -> Mask:
+    """Return a mask over the distinct lists: those that hold every item."""
+    mask = np.ones(len(column.values), np.bool_)
+    for item in items:
+        mask &= column.having(canonical_variant(item))
+    return mask
+
+
+def having_where(column: ListColumn, accept: Callable[[str], bool]) -> Mask:
+    """Return a mask over the distinct lists: those that hold an accepted item at the least."""
+    accepted = np.fromiter(map(accept, column.items), np.bool_, len(column.items))
+    mask = np.zeros(len(column.values), np.bool_)
+    mask[column.owner[accepted[column.flat]]] = True
+    return mask
+
+
+def built_with(column: Column[str | None], compilers: tuple[str, ...]) -> Mask:
+    """Return a mask over the distinct compilers: those named, in any version or in that one."""
+    wanted = {canonical_compiler(compiler) for compiler in compilers} - {None}
+    return column.where(
+        lambda value: value is not None and (value in wanted or value.partition("@")[0] in wanted)
+    )

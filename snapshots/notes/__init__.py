@@ -1,0 +1,1 @@
+"""Changes told to people and programs."""

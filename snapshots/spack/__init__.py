@@ -1,0 +1,1 @@
+"""Spack's own notions: names, versions, spellings, and its query language."""

@@ -1,0 +1,329 @@
+"""The catalog: what is published is kept whole, once, and in its order."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from msgspec.structs import asdict, replace
+
+from snapshots.catalog import catalog as catalog_module
+from snapshots.catalog.catalog import Catalog
+from snapshots.errors import CatalogError, EmptyCatalog, InvalidArgument
+from snapshots.models import RevisionInfo, Spec
+from snapshots.tables import REVISIONS, SPECS
+from tests.snapshots.factories import (
+    SOURCE,
+    a_snapshot,
+    a_spec,
+    day,
+    digest_of,
+    full_spec,
+    hash_of,
+)
+
+A = [a_spec("1"), a_spec("2", name="zlib", compiler=None, variants=(), stacks=("root",))]
+B = [a_spec("1"), a_spec("3", name="zlib")]
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    """Return a catalog in a folder that does not exist yet."""
+    return Catalog(str(tmp_path / "new" / "catalog"))
+
+
+def publish(catalog: Catalog, specs: list[Spec], tag: str = "develop", taken: int = 0) -> str:
+    """Publish one state and return its digest."""
+    (made,) = catalog.publish([a_snapshot(specs, tag, day(taken))])
+    return made.revision.digest
+
+
+def loaded(catalog: Catalog, digest: str) -> list[Spec]:
+    """Return the records of a content, by package and hash."""
+    frame = catalog.load(digest)
+    return sorted(map(frame.spec, range(len(frame))), key=lambda spec: (spec.name, spec.hash))
+
+
+def test_empty_catalog(catalog: Catalog) -> None:
+    """A catalog that nobody published into has no revisions, and asking for one is an error."""
+    assert catalog.refresh() is False
+    assert (catalog.generation, catalog.history.revisions) == (-1, [])
+    with pytest.raises(EmptyCatalog) as caught:
+        catalog.require_history()
+    assert catalog.location in str(caught.value)
+    assert not Path(catalog.location).exists()
+
+
+def test_a_revision_says_what_it_is(catalog: Catalog) -> None:
+    """A published revision has its counts, its times and its source, also after reopening."""
+    before = datetime.now(UTC)
+    (made,) = catalog.publish([a_snapshot([full_spec("1"), *A[1:]], taken_at=day(3))])
+    revision = made.revision
+    assert made.is_new
+    assert before <= revision.published_at <= datetime.now(UTC)
+    assert asdict(revision) == {
+        "tag": "develop",
+        "digest": a_snapshot([full_spec("1"), *A[1:]]).content.digest,
+        "taken_at": day(3),
+        "published_at": revision.published_at,
+        "num_packages": 2,
+        "num_specs": 2,
+        "num_stacks": 2,
+        "total_size": 7_000_000_000,
+        "source": SOURCE,
+    }
+    assert catalog.history.revisions == [revision]
+    reopened = Catalog(catalog.location)
+    assert reopened.require_history().resolve("develop") == revision
+    assert reopened.history.revisions[0].key == revision.key
+
+
+def test_every_fact_comes_back(catalog: Catalog) -> None:
+    """What was published is loaded with every fact, known or not, and its dependencies."""
+    specs = [full_spec("1", stacks=(), variants=()), a_spec("2", compiler=None, size=0)]
+    specs.append(a_spec("3", name="zlib", dependencies=()))
+    digest = publish(catalog, specs)
+    in_order = sorted(specs, key=lambda spec: (spec.name, spec.hash))
+    assert loaded(catalog, digest) == [replace(spec, dependencies=None) for spec in in_order]
+    rows = catalog.load_dependencies(digest).to_pylist()
+    edges = specs[0].dependencies
+    assert edges is not None
+    assert {row["hash"]: row["dependencies"] for row in rows} == {
+        hash_of("1"): [
+            asdict(edge) | {"types": list(edge.types), "virtuals": list(edge.virtuals)}
+            for edge in edges
+        ],
+        hash_of("2"): None,
+        hash_of("3"): [],
+    }
+
+
+def test_the_same_again_publishes_nothing(catalog: Catalog) -> None:
+    """A state that stands already is not published again, in whatever order its specs come."""
+    publish(catalog, A)
+    generation = catalog.generation
+    (made,) = catalog.publish([a_snapshot(A[::-1], taken_at=day(5))])
+    assert not made.is_new
+    assert made.revision == catalog.history.resolve("develop")
+    assert made.revision.taken_at == day(0)
+    assert catalog.generation == generation
+    assert len(catalog.history.revisions) == 1
+
+
+def test_a_change_back_is_a_revision(catalog: Catalog) -> None:
+    """A content that comes back is published again: the history has three states."""
+    digests = [publish(catalog, specs, taken=taken) for taken, specs in enumerate((A, B, A))]
+    assert digests[0] == digests[2] != digests[1]
+    history = catalog.history
+    assert [line.digest for line in history.of_tag("develop")] == digests
+    assert [history.resolve(f"develop~{back}").taken_at for back in (2, 1, 0)] == [
+        day(0),
+        day(1),
+        day(2),
+    ]
+    assert history.resolve(digests[0]).taken_at == day(0)
+    assert loaded(catalog, digests[0]) == A
+    assert loaded(catalog, digests[1]) == B
+
+
+def test_tags_share_a_content(catalog: Catalog) -> None:
+    """Two tags with one content are two revisions with one digest, and its rows are kept once."""
+    snapshots = [a_snapshot(A, "develop", day(0)), a_snapshot(A, "v0.22.0", day(1))]
+    made = catalog.publish(snapshots)
+    assert [it.is_new for it in made] == [True, True]
+    (digest,) = catalog.history.digests
+    assert {it.revision.digest for it in made} == {digest}
+    assert loaded(catalog, digest) == A
+    publish(catalog, A, "v0.22.1", taken=2)
+    rows = DeltaTable(f"{catalog.location}/specs").to_pyarrow_table()
+    assert (len(catalog.history.revisions), rows.num_rows) == (3, len(A))
+
+
+def test_twice_at_once(catalog: Catalog) -> None:
+    """A state that comes twice in one import is published once."""
+    made = catalog.publish([a_snapshot(A, taken_at=day(taken)) for taken in (0, 1)])
+    assert [it.is_new for it in made] == [True, False]
+    assert made[0].revision == made[1].revision
+    assert len(catalog.history.revisions) == 1
+
+
+ARGUMENT = datetime(2024, 5, 6, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("tag", "own", "argument", "expected"),
+    [
+        ("develop-2025-03-30", day(1), ARGUMENT, day(1)),
+        ("develop-2025-03-30", None, ARGUMENT, ARGUMENT),
+        ("develop-2025-03-30", None, None, datetime(2025, 3, 30, tzinfo=UTC)),
+        ("develop", None, ARGUMENT, ARGUMENT),
+        ("develop", None, ARGUMENT.replace(tzinfo=None), ARGUMENT),
+        ("develop", None, ARGUMENT.astimezone(timezone(timedelta(hours=2))), ARGUMENT),
+    ],
+)
+def test_when_a_state_was_taken(
+    catalog: Catalog,
+    tag: str,
+    own: datetime | None,
+    argument: datetime | None,
+    expected: datetime,
+) -> None:
+    """What the source says counts, then what the caller says, then the date in the tag."""
+    (made,) = catalog.publish([a_snapshot(A, tag, own)], taken_at=argument)
+    assert made.revision.taken_at == expected
+    assert made.revision.taken_at.utcoffset() == timedelta(0)
+
+
+def test_a_state_without_a_time_was_taken_now(catalog: Catalog) -> None:
+    """Where nothing says when the cache stood so, it does so at the moment of the import."""
+    (made,) = catalog.publish([a_snapshot(A)])
+    assert made.revision.taken_at <= made.revision.published_at
+    assert datetime.now(UTC) - made.revision.taken_at < timedelta(minutes=1)
+
+
+def test_all_or_nothing(catalog: Catalog) -> None:
+    """One bad tag among many states, and none of them is published."""
+    publish(catalog, A)
+    generation = catalog.generation
+    snapshots = [a_snapshot(B, "develop", day(1)), a_snapshot(B, "../main"), a_snapshot(A, "main")]
+    with pytest.raises(InvalidArgument, match=r"'\.\./main' is no tag"):
+        catalog.publish(snapshots)
+    assert catalog.refresh() is False
+    assert (catalog.generation, catalog.history.tags) == (generation, ["develop"])
+
+
+def test_nothing_to_publish(catalog: Catalog) -> None:
+    """No states, no revisions, no catalog."""
+    assert catalog.publish([]) == []
+    assert catalog.generation == -1
+
+
+def test_the_past_can_be_filled_in(catalog: Catalog) -> None:
+    """A state that is older than known ones takes its place before them."""
+    publish(catalog, A, taken=0)
+    publish(catalog, A + B[1:], taken=9)
+    publish(catalog, B, taken=5)
+    history = catalog.history
+    assert [(line.taken_at - day(0)).days for line in history.of_tag("develop")] == [9, 5, 0]
+    (made,) = catalog.publish([a_snapshot(A, taken_at=day(3))])
+    assert (made.is_new, made.revision.taken_at) == (False, day(0))
+    assert history.resolve("develop@2025-01-12").taken_at == day(5)
+
+
+def test_states_of_one_import_keep_their_order(catalog: Catalog) -> None:
+    """Of states taken at one moment the later in the import is the newer one."""
+    made = catalog.publish([a_snapshot(specs, "v0.22.0", day(0)) for specs in (A, B)])
+    assert made[0].revision.published_at < made[1].revision.published_at
+    assert catalog.history.of_tag("v0.22.0") == [it.revision for it in reversed(made)]
+
+
+def test_other_imports_are_seen(catalog: Catalog) -> None:
+    """A refresh takes in what another process published, and tells whether there was anything."""
+    reader = Catalog(catalog.location)
+    assert reader.refresh() is False
+    publish(catalog, A)
+    assert reader.history.tags == []
+    assert reader.refresh() is True
+    assert reader.history.revisions == catalog.history.revisions
+    assert reader.generation == catalog.generation
+    assert reader.refresh() is False
+    publish(catalog, B, taken=1)
+    assert reader.refresh() is True
+    assert reader.history.resolve("develop~1").taken_at == day(0)
+    publish(reader, A, "main", taken=2)
+    assert catalog.refresh() is True
+    assert catalog.history.tags == ["develop", "main"]
+
+
+def test_generation_is_never_ahead_of_the_history(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who reads generation and history during a refresh never takes an old history for a new one.
+
+    Answers are kept by the generation, so that an old answer would be given for a new catalog.
+    """
+    reader = Catalog(catalog.location)
+    publish(catalog, A)
+    reader.refresh()
+    publish(catalog, B, taken=1)
+    known = (reader.generation, len(reader.history.revisions))
+    seen = []
+
+    def spying(_: object) -> list[RevisionInfo]:
+        seen.append((reader.generation, len(reader.history.revisions)))
+        return catalog.history.revisions
+
+    monkeypatch.setattr(catalog_module, "revisions_of", spying)
+    assert reader.refresh() is True
+    assert seen == [known]
+    assert reader.generation == catalog.generation
+
+
+def test_an_empty_content(catalog: Catalog) -> None:
+    """A tag whose specs have all gone has an empty content, which loads like any other."""
+    publish(catalog, A)
+    digest = publish(catalog, [], taken=1)
+    assert catalog.history.resolve("develop").num_specs == 0
+    assert loaded(catalog, digest) == []
+    assert loaded(Catalog(catalog.location), publish(catalog, A, taken=2)) == A
+
+
+def test_an_unknown_content(catalog: Catalog) -> None:
+    """A content that is not there is missed by its digest."""
+    publish(catalog, A)
+    with pytest.raises(CatalogError, match=f"the content {digest_of('a')[:16]} is missing"):
+        catalog.load(digest_of("a"))
+
+
+def test_contents_in_groups(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many contents are written in several groups, and each of them is whole."""
+    monkeypatch.setattr(catalog_module, "_ROWS_AT_ONCE", 5)
+    states = [[a_spec(str(each)) for each in range(number)] for number in range(1, 7)]
+    made = catalog.publish([a_snapshot(it, taken_at=day(len(it))) for it in states])
+    for specs, publication in zip(states, made, strict=True):
+        in_order = sorted(specs, key=lambda spec: spec.hash)
+        assert loaded(catalog, publication.revision.digest) == in_order
+
+
+def test_small_files_are_merged(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many publications do not leave as many files, and none of them is lost."""
+    monkeypatch.setattr(catalog_module, "_COMPACT_AT", 4)
+    num_files = []
+    for number in range(7):
+        publish(catalog, A if number % 2 else B, taken=number)
+        num_files.append(len(DeltaTable(f"{catalog.location}/revisions").file_uris()))
+    assert num_files == [1, 2, 3, 1, 2, 3, 1]
+    reader = Catalog(catalog.location)
+    reader.refresh()
+    assert reader.generation == catalog.generation
+    assert [(line.taken_at - day(0)).days for line in reader.history.revisions] == [
+        *range(6, -1, -1)
+    ]
+    assert catalog.history.revisions == reader.history.revisions
+
+
+def test_tables_are_open(catalog: Catalog) -> None:
+    """Any reader of Delta tables finds the columns, and a partition for each digest."""
+    digest = publish(catalog, A)
+    specs = DeltaTable(f"{catalog.location}/specs")
+    assert specs.to_pyarrow_table().schema.names == SPECS.names
+    assert specs.metadata().partition_columns == ["digest"]
+    assert [uri.split("/")[-2] for uri in specs.file_uris()] == [f"digest={digest}"]
+    revisions = DeltaTable(f"{catalog.location}/revisions").to_pyarrow_table()
+    assert revisions.schema.equals(REVISIONS)
+    assert revisions["digest"].to_pylist() == [digest]
+
+
+@pytest.mark.parametrize("form", ["relative", "slash", "url", "home"])
+def test_locations(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder can be named in any usual way, also by a URL."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    named = {
+        "relative": "catalog",
+        "slash": f"{tmp_path}/catalog/",
+        "url": f"file://{tmp_path}/catalog",
+        "home": "~/catalog",
+    }
+    digest = publish(Catalog(named[form]), A)
+    assert loaded(Catalog(str(tmp_path / "catalog")), digest) == A

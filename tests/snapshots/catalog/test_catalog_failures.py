@@ -1,0 +1,276 @@
+"""A catalog under bad conditions: broken stores, imports that race, imports that are killed."""
+
+import shutil
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import get_context
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+from random import Random
+from time import sleep
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import CommitFailedError
+from msgspec.structs import replace
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.contents import Content
+from snapshots.errors import CatalogError
+from tests.snapshots.factories import a_snapshot, a_spec, day
+from tests.snapshots.importers import (
+    TAGS,
+    publish_for_ever,
+    publish_state,
+    publish_together,
+    specs_of,
+)
+
+KILLS = 15
+
+
+def parquet_files(folder: Path) -> list[Path]:
+    """Return the files with the rows of a table."""
+    return [file for file in folder.rglob("*.parquet") if "_delta_log" not in file.parts]
+
+
+def log_of(folder: Path) -> list[Path]:
+    """Return the commits of a table, oldest first."""
+    return sorted((folder / "_delta_log").glob("*.json"))
+
+
+def overwrite(files: Iterable[Path]) -> None:
+    """Put something else into files."""
+    for file in files:
+        file.write_bytes(b"garbage")
+
+
+def remove(files: Iterable[Path]) -> None:
+    """Remove files."""
+    for file in files:
+        file.unlink()
+
+
+def replace_by_foreign_table(folder: Path) -> None:
+    """Put a table with other columns in the place of one."""
+    shutil.rmtree(folder)
+    write_deltalake(folder, pa.table({"column": [1]}))
+
+
+BREAKAGES: dict[str, Callable[[Path], None]] = {
+    "commit is garbage": lambda folder: overwrite(log_of(folder)[-1:]),
+    "first commit is gone": lambda folder: remove(log_of(folder)[:1]),
+    "files are garbage": lambda folder: overwrite(parquet_files(folder)),
+    "files are gone": lambda folder: remove(parquet_files(folder)),
+    "foreign": replace_by_foreign_table,
+}
+
+
+def assert_is_told(call: Callable[[], object], location: str) -> None:
+    """Hold that a call fails with one line that names the location."""
+    with pytest.raises(CatalogError) as caught:
+        call()
+    assert str(caught.value).startswith(f"catalog {location}: ")
+    assert "\n" not in str(caught.value)
+    assert caught.value.location == location
+
+
+@pytest.mark.parametrize("breakage", BREAKAGES)
+def test_broken_revisions(breakage: str, tmp_path: Path) -> None:
+    """A list of revisions that cannot be read is an error, not an empty catalog."""
+    location = str(tmp_path / "catalog")
+    for number in range(2):
+        publish_state(Catalog(location), number)
+    BREAKAGES[breakage](tmp_path / "catalog" / "revisions")
+    assert_is_told(Catalog(location).refresh, location)
+    assert_is_told(lambda: publish_state(Catalog(location), 2), location)
+
+
+@pytest.mark.parametrize("breakage", [*BREAKAGES, "gone"])
+def test_broken_specs(breakage: str, tmp_path: Path) -> None:
+    """A content that cannot be read is an error that names the catalog."""
+    location = str(tmp_path / "catalog")
+    catalog = Catalog(location)
+    for number in range(2):
+        publish_state(catalog, number)
+    folder = tmp_path / "catalog" / "specs"
+    BREAKAGES.get(breakage, shutil.rmtree)(folder)
+    digest = catalog.history.resolve("develop").digest
+    assert_is_told(lambda: catalog.load(digest), location)
+    assert_is_told(lambda: catalog.load_dependencies(digest), location)
+
+
+def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
+    """What can never become a catalog is not taken for an empty one."""
+    file = tmp_path / "catalog"
+    file.write_text("no catalog")
+    assert_is_told(Catalog(str(file)).refresh, str(file))
+    assert_is_told(lambda: publish_state(Catalog(str(file)), 0), str(file))
+    assert_is_told(lambda: publish_state(Catalog(f"{file}/below"), 0), f"{file}/below")
+    assert file.read_text() == "no catalog"
+
+
+def test_a_location_that_nothing_can_read() -> None:
+    """A URL that the store does not know is told with the location."""
+    assert_is_told(lambda: publish_state(Catalog("gopher://x/y"), 0), "gopher://x/y")
+
+
+def assert_is_sound(catalog: Catalog, first: int = 0) -> list[int]:
+    """Hold that all tags have the same states, each whole; return their numbers, oldest first.
+
+    The contents of states before ``first`` are not read again.
+    """
+    states = [[line.num_specs - 10 for line in catalog.history.of_tag(tag)] for tag in TAGS]
+    assert all(numbers == states[0] for numbers in states)
+    for line in catalog.history.of_tag(TAGS[0]):
+        number = line.num_specs - 10
+        assert line.taken_at == day(number)
+        if number >= first:
+            frame = catalog.load(line.digest)
+            specs = list(map(frame.spec, range(len(frame))))
+            assert Content.of(specs).digest == line.digest == Content.of(specs_of(number)).digest
+    return states[0][::-1]
+
+
+def test_an_import_that_dies_between_its_commits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Specs without a revision are not there, and the same import later leaves none over."""
+    catalog = Catalog(str(tmp_path))
+    publish_state(catalog, 0)
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(catalog, "_append_revisions", die)
+        with pytest.raises(KeyboardInterrupt):
+            publish_state(catalog, 1)
+    assert catalog.refresh() is False
+    assert assert_is_sound(catalog) == [0]
+    publish_state(catalog, 1)
+    assert assert_is_sound(catalog) == [0, 1]
+    assert DeltaTable(str(tmp_path / "specs")).to_pyarrow_table().num_rows == 10 + 11
+
+
+@pytest.fixture(scope="module")
+def processes() -> ForkServerContext:
+    """Return a context whose processes start fast: what they import is there already."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["tests.snapshots.importers"])
+    return context
+
+
+def test_killed_imports(tmp_path: Path, processes: ForkServerContext) -> None:
+    """Whenever an import is killed: what was published is whole, and the next import works."""
+    random = Random(0)
+    catalog = Catalog(str(tmp_path))
+    publish_state(catalog, 0)
+    for _ in range(KILLS):
+        published = catalog.history.resolve("develop").num_specs - 10
+        started, signal = processes.Pipe(duplex=False)
+        arguments = (catalog.location, published + 1, signal)
+        importer = processes.Process(target=publish_for_ever, args=arguments)
+        importer.start()
+        started.recv()
+        sleep(random.uniform(0, 0.2))
+        importer.kill()
+        importer.join()
+        catalog = Catalog(catalog.location)
+        catalog.refresh()
+        numbers = assert_is_sound(catalog, first=published)
+        publish_state(catalog, numbers[-1] + 1)
+    assert_is_sound(catalog)
+
+
+def race(processes: ForkServerContext, location: str, numbers: list[int]) -> list[str | None]:
+    """Publish states from as many processes at the same moment; return what each told."""
+    barrier = processes.Barrier(len(numbers))
+    running = []
+    for number in numbers:
+        told, signal = processes.Pipe(duplex=False)
+        arguments = (location, number, barrier, signal)
+        importer = processes.Process(target=publish_together, args=arguments)
+        importer.start()
+        running.append((importer, told))
+    results = [told.recv() for _, told in running]
+    for importer, _ in running:
+        importer.join()
+        assert importer.exitcode == 0
+    return results
+
+
+def test_two_imports_at_once(tmp_path: Path, processes: ForkServerContext) -> None:
+    """Imports that race both succeed, also into a new catalog; or one of them says why not."""
+    location = str(tmp_path)
+    for first in (0, 10, 20):
+        numbers = [first, first + 1]
+        results = race(processes, location, numbers)
+        catalog = Catalog(location)
+        catalog.refresh()
+        published = assert_is_sound(catalog, first)
+        for number, failure in zip(numbers, results, strict=True):
+            assert failure is None or failure.startswith(f"catalog {location}: ")
+            assert failure is not None or number in published
+        assert None in results
+
+
+def test_two_imports_of_one_state(tmp_path: Path, processes: ForkServerContext) -> None:
+    """A state that two imports publish at once is one revision of each tag, and whole."""
+    assert None in race(processes, str(tmp_path), [5, 5])
+    catalog = Catalog(str(tmp_path))
+    catalog.refresh()
+    assert assert_is_sound(catalog) == [5]
+    publish_state(catalog, 5)
+    assert assert_is_sound(catalog) == [5]
+
+
+@pytest.mark.parametrize(("conflicts", "is_told"), [(1, False), (3, False), (99, True)])
+def test_conflicts(
+    conflicts: int, *, is_told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write that another import came in between is done again, but not for ever."""
+    failures = iter(range(conflicts))
+
+    def write(*arguments: object, **options: object) -> None:
+        if next(failures, None) is not None:
+            raise CommitFailedError("another import committed")
+        write_deltalake(*arguments, **options)  # type: ignore[call-overload]
+
+    monkeypatch.setattr("snapshots.catalog.catalog.write_deltalake", write)
+    catalog = Catalog(str(tmp_path))
+    if is_told:
+        assert_is_told(lambda: publish_state(catalog, 0), str(tmp_path))
+        assert not catalog.history.revisions
+    else:
+        publish_state(catalog, 0)
+        assert assert_is_sound(catalog) == [0]
+
+
+def test_one_catalog_in_several_threads(tmp_path: Path) -> None:
+    """Threads may publish, refresh and load with one catalog at the same time."""
+    catalog = Catalog(str(tmp_path))
+    publish_state(catalog, 0)
+
+    def work(number: int) -> int:
+        publish_state(catalog, number)
+        catalog.refresh()
+        return len(catalog.load(catalog.history.resolve("develop").digest))
+
+    with ThreadPoolExecutor(4) as pool:
+        sizes = list(pool.map(work, range(1, 7)))
+    assert all(size in range(11, 17) for size in sizes)
+    catalog.refresh()
+    assert assert_is_sound(catalog) == list(range(7))
+
+
+def test_what_another_import_published_counts(tmp_path: Path) -> None:
+    """A state that another import published meanwhile is not published again."""
+    catalog = Catalog(str(tmp_path))
+    publish_state(catalog, 0)
+    other = a_snapshot([a_spec("x")], "v0.22.0", day(0))
+    (made,) = Catalog(str(tmp_path)).publish([other])
+    (again,) = catalog.publish([replace(other, taken_at=day(1))])
+    assert (made.is_new, again.is_new) == (True, False)
+    assert again.revision == made.revision

@@ -1,0 +1,167 @@
+"""What is kept in memory: each thing made once, within bounds, and no failure kept."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier, Event
+
+import pytest
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library, Shelf
+from snapshots.errors import CatalogError
+from tests.snapshots.factories import a_snapshot, a_spec, day, digest_of, full_spec, hash_of
+
+THREADS = 8
+
+
+class Maker:
+    """Makes texts of keys, slowly, and counts how often; fails as long as it is told to."""
+
+    def __init__(self) -> None:
+        self.made: Counter[str] = Counter()
+        self.failure: BaseException | None = None
+        self.may_end = Event()
+
+    def __call__(self, key: str) -> str:
+        """Return the key twice."""
+        self.made[key] += 1
+        self.may_end.wait(10)
+        if self.failure is not None:
+            raise self.failure
+        return key * 2
+
+
+@pytest.fixture
+def maker() -> Maker:
+    """Return a maker that is not slow unless its event is cleared."""
+    maker = Maker()
+    maker.may_end.set()
+    return maker
+
+
+def ask_together(maker: Maker, ask: Callable[[], str]) -> list[str | BaseException]:
+    """Ask from several threads while the first of them is still at it; return what each got."""
+    maker.may_end.clear()
+    barrier = Barrier(THREADS + 1)
+
+    def one() -> str | BaseException:
+        barrier.wait()
+        try:
+            return ask()
+        except BaseException as error:  # noqa: BLE001 - what each thread got is what is tested
+            return error
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        answers = [pool.submit(one) for _ in range(THREADS)]
+        barrier.wait()
+        time.sleep(0.05)
+        maker.may_end.set()
+        return [answer.result() for answer in answers]
+
+
+def test_made_once_for_many_threads(maker: Maker) -> None:
+    """Of threads that ask for the same one makes it, and all get it."""
+    shelf = Shelf(maker, len, 100)
+    assert ask_together(maker, lambda: shelf.get("a")) == ["aa"] * THREADS
+    assert shelf.get("a") == "aa"
+    assert maker.made == {"a": 1}
+
+
+def test_others_need_not_wait(maker: Maker) -> None:
+    """While one thing is being made, another one can be made and taken."""
+    shelf: Shelf[str, str] = Shelf(lambda key: maker(key) if key == "slow" else key, len, 100)
+    maker.may_end.clear()
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(shelf.get, "slow")
+        while not maker.made:
+            time.sleep(0.001)
+        assert shelf.get("fast") == "fast"
+        assert shelf.kept("slow") is None
+        assert not slow.done()
+        maker.may_end.set()
+        assert slow.result() == "slowslow"
+
+
+def test_bounded(maker: Maker) -> None:
+    """What was not asked for the longest goes as soon as the rest would be too much."""
+    shelf = Shelf(maker, len, 6)
+    for key in ("a", "b", "c"):
+        shelf.get(key)
+    assert shelf.get("a") == "aa"
+    shelf.get("d")
+    assert [shelf.kept(key) for key in "abcd"] == ["aa", None, "cc", "dd"]
+    shelf.get("wide")
+    assert shelf.kept("wide") is None
+    shelf.get("big")
+    assert [key for key in ("a", "c", "d", "big") if shelf.kept(key)] == ["big"]
+    assert maker.made["wide"] == 1
+
+
+def test_too_large_to_keep(maker: Maker) -> None:
+    """What alone is more than may be kept is made each time, for all that wait for it."""
+    shelf = Shelf(maker, len, 1)
+    assert ask_together(maker, lambda: shelf.get("a")) == ["aa"] * THREADS
+    made = maker.made["a"]
+    assert shelf.kept("a") is None
+    assert shelf.get("a") == "aa"
+    assert maker.made["a"] == made + 1
+
+
+@pytest.mark.parametrize("failure", [CatalogError("catalog", "is gone"), KeyboardInterrupt()])
+def test_failures_reach_all_and_are_not_kept(maker: Maker, failure: BaseException) -> None:
+    """Who waits for what cannot be made gets the reason; the next to ask tries again."""
+    shelf = Shelf(maker, len, 100)
+    maker.failure = failure
+    assert ask_together(maker, lambda: shelf.get("a")) == [failure] * THREADS
+    assert maker.made == {"a": 1}
+    assert shelf.kept("a") is None
+    maker.failure = None
+    assert shelf.get("a") == "aa"
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    """Return a catalog with two contents."""
+    catalog = Catalog(str(tmp_path))
+    states = [[full_spec("1")], [full_spec("1"), a_spec("2")]]
+    catalog.publish([a_snapshot(it, taken_at=day(len(it))) for it in states])
+    return catalog
+
+
+def test_library(catalog: Catalog) -> None:
+    """Frames, graphs and comparisons are those of the catalog, and the same object again."""
+    base, head = (catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
+    library = Library(catalog)
+    frame = library.frames.get(base)
+    assert (frame.digest, len(frame)) == (base, 1)
+    comparison = library.comparisons.get((base, head))
+    assert comparison.base is frame
+    assert comparison.head is library.frames.get(head)
+    assert [change.hash for change in comparison.specs] == [hash_of("2")]
+    assert library.comparisons.get((base, head)) is comparison
+    assert library.comparisons.kept((head, base)) is None
+    graph = library.dependencies.get(head)
+    assert graph.num_rows == 2
+    assert library.dependencies.get(head) is graph
+
+
+def test_library_is_bounded(catalog: Catalog) -> None:
+    """Of frames and comparisons only as many are kept as there is memory for."""
+    base, head = (catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
+    size = Library(catalog).frames.get(head).num_bytes
+    library = Library(catalog, frame_bytes=size, comparison_bytes=0)
+    library.comparisons.get((base, head))
+    assert [library.frames.kept(digest) is None for digest in (base, head)] == [True, False]
+    assert library.comparisons.kept((base, head)) is None
+
+
+def test_library_fails_as_its_catalog_does(catalog: Catalog) -> None:
+    """A content that is not there is missed by whoever asks for it or compares it."""
+    library = Library(catalog)
+    with pytest.raises(CatalogError, match="is missing"):
+        library.frames.get(digest_of("unknown"))
+    with pytest.raises(CatalogError, match="is missing"):
+        library.comparisons.get((catalog.history.digests[0], digest_of("unknown")))

@@ -1,0 +1,214 @@
+"""The made-up history: reproducible, valid, and changing in every way that the real cache does."""
+
+import hashlib
+from collections import defaultdict
+from datetime import timedelta
+from graphlib import TopologicalSorter
+from itertools import islice, pairwise
+from operator import attrgetter
+
+import msgspec
+import pytest
+
+from snapshots.contents import Snapshot
+from snapshots.demo import history
+from snapshots.demo.draws import Draw
+from snapshots.demo.machines import MACHINES
+from snapshots.demo.names import package_names
+from snapshots.demo.recipes import make_recipe
+from snapshots.errors import InvalidArgument
+from snapshots.models import Spec
+from snapshots.refs import check_tag, series, tag_date
+from snapshots.spack.names import ROOT_STACK, is_hash, is_name
+from snapshots.spack.spelling import canonical_compiler, canonical_variants
+from snapshots.spack.versions import version_key
+
+
+@pytest.fixture(scope="module")
+def revisions() -> list[Snapshot]:
+    """Return the default history."""
+    return list(history())
+
+
+def small(*, revisions: int = 4, packages: int = 30, specs: int = 200, seed: int = 0) -> list[str]:
+    """Return the digests of a small history's contents."""
+    snapshots = history(revisions=revisions, packages=packages, specs=specs, seed=seed)
+    return [snapshot.content.digest for snapshot in snapshots]
+
+
+def by_hash(snapshot: Snapshot) -> dict[str, Spec]:
+    """Return the specs of a revision by their hashes."""
+    return {spec.hash: spec for spec in snapshot.content.specs()}
+
+
+def test_the_history_is_the_same_for_ever() -> None:
+    """No clock, process, hash seed or Python version has a part in it: its digest is pinned."""
+    facts = attrgetter("hash", "version", "variants", "stacks", "size", "dependencies")
+    digest = hashlib.sha256()
+    for snapshot in history(packages=260, specs=1500):
+        specs = [facts(spec) for spec in snapshot.content.specs()]
+        digest.update(msgspec.json.encode((snapshot.tag, snapshot.taken_at, specs)))
+    assert digest.hexdigest() == "166eb5eb4ecd807bf46bfaa65325d73126bd78c2bb49ed70999ae82c247291f4"
+
+
+@pytest.mark.parametrize("changed", [{"seed": 1}, {"packages": 31}, {"specs": 201}])
+def test_other_arguments_give_other_content(changed: dict[str, int]) -> None:
+    """No revision is shared between two histories, and neither is a hash."""
+    assert not set(small()) & set(small(**changed))
+
+
+def test_more_revisions_leave_the_earlier_ones_as_they_are() -> None:
+    """A longer history begins with the shorter one."""
+    assert small(revisions=6)[:4] == small(revisions=4)
+
+
+def test_tags_and_dates(revisions: list[Snapshot]) -> None:
+    """Releases rise among weekly snapshots; develop comes last."""
+    assert [snapshot.tag for snapshot in revisions] == [
+        "develop-2025-01-05",
+        "develop-2025-01-12",
+        "v0.22.0",
+        "develop-2025-01-26",
+        "develop-2025-02-02",
+        "develop-2025-02-09",
+        "v0.23.0",
+        "develop",
+    ]
+    moments = [snapshot.taken_at for snapshot in revisions]
+    assert all(a and b and b - a == timedelta(weeks=1) for a, b in pairwise(moments))
+    for snapshot in revisions:
+        if series(snapshot.tag) == "develop-DATE":
+            assert snapshot.taken_at == tag_date(snapshot.tag)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 60])
+def test_as_many_revisions_as_asked(number: int) -> None:
+    """Every history has the number asked for, tags that are valid and different, and an end."""
+    tags = [s.tag for s in history(revisions=number, packages=2, specs=5)]
+    assert len(set(map(check_tag, tags))) == number
+    assert tags[-1] == "develop"
+
+
+def test_every_revision_is_marked_as_synthetic(revisions: list[Snapshot]) -> None:
+    """The source says that the data is made up, and how to make it again."""
+    for snapshot in revisions:
+        assert snapshot.source.synthetic
+        assert snapshot.source.kind == "demo"
+        assert snapshot.source.location == "demo: 300 packages, 6000 specs, seed 0"
+        assert snapshot.source.importer.startswith("cachelog ")
+
+
+def test_sizes_stay_about_what_was_asked(revisions: list[Snapshot]) -> None:
+    """The first revision is exact, the later ones do not drift away."""
+    assert len(revisions[0].content) == 6000
+    for snapshot in revisions:
+        assert len(snapshot.content.packages) == 300
+        assert 5400 < len(snapshot.content) < 6900
+
+
+@pytest.mark.parametrize(("packages", "specs"), [(1, 1), (1, 40), (7, 7), (20, 90)])
+def test_small_caches_neither_die_out_nor_explode(packages: int, specs: int) -> None:
+    """Where chance has few packages to act on, it does not get the better of the sizes."""
+    for snapshot in history(revisions=80, packages=packages, specs=specs):
+        assert len(snapshot.content.packages) == packages
+        assert packages <= len(snapshot.content) <= 3 * specs
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ({"revisions": 0}, "revisions"),
+        ({"packages": 0}, "packages"),
+        ({"specs": -1}, "specs"),
+        ({"packages": 10, "specs": 9}, "specs"),
+    ],
+)
+def test_bad_numbers_are_refused_at_once(arguments: dict[str, int], name: str) -> None:
+    """The call itself fails, before any revision is asked for."""
+    with pytest.raises(InvalidArgument) as caught:
+        history(**arguments)
+    assert caught.value.name == name
+
+
+def test_every_spec_is_canonical_and_has_all_facts(revisions: list[Snapshot]) -> None:
+    """Specs are spelled as the readers spell them, on machines that have their stacks."""
+    machines = {(m.platform, m.operating_system, m.target): m for m in MACHINES}
+    for snapshot in revisions:
+        specs = list(snapshot.content.specs())
+        assert len({spec.hash for spec in specs}) == len(specs)
+        for spec in specs:
+            machine = machines[spec.platform, spec.operating_system, spec.target]
+            assert is_hash(spec.hash)
+            assert is_name(spec.name)
+            assert spec.variants == canonical_variants(spec.variants)
+            assert spec.stacks == tuple(sorted(set(spec.stacks)))
+            assert ROOT_STACK in spec.stacks
+            assert {*machine.stacks, ROOT_STACK} >= set(spec.stacks)
+            assert 2 <= len(spec.stacks) <= 5
+            if spec.compiler is not None:
+                assert canonical_compiler(spec.compiler) == spec.compiler
+                assert spec.compiler in machine.compilers
+            assert spec.size is not None
+            assert spec.size > 0
+            assert spec.namespace == "builtin"
+
+
+def test_unusual_facts_occur(revisions: list[Snapshot]) -> None:
+    """The demo shows specs without compiler, branches, flags, and lists of values."""
+    specs = [spec for snapshot in revisions for spec in snapshot.content.specs()]
+    variants = {variant for spec in specs for variant in spec.variants}
+    assert any(spec.compiler is None for spec in specs)
+    assert {"develop", "main", "master"} & {spec.version for spec in specs}
+    assert {'cflags="-O2 -g"', "cuda_arch=80,90", "amdgpu_target=gfx90a"} <= variants
+    assert {machine.platform for machine in MACHINES} == {spec.platform for spec in specs}
+
+
+def test_a_hash_never_changes_its_facts(revisions: list[Snapshot]) -> None:
+    """What a hash stands for is the same in every revision; only its stacks may differ."""
+    known: dict[str, Spec] = {}
+    for snapshot in revisions:
+        for digest, spec in by_hash(snapshot).items():
+            plain = msgspec.structs.replace(spec, stacks=())
+            assert known.setdefault(digest, plain) == plain
+
+
+def test_dependencies_are_mostly_there_and_have_no_cycles(revisions: list[Snapshot]) -> None:
+    """Edges lead to known specs on the same kind of machine, mostly of the same revision."""
+    known: dict[str, Spec] = {}
+    graph: defaultdict[str, set[str]] = defaultdict(set)
+    for snapshot in revisions:
+        present = by_hash(snapshot)
+        known |= present
+        edges = 0
+        missing = 0
+        for spec in present.values():
+            assert spec.dependencies is not None
+            assert spec.dependencies == tuple(sorted(spec.dependencies))
+            edges += len(spec.dependencies)
+            for edge in spec.dependencies:
+                needed = known[edge.hash]
+                assert needed.name == edge.name
+                assert needed.operating_system == spec.operating_system
+                assert needed.target == spec.target
+                graph[spec.name].add(edge.name)
+                missing += edge.hash not in present
+        assert edges > len(present)
+        assert missing < edges / 2
+    TopologicalSorter(graph).prepare()
+
+
+def test_names_are_valid_and_different() -> None:
+    """The supply of names does not run out."""
+    names = list(islice(package_names(), 5000))
+    assert len(set(names)) == len(names)
+    assert all(map(is_name, names))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_versions_rise_with_their_rungs(seed: int) -> None:
+    """A higher rung is a newer version in Spack's order, for every way of numbering."""
+    draw = Draw(seed)
+    for name in islice(package_names(), 350):
+        recipe = make_recipe(draw, name)
+        keys = [version_key(recipe.version(rung)) for rung in range(60)]
+        assert all(lower < higher for lower, higher in pairwise(keys))

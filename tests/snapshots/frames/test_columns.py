@@ -1,0 +1,158 @@
+"""Columns: what goes in comes out, and what is asked of codes is true of the values."""
+
+from collections import Counter
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.frames.columns import (
+    Column,
+    ListColumn,
+    NumberColumn,
+    PlainColumn,
+    Rows,
+    column_of,
+    list_column_of,
+)
+
+WORDS = ("gcc", "clang", "oneapi", "é", "")
+TEXTS = st.lists(st.none() | st.sampled_from(WORDS), max_size=12)
+LISTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=3).map(tuple), max_size=12)
+NUMBERS = st.lists(st.none() | st.integers(0, 1 << 40), max_size=12)
+
+
+def chunked(values: list[str | None], kind: pa.DataType) -> pa.ChunkedArray:
+    """Return the values in one chunk or two, each cut out of a longer one, as a store may."""
+    filler = [None] if kind == pa.string() else [["filler"]]
+    half = len(values) // 2 if len(values) % 3 else 0
+    chunks = [
+        pa.array([*filler, *part, *filler], kind).slice(1, len(part))
+        for part in (values[:half], values[half:])
+        if part
+    ]
+    return pa.chunked_array(chunks, kind)
+
+
+def texts_column(values: list[str | None]) -> Column[str | None]:
+    """Return a column of texts in the order of their lengths, then of their characters."""
+    return column_of(chunked(values, pa.string()), lambda text: (len(text), text))
+
+
+def lists_column(values: list[tuple[str, ...]]) -> ListColumn:
+    """Return a column of lists."""
+    return list_column_of(chunked(values, pa.list_(pa.string())))  # type: ignore[arg-type]
+
+
+def some_rows(number: int) -> Rows:
+    """Return every other row, from the last on."""
+    return np.arange(number, dtype=np.int32)[::-2]
+
+
+@given(TEXTS)
+def test_texts_come_back(values: list[str | None]) -> None:
+    """Each row has its value and its JSON text; the distinct values are sorted, None first."""
+    column = texts_column(values)
+    assert [column.at(row) for row in range(len(values))] == values
+    distinct = sorted(set(values) - {None}, key=lambda text: (len(text or ""), text))
+    assert list(column.values) == [None] * (None in values) + distinct
+    rows = some_rows(len(values))
+    assert column.texts_at(rows) == [orjson.dumps(values[row]).decode() for row in rows]
+
+
+@given(TEXTS)
+def test_counts_of_texts(values: list[str | None]) -> None:
+    """Values are counted and listed as Counter would, without None, in the column's order."""
+    column = texts_column(values)
+    rows = some_rows(len(values))
+    expected = Counter(values[row] for row in rows)
+    del expected[None]
+    counts = column.counts(rows)
+    assert dict(counts) == expected
+    assert [value for value, _ in counts] == column.present(rows)
+    assert column.present(rows) == [value for value in column.values if value in expected]
+    assert column.counts(slice(1, 3)) == column.counts(np.arange(len(values), dtype=np.int32)[1:3])
+
+
+@given(TEXTS, TEXTS)
+def test_masks_over_texts(values: list[str | None], wanted: list[str | None]) -> None:
+    """A mask marks the distinct values that are wanted, accepted, known; unknown ones no matter."""
+    column = texts_column(values)
+    assert column.among(wanted).tolist() == [value in wanted for value in column.values]
+    assert column.known().tolist() == [value is not None for value in column.values]
+    is_long = column.where(lambda value: value is not None and len(value) > 4)
+    assert is_long.tolist() == [value in ("clang", "oneapi") for value in column.values]
+
+
+@given(TEXTS, TEXTS)
+def test_fingerprints_compare_columns(one: list[str | None], other: list[str | None]) -> None:
+    """Values of two columns are equal where their fingerprints are."""
+    before, after = texts_column(one), texts_column(other)
+    for row, (left, right) in enumerate(zip(one, other, strict=False)):
+        left_print = before.fingerprints[before.codes[row]]
+        assert (left_print == after.fingerprints[after.codes[row]]) == (left == right)
+
+
+@given(LISTS)
+def test_lists_come_back(values: list[tuple[str, ...]]) -> None:
+    """Each row has its list in its own order, also an empty one; items are sorted, each once."""
+    column = lists_column(values)
+    assert [column.at(row) for row in range(len(values))] == values
+    assert len(set(column.values)) == len(column.values)
+    assert list(column.items) == sorted({item for value in values for item in value})
+    rows = some_rows(len(values))
+    assert column.texts_at(rows) == [orjson.dumps(values[row]).decode() for row in rows]
+
+
+@given(LISTS.map(lambda lists: [tuple(dict.fromkeys(items)) for items in lists]))
+def test_items_of_lists(values: list[tuple[str, ...]]) -> None:
+    """Items are found and counted row by row, as a walk over the lists would."""
+    column = lists_column(values)
+    for word in (*WORDS, "nobody"):
+        assert column.having(word)[column.codes].tolist() == [word in value for value in values]
+    rows = some_rows(len(values))
+    expected = Counter(item for row in rows for item in values[row])
+    assert dict(column.item_counts(rows)) == expected
+    assert [item for item, _ in column.item_counts(rows)] == sorted(expected)
+
+
+@given(LISTS)
+def test_fingerprints_without_an_item(values: list[tuple[str, ...]]) -> None:
+    """Two lists have one fingerprint where they are equal but for the item."""
+    column = lists_column(values)
+    without = column.fingerprints_without("gcc")[column.codes]
+    kept = [tuple(item for item in value if item != "gcc") for value in values]
+    for row, value in enumerate(kept):
+        assert (without == without[row]).tolist() == [other == value for other in kept]
+
+
+@given(TEXTS)
+def test_plain_texts(values: list[str | None]) -> None:
+    """Plain texts come back, as they are and in JSON."""
+    column = PlainColumn(pa.array(values, pa.string()))
+    rows = some_rows(len(values))
+    assert [column.at(row) for row in range(len(values))] == values
+    assert column.texts_at(rows) == [orjson.dumps(values[row]).decode() for row in rows]
+
+
+@given(NUMBERS)
+def test_numbers(values: list[int | None]) -> None:
+    """Numbers come back; the sum is of those that are known, None where none is."""
+    column = NumberColumn(np.array([-1 if it is None else it for it in values], np.int64))
+    assert [column.at(row) for row in range(len(values))] == values
+    rows = some_rows(len(values))
+    assert column.texts_at(rows) == [orjson.dumps(values[row]).decode() for row in rows]
+    known = [number for row in rows if (number := values[row]) is not None]
+    assert column.total(rows) == (sum(known) if known else None)
+    assert column.total() == column.total(np.arange(len(values), dtype=np.int32))
+
+
+@pytest.mark.parametrize("values", [[], [()], [(), ("a",)]])
+def test_memory_is_counted(values: list[tuple[str, ...]]) -> None:
+    """The memory that a column takes grows with its rows and its distinct values."""
+    column = lists_column(values)
+    assert lists_column([*values, ("another", "list")]).num_bytes > column.num_bytes
+    assert lists_column(values * 9).num_bytes == column.num_bytes + 8 * 4 * len(values)

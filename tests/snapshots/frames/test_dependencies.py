@@ -1,0 +1,243 @@
+"""The dependency graph of a content answers as a walk over its records would."""
+
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
+from snapshots.contents import Content
+from snapshots.frames.dependencies import Absent, DependencyGraph, DependencyType, Reached
+from snapshots.frames.frame import Frame
+from snapshots.models import Dependency, Spec
+from tests.snapshots.factories import a_snapshot, a_spec, hash_of, seeded, shuffled, some_of
+
+TYPES = ("build", "link", "run", "test")
+VIRTUALS = ("blas", "c", "mpi")
+
+
+class Edge(NamedTuple):
+    """A dependency and the spec that has it."""
+
+    source: Spec
+    dependency: Dependency
+
+
+class Model:
+    """What a graph should say, told from the records alone."""
+
+    def __init__(self, specs: Sequence[Spec], hashes: Sequence[str]) -> None:
+        by_hash = {spec.hash: spec for spec in specs}
+        self.edges = [
+            Edge(by_hash[digest], dependency)
+            for digest in hashes
+            for dependency in by_hash[digest].dependencies or ()
+        ]
+        found = {Absent(it.dependency.name, it.dependency.hash) for it in self.edges}
+        self.absent = sorted(it for it in found if it.hash not in by_hash)
+        self.nodes = [*hashes, *(it.hash for it in self.absent)]
+
+    def reached(
+        self, start: str, types: Sequence[str] | None, *, transitive: bool, upwards: bool
+    ) -> list[tuple[str, Edge]]:
+        """Return the hashes that are reached, level by level, with the edges to them."""
+        found: list[tuple[str, Edge]] = []
+        seen, level = {start}, [start]
+        while level:
+            steps: dict[str, Edge] = {}
+            for here in level:
+                for other, edge in self._steps(here, types, upwards=upwards):
+                    if other not in seen:
+                        steps.setdefault(other, edge)
+            level = sorted(steps, key=self.nodes.index)
+            seen.update(level)
+            found += [(node, steps[node]) for node in level]
+            if not transitive:
+                break
+        return found
+
+    def _steps(
+        self, here: str, types: Sequence[str] | None, *, upwards: bool
+    ) -> Iterator[tuple[str, Edge]]:
+        for edge in self.edges:
+            if types is not None and not set(types) & set(edge.dependency.types):
+                continue
+            ends = [edge.source.hash, edge.dependency.hash]
+            if ends[upwards] == here:
+                yield ends[not upwards], edge
+
+
+def random_specs(random: Random) -> list[Spec]:
+    """Return specs that depend on each other in cycles, on themselves, on others, twice on one."""
+    size = random.randrange(1, 9)
+    labels = [*map(str, range(size)), "absent1", "absent2"]
+
+    def edge() -> Dependency:
+        label = random.choice(labels)
+        name = label if label.startswith("absent") else f"package{int(label) % 3}"
+        return Dependency(name, hash_of(label), some_of(random, TYPES), some_of(random, VIRTUALS))
+
+    def dependencies() -> tuple[Dependency, ...] | None:
+        if random.random() < 0.1:
+            return None
+        return tuple(edge() for _ in range(random.randrange(4)))
+
+    return [
+        a_spec(str(number), name=f"package{number % 3}", dependencies=dependencies())
+        for number in range(size)
+    ]
+
+
+SPECS = seeded(random_specs)
+
+
+def frame_and_graph(specs: Sequence[Spec]) -> tuple[Frame, DependencyGraph]:
+    """Return a frame of the specs with its graph, whose table has them in another order."""
+    content = Content.of(specs)
+    table = content.table()
+    frame = Frame(table, content.digest)
+    return frame, DependencyGraph(table.take(shuffled(range(len(table)))), frame.hashes)
+
+
+def mask_of(types: Sequence[str]) -> DependencyType:
+    """Return the types as a mask."""
+    mask = DependencyType(0)
+    for name in types:
+        mask |= DependencyType[name.upper()]
+    return mask
+
+
+def told(frame: Frame, graph: DependencyGraph, reached: Reached) -> list[tuple[str, str, str, int]]:
+    """Return the hash of each node, and of its edge the two ends and the types."""
+    hashes = [*frame.hashes.texts, *(it.hash for it in graph.absent)]
+    return [
+        (
+            hashes[node],
+            hashes[graph.sources[edge]],
+            hashes[graph.targets[edge]],
+            int(graph.types[edge]),
+        )
+        for node, edge in zip(reached.nodes, reached.edges, strict=True)
+    ]
+
+
+@given(
+    SPECS,
+    st.none() | st.lists(st.sampled_from(TYPES), unique=True),
+    st.booleans(),
+    st.booleans(),
+)
+def test_what_is_reached(
+    specs: list[Spec], types: list[str] | None, transitive: bool, upwards: bool
+) -> None:
+    """Each spec is reached once, by the first edge of a shortest way, in a stable order."""
+    frame, graph = frame_and_graph(specs)
+    model = Model(specs, frame.hashes.texts)
+    walk = graph.dependents_of if upwards else graph.dependencies_of
+    for row, digest in enumerate(frame.hashes.texts):
+        reached = walk(row, None if types is None else mask_of(types), transitive=transitive)
+        expected = model.reached(digest, types, transitive=transitive, upwards=upwards)
+        assert told(frame, graph, reached) == [
+            (node, edge.source.hash, edge.dependency.hash, mask_of(edge.dependency.types))
+            for node, edge in expected
+        ]
+
+
+@given(SPECS, st.integers(0))
+def test_rows_above(specs: list[Spec], bits: int) -> None:
+    """The rows above some edges have one of them, or can walk to a spec that has one."""
+    frame, graph = frame_and_graph(specs)
+    model = Model(specs, frame.hashes.texts)
+    chosen = [bool(bits >> number & 1) for number in range(len(model.edges))]
+    having = {edge.source.hash for edge, wanted in zip(model.edges, chosen, strict=True) if wanted}
+    above = graph.rows_above(np.array(chosen, np.bool_))
+    for row, digest in enumerate(frame.hashes.texts):
+        below = model.reached(digest, None, transitive=True, upwards=False)
+        assert above[row] == bool(having & {digest, *(node for node, _ in below)})
+
+
+@given(SPECS)
+def test_facts_of_edges(specs: list[Spec]) -> None:
+    """Nothing that the records say of edges is lost, nor what is in no record of its own."""
+    frame, graph = frame_and_graph(specs)
+    model = Model(specs, frame.hashes.texts)
+    assert graph.absent == model.absent
+    assert [graph.absent_at(node) for node in range(graph.num_nodes)] == [
+        *(None for _ in frame.hashes.texts),
+        *model.absent,
+    ]
+    assert [model.nodes[node] for node in graph.absent_index.values()] == list(graph.absent_index)
+    assert [
+        (model.nodes[source], model.nodes[target], mask, graph.virtuals.at(edge))
+        for edge, (source, target, mask) in enumerate(
+            zip(graph.sources, graph.targets, graph.types, strict=True)
+        )
+    ] == [
+        (it.source.hash, it.dependency.hash, mask_of(it.dependency.types), it.dependency.virtuals)
+        for it in model.edges
+    ]
+    known = {spec.hash: spec.dependencies is not None for spec in specs}
+    assert graph.known.tolist() == [known[digest] for digest in frame.hashes.texts]
+    assert graph.is_known == any(known.values())
+
+
+@pytest.mark.parametrize("dependencies", [None, ()])
+def test_no_edges(dependencies: tuple[Dependency, ...] | None) -> None:
+    """A content without edges has a graph: nothing is reached in it."""
+    _, graph = frame_and_graph([a_spec("a", dependencies=dependencies), a_spec("b")])
+    for walk in (graph.dependencies_of, graph.dependents_of):
+        assert len(walk(0, transitive=True).nodes) == 0
+    assert not graph.rows_above(np.empty(0, np.bool_)).any()
+    assert graph.is_known == (dependencies is not None)
+
+
+def test_a_type_that_spack_does_not_have() -> None:
+    """An edge of an unknown type is there, but none of the known types."""
+    edge = Dependency("zlib", hash_of("zlib"), ("magic",))
+    _, graph = frame_and_graph([a_spec(dependencies=(edge,))])
+    assert len(graph.dependencies_of(0).nodes) == 1
+    assert len(graph.dependencies_of(0, mask_of(TYPES)).nodes) == 0
+
+
+def test_a_long_way() -> None:
+    """How deep dependencies go is no matter."""
+    size = 3_000
+    specs = [
+        a_spec(str(number), dependencies=(Dependency("hdf5", hash_of(str(number + 1)), ("link",)),))
+        for number in range(size)
+    ]
+    frame, graph = frame_and_graph(specs)
+    first = frame.hashes.find(hash_of("0"))
+    assert first is not None
+    reached = graph.dependencies_of(first, DependencyType.LINK, transitive=True)
+    assert len(reached.nodes) == size
+    assert graph.absent_at(reached.nodes[-1]) == Absent("hdf5", hash_of(str(size)))
+
+
+def test_a_library_makes_a_graph_once(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A graph is read from the catalog when it is asked for first, and kept."""
+    catalog = Catalog(str(tmp_path_factory.mktemp("catalog")))
+    edge = Dependency("zlib", hash_of("zlib"), ("build",))
+    (made,) = catalog.publish([a_snapshot([a_spec(dependencies=(edge,))])])
+    shelf = Library(catalog).dependencies
+    assert shelf.kept(made.revision.digest) is None
+    graph = shelf.get(made.revision.digest)
+    assert graph.absent == [Absent("zlib", hash_of("zlib"))]
+    assert shelf.get(made.revision.digest) is graph is shelf.kept(made.revision.digest)
+
+
+def test_the_memory_it_takes() -> None:
+    """The memory that a graph says it takes covers its arrays, those made later included."""
+    edges = tuple(Dependency("zlib", hash_of(f"z{number}"), ("link",)) for number in range(50))
+    _, graph = frame_and_graph([a_spec(str(number), dependencies=edges) for number in range(200)])
+    promised = graph.num_bytes
+    graph.dependents_of(0)
+    ways = (graph._up.starts, graph._up.edges, graph._down.starts)
+    arrays = (graph.sources, graph.targets, graph.types, graph.virtuals.codes, *ways)
+    held = sum(array.nbytes for array in arrays if array is not None)
+    assert held <= promised < 2 * held

@@ -1,0 +1,290 @@
+"""A frame answers questions as a walk over its records would."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from snapshots.contents import Content
+from snapshots.frames.filters import PackageFilter, SpecFilter
+from snapshots.frames.frame import Frame, PackageField, SpecField
+from snapshots.models import Spec
+from snapshots.spack.spelling import compiler_key
+from snapshots.spack.versions import version_key
+from tests.snapshots.factories import (
+    COMPILERS,
+    NAMES,
+    PLATFORMS,
+    SPECS,
+    STACKS,
+    SYSTEMS,
+    TARGETS,
+    VARIANTS,
+    VERSIONS,
+    a_spec,
+    full_spec,
+    hash_of,
+    seeded,
+)
+from tests.snapshots.records import frame_of
+
+COMPILER_NAMES = ("gcc", "clang", "gcc@=13.2.0", "none", *filter(None, COMPILERS))
+WANTED_VARIANTS = (*VARIANTS, "-mpi", "patches:=b231fcc,26090f4")
+
+
+def choice(random: Random, items: Sequence[str]) -> tuple[str, ...] | None:
+    """Return no condition, or a list of some of the items, perhaps none or an unknown one."""
+    wanted = random.choices([*items, "unknown"], k=random.randrange(4))
+    return None if random.random() < 0.7 else tuple(wanted)
+
+
+def random_filter(random: Random) -> SpecFilter:
+    """Return a filter with about three conditions."""
+    prefix = hash_of(str(random.randrange(30)))[: random.choice((0, 1, 12, 13, 32))]
+    return SpecFilter(
+        packages=choice(random, NAMES),
+        versions=choice(random, VERSIONS),
+        compilers=choice(random, COMPILER_NAMES),
+        operating_systems=choice(random, SYSTEMS),
+        platforms=choice(random, PLATFORMS),
+        targets=choice(random, TARGETS),
+        stacks=choice(random, STACKS),
+        variants=choice(random, WANTED_VARIANTS),
+        hash_prefix=random.choice((None, None, None, prefix)),
+    )
+
+
+def random_package_filter(random: Random) -> PackageFilter:
+    """Return a filter with about two conditions."""
+    return PackageFilter(
+        search=random.choice((None, None, "", "LIB", "lib1", "hdf5", "x")),
+        names=choice(random, NAMES),
+        stacks=choice(random, STACKS),
+        compilers=choice(random, COMPILER_NAMES),
+        operating_systems=choice(random, SYSTEMS),
+        platforms=choice(random, PLATFORMS),
+        targets=choice(random, TARGETS),
+    )
+
+
+FILTERS = seeded(random_filter)
+PACKAGE_FILTERS = seeded(random_package_filter)
+
+
+def is_among(value: Any, wanted: tuple[str, ...] | None) -> bool:
+    """Tell whether the value meets a condition of one list."""
+    return wanted is None or value in wanted
+
+
+def is_built_with(spec: Spec, wanted: tuple[str, ...] | None) -> bool:
+    """Tell whether the spec has one of the compilers, in the version named if one is."""
+    if wanted is None or spec.compiler is None:
+        return wanted is None
+    plain = [compiler.replace("@=", "@") for compiler in wanted]
+    return spec.compiler in plain or spec.compiler.split("@")[0] in plain
+
+
+def meets(spec: Spec, wanted: SpecFilter) -> bool:
+    """Tell whether the spec meets every condition."""
+    spellings = {"-mpi": "~mpi", "patches:=b231fcc,26090f4": "patches=26090f4,b231fcc"}
+    variants = [spellings.get(variant, variant) for variant in wanted.variants or ()]
+    return (
+        is_among(spec.name, wanted.packages)
+        and is_among(spec.version, wanted.versions)
+        and is_built_with(spec, wanted.compilers)
+        and is_among(spec.operating_system, wanted.operating_systems)
+        and is_among(spec.platform, wanted.platforms)
+        and is_among(spec.target, wanted.targets)
+        and (wanted.stacks is None or not set(spec.stacks).isdisjoint(wanted.stacks))
+        and set(variants) <= set(spec.variants)
+        and spec.hash.startswith(wanted.hash_prefix or "")
+    )
+
+
+def own_order(specs: list[Spec]) -> list[Spec]:
+    """Return the records by package, newest version first, by hash."""
+    by_hash = sorted(specs, key=lambda spec: spec.hash)
+    newest_first = sorted(
+        by_hash, key=lambda spec: (version_key(spec.version), spec.version), reverse=True
+    )
+    # A reversed sort keeps equal ones in order, as any sort of Python's does.
+    return sorted(newest_first, key=lambda spec: spec.name)
+
+
+def without_dependencies(spec: Spec) -> Spec:
+    """Return what a frame knows of a record."""
+    return replace(spec, dependencies=None)
+
+
+@given(SPECS)
+def test_records_come_back_in_order(specs: list[Spec]) -> None:
+    """Each row is one record with all its facts, wherever it stood before."""
+    frame = frame_of(specs)
+    assert len(frame) == len(specs)
+    assert frame.digest == Content.of(specs).digest
+    rows = [frame.spec(row) for row in range(len(frame))]
+    assert rows == list(map(without_dependencies, own_order(specs)))
+
+
+@given(SPECS.filter(bool), st.randoms())
+def test_order_of_rows_in_the_store_does_not_matter(specs: list[Spec], random: Random) -> None:
+    """A store may return its rows in any order and in pieces: the frame is the same."""
+    table = Content.of(specs).table()
+    order = sorted(range(len(specs)), key=lambda _: random.random())
+    pieces = [table.slice(row, 1) for row in order]
+    frame, other = Frame(table, "d"), Frame(pa.concat_tables(pieces), "d")
+    rows = range(len(specs))
+    assert [other.spec(row) for row in rows] == [frame.spec(row) for row in rows]
+
+
+@given(SPECS, FILTERS)
+def test_select(specs: list[Spec], wanted: SpecFilter) -> None:
+    """Lists are met by any of their values, variants by all, and the conditions hold together."""
+    frame = frame_of(specs)
+    mask = frame.select(wanted)
+    assert [frame.hashes.at(row) for row in np.flatnonzero(mask).tolist()] == [
+        spec.hash for spec in own_order(specs) if meets(spec, wanted)
+    ]
+
+
+@given(SPECS.filter(bool), FILTERS)
+def test_select_within_a_package(specs: list[Spec], wanted: SpecFilter) -> None:
+    """A question about a package has the same answer as about all, cut to its rows."""
+    frame = frame_of(specs)
+    rows = frame.rows_of(specs[0].name)
+    assert rows is not None
+    assert frame.select(wanted, rows).tolist() == frame.select(wanted)[rows].tolist()
+
+
+@given(SPECS, PACKAGE_FILTERS)
+def test_select_packages(specs: list[Spec], wanted: PackageFilter) -> None:
+    """A package is found by its name, and by one spec that meets all conditions on specs."""
+    frame = frame_of(specs)
+    codes = frame.select_packages(wanted)
+    assert [frame.packages[code] for code in codes] == sorted(
+        {
+            spec.name
+            for spec in specs
+            if meets(spec, wanted.of_specs())
+            and is_among(spec.name, wanted.names)
+            and (wanted.search or "").lower() in spec.name.lower()
+        }
+    )
+
+
+KEYS: dict[SpecField, Callable[[Spec], Any]] = {
+    SpecField.PACKAGE: lambda spec: spec.name,
+    SpecField.VERSION: lambda spec: (version_key(spec.version), spec.version),
+    SpecField.HASH: lambda spec: spec.hash,
+    SpecField.COMPILER: lambda spec: (bool(spec.compiler), compiler_key(spec.compiler or "")),
+    SpecField.TARGET: lambda spec: spec.target,
+    SpecField.SIZE: lambda spec: -1 if spec.size is None else spec.size,
+}
+
+
+@given(SPECS)
+def test_order(specs: list[Spec]) -> None:
+    """Rows sort by a field, unknown values first, equal ones in the frame's own order."""
+    frame = frame_of(specs)
+    ordered = own_order(specs)
+    for field in SpecField:
+        order, places = frame.order(field)
+        assert [frame.hashes.at(row) for row in order] == [
+            spec.hash for spec in sorted(ordered, key=KEYS[field])
+        ]
+        assert order[places].tolist() == list(range(len(specs)))
+
+
+@given(SPECS)
+def test_order_of_packages(specs: list[Spec]) -> None:
+    """Packages sort by name, or by how many specs they have and then by name."""
+    frame = frame_of(specs)
+    counts = Counter(spec.name for spec in specs)
+    codes = np.arange(len(counts), dtype=np.int32)
+    by_name = frame.sort_packages(codes, PackageField.NAME)
+    assert [frame.packages[code] for code in by_name] == sorted(counts)
+    by_size = frame.sort_packages(codes, PackageField.NUM_SPECS)
+    assert [frame.packages[code] for code in by_size] == sorted(
+        sorted(counts), key=counts.__getitem__
+    )
+
+
+FACETS = ("name", "version", "compiler", "operating_system", "platform", "target", "stacks")
+
+
+@given(SPECS, FILTERS)
+def test_facets(specs: list[Spec], wanted: SpecFilter) -> None:
+    """Values are counted over the chosen rows, largest first; no compiler is no value."""
+    frame = frame_of(specs)
+    rows = np.flatnonzero(frame.select(wanted)).astype(np.int32)
+    chosen = [spec for spec in specs if meets(spec, wanted)]
+    for field in FACETS:
+        expected: Counter[str] = Counter()
+        for spec in chosen:
+            value = getattr(spec, field)
+            expected.update(value if isinstance(value, tuple) else filter(None, [value]))
+        facet = frame.facet("package" if field == "name" else field, rows)
+        assert dict(facet) == expected
+        counts = [count for _, count in facet]
+        assert counts == sorted(counts, reverse=True)
+
+
+def test_equal_counts_of_a_facet_stand_in_the_order_of_their_values() -> None:
+    """Versions go from the oldest, names from A to Z, where there are as many of each."""
+    specs = [
+        a_spec("1", version="1.10", stacks=("b", "a")),
+        a_spec("2", version="1.9", stacks=("b", "a")),
+        a_spec("3", version="1.11", stacks=("c", "c2")),
+        a_spec("4", version="1.11", stacks=("c",)),
+    ]
+    frame = frame_of(specs)
+    assert frame.facet("version", slice(None)) == [("1.11", 2), ("1.9", 1), ("1.10", 1)]
+    assert frame.facet("stacks", slice(None)) == [("a", 2), ("b", 2), ("c", 2), ("c2", 1)]
+
+
+@given(SPECS)
+def test_packages_and_stacks(specs: list[Spec]) -> None:
+    """Packages stand one after the other, with their versions; stacks have their specs."""
+    frame = frame_of(specs)
+    assert list(frame.packages) == sorted({spec.name for spec in specs})
+    assert list(frame.stacks.items) == sorted({stack for spec in specs for stack in spec.stacks})
+    ordered = own_order(specs)
+    for name in frame.packages:
+        rows = frame.rows_of(name)
+        assert rows is not None
+        own = [spec for spec in ordered if spec.name == name]
+        assert ordered[rows] == own
+        assert frame.versions_of(name) == tuple(dict.fromkeys(spec.version for spec in own))
+    for stack in STACKS:
+        assert frame.in_stack(stack).tolist() == [stack in spec.stacks for spec in ordered]
+
+
+def test_what_is_not_there() -> None:
+    """An unknown package has no rows and no versions, an unknown stack no specs."""
+    frame = frame_of([a_spec()])
+    assert frame.rows_of("zlib") is None
+    assert frame.versions_of("zlib") == ()
+    assert not frame.in_stack("unknown").any()
+
+
+def test_empty_frame() -> None:
+    """A revision without specs has no packages, and nothing meets any question."""
+    frame = frame_of([])
+    assert (len(frame), list(frame.packages)) == (0, [])
+    assert not len(frame.select(SpecFilter(packages=("hdf5",), hash_prefix="abc")))
+    assert not len(frame.select_packages(PackageFilter(search="h", stacks=("e4s",))))
+    assert all(not len(frame.order(field)[0]) for field in SpecField)
+    assert frame.facet("stacks", slice(None)) == []
+
+
+def test_memory_grows_with_the_specs() -> None:
+    """The estimate that memory is bounded by counts rows and distinct values."""
+    specs = [full_spec(str(number), version=str(number)) for number in range(50)]
+    few, many = frame_of(specs[:10]), frame_of(specs)
+    assert 3 * few.num_bytes < many.num_bytes < 6 * few.num_bytes

@@ -1,0 +1,110 @@
+"""Hashes through packed keys: the same answers as with whole texts, also where keys collide."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.frames.hashes import WIDTH, Hashes, match
+from tests.snapshots.factories import hash_of
+
+COLLIDING = st.builds(
+    "{}{}{}{}".format,
+    st.sampled_from(["abcdefghijkl", "abcdefghijk2", "2222222zzzzz"]),
+    st.sampled_from("2z"),
+    st.just("abcdefghijklmnop"),
+    st.sampled_from(["222", "2ab", "ab7", "zzz"]),
+)
+"""Hashes of which many share their first twelve characters, which is all that a key holds."""
+
+APART = st.integers(0, 40).map(str).map(hash_of)
+TEXTS = st.lists(APART | COLLIDING, unique=True, max_size=12)
+PREFIXES = st.builds(
+    lambda text, length: text[:length],
+    APART | COLLIDING,
+    st.sampled_from((0, 1, 2, 11, 12, 13, 14, 30, 31, WIDTH)),
+)
+
+
+def hashes_of(texts: list[str]) -> Hashes:
+    """Return the hashes as a frame has them."""
+    return Hashes("".join(texts).encode())
+
+
+@given(TEXTS)
+def test_hashes_come_back(texts: list[str]) -> None:
+    """Each row has its hash, alone, as one of all, and quoted for JSON."""
+    hashes = hashes_of(texts)
+    assert len(hashes) == len(texts)
+    assert hashes.texts == texts
+    assert [hashes.at(row) for row in range(len(texts))] == texts
+    rows = np.arange(len(texts), dtype=np.int32)[::-1]
+    assert hashes.texts_at(rows) == [f'"{text}"' for text in reversed(texts)]
+    assert hashes.reordered(rows).texts == texts[::-1]
+
+
+@given(TEXTS)
+def test_order_is_that_of_the_texts(texts: list[str]) -> None:
+    """Rows sort as their whole hashes do."""
+    hashes = hashes_of(texts)
+    assert [texts[row] for row in hashes.order] == sorted(texts)
+    assert hashes.sorted_keys.tolist() == sorted(hashes.keys.tolist())
+
+
+@given(TEXTS, PREFIXES)
+def test_prefix(texts: list[str], prefix: str) -> None:
+    """A prefix of any length, none included, finds the hashes that begin so, in their order."""
+    found = hashes_of(texts).with_prefix(prefix)
+    assert [texts[row] for row in found] == sorted(
+        text for text in texts if text.startswith(prefix)
+    )
+
+
+@given(TEXTS, APART | COLLIDING)
+def test_find(texts: list[str], wanted: str) -> None:
+    """A whole hash is found in its row or not at all; its beginning is not taken for it."""
+    hashes = hashes_of(texts)
+    row = hashes.find(wanted)
+    assert row == (texts.index(wanted) if wanted in texts else None)
+    assert hashes.find(wanted[:-1]) is None
+
+
+@pytest.mark.parametrize(
+    "prefix", ["A", "1", "a8", "é", "\ud800", "\0", " a", "a" * 33, "abcdefghijklm1"]
+)
+def test_what_begins_no_hash(prefix: str) -> None:
+    """What cannot stand in a hash finds nothing."""
+    assert not len(hashes_of(["a" * WIDTH, "abcdefghijklm" + "2" * 19]).with_prefix(prefix))
+
+
+@given(TEXTS, TEXTS, st.data())
+def test_match(base: list[str], others: list[str], data: st.DataObject) -> None:
+    """Each hash of base is paired with the same hash of head, wherever that stands."""
+    shared = data.draw(st.lists(st.sampled_from(base), unique=True)) if base else []
+    head = list(dict.fromkeys([*others, *shared]))
+    rows = {text: row for row, text in enumerate(head)}
+    partners = match(hashes_of(base), hashes_of(head))
+    assert partners.tolist() == [rows.get(text, -1) for text in base]
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "expected"),
+    [
+        ("xy", "x", [0, -1]),
+        ("xy", "y", [-1, 0]),
+        ("x", "yx", [1]),
+        ("x", "xy", [0]),
+        ("x", "y", [-1]),
+        ("xy", "yx", [1, 0]),
+        ("yx", "yx", [0, 1]),
+        ("", "xy", []),
+        ("xy", "", [-1, -1]),
+    ],
+)
+def test_match_of_colliding_keys(base: str, head: str, expected: list[int]) -> None:
+    """Hashes that share their first twelve characters are told apart by the rest."""
+    one, other = (
+        hashes_of(["abcdefghijkl" + letter * 20 for letter in side]) for side in (base, head)
+    )
+    assert len(set(one.keys.tolist()) | set(other.keys.tolist())) == 1
+    assert match(one, other).tolist() == expected

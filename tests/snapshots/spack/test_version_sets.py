@@ -1,0 +1,182 @@
+"""Sets of versions as ``@`` writes them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.errors import ConstraintSyntaxError
+from snapshots.spack.version_sets import ExactVersion, VersionList, VersionRange, parse_versions
+
+RELEASES = st.lists(st.integers(0, 12), min_size=1, max_size=4).map(
+    lambda parts: ".".join(map(str, parts))
+)
+STAGES = st.sampled_from(["", "", "alpha", "beta2", "rc1", "-rc3", "a", ".p1"])
+NAMED = st.sampled_from(["develop", "main", "master", "1.develop", "xsdk-0.2.0", "20240722.0"])
+VERSIONS = st.one_of(st.builds(str.__add__, RELEASES, STAGES), NAMED)
+
+
+@pytest.mark.parametrize(
+    ("text", "version", "expected"),
+    [
+        ("1.2", "1.2", True),
+        ("1.2", "1.2.0", True),
+        ("1.2", "1.2.9.3", True),
+        ("1.2", "1.2-custom", True),
+        ("1.2", "1.2.1rc1", True),
+        ("1.2", "1.20", False),
+        ("1.2", "1.3", False),
+        ("1.2", "1", False),
+        ("1.2", "1.2rc1", False),  # older than 1.2, hence below the lower bound
+        ("1.2", "1.3alpha1", False),  # no 1.2, though older than 1.3
+        ("1.2-0", "1.2.0", True),
+        ("1.1.1w", "1.1.1w", True),
+        ("1.1.1", "1.1.1w", True),
+        ("1.1.1w", "1.1.1x", False),
+        ("=1.2", "1.2", True),
+        ("=1.2", "1.2.0", False),
+        ("=1.2.3", "1.2-3", True),
+        ("=1.2", "1.2rc1", False),
+        ("=1.2rc1", "1.2rc1", True),
+        ("1.2:", "1.2", True),
+        ("1.2:", "99", True),
+        ("1.2:", "develop", True),
+        ("1.2:", "1.1.9", False),
+        ("1.2.0:", "1.2.0rc3", False),
+        ("1.2:", "1.2.0rc3", True),  # 1.2 < 1.2.0: two versions in Spack's order
+        ("1.2.0alpha1:", "1.2.0", True),
+        (":1.4", "1.4", True),
+        (":1.4", "1.4.99", True),
+        (":1.4", "0.1", True),
+        (":1.4", "1.5", False),
+        (":1.4", "develop", False),
+        (":1.4", "1.4rc1", True),
+        (":1.1", "1.2.0rc1", False),
+        (":1.2", "1.2.0rc1", True),
+        (":1.2.0rc3", "1.2.0rc3", True),
+        (":1.2.0rc3", "1.2.0rc4", False),
+        (":1.2.0rc3", "1.2.0", False),
+        (":1.2.0rc3", "1.2.0.1", False),
+        ("1.2:1.4", "1.2", True),
+        ("1.2:1.4", "1.4.9", True),
+        ("1.2:1.4", "1.3.5-7", True),
+        ("1.2:1.4", "1.5", False),
+        ("1.2:1.4", "1.1", False),
+        ("1.2.7:1.4", "1.2.5", False),
+        ("1.4.0:1.4", "1.4.2", True),
+        ("1.4:1.4.0", "1.4.2", False),
+        ("1.2,1.4:1.6", "1.2.3", True),
+        ("1.2,1.4:1.6", "1.5", True),
+        ("1.2,1.4:1.6", "1.3", False),
+        ("=1.2,:1", "1.9", True),
+        (":1 , 3:", "2.5", False),
+        (":", "develop", True),
+        (":", "0alpha1", True),
+        ("develop", "develop", True),
+        ("develop", "develop.1", True),
+        ("develop", "main", False),
+        ("develop", "1.2", False),
+        ("main:", "develop", True),
+        ("main:", "master", False),
+        (":stable", "2025.1", True),
+        ("1.2", "git.0123abc=1.2.3", True),
+        ("=1.2.3", "git.0123abc=1.2.3", False),
+        ("20240722", "20240722.0", True),
+    ],
+)
+def test_includes(text: str, version: str, *, expected: bool) -> None:
+    """A bound stands for what it is a prefix of, and all compare in Spack's version order."""
+    assert parse_versions(text).includes(version) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        ("1.2", (VersionRange("1.2", "1.2"),)),
+        ("=1.2", (ExactVersion("1.2"),)),
+        ("1.2:", (VersionRange("1.2", None),)),
+        (":1.4", (VersionRange(None, "1.4"),)),
+        (":", (VersionRange(None, None),)),
+        (" 1.2 , =1.4 ", (VersionRange("1.2", "1.2"), ExactVersion("1.4"))),
+        ("1.2,1.2:1.2", (VersionRange("1.2", "1.2"),)),
+    ],
+)
+def test_parse(text: str, items: tuple[ExactVersion | VersionRange, ...]) -> None:
+    """The text becomes its items in order, each once."""
+    assert parse_versions(text) == VersionList(items)
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "reason"),
+    [
+        ("", 0, "unexpected end, a version is missing"),
+        ("1.2,", 4, "unexpected end, a version is missing"),
+        ("1.2,,3", 4, "unexpected ','"),
+        ("=", 1, "unexpected end, a version is missing"),
+        ("==1.2", 1, "unexpected '='"),
+        ("1.2=3", 3, "unexpected '='"),
+        ("1.2:=3", 4, "unexpected '='"),
+        ("=1.2:1.4", 4, "'=' asks for one version, ':' for a range"),
+        ("1:2:3", 3, "unexpected ':'"),
+        ("1.2.", 3, "unexpected '.'"),
+        ("1.2 1.3", 4, "unexpected '1'"),
+        ("1.4:1.2", 0, "1.4:1.2 is an empty range"),
+        ("1,2:1", 2, "2:1 is an empty range"),
+        ("1.2:1.2rc1", 0, "1.2:1.2rc1 is an empty range"),
+        ("_", 0, "'_' is no version"),
+        ("git.main", 0, "not supported: git versions"),
+        ("git.feature/x=1.2", 0, "not supported: git versions"),
+        ("1.2,git.v1.3=1.3", 4, "not supported: git versions"),
+        ("0123456789abcdef0123456789abcdef01234567", 0, "not supported: git versions"),
+        ("1:" + "9" * 5000, 2, "a version has 255 characters at the most"),
+    ],
+)
+def test_refused(text: str, position: int, reason: str) -> None:
+    """What is no set of versions is refused, with the reason and the place."""
+    with pytest.raises(ConstraintSyntaxError) as caught:
+        parse_versions(text)
+    assert caught.value.reason.startswith(reason)
+    assert caught.value.position == position
+
+
+@given(VERSIONS, VERSIONS)
+def test_a_version_is_the_overlap_of_its_two_half_open_ranges(bound: str, version: str) -> None:
+    """``@V`` is what both ``@V:`` and ``@:V`` have, and together they have all versions."""
+    above = parse_versions(f"{bound}:").includes(version)
+    below = parse_versions(f":{bound}").includes(version)
+    assert above or below
+    assert parse_versions(bound).includes(version) == (above and below)
+
+
+@given(RELEASES, st.sampled_from([".0", ".1", "-custom", ".1rc1", "a", ".develop"]))
+def test_a_release_is_a_prefix_of_its_extensions(release: str, extension: str) -> None:
+    """``@V`` and ``@:V`` have every extension of V, ``@=V`` has V alone."""
+    assert parse_versions(release).includes(release + extension)
+    assert parse_versions(f":{release}").includes(release + extension)
+    assert parse_versions(f"={release}").includes(release)
+    assert not parse_versions(f"={release}").includes(release + extension)
+
+
+@given(st.lists(st.one_of(VERSIONS, VERSIONS.map("={}".format), VERSIONS.map(":{}".format))))
+def test_str_parses_to_an_equal_list(items: list[str]) -> None:
+    """What ``str`` writes is read as the same versions."""
+    versions = parse_versions(",".join(items) or ":")
+    assert parse_versions(str(versions)) == versions
+
+
+@given(st.one_of(st.text(), st.text("0123456789.:,=abgit-_ ")))
+def test_any_text_parses_or_is_refused(text: str) -> None:
+    """No text ends in another error than ConstraintSyntaxError, with a place in the text."""
+    error = refusal(text)
+    if error is None:
+        assert parse_versions(str(parse_versions(text))) == parse_versions(text)
+    else:
+        assert 0 <= error.position <= len(text)
+
+
+def refusal(text: str) -> ConstraintSyntaxError | None:
+    """Return the error that the text is refused with, None where it is a set of versions."""
+    try:
+        parse_versions(text)
+    except ConstraintSyntaxError as error:
+        return error
+    return None
