@@ -1,11 +1,13 @@
 """The catalog's two tables in Arrow's terms."""
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 
-from snapshots.models import RevisionInfo, Source
+from snapshots.models import RevisionInfo, Source, Spec
 
 _TEXTS = pa.list_(pa.string())
 _DEPENDENCY = pa.struct(
@@ -33,6 +35,9 @@ SPECS = pa.schema(
 )
 """One row a spec; ``digest`` names the content that it belongs to."""
 
+SPEC_ROWS = pa.schema([field for field in SPECS if field.name != "digest"])
+"""The columns of ``SPECS`` that a spec itself has."""
+
 _TIME = pa.timestamp("us", tz="UTC")
 
 REVISIONS = pa.schema(
@@ -55,6 +60,27 @@ REVISIONS = pa.schema(
 """One row a published revision."""
 
 _SOURCE = "source_"
+
+
+def spec_rows(specs: Sequence[Spec]) -> pa.RecordBatch:
+    """Return one row a spec, with the columns of ``SPEC_ROWS``."""
+    columns = [_column(field, list(map(attrgetter(field.name), specs))) for field in SPEC_ROWS]
+    return pa.RecordBatch.from_arrays(columns, schema=SPEC_ROWS)
+
+
+def _column(field: pa.Field, values: list[Any]) -> pa.Array:
+    if not pa.types.is_list(field.type):
+        return pa.array(values, field.type)
+    # Few lists are distinct, and to convert one takes as long as to convert all its texts.
+    places = {value: place for place, value in enumerate(dict.fromkeys(values))}
+    distinct: list[Any] = list(places)
+    if field.type.value_type == _DEPENDENCY:
+        distinct = [
+            None if edges is None else list(map(msgspec.structs.asdict, edges))
+            for edges in distinct
+        ]
+    rows = pa.array(map(places.__getitem__, values), pa.int32(), size=len(values))
+    return pa.array(distinct, field.type).take(rows)
 
 
 def revisions_table(revisions: Sequence[RevisionInfo]) -> pa.Table:
