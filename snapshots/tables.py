@@ -1,12 +1,14 @@
 """The catalog's two tables in Arrow's terms."""
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.models import RevisionInfo, Source
+from snapshots.models import RevisionInfo, Source, Spec
 
 _TEXTS = pa.list_(pa.string())
 _DEPENDENCY = pa.struct(
@@ -39,6 +41,9 @@ Where ``in_cache`` is false, the row is no spec of the revision, but one outside
 specs of the revision depend on. Catalogs of before that column have null there: true.
 """
 
+SPEC_ROWS = pa.schema([field for field in SPECS if field.name != "digest"])
+"""The columns of ``SPECS`` but the digest."""
+
 _TIME = pa.timestamp("us", tz="UTC")
 
 REVISIONS = pa.schema(
@@ -61,6 +66,31 @@ REVISIONS = pa.schema(
 """One row a published revision."""
 
 _SOURCE = "source_"
+
+
+def spec_rows(specs: Sequence[Spec], *, in_cache: bool = True) -> pa.RecordBatch:
+    """Return one row a spec, with the columns of ``SPEC_ROWS``."""
+    columns = [
+        _column(SPEC_ROWS.field(name), list(map(attrgetter(name), specs)))
+        for name in Spec.__struct_fields__
+    ]
+    columns.append(pa.repeat(in_cache, len(specs)))
+    return pa.RecordBatch.from_arrays(columns, schema=SPEC_ROWS)
+
+
+def _column(field: pa.Field, values: list[Any]) -> pa.Array:
+    if not pa.types.is_list(field.type):
+        return pa.array(values, field.type)
+    # Few lists are distinct, and to convert one takes as long as to convert all its texts.
+    places = {value: place for place, value in enumerate(dict.fromkeys(values))}
+    distinct: list[Any] = list(places)
+    if field.type.value_type == _DEPENDENCY:
+        distinct = [
+            None if edges is None else list(map(msgspec.structs.asdict, edges))
+            for edges in distinct
+        ]
+    rows = pa.array(map(places.__getitem__, values), pa.int32(), size=len(values))
+    return pa.array(distinct, field.type).take(rows)
 
 
 def with_columns(table: pa.Table, names: Sequence[str]) -> pa.Table:
