@@ -1,6 +1,6 @@
 """Specs: one built configuration each, as rows of a revision's frame."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import strawberry
 
@@ -16,7 +16,9 @@ from schema.dependency import (
 )
 from schema.node import Node, node_id
 from schema.scalars import ByteCount
+from snapshots.facts import Fact, Kept, Unit
 from snapshots.frames.columns import Rows
+from snapshots.models import SPEC_FACTS
 
 if TYPE_CHECKING:
     from schema.package import Package
@@ -24,44 +26,51 @@ if TYPE_CHECKING:
 LazyPackage = Annotated["Package", strawberry.lazy("schema.package")]
 
 
-def column(name: str, description: str) -> Any:
-    """Declare a field that is a column of the frame."""
+_UNITS = {Unit.BYTES: ByteCount}
+
+Type = TypeVar("Type", bound=type)
+
+
+def _fact_field(fact: Fact) -> Any:
+    """Return the field of a fact, which is a column of the frame."""
 
     def value(root: Any) -> Any:
-        return getattr(root.loaded.frame, name).at(root.row)
+        return getattr(root.loaded.frame, fact.name).at(root.row)
 
     def coded(specs: "SpecRows") -> Coded:
-        return Coded(specs.loaded.frame, name, specs.rows)
+        return Coded(specs.loaded.frame, fact.name, specs.rows)
 
-    return strawberry.field(resolver=value, description=description, metadata=batched(coded))
+    kind = list[str] if fact.value_type == tuple[str, ...] else fact.value_type
+    if fact.unit is not None:
+        kind = _UNITS[fact.unit]
+    return strawberry.field(
+        resolver=value,
+        graphql_type=kind | None if fact.is_optional else kind,
+        description=fact.description,
+        metadata=batched(coded),
+    )
 
 
-@strawberry.type(description="One built configuration of a package.")
-class Spec(Node):
-    """A row of a revision's frame."""
+def _with_fact_fields(cls: Type) -> Type:
+    """Give a class a field for each fact of a spec but the dependencies, which have arguments."""
+    for fact in SPEC_FACTS.values():
+        if fact.kept is not Kept.EDGES:
+            setattr(cls, fact.name, _fact_field(fact))
+    return cls
+
+
+@strawberry.type
+@_with_fact_fields
+class SpecFacts(Node):
+    """A row of a revision's frame, with the fields that are a column of it."""
 
     loaded: strawberry.Private[LoadedRevision]
     row: strawberry.Private[int]
 
-    hash: str = column("hashes", "The DAG hash: 32 characters of a-z2-7.")
-    name: str = column("package", "The package's name.")
-    version: str = column("version", "The version that was built.")
-    compiler: str | None = column(
-        "compiler",
-        "name@version, canonical (gcc@13.2.0, never gcc@=13.2.0); null where the spec has none.",
-    )
-    operating_system: str = column("operating_system", "The operating system it was built for.")
-    platform: str = column("platform", "The platform it was built for: linux, darwin ...")
-    target: str = column("target", "The microarchitecture it was built for.")
-    variants: list[str] = column(
-        "variants",
-        "Canonical Spack spelling: +shared, ~mpi, build_type=Release, patches=26090f4,b231fcc.",
-    )
-    stacks: list[str] = column("stacks", "The stacks that it was built in, sorted.")
-    size: ByteCount | None = column("size", "The binary package's size, where it is known.")
-    tarball: str | None = column("tarball", "The binary package's URL, where it is known.")
-    namespace: str | None = column("namespace", "The package repository: builtin ...")
-    package_hash: str | None = column("package_hash", "The hash of the package's recipe.")
+
+@strawberry.type(description="One built configuration of a package.")
+class Spec(SpecFacts):
+    """A row of a revision's frame."""
 
     @strawberry.field(description="Opaque and stable.", metadata=batched(lambda specs: specs.ids()))
     def id(self) -> strawberry.ID:
