@@ -7,14 +7,12 @@ hash. Everything that a query asks - masks, orders, facets - is arithmetic on th
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
-from operator import attrgetter, itemgetter
-from threading import Lock
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from cachetools import LRUCache, cachedmethod
 
 from snapshots.facts import Fact, Kept
 from snapshots.frames.columns import (
@@ -30,14 +28,13 @@ from snapshots.frames.columns import (
     number_column_of,
     rows_where,
 )
-from snapshots.frames.combinations import Joint, join
+from snapshots.frames.combinations import Combinations
 from snapshots.frames.filters import PackageFilter, SpecFilter, built_with, having_all, having_any
 from snapshots.frames.hashes import Hashes
 from snapshots.models import SPEC_FACTS, Spec
 from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import split_by_cache
 
-_JOINTS = 64
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
 _ALWAYS_COMPARED = [
     fact.name
@@ -62,6 +59,7 @@ class PackageField(Enum):
 
     NAME = "name"
     NUM_SPECS = "num_specs"
+    SIZE = "size"
 
 
 class Frame:
@@ -108,8 +106,8 @@ class Frame:
         )
         # Every comparison needs these; who loads a frame waits anyway.
         _ = self.fingerprints, self.hashes.sorted_keys
-        self._joints: LRUCache[tuple[str, ...], Joint | None] = LRUCache(_JOINTS)
-        self._lock = Lock()
+        coded = {name: it for name, it in self.columns.items() if isinstance(it, Column)}
+        self.combinations = Combinations(coded, len(self))
         self._orders: dict[SpecField, tuple[Rows, Rows]] = {}
 
     def __len__(self) -> int:
@@ -119,18 +117,8 @@ class Frame:
     def num_bytes(self) -> int:
         """About how much memory the frame takes, with what queries will make of it."""
         orders = 2 * len(SpecField) * 4 * len(self)
-        return sum(column.num_bytes for column in self.columns.values()) + orders
-
-    @cachedmethod(attrgetter("_joints"), lock=attrgetter("_lock"), key=lambda _frame, names: names)
-    def joint(self, names: tuple[str, ...]) -> Joint | None:
-        """Return the named columns joined; None where they have too many values in common."""
-        column = getattr(self, names[-1])
-        if not isinstance(column, Column):
-            return None
-        if len(names) == 1:
-            return join(None, column)
-        before = self.joint(names[:-1])
-        return None if before is None else join(before, column)
+        columns = sum(column.num_bytes for column in self.columns.values())
+        return columns + orders + self.combinations.max_bytes
 
     # -- packages and stacks
 
@@ -262,7 +250,16 @@ class Frame:
         """Return the package codes in rising order."""
         if field is PackageField.NAME:
             return codes
-        return codes[np.argsort(np.diff(self.starts)[codes], kind="stable")]
+        keys = np.diff(self.starts) if field is PackageField.NUM_SPECS else self._package_sizes()
+        return codes[np.argsort(keys[codes], kind="stable")]
+
+    def _package_sizes(self) -> npt.NDArray[np.int64]:
+        """Return the sum of the known sizes of each package; -1 where none is known."""
+        known = self.size.numbers >= 0
+        sums = np.zeros(len(self.packages), np.int64)
+        np.add.at(sums, self.package.codes[known], self.size.numbers[known])
+        sums[~self.packages_having(known)] = -1
+        return sums
 
     # -- facets
 
