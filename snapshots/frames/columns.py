@@ -6,7 +6,6 @@ questions are asked of the distinct values once, and answered for the rows by nu
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -255,27 +254,22 @@ def list_column_of(array: pa.ChunkedArray) -> ListColumn:
     order = sorted(range(len(items)), key=items.__getitem__)
     items = [items[code] for code in order]
     item_codes = _inverse(order)[np.asarray(encoded.indices, np.int32)]
+    # Equal lists have equal bytes of item codes, and Arrow finds equal bytes.
     lengths = np.asarray(pc.list_value_length(lists).fill_null(0))
-    offsets = [0, *np.cumsum(lengths).tolist()]
-
-    # Equal lists have equal bytes of item codes.
-    raw = item_codes.tobytes()
-    width = item_codes.itemsize
-    seen: dict[bytes, int] = {}
-    codes = np.fromiter(
-        (
-            seen.setdefault(raw[start * width : stop * width], len(seen))
-            for start, stop in pairwise(offsets)
-        ),
-        np.int32,
+    offsets = np.concatenate(([0], np.cumsum(lengths * item_codes.itemsize))).astype(np.int32)
+    is_known = np.packbits(np.asarray(lists.is_valid()), bitorder="little")
+    distinct = pa.Array.from_buffers(
+        pa.binary(),
         len(lists),
-    )
-    flat = np.frombuffer(b"".join(seen), np.int32)
+        [pa.py_buffer(is_known), pa.py_buffer(offsets), pa.py_buffer(item_codes)],
+    ).dictionary_encode()
+    keys = distinct.dictionary.to_pylist()
+    codes = np.asarray(distinct.indices.fill_null(len(keys)), np.int32)
+    flat = np.frombuffer(b"".join(keys), np.int32)
     values: list[Any] = [
-        tuple(map(items.__getitem__, np.frombuffer(key, np.int32).tolist())) for key in seen
+        tuple(map(items.__getitem__, np.frombuffer(key, np.int32).tolist())) for key in keys
     ]
     if lists.null_count:
-        codes[np.asarray(lists.is_null())] = len(values)
         values.append(None)
     return ListColumn(codes, values, items, flat)
 
