@@ -90,6 +90,14 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
             is_compared=False,  # they are the same as long as the hash is
         ),
     ] = None
+    patches: Annotated[
+        tuple[str, ...] | None,
+        Fact(
+            "The sha256 of each patch, in the order that they were applied in, where it is known; "
+            "the variant has seven digits of each.",
+            is_compared=False,  # they are the same as long as the hash is
+        ),
+    ] = None
 
     @property
     def short(self) -> str:
