@@ -1,11 +1,11 @@
 """Questions that together ask for every field of every type."""
 
 REVISION = """fragment R on Revision {
-  id tag digest takenAt publishedAt numPackages numSpecs numStacks totalSize
+  id tag tagInfo { name } digest takenAt publishedAt numPackages numSpecs numStacks totalSize
   source { kind location version importer synthetic }
 }"""
 REVISIONS = f"""query($tag: String) {{
-  tags {{ name series latest {{ ...R }} revisions {{ totalCount nodes {{ digest }} }} }}
+  tags {{ id name series latest {{ ...R }} revisions {{ totalCount nodes {{ digest }} }} }}
   tag(name: "develop") {{ name series }}
   revisions(tag: $tag) {{
     totalCount pageInfo {{ hasNextPage hasPreviousPage startCursor endCursor }}
