@@ -12,6 +12,9 @@ from snapshots.frames.combinations import Part
 
 Texts = list[str]
 
+COMBINED_ROWS = 200
+"""For fewer rows than these, to combine columns takes longer than it ever saves."""
+
 
 def json_texts(values: Iterable[Any]) -> Texts:
     """Return the JSON text of each value."""
@@ -107,8 +110,8 @@ class _Run:
 
     def takes(self, values: ColumnSlice) -> bool:
         """Tell whether a further column can be rendered with those that are there."""
-        if not self._slices:
-            return True
+        if not self._slices or len(values) < COMBINED_ROWS:
+            return not self._slices
         names = [it.column for it in self._slices]
         return values.frame.combinations.of((*names, values.column)) is not None
 

@@ -6,12 +6,19 @@ import numpy as np
 import orjson
 import pytest
 
+from schema import json_objects
 from schema.json_objects import JsonObjects
 from schema.many import ColumnSlice
 from snapshots.frames import combinations
 from snapshots.frames.frame import Frame
 from tests.snapshots.factories import a_spec
 from tests.snapshots.records import frame_of
+
+
+@pytest.fixture(autouse=True)
+def _combine_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_objects, "COMBINED_ROWS", 0)
+
 
 ROWS = np.array([3, 0, 3, 1], np.int32)
 NAMES = {"name": "package", "version": "version", "hash": "hashes", "stacks": "stacks"}

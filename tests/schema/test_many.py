@@ -11,7 +11,7 @@ from schema.cost import COST, Cost
 from schema.enums import describe_enum
 from schema.many import Each, LazyList, NotForMany, Sublists, Table, for_many, function_for_many
 from schema.paging import PageArguments, Paged
-from snapshots.changes.diff import SpecChangeKind
+from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.errors import InvalidArgument
 
 
