@@ -19,7 +19,8 @@ from snapshots.changes.diff import Comparison
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
-from tests.benchmarks.measuring import Measurement, Target, Turn, measure, milliseconds
+from tests.benchmarks import comparing_over_graphql
+from tests.benchmarks.measuring import Measurement, Target, Turn, measure, milliseconds, set_aside
 from tests.benchmarks.plans import Plan
 
 DEEPDIFF_SPECS = 2_000
@@ -28,7 +29,7 @@ Record = dict[str, Any]
 
 
 class Found(NamedTuple):
-    """How many hashes came, went and changed; None where a way does not look at facts."""
+    """How many hashes were added, removed and changed; None where a way does not look at facts."""
 
     added: int
     removed: int
@@ -70,13 +71,14 @@ def run(plan: Plan) -> Iterator[Measurement]:
         rounds=plan.rounds,
         targets={ours: Target(1)},
     )
+    yield from comparing_over_graphql.run(plan)
     gc.unfreeze()
 
 
 def _checked(name: str, prepare: Callable[[], Compare], expected: Found) -> Turn:
     def turn() -> float:
         compare = prepare()
-        _set_aside()
+        set_aside()
         found: list[Found] = []
         elapsed = milliseconds(lambda: found.append(compare()))
         (only,) = found
@@ -166,17 +168,10 @@ class _Pair:
         )
 
         def turn() -> float:
-            _set_aside()
+            set_aside()
             return scale * milliseconds(lambda: DeepDiff(base, head))
 
         return turn
-
-
-def _set_aside() -> None:
-    """Spare the collector what all contenders have prepared: it is no part of their work."""
-    gc.unfreeze()
-    gc.collect()
-    gc.freeze()
 
 
 def _found(base: Frame, head: Frame) -> Found:
