@@ -16,6 +16,11 @@ COMBINED_ROWS = 200
 """For fewer rows than these, to combine columns takes longer than it ever saves."""
 
 
+def json_text(value: Any) -> str:
+    """Return the JSON text of a value."""
+    return orjson.dumps(value).decode()
+
+
 def json_texts(values: Iterable[Any]) -> Texts:
     """Return the JSON text of each value."""
     return [orjson.dumps(value).decode() for value in values]
@@ -151,11 +156,11 @@ class _Run:
 def _members(keys: Sequence[str], parts: Sequence[Part]) -> Texts:
     """Return for each combination the members of a JSON object: each key with its value."""
     template = ",".join(f'"{key}":%s' for key in keys)
-    values = [map(column.texts.__getitem__, codes.tolist()) for column, codes in parts]
+    values = [map(column.mapped(json_text).__getitem__, codes.tolist()) for column, codes in parts]
     return [template % combination for combination in zip(*values, strict=True)]
 
 
 def column_texts(values: ColumnSlice) -> Texts:
     """Return the JSON texts of a column at some rows."""
-    texts: Texts = getattr(values.frame, values.column).texts_at(values.rows)
+    texts: Texts = getattr(values.frame, values.column).mapped_at(json_text, values.rows)
     return texts

@@ -1,11 +1,13 @@
 """The hashes of a frame: 32 characters each, found and compared through packed keys."""
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.frames.columns import Rows
+from snapshots.frames.columns import Image, Rows
 
 WIDTH = 32
 _KEY_CHARACTERS = 12
@@ -32,6 +34,7 @@ class Hashes:
         self.raw = raw
         self.table = np.frombuffer(raw, np.uint8).reshape(-1, WIDTH)
         self.keys = _pack(self.table)
+        self._mapped: dict[Any, list[Any]] = {}
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -46,13 +49,14 @@ class Hashes:
         text = self.raw.decode()
         return [text[start : start + WIDTH] for start in range(0, len(text), WIDTH)]
 
-    @cached_property
-    def _quoted(self) -> list[str]:
-        return [f'"{text}"' for text in self.texts]
+    def mapped_at(self, function: Callable[[str], Image], rows: Rows) -> list[Image]:
+        """Return what a function makes of the hash of each row.
 
-    def texts_at(self, rows: Rows) -> list[str]:
-        """Return the JSON texts of the rows."""
-        return list(map(self._quoted.__getitem__, rows.tolist()))
+        Kept for all hashes and each function: only those of cachelog's own modules belong here.
+        """
+        if function not in self._mapped:
+            self._mapped[function] = list(map(function, self.texts))
+        return list(map(self._mapped[function].__getitem__, rows.tolist()))
 
     def reordered(self, rows: Rows) -> "Hashes":
         """Return the hashes of the rows, every one of them once, in their order."""
