@@ -118,10 +118,10 @@ class Content:
 
     def table(self) -> pa.Table:
         """Return the rows of the table ``specs``, sorted by package so that they compress well."""
-        return Succession().table(self)
+        return SuccessiveTables().table(self)
 
 
-class Succession:
+class SuccessiveTables:
     """Makes the tables of contents that follow one another.
 
     To join the rows of a thousand packages takes longer than to write them. So what a content has

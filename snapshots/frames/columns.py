@@ -117,10 +117,10 @@ class Column(Generic[Value]):
         """Return a mask over the distinct values: those that are accepted."""
         return np.fromiter(map(accept, self.values), np.bool_, len(self.values))
 
-    def among(self, wanted: Sequence[Value]) -> Mask:
-        """Return a mask over the distinct values: those that are wanted."""
+    def among(self, values: Sequence[Value]) -> Mask:
+        """Return a mask over the distinct values: those that are among the given ones."""
         mask = np.zeros(len(self.values), np.bool_)
-        mask[[code for value in wanted if (code := self.index.get(value)) is not None]] = True
+        mask[[code for value in values if (code := self.index.get(value)) is not None]] = True
         return mask
 
 

@@ -104,17 +104,17 @@ class Hashes:
 
     def with_prefix(self, prefix: str) -> Rows:
         """Return the rows whose hash begins so, by rising hash."""
-        wanted = prefix.encode(errors="replace")
-        if len(wanted) > WIDTH or any(byte not in _ALPHABET for byte in wanted):
+        beginning = prefix.encode(errors="replace")
+        if len(beginning) > WIDTH or any(byte not in _ALPHABET for byte in beginning):
             return np.empty(0, np.int32)
         low, high = (
-            _pack(np.frombuffer(wanted.ljust(WIDTH, filler), np.uint8).reshape(1, WIDTH))[0]
+            _pack(np.frombuffer(beginning.ljust(WIDTH, filler), np.uint8).reshape(1, WIDTH))[0]
             for filler in (b"2", b"z")
         )
         start = np.searchsorted(self.sorted_keys, low, "left")
         stop = np.searchsorted(self.sorted_keys, high, "right")
         rows = self.order[start:stop]
-        if len(wanted) > _KEY_CHARACTERS:
+        if len(beginning) > _KEY_CHARACTERS:
             rows = np.array([row for row in rows if self.at(row).startswith(prefix)], np.int32)
         return rows
 
