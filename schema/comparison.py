@@ -36,7 +36,7 @@ class NotesFormat(Enum):
 
 
 @strawberry.type(
-    description="How many packages, specs and stacks came, went and changed; total sizes."
+    description="How many packages, specs and stacks were added, removed and changed; total sizes."
 )
 class ComparisonSummary:
     """The totals of a comparison."""
@@ -144,7 +144,7 @@ class Comparison(Node):
         table = comparison.changes.select_packages(none_if_omitted(kinds), none_if_omitted(search))
         return change_connection(PackageChange, comparison, table, "name", page)
 
-    @connection_field("The hashes that came, went or changed, by package and hash.")
+    @connection_field("The hashes that were added, removed or changed, by package and hash.")
     def specs(
         self,
         info: Info,
@@ -162,7 +162,7 @@ class Comparison(Node):
         return change_connection(SpecChange, comparison, table, "hash", page)
 
     @strawberry.field(
-        description="The stacks that came, went or have other specs; never root.",
+        description="The stacks that were added, removed or have other specs; never root.",
         metadata=STACKS.metadata,
     )
     def stacks(self, info: Info) -> list[StackChange]:

@@ -20,7 +20,7 @@ def node_id(kind: str, *parts: str) -> strawberry.ID:
 
 
 def parse_node_id(text: str) -> tuple[str, list[str]]:
-    """Return the type and the parts of an id; raises InvalidArgument for a text that is none."""
+    """Return the type and the parts of an id; raises InvalidArgument for any other text."""
     try:
         kind, *parts = base64.b64decode(text, validate=True).decode().split(_SEPARATOR)
     except (binascii.Error, UnicodeDecodeError, ValueError):
