@@ -160,7 +160,7 @@ def for_many(
     )
 
 
-def column(name: str, description: str) -> Any:
+def column(name: str, description: str, graphql_type: Any) -> Any:
     """Declare a field of specs that is a column of the frame.
 
     A single spec reads its value as it stands: a list of one would take twice as long.
@@ -173,7 +173,10 @@ def column(name: str, description: str) -> Any:
         return ColumnSlice(specs.loaded.frame, name, specs.rows)
 
     return strawberry.field(
-        resolver=value, description=description, metadata={FOR_MANY: values, COST: VALUE}
+        resolver=value,
+        graphql_type=graphql_type,
+        description=description,
+        metadata={FOR_MANY: values, COST: VALUE},
     )
 
 

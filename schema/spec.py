@@ -1,7 +1,7 @@
 """Specs: one built configuration each, as rows of a revision's frame."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 import numpy as np
 import strawberry
@@ -21,7 +21,9 @@ from schema.many import LazyList, column, for_many
 from schema.node import Node, in_revision, node_id
 from schema.paging import PageArguments
 from schema.scalars import ByteCount
+from snapshots.facts import Fact, Kept, Unit
 from snapshots.frames.columns import Rows
+from snapshots.models import SPEC_FACTS
 
 if TYPE_CHECKING:
     from schema.package import Package
@@ -53,32 +55,38 @@ def _packages(specs: "SpecRows") -> Sequence["Package"]:
     return PackageRows(specs.loaded, specs.loaded.frame.package.codes[specs.rows])
 
 
-@strawberry.type(description="One built configuration of a package.")
-class Spec(Node):
-    """A row of a revision's frame."""
+_UNITS = {Unit.BYTES: ByteCount}
+
+Kind = TypeVar("Kind", bound=type)
+
+
+def _with_fact_fields(cls: Kind) -> Kind:
+    """Give a class a field for each fact of a spec but the dependencies, which have arguments."""
+    for fact in SPEC_FACTS.values():
+        if fact.kept is not Kept.EDGES:
+            setattr(cls, fact.name, column(fact.name, fact.description, _graphql_type(fact)))
+    return cls
+
+
+def _graphql_type(fact: Fact) -> Any:
+    kind = list[str] if fact.value_type == tuple[str, ...] else fact.value_type
+    if fact.unit is not None:
+        kind = _UNITS[fact.unit]
+    return kind | None if fact.is_optional else kind
+
+
+@strawberry.type
+@_with_fact_fields
+class SpecFacts(Node):
+    """A row of a revision's frame, with the fields that are a column of it."""
 
     loaded: strawberry.Private[LoadedRevision]
     row: strawberry.Private[int]
 
-    hash: str = column("hashes", "The DAG hash: 32 characters of a-z2-7.")
-    name: str = column("package", "The package's name.")
-    version: str = column("version", "The version that was built.")
-    compiler: str | None = column(
-        "compiler",
-        "name@version, canonical (gcc@13.2.0, never gcc@=13.2.0); null where the spec has none.",
-    )
-    operating_system: str = column("operating_system", "The operating system it was built for.")
-    platform: str = column("platform", "The platform it was built for: linux, darwin ...")
-    target: str = column("target", "The microarchitecture it was built for.")
-    variants: list[str] = column(
-        "variants",
-        "Canonical Spack spelling: +shared, ~mpi, build_type=Release, patches=26090f4,b231fcc.",
-    )
-    stacks: list[str] = column("stacks", "The stacks that it was built in, sorted.")
-    size: ByteCount | None = column("size", "The binary package's size, where it is known.")
-    tarball: str | None = column("tarball", "The binary package's URL, where it is known.")
-    namespace: str | None = column("namespace", "The package repository: builtin ...")
-    package_hash: str | None = column("package_hash", "The hash of the package's recipe.")
+
+@strawberry.type(description="One built configuration of a package.")
+class Spec(SpecFacts):
+    """A row of a revision's frame."""
 
     id: strawberry.ID = for_many(_ids, "Opaque and stable.")
     versions: list[str] = for_many(
@@ -106,8 +114,7 @@ class Spec(Node):
 
     @connection_field(
         "What it depends on. Null where the revision's source did not tell the spec's "
-        "dependencies. A transitive list ends where dependencies are not in the revision or not "
-        "known.",
+        "dependencies. A transitive list ends where dependencies are not known.",
         cost=WALK,
     )
     def dependencies(
@@ -120,8 +127,8 @@ class Spec(Node):
         return dependencies_of(self.loaded, self.row, types, transitive, page)
 
     @connection_field(
-        "What depends on it in the same revision. Null where the revision's source told no "
-        "dependencies at all.",
+        "What depends on it: specs of the same revision, and others that they depend on. Null "
+        "where the revision's source told no dependencies at all.",
         cost=WALK,
     )
     def dependents(

@@ -76,6 +76,7 @@ class Node(msgspec.Struct, gc=False):
     package_hash: str | None = None
     compiler: Compiler | None = None
     annotations: Annotations | None = None
+    patches: list[str] = []
     hash: str | None = None
 
 
@@ -116,6 +117,7 @@ class _OldNode(msgspec.Struct, gc=False):
     dependencies: dict[str, _OldEdge] = {}
     namespace: str | None = None
     compiler: Compiler | None = None
+    patches: list[str] = []
     hash: str | None = None
 
 
@@ -181,6 +183,7 @@ def _old_install(text: Raw) -> Install | None:
         dependencies=edges,
         namespace=node.namespace,
         compiler=node.compiler,
+        patches=node.patches,
         hash=node.hash,
     )
     return Install(in_buildcache=old.in_buildcache, spec=spec)
