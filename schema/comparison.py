@@ -1,6 +1,5 @@
 """Comparisons: what was added, removed and changed between two revisions."""
 
-from enum import Enum
 from typing import Annotated, Self
 
 import strawberry
@@ -9,6 +8,7 @@ from schema.changes import ChangeRows, LoadedComparison, change_connection, size
 from schema.connections import Connection, connection_field
 from schema.context import Context, Info, NotLoaded
 from schema.cost import STACKS, VALUE, Cost
+from schema.enums import describe_enum
 from schema.node import Node, node_id, not_known
 from schema.package_change import PackageChange
 from schema.paging import PageArguments
@@ -21,22 +21,22 @@ from snapshots.changes.diff import LEFT_OUT
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.models import RevisionInfo
-from snapshots.notes import changelog, rendering
+from snapshots.notes import changelog
+from snapshots.notes.rendering import NotesFormat, render
 
 NOTES = Cost(weight=50_000)
 """Release notes: so many objects could be listed in their time."""
 
 
-@strawberry.enum(description="How release notes are written.")
-class NotesFormat(Enum):
-    """A format of release notes."""
-
-    MARKDOWN = strawberry.enum_value("markdown", description="For people.")
-    JSON = strawberry.enum_value("json", description="For programs: the same facts.")
+describe_enum(
+    NotesFormat,
+    "How release notes are written.",
+    {NotesFormat.MARKDOWN: "For people.", NotesFormat.JSON: "For programs: the same facts."},
+)
 
 
 @strawberry.type(
-    description="How many packages, specs and stacks came, went and changed; total sizes."
+    description="How many packages, specs and stacks were added, removed and changed; total sizes."
 )
 class ComparisonSummary:
     """The totals of a comparison."""
@@ -144,7 +144,7 @@ class Comparison(Node):
         table = comparison.changes.select_packages(none_if_omitted(kinds), none_if_omitted(search))
         return change_connection(PackageChange, comparison, table, "name", page)
 
-    @connection_field("The hashes that came, went or changed, by package and hash.")
+    @connection_field("The hashes that were added, removed or changed, by package and hash.")
     def specs(
         self,
         info: Info,
@@ -162,7 +162,7 @@ class Comparison(Node):
         return change_connection(SpecChange, comparison, table, "hash", page)
 
     @strawberry.field(
-        description="The stacks that came, went or have other specs; never root.",
+        description="The stacks that were added, removed or have other specs; never root.",
         metadata=STACKS.metadata,
     )
     def stacks(self, info: Info) -> list[StackChange]:
@@ -181,4 +181,4 @@ class Comparison(Node):
         if not info.context.may_load:
             raise NotLoaded  # a change of all packages takes some 50 ms to write
         log = changelog.changelog(self.base_info, self.head_info, self.loaded(info).changes)
-        return rendering.json(log) if format is NotesFormat.JSON else rendering.markdown(log)
+        return render(log, format)

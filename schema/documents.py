@@ -12,7 +12,6 @@ from graphql import (
     GraphQLSchema,
     OperationDefinitionNode,
     OperationType,
-    get_operation_ast,
     parse,
     specified_rules,
     validate,
@@ -49,19 +48,17 @@ class Document:
         messages = sum(_BYTES_AN_ERROR + 2 * len(error["message"]) for error in found)
         tokens = _BYTES_A_TOKEN * _num_tokens(node)
         self.num_bytes = _BYTES + 2 * len(text) + tokens + messages
-        self._estimates: LRUCache[tuple[Any, ...], int] = LRUCache(_ESTIMATES)
+        self._operations = _operations_of(node) if node else {}
+        self._estimates: LRUCache[tuple[int | None, ...], int] = LRUCache(_ESTIMATES)
+        self._fixed: dict[str | None, int] = {}
         self._lock = Lock()
-
-    def operation(self, name: str | None) -> OperationDefinitionNode | None:
-        """Return the operation of a name, or the only one; None if there is none."""
-        return get_operation_ast(self.node, name) if self.node else None
 
     def operation_type(self, name: str | None) -> OperationType | None:
         """Return whether an operation is a query, mutation or subscription; None if there is none.
 
         The operation is that of the name, or the only one.
         """
-        operation = self.operation(name)
+        operation = self._operations.get(name)
         return operation.operation if operation else None
 
     def objects_asked(
@@ -72,9 +69,13 @@ class Document:
         The latest estimates are kept, by the operation's place and by the numbers that its
         variables say about sizes: nothing of a request's own text.
         """
-        operation = self.operation(name)
+        operation = self._operations.get(name)
         if self.node is None or operation is None or self.errors:
             return 0
+        if not operation.variable_definitions:
+            if name not in self._fixed:
+                self._fixed[name] = estimate(schema, self.node, operation, {})
+            return self._fixed[name]
         sizes = sizes_in(operation, variables)
         key = operation.loc.start if operation.loc else 0, *sizes.values()
         with self._lock:
@@ -84,6 +85,18 @@ class Document:
             with self._lock:
                 self._estimates[key] = known
         return known
+
+
+def _operations_of(node: DocumentNode) -> dict[str | None, OperationDefinitionNode]:
+    """Return a document's operations by their names; the only one also by None."""
+    operations: dict[str | None, OperationDefinitionNode] = {
+        it.name.value if it.name else None: it
+        for it in node.definitions
+        if isinstance(it, OperationDefinitionNode)
+    }
+    if len(operations) == 1:
+        operations[None] = next(iter(operations.values()))
+    return operations
 
 
 class Documents:

@@ -1,4 +1,4 @@
-"""What became of the packages of two revisions."""
+"""How the packages of two revisions differ."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from snapshots.changes.package_changes import PackageChangeKind
 
 describe_enum(
     PackageChangeKind,
-    "What became of a package: the first that applies, in this order.",
+    "How a package changed: the first kind that applies, in this order.",
     {
         PackageChangeKind.ADDED: "Only in head.",
         PackageChangeKind.REMOVED: "Only in base.",
@@ -41,12 +41,12 @@ def _packages_after(rows: ChangeRows[Any]) -> WhereKnown:
     )
 
 
-@strawberry.type(description="What became of a package.")
+@strawberry.type(description="How a package changed.")
 class PackageChange(Change):
     """A package change, with the package on both sides."""
 
     name: str = of_change(lambda change: change.name, "The package's name.")
-    kind: PackageChangeKind = of_change(lambda change: change.kind, "What became of it.")
+    kind: PackageChangeKind = of_change(lambda change: change.kind, "How it changed.")
 
     before: Package | None = for_many(
         _packages_before, "The package in base; null where it was added."

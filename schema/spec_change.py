@@ -1,4 +1,4 @@
-"""What became of the hashes of two revisions."""
+"""How the hashes of two revisions differ."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from snapshots.changes.spec_changes import SpecChangeKind
 
 describe_enum(
     SpecChangeKind,
-    "What became of a hash.",
+    "How a hash changed.",
     {
         SpecChangeKind.ADDED: "Only in head.",
         SpecChangeKind.REMOVED: "Only in base.",
@@ -52,11 +52,11 @@ def _fields(rows: ChangeRows[Any]) -> Sublists:
     return Sublists([field for of_one in fields for field in of_one], list(map(len, fields)))
 
 
-@strawberry.type(description="What became of a hash.")
+@strawberry.type(description="How a hash changed.")
 class SpecChange(Change):
     """A spec change, with the spec on both sides."""
 
-    kind: SpecChangeKind = of_change(lambda change: change.kind, "What became of it.")
+    kind: SpecChangeKind = of_change(lambda change: change.kind, "How it changed.")
     hash: str = of_change(lambda change: change.hash, "The DAG hash.")
     name: str = of_change(lambda change: change.name, "The package's name.")
 

@@ -1,4 +1,4 @@
-"""What became of the stacks of two revisions."""
+"""How the stacks of two revisions differ."""
 
 import strawberry
 
@@ -9,7 +9,7 @@ from snapshots.changes.stack_changes import StackChangeKind
 
 describe_enum(
     StackChangeKind,
-    "What became of a stack.",
+    "How a stack changed.",
     {
         StackChangeKind.ADDED: "Only in head.",
         StackChangeKind.REMOVED: "Only in base.",
@@ -18,12 +18,12 @@ describe_enum(
 )
 
 
-@strawberry.type(description="What became of a stack.")
+@strawberry.type(description="How a stack changed.")
 class StackChange(Change):
     """A stack change."""
 
     name: str = of_change(lambda change: change.name, "The stack's name.")
-    kind: StackChangeKind = of_change(lambda change: change.kind, "What became of it.")
+    kind: StackChangeKind = of_change(lambda change: change.kind, "How it changed.")
     num_specs_before: int = of_change(
         lambda change: change.num_specs_before, "How many specs it had in base."
     )
@@ -37,8 +37,8 @@ class StackChange(Change):
         "By how much the sum of its known sizes rose.",
     )
     packages_added: list[str] = of_change(
-        lambda change: change.packages_added, "Packages it has a spec of now."
+        lambda change: change.packages_added, "Packages that it has a spec of only in head."
     )
     packages_removed: list[str] = of_change(
-        lambda change: change.packages_removed, "Packages it has no spec of any more."
+        lambda change: change.packages_removed, "Packages that it has a spec of only in base."
     )
