@@ -32,9 +32,7 @@ class Fields:
             return value
         raise self._mistyped(key, "a list of texts")
 
-    def canonical(
-        self, key: str, form: Callable[[list[str]], tuple[str, ...]]
-    ) -> tuple[str, ...]:
+    def canonical(self, key: str, form: Callable[[list[str]], tuple[str, ...]]) -> tuple[str, ...]:
         """Return a list of texts in the form that ``form`` gives it, or raises ValueError for."""
         try:
             return form(self.texts(key))
