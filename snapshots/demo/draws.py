@@ -1,4 +1,4 @@
-"""Random choices that are the same for ever."""
+"""Random choices that are the same in every version of Python."""
 
 from collections.abc import Sequence
 from random import Random
