@@ -49,7 +49,7 @@ class PackageContent(_Specs):
     @cached_property
     def stacks(self) -> frozenset[str]:
         """The stacks that have a spec of the package."""
-        return frozenset(stack for spec in self.specs for stack in spec.stacks)
+        return frozenset().union(*{spec.stacks for spec in self.specs})
 
     @cached_property
     def total_size(self) -> int | None:
