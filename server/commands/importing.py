@@ -188,7 +188,7 @@ def _history(
 ) -> Iterator[Snapshot]:
     from snapshots.sources import git
 
-    catalog.refresh()
+    catalog.refresh(missing_ok=True)
     cache = settings_from(os.environ).reading().cache_dir
     return git.read(
         repository,
