@@ -1,11 +1,14 @@
 """The catalog's two tables in Arrow's terms."""
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
+from typing import Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from snapshots.models import RevisionInfo, Source
+from snapshots.models import RevisionInfo, Source, Spec
 
 _TEXTS = pa.list_(pa.string())
 _DEPENDENCY = pa.struct(
@@ -29,9 +32,17 @@ SPECS = pa.schema(
         ("namespace", pa.string()),
         ("package_hash", pa.string()),
         ("dependencies", pa.list_(_DEPENDENCY)),
+        ("in_cache", pa.bool_()),
     ]
 )
-"""One row a spec; ``digest`` names the content that it belongs to."""
+"""One row a spec; ``digest`` names the content that it belongs to.
+
+Where ``in_cache`` is false, the row is no spec of the revision, but one outside the cache that
+specs of the revision depend on. Catalogs of before that column have null there: true.
+"""
+
+SPEC_ROWS = pa.schema([field for field in SPECS if field.name != "digest"])
+"""The columns of ``SPECS`` but the digest."""
 
 _TIME = pa.timestamp("us", tz="UTC")
 
@@ -55,6 +66,54 @@ REVISIONS = pa.schema(
 """One row a published revision."""
 
 _SOURCE = "source_"
+
+
+def spec_rows(specs: Sequence[Spec], *, in_cache: bool = True) -> pa.RecordBatch:
+    """Return one row a spec, with the columns of ``SPEC_ROWS``."""
+    columns = [
+        _column(SPEC_ROWS.field(name), list(map(attrgetter(name), specs)))
+        for name in Spec.__struct_fields__
+    ]
+    columns.append(pa.repeat(in_cache, len(specs)))
+    return pa.RecordBatch.from_arrays(columns, schema=SPEC_ROWS)
+
+
+def _column(field: pa.Field, values: list[Any]) -> pa.Array:
+    if not pa.types.is_list(field.type):
+        return pa.array(values, field.type)
+    # Few lists are distinct, and to convert one takes as long as to convert all its texts.
+    places = {value: place for place, value in enumerate(dict.fromkeys(values))}
+    distinct: list[Any] = list(places)
+    if field.type.value_type == _DEPENDENCY:
+        distinct = [
+            None if edges is None else list(map(msgspec.structs.asdict, edges))
+            for edges in distinct
+        ]
+    rows = pa.array(map(places.__getitem__, values), pa.int32(), size=len(values))
+    return pa.array(distinct, field.type).take(rows)
+
+
+def with_columns(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return the named columns of ``SPECS``; those that the table does not have are unknown."""
+    return pa.table(
+        [
+            table[name]
+            if name in table.column_names
+            else pa.nulls(len(table), SPECS.field(name).type)
+            for name in names
+        ],
+        names=list(names),
+    )
+
+
+def split_by_cache(table: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Return the rows of the specs that are in the cache, and of those that are not."""
+    if "in_cache" not in table.column_names:
+        return table, table.slice(0, 0)
+    in_cache = pc.fill_null(table["in_cache"], True)
+    if pc.all(in_cache, min_count=0).as_py():
+        return table, table.slice(0, 0)
+    return table.filter(in_cache), table.filter(pc.invert(in_cache))
 
 
 def revisions_table(revisions: Sequence[RevisionInfo]) -> pa.Table:
