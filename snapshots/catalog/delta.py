@@ -1,8 +1,11 @@
-"""Opening Delta tables and committing to them, so that both stay fast as their logs grow."""
+"""A Delta table that is opened, brought up to date and committed to at a cost that stays flat."""
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from time import time
+from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import DeltaTable, Field, Schema
@@ -16,68 +19,144 @@ from snapshots.errors import CatalogError
 from snapshots.tables import StoredFile
 
 _ATTEMPTS = 8
-# To open a table is to read its newest checkpoint and the commits since. The commits that a
-# checkpoint covers are of no use to cachelog, which never asks for the past of a table.
+_REOPEN_AFTER = 10
+# To open a table is to read its newest checkpoint and the commits since, and to list the log. Old
+# commits are of no use to cachelog, which never asks for the past of a table.
 _PROPERTIES = {
-    "delta.checkpointInterval": "10",
-    "delta.logRetentionDuration": "interval 7 days",
+    "delta.checkpointInterval": "25",
+    "delta.logRetentionDuration": "interval 1 days",
 }
 
 
-def open_table(storage: Storage, name: str) -> DeltaTable:
-    """Return a table as it is now.
+class Table:
+    """One of the catalog's tables. Errors are those of the store.
 
-    Raises TableNotFoundError, and CatalogError that names the broken file of a broken table.
+    Of a broken table CatalogError names the broken file; TableNotFoundError means that there is
+    no table, or no longer.
     """
-    with _damage_named(storage, name):
-        return DeltaTable(storage.location.uri(name))
 
+    def __init__(self, storage: Storage, name: str, schema: pa.Schema, partition: str = "") -> None:
+        self.name = name
+        self._storage = storage
+        self._schema = schema
+        self._partition_by = [partition] if partition else []
+        self._table: DeltaTable | None = None
+        self._opened_at = 0
+        self._lock = threading.RLock()
 
-def update(table: DeltaTable, storage: Storage, name: str) -> None:
-    """Bring an open table up to date; raises as ``open_table`` does."""
-    with _damage_named(storage, name):
-        table.update_incremental()
+    def current(self) -> DeltaTable:
+        """Return the table as it is now."""
+        with self._lock:
+            return self._brought_up_to_date()
 
+    def _brought_up_to_date(self) -> DeltaTable:
+        table = self._table
+        if table is not None:
+            if self._is_gone():
+                self._table = None
+                raise TableNotFoundError
+            with self._damage_named():
+                table.update_incremental()
+            # What an open table keeps of each commit makes the next ones slower.
+            if table.version() < self._opened_at + _REOPEN_AFTER:
+                return table
+        with self._damage_named():
+            self._table = table = DeltaTable(self._storage.location.uri(self.name))
+        self._opened_at = table.version()
+        return table
 
-@contextmanager
-def _damage_named(storage: Storage, name: str) -> Iterator[None]:
-    try:
-        yield
-    except TableNotFoundError:
-        raise
-    except DeltaError as error:
-        reason = what_is_broken(storage, name) or f"the table {name}: {reason_of(error)}"
-        raise CatalogError(storage.location.text, f"{reason}; {RESTORE}") from error
+    def files(self) -> pa.Table:
+        """Return the columns ``path`` and ``size`` of all files.
 
+        Paths are below the table. A partitioned table has the column ``partition`` too.
+        """
+        actions = pa.table(self.current().get_add_actions(flatten=True))
+        columns = {
+            "path": pa.array(map(unquote, actions["path"].to_pylist()), pa.string()),
+            "size": actions["size_bytes"],
+        }
+        for name in self._partition_by:
+            column = f"partition.{name}"
+            if column in actions.column_names:
+                columns["partition"] = actions[column]
+            elif len(actions):
+                raise self._error(f"the table {self.name} is not partitioned by {name}")
+            else:
+                columns["partition"] = pa.nulls(0, pa.string())
+        return pa.table(columns)
 
-def open_for_writing(
-    storage: Storage, name: str, schema: pa.Schema, partition_by: Sequence[str] = ()
-) -> DeltaTable:
-    """Return a table as it is now, made where there is none, with all columns of the schema."""
-    uri = storage.location.uri(name)
-    try:
-        table = open_table(storage, name)
-    except TableNotFoundError:
-        return _create(uri, schema, partition_by)
-    known = {field.name for field in table.schema().fields}
-    if missing := [field for field in schema if field.name not in known]:
-        fields = Schema.from_arrow(pa.schema(missing)).fields
-        table.alter.add_columns([Field(it.name, it.type, metadata=it.metadata) for it in fields])
-    if not _PROPERTIES.items() <= table.metadata().configuration.items():
-        table.alter.set_table_properties(_PROPERTIES)
-    return table
+    def prepare(self) -> None:
+        """Make the table where there is none, and add the columns that it lacks."""
+        try:
+            table = self.current()
+        except TableNotFoundError:
+            self._create()
+            return
+        known = {field.name for field in table.schema().fields}
+        if missing := [field for field in self._schema if field.name not in known]:
+            fields = Schema.from_arrow(pa.schema(missing)).fields
+            table.alter.add_columns(
+                [Field(it.name, it.type, metadata=it.metadata) for it in fields]
+            )
+        if not _PROPERTIES.items() <= table.metadata().configuration.items():
+            table.alter.set_table_properties(_PROPERTIES)
 
+    def commit(self, actions: Sequence[AddAction], replacing: Sequence[str] | None = None) -> None:
+        """Add files in one commit; with ``replacing`` in the place of all in those partitions.
 
-def _create(uri: str, schema: pa.Schema, partition_by: Sequence[str]) -> DeltaTable:
-    try:
-        return DeltaTable.create(
-            uri, schema, partition_by=list(partition_by), configuration=_PROPERTIES
-        )
-    except DeltaError as error:
-        # Two imports that both make the table: the second finds it there.
-        if "already exists" not in str(error):
+        Where another import commits in between it is done again, but not for ever.
+        """
+        filters = [(name, "in", list(replacing or ())) for name in self._partition_by]
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                with self._lock:
+                    self.current().create_write_transaction(
+                        list(actions),
+                        "append" if replacing is None else "overwrite",
+                        self._schema,
+                        self._partition_by,
+                        None if replacing is None else filters,
+                    )
+            except CommitFailedError:
+                if attempt == _ATTEMPTS:
+                    raise
+            else:
+                return
+
+    def _create(self) -> None:
+        try:
+            DeltaTable.create(
+                self._storage.location.uri(self.name),
+                self._schema,
+                partition_by=self._partition_by,
+                configuration=_PROPERTIES,
+            )
+        except DeltaError as error:
+            # Two imports that both make the table: the second finds it there.
+            if "already exists" not in str(error):
+                raise
+        self.current()
+
+    def _is_gone(self) -> bool:
+        """Tell whether the log is gone, which a table that is open does not notice."""
+        uri = self._storage.location.uri(self.name)
+        if self._storage.location.is_folder:
+            return not Path(uri, "_delta_log").is_dir()
+        return not DeltaTable.is_deltatable(uri)
+
+    @contextmanager
+    def _damage_named(self) -> Iterator[None]:
+        try:
+            yield
+        except TableNotFoundError:
             raise
-        return DeltaTable(uri)
+        except DeltaError as error:
+            reason = what_is_broken(self._storage, self.name)
+            reason = reason or f"the table {self.name}: {reason_of(error)}"
+            raise self._error(f"{reason}; {RESTORE}") from error
+
+    def _error(self, reason: str) -> CatalogError:
+        return CatalogError(self._storage.location.text, reason)
 
 
 def add_action(file: StoredFile, num_rows: int, partition: Mapping[str, str]) -> AddAction:
@@ -90,31 +169,3 @@ def add_action(file: StoredFile, num_rows: int, partition: Mapping[str, str]) ->
         data_change=True,
         stats=f'{{"numRecords":{num_rows}}}',
     )
-
-
-def commit(
-    table: DeltaTable,
-    actions: Sequence[AddAction],
-    schema: pa.Schema,
-    partition_by: Sequence[str] = (),
-    replacing: Sequence[tuple[str, str, Sequence[str]]] | None = None,
-) -> None:
-    """Add files to a table in one commit, with ``replacing`` instead of all files it selects.
-
-    Where another import commits in between it is done again, but not for ever.
-    """
-    for attempt in range(1, _ATTEMPTS + 1):
-        try:
-            table.create_write_transaction(
-                list(actions),
-                "append" if replacing is None else "overwrite",
-                schema,
-                list(partition_by),
-                None if replacing is None else list(replacing),
-            )
-        except CommitFailedError:
-            if attempt == _ATTEMPTS:
-                raise
-            table.update_incremental()
-        else:
-            return

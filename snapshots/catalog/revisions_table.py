@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from itertools import chain
-from urllib.parse import unquote
 from uuid import uuid4
 
 import msgspec
-import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 
-from snapshots.catalog.delta import add_action, commit, open_for_writing, open_table, update
+from snapshots.catalog.delta import Table, add_action
 from snapshots.catalog.storage import Storage, from_parquet, stored, to_parquet
 from snapshots.errors import CatalogError
 from snapshots.models import RevisionInfo
@@ -36,8 +34,7 @@ class RevisionsTable:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self._uri = storage.location.uri(_TABLE)
-        self._table: DeltaTable | None = None
+        self._table = Table(storage, _TABLE, REVISIONS)
         self._read: dict[str, _Rows] = {}
 
     def refresh(self, version: int) -> int:
@@ -46,23 +43,16 @@ class RevisionsTable:
         Raises TableNotFoundError where there is no table, also where there is one no longer, and
         CatalogError for a table that is not cachelog's.
         """
-        table = self._table
-        # A table that is open does not notice that it is gone.
-        if table is not None and not DeltaTable.is_deltatable(self._uri):
-            self.forget()
-            raise TableNotFoundError
-        if table is not None:
-            update(table, self._storage, _TABLE)
-        if table is None or table.version() != version:
-            # Opened anew, because what an open table keeps grows with each commit.
-            self._table = table = open_table(self._storage, _TABLE)
-            self._read_new(table)
-        return int(table.version())
-
-    def forget(self) -> None:
-        """Start anew at the next refresh."""
-        self._table = None
-        self._read = {}
+        try:
+            table = self._table.current()
+        except TableNotFoundError:
+            self._read = {}
+            raise
+        found = int(table.version())
+        if found != version:
+            self._check_columns(table)
+            self._read_new()
+        return found
 
     @property
     def revisions(self) -> list[RevisionInfo]:
@@ -77,22 +67,17 @@ class RevisionsTable:
             found |= rows.files
         return found
 
-    def _read_new(self, table: DeltaTable) -> None:
-        actions = pa.table(table.get_add_actions())
-        listed = dict(
-            zip(
-                (f"{_TABLE}/{unquote(path)}" for path in actions["path"].to_pylist()),
-                actions["size_bytes"].to_pylist(),
-                strict=True,
-            )
-        )
-        self._check_columns(table)
+    def _read_new(self) -> None:
+        files = self._table.files()
+        paths = [f"{_TABLE}/{path}" for path in files["path"].to_pylist()]
+        listed = dict(zip(paths, files["size"].to_pylist(), strict=True))
         new = {path: size for path, size in listed.items() if path not in self._read}
+        read = {}
         for path, data in zip(new, self._storage.read_all(new), strict=True):
             rows = from_parquet(path, data, REVISIONS.names)
-            self._read[path] = _Rows(revisions_of(rows), files_of(rows))
-        for path in self._read.keys() - listed.keys():
-            del self._read[path]
+            read[path] = _Rows(revisions_of(rows), files_of(rows))
+        kept = {path: rows for path, rows in self._read.items() if path in listed}
+        self._read = kept | read
 
     def _check_columns(self, table: DeltaTable) -> None:
         known = {field.name for field in table.schema().fields}
@@ -107,15 +92,15 @@ class RevisionsTable:
         data = to_parquet(revisions_table(revisions, files))
         file = stored(f"{uuid4()}.zstd.parquet", data)
         self._storage.write(f"{_TABLE}/{file.path}", data)
-        table = open_for_writing(self._storage, _TABLE, REVISIONS)
-        commit(table, [add_action(file, len(revisions), {})], REVISIONS)
+        self._table.prepare()
+        self._table.commit([add_action(file, len(revisions), {})])
 
     def compact(self) -> bool:
         """Merge the files where they are many, so that opening stays fast; tell whether it did."""
         if len(self._read) < _MAX_FILES:
             return False
         try:
-            open_table(self._storage, _TABLE).optimize.compact()
+            self._table.current().optimize.compact()
         except CommitFailedError:
             return False  # another import is at it
         return True

@@ -7,15 +7,13 @@ of before) or which another tool has rewritten.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from urllib.parse import unquote
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 from deltalake.transaction import AddAction
 
-from snapshots.catalog.delta import add_action, commit, open_for_writing, open_table
+from snapshots.catalog.delta import Table, add_action
 from snapshots.catalog.storage import (
     RESTORE,
     Storage,
@@ -36,6 +34,7 @@ class SpecsTable:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
+        self._table = Table(storage, _TABLE, SPECS, "digest")
 
     # -- reading
 
@@ -70,21 +69,17 @@ class SpecsTable:
 
     def _listed_files(self, digest: str) -> dict[str, int]:
         """Return the paths and sizes of a content's files, as the table's log has them."""
-        table = open_table(self._storage, _TABLE)
-        if features := _UNREADABLE.intersection(table.protocol().reader_features or ()):
-            named = ", ".join(sorted(features))
+        features = set(self._table.current().protocol().reader_features or ())
+        if unreadable := sorted(_UNREADABLE & features):
             raise CatalogError(
                 self._storage.location.text,
-                f"the table {_TABLE} was given features that cachelog cannot read: {named}",
+                f"the table {_TABLE} has features that cachelog cannot read: "
+                + ", ".join(unreadable),
             )
-        actions = pa.table(table.get_add_actions(flatten=True))
-        if "partition.digest" not in actions.column_names:
-            raise CatalogError(
-                self._storage.location.text, f"the table {_TABLE} is not partitioned by digest"
-            )
-        own = actions.filter(pc.equal(actions["partition.digest"], digest))
-        paths = [f"{_TABLE}/{unquote(path)}" for path in own["path"].to_pylist()]
-        return dict(zip(paths, own["size_bytes"].to_pylist(), strict=True))
+        files = self._table.files()
+        own = files.filter(pc.equal(files["partition"], digest))
+        paths = [f"{_TABLE}/{path}" for path in own["path"].to_pylist()]
+        return dict(zip(paths, own["size"].to_pylist(), strict=True))
 
     # -- writing
 
@@ -95,8 +90,8 @@ class SpecsTable:
         them. What the table has of the same contents already, left over from an import that was
         killed half way, is replaced.
         """
-        table = open_for_writing(self._storage, _TABLE, SPECS, ["digest"])
-        listed = _listed_in(table)
+        self._table.prepare()
+        listed = self._listed()
         added: list[AddAction] = []
         replacing: dict[str, AddAction] = {}
         files: dict[str, tuple[StoredFile, ...]] = {}
@@ -113,23 +108,20 @@ class SpecsTable:
             self._storage.write(f"{_TABLE}/{file.path}", data)
             files[digest] = (file,)
         if added:
-            commit(table, added, SPECS, ["digest"])
+            self._table.commit(added)
         if replacing:
-            only = [("digest", "in", list(replacing))]
-            commit(table, list(replacing.values()), SPECS, ["digest"], replacing=only)
+            self._table.commit(list(replacing.values()), replacing=list(replacing))
         return files
 
-
-def _listed_in(table: DeltaTable) -> defaultdict[str, set[str]]:
-    """Return the paths of all files, by the digest of their content."""
-    listed: defaultdict[str, set[str]] = defaultdict(set)
-    actions = pa.table(table.get_add_actions(flatten=True))
-    if len(actions):
+    def _listed(self) -> defaultdict[str, set[str]]:
+        """Return the paths of all files, by the digest of their content."""
+        listed: defaultdict[str, set[str]] = defaultdict(set)
+        files = self._table.files()
         for digest, path in zip(
-            actions["partition.digest"].to_pylist(), actions["path"].to_pylist(), strict=True
+            files["partition"].to_pylist(), files["path"].to_pylist(), strict=True
         ):
-            listed[digest].add(unquote(path))
-    return listed
+            listed[digest].add(path)
+        return listed
 
 
 def _joined(tables: Sequence[pa.Table], columns: Sequence[str]) -> pa.Table:
