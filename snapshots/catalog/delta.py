@@ -66,11 +66,11 @@ class Table:
         return table
 
     def files(self) -> pa.Table:
-        """Return the columns ``path`` and ``size`` of all files.
+        """Return the columns ``path`` and ``size`` of all files, as of the last ``current``.
 
         Paths are below the table. A partitioned table has the column ``partition`` too.
         """
-        actions = pa.table(self.current().get_add_actions(flatten=True))
+        actions = pa.table((self._table or self.current()).get_add_actions(flatten=True))
         columns = {
             "path": pa.array(map(unquote, actions["path"].to_pylist()), pa.string()),
             "size": actions["size_bytes"],

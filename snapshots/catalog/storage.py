@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 from deltalake.fs import DeltaStorageHandler
-from pyarrow.fs import FileSelector
+from pyarrow.fs import FileSelector, PyFileSystem
 
 from snapshots.catalog.locations import Location
 from snapshots.tables import StoredFile
@@ -69,10 +69,11 @@ class Storage:
         if self.location.is_folder:
             _write_in_folder(Path(self.location.uri(path)), data)
             return
-        handler = DeltaStorageHandler(self.location.root)
-        with handler.open_output_stream(path) as stream:
-            for start in range(0, data.size, _WRITTEN_AT_ONCE):
-                stream.write(data.slice(start, min(_WRITTEN_AT_ONCE, data.size - start)))
+        # deltalake's stream takes bytes alone, as Arrow's buffered stream gives them to it.
+        files = PyFileSystem(DeltaStorageHandler(self.location.root))
+        with files.open_output_stream(path, buffer_size=_WRITTEN_AT_ONCE) as stream:
+            for start in range(0, data.size, _WRITTEN_AT_ONCE - 1):
+                stream.write(data.slice(start, min(_WRITTEN_AT_ONCE - 1, data.size - start)))
 
 
 def _write_in_folder(file: Path, data: pa.Buffer) -> None:
