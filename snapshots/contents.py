@@ -16,16 +16,13 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from snapshots.models import Dependency, Source, Spec
+from snapshots.models import SPEC_FACTS, Source, Spec
 from snapshots.tables import SPEC_ROWS, SPECS, spec_rows
 
-_IDENTITY = ("hash", "name", "version", "compiler", "operating_system", "platform", "target")
-_LISTS = ("variants", "stacks")
-_FACTS = ("size", "tarball", "namespace", "package_hash", "dependencies")
-
-_identity = attrgetter(*_IDENTITY, *_LISTS)
-_facts = attrgetter(*_FACTS)
-_NOTHING_KNOWN = (None,) * len(_FACTS)
+_always_known = attrgetter(*(it.name for it in SPEC_FACTS.values() if not it.may_be_unknown))
+_SOMETIMES_KNOWN = [it.name for it in SPEC_FACTS.values() if it.may_be_unknown]
+_sometimes_known = attrgetter(*_SOMETIMES_KNOWN)
+_NOTHING_KNOWN = (None,) * len(_SOMETIMES_KNOWN)
 _json = msgspec.json.Encoder()
 
 
@@ -42,7 +39,7 @@ class _Specs:
         Facts that are not known are left out, so that a kind of fact that cachelog learns to read
         later changes no digest of the past.
         """
-        lines = [(*_identity(spec), _known(_facts(spec))) for spec in self.specs]
+        lines = [(*_always_known(spec), _known(_sometimes_known(spec))) for spec in self.specs]
         return hashlib.sha256(_json.encode_lines(lines)).digest()
 
 
@@ -184,12 +181,12 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 def _known(facts: tuple[Any, ...]) -> dict[str, Any]:
     if facts == _NOTHING_KNOWN:
         return {}
-    known = zip(_FACTS, facts, strict=True)
+    known = zip(_SOMETIMES_KNOWN, facts, strict=True)
     return {name: _plain(value) for name, value in known if value is not None}
 
 
 def _plain(value: Any) -> Any:
+    """Return a fact as JSON has it, records as lists of their values."""
     if isinstance(value, tuple):
-        edges: tuple[Dependency, ...] = value
-        return [msgspec.structs.astuple(edge) for edge in edges]
-    return value
+        return list(map(_plain, value))
+    return msgspec.structs.astuple(value) if isinstance(value, msgspec.Struct) else value

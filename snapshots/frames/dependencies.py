@@ -133,7 +133,8 @@ class DependencyGraph:
         """About how much memory the graph takes, with what walking it upwards will make."""
         arrays = (self.known, self.sources, self.targets, self.types, self.virtuals.codes)
         ways = 2 * 8 * self.num_nodes + 4 * len(self.targets)
-        return sum(array.nbytes for array in arrays) + ways + self.outside.num_bytes
+        outside = sum(column.num_bytes for column in self.outside.columns.values())
+        return sum(array.nbytes for array in arrays) + ways + outside
 
     @cached_property
     def absent_index(self) -> dict[str, int]:
