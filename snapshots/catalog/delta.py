@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import time
 from urllib.parse import unquote
@@ -50,19 +50,20 @@ class Table:
             return self._brought_up_to_date()
 
     def _brought_up_to_date(self) -> DeltaTable:
-        table = self._table
+        table, self._table = self._table, None
         if table is not None:
             if self._is_gone():
-                self._table = None
                 raise TableNotFoundError
-            with self._damage_named():
+            # Where the commits since are not there any more, opening anew needs none of them.
+            with suppress(DeltaError):
                 table.update_incremental()
-            # What an open table keeps of each commit makes the next ones slower.
-            if table.version() < self._opened_at + _REOPEN_AFTER:
-                return table
+                # What an open table keeps of each commit makes the next ones slower.
+                if table.version() < self._opened_at + _REOPEN_AFTER:
+                    self._table = table
+                    return table
         with self._damage_named():
-            self._table = table = DeltaTable(self._storage.location.uri(self.name))
-        self._opened_at = table.version()
+            table = DeltaTable(self._storage.location.uri(self.name))
+        self._table, self._opened_at = table, table.version()
         return table
 
     def files(self) -> pa.Table:
