@@ -295,15 +295,15 @@ def test_a_content_that_tags_share(ref: str, tag: str, taken: int) -> None:
 def test_tags_that_share_a_content_have_their_own_neighbours() -> None:
     """Before and after a revision stand those of its own series."""
 
-    def beside(ref: str) -> tuple[str | None, str | None]:
+    def beside(ref: str) -> list[str | None]:
         revision = SHARED.resolve(ref)
-        before, after = SHARED.previous(revision), SHARED.next(revision)
-        return before and before.tag, after and after.tag
+        both = SHARED.previous(revision), SHARED.next(revision)
+        return [None if it is None else it.tag for it in both]
 
-    assert beside("v1.0") == ("v0.9", None)
-    assert beside("develop~1") == (None, "develop")
-    assert beside("develop") == ("develop", None)
-    assert beside("develop-2025-01-12") == (None, None)
+    assert beside("v1.0") == ["v0.9", None]
+    assert beside("develop~1") == [None, "develop"]
+    assert beside("develop") == ["develop", None]
+    assert beside("develop-2025-01-12") == [None, None]
 
 
 def test_when_a_revision_was_last_confirmed() -> None:

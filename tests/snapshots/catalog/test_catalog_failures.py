@@ -119,6 +119,40 @@ def test_a_broken_log_of_specs(breakage: str, tmp_path: Path) -> None:
     assert assert_is_sound(catalog) == [0, 1]
 
 
+def test_a_foreign_table_of_specs(tmp_path: Path) -> None:
+    """Publishing into a table that is not cachelog's is refused, and loading goes on."""
+    catalog = Catalog(str(tmp_path))
+    publish_state(catalog, 0)
+    digest = catalog.history.resolve("develop").digest
+    files = parquet_files(tmp_path / "specs")
+    replace_by_foreign_table(tmp_path / "specs")
+    assert not files[0].exists()
+    with pytest.raises(CatalogError, match="the table specs is not partitioned by digest"):
+        Catalog(str(tmp_path)).load(digest)
+
+
+def test_a_commit_that_is_gone(tmp_path: Path) -> None:
+    """A gap in the log is named."""
+    for number in range(3):
+        publish_state(Catalog(str(tmp_path)), number)
+    log_of(tmp_path / "revisions")[2].unlink()
+    with pytest.raises(
+        CatalogError, match=r"revisions/_delta_log lacks the commit 0+2\.json; rest"
+    ):
+        Catalog(str(tmp_path)).refresh()
+
+
+def test_leftovers_of_another_version(tmp_path: Path) -> None:
+    """What an import of the same content left that wrote other bytes does not stand twice."""
+    catalog = Catalog(str(tmp_path))
+    publish_state(catalog, 0)
+    rows = Content.of(specs_of(1)).table()
+    write_deltalake(tmp_path / "specs", rows.slice(0, 4), mode="append", partition_by=["digest"])
+    publish_state(catalog, 1)
+    assert assert_is_sound(catalog) == [0, 1]
+    assert DeltaTable(tmp_path / "specs").to_pyarrow_table().num_rows == 10 + 11
+
+
 def test_a_changed_byte(tmp_path: Path) -> None:
     """One flipped bit in the rows of a content is noticed, and the file is named."""
     catalog = Catalog(str(tmp_path))

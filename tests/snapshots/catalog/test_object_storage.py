@@ -9,9 +9,12 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import httpx
+import pyarrow as pa
 import pytest
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.storage import Storage
 from snapshots.errors import CatalogError, NoCatalog
 from tests.snapshots.importers import TAGS, publish_state, publish_together
 
@@ -143,3 +146,14 @@ def test_variables(
     monkeypatch.delenv(missing)
     with pytest.raises(CatalogError, match=reason):
         Catalog("s3://bucket/variables").refresh()
+
+
+def test_a_broken_log(variables: dict[str, str]) -> None:
+    """The file of a bucket that is at fault is named."""
+    assert variables
+    location = "s3://bucket/broken"
+    publish_state(Catalog(location), 0)
+    broken = f"revisions/_delta_log/{1:020}.json"
+    Storage(parse_location(location)).write(broken, pa.py_buffer(b"garbage"))
+    with pytest.raises(CatalogError, match=r": revisions/_delta_log/0+1\.json is no commit"):
+        Catalog(location).refresh()
