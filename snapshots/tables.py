@@ -60,7 +60,7 @@ REVISIONS = pa.schema(
         _field("published_at", _TIME, "When the catalog learned of it."),
         _field("num_packages", pa.int64(), "How many packages the content has."),
         _field("num_specs", pa.int64(), "How many specs the content has."),
-        _field("num_stacks", pa.int64(), "How many stacks the content has."),
+        _field("num_stacks", pa.int64(), "How many stacks the content has, root not counted."),
         _field("total_size", pa.int64(), "The sum of the known sizes in bytes; null if none is."),
         _field("source_kind", pa.string(), "What was read: pages, index, git or demo."),
         _field("source_location", pa.string(), "Where it was read: a path or URL."),

@@ -22,7 +22,7 @@ from snapshots.catalog.publishing import Planner, Publication
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
-from snapshots.contents import Content, Snapshot, Succession
+from snapshots.contents import Content, Snapshot, SuccessiveTables
 from snapshots.errors import CatalogError, EmptyCatalog, NoCatalog
 from snapshots.frames.frame import Frame
 from snapshots.history import History
@@ -166,9 +166,9 @@ def _rows_of_unknown(
     snapshots: Iterable[Snapshot], planner: Planner, known: set[str]
 ) -> Iterator[tuple[str, pa.Table]]:
     """Plan each snapshot, and yield the rows of those contents that are not in the catalog."""
-    successions: defaultdict[str, Succession] = defaultdict(Succession)
+    tables: defaultdict[str, SuccessiveTables] = defaultdict(SuccessiveTables)
     for snapshot in snapshots:
         digest = planner.take(snapshot).digest
         if digest not in known:
             known.add(digest)
-            yield digest, successions[snapshot.tag].table(snapshot.content)
+            yield digest, tables[snapshot.tag].table(snapshot.content)

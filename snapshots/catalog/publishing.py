@@ -9,6 +9,7 @@ from snapshots.contents import Snapshot
 from snapshots.history import History, age
 from snapshots.models import RevisionInfo, utc
 from snapshots.refs import check_tag, tag_date
+from snapshots.spack.names import ROOT_STACK
 
 
 class Publication(msgspec.Struct, frozen=True):
@@ -76,7 +77,7 @@ def _describe(snapshot: Snapshot, taken_at: datetime, published_at: datetime) ->
         published_at=published_at,
         num_packages=len(content.packages),
         num_specs=len(content),
-        num_stacks=len(content.stacks),
+        num_stacks=len(content.stacks - {ROOT_STACK}),
         total_size=content.total_size(),
         source=snapshot.source,
     )
