@@ -49,6 +49,17 @@ class Table:
         with self._lock:
             return self._brought_up_to_date()
 
+    def _opened(self) -> DeltaTable:
+        """Return the table as it was lately: to bring it up to date lists its whole log."""
+        with self._lock:
+            table = self._table
+            if table is None or table.version() >= self._opened_at + _REOPEN_AFTER:
+                return self.current()
+            if self._is_gone():
+                self._table = None
+                raise TableNotFoundError
+            return table
+
     def _brought_up_to_date(self) -> DeltaTable:
         table, self._table = self._table, None
         if table is not None:
@@ -89,7 +100,7 @@ class Table:
     def prepare(self) -> None:
         """Make the table where there is none, and add the columns that it lacks."""
         try:
-            table = self.current()
+            table = self._opened()
         except TableNotFoundError:
             self._create()
             return
@@ -111,7 +122,9 @@ class Table:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 with self._lock:
-                    self.current().create_write_transaction(
+                    # A commit that only adds files finds its place behind those made meanwhile.
+                    table = self._opened() if attempt == 1 else self.current()
+                    table.create_write_transaction(
                         list(actions),
                         "append" if replacing is None else "overwrite",
                         self._schema,

@@ -116,6 +116,7 @@ class SpecsTable:
     def _listed(self) -> defaultdict[str, set[str]]:
         """Return the paths of all files, by the digest of their content."""
         listed: defaultdict[str, set[str]] = defaultdict(set)
+        self._table.current()
         files = self._table.files()
         for digest, path in zip(
             files["partition"].to_pylist(), files["path"].to_pylist(), strict=True
