@@ -9,6 +9,7 @@ import orjson
 ROOT = Path(__file__).parents[1]
 REFERENCES = {
     "import": "orjson",
+    "load": "pyarrow",
     "compare": "Python",
     "list1000": "Strawberry",
     "nested": "Strawberry",

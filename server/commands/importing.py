@@ -20,7 +20,8 @@ from server.console import (
     say_json,
 )
 from server.settings import settings_from
-from snapshots.catalog.catalog import Catalog, Publication
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.publishing import Publication
 from snapshots.contents import Snapshot
 from snapshots.errors import CachelogError, InvalidArgument, SourceError
 from snapshots.models import revision_facts
@@ -188,7 +189,7 @@ def _history(
 ) -> Iterator[Snapshot]:
     from snapshots.sources import git
 
-    catalog.refresh()
+    catalog.refresh(missing_ok=True)
     cache = settings_from(os.environ).reading().cache_dir
     return git.read(
         repository,

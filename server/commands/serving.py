@@ -28,7 +28,7 @@ def serve_command(
 
     settings = replace(settings_from(os.environ), catalog=catalog)
     opened = Catalog(catalog)
-    opened.refresh()
+    opened.refresh(missing_ok=True)
     if not opened.history.revisions:
         if demo:
             from snapshots.demo import history
