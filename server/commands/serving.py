@@ -2,29 +2,50 @@
 
 import os
 from dataclasses import replace
-from typing import Annotated
 
-import typer
+import click
 
-from server.console import DEFAULT_CATALOG, CatalogOption, note, say
-from snapshots.catalog.catalog import Catalog
+from server.console import note, say
+from server.parameters import catalog_option
 
 _GRACE_SECONDS = 10
 
 
-def serve_command(
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port to listen on.", min=0, max=65535)] = 8000,
-    workers: Annotated[int, typer.Option(help="How many processes serve.", min=1)] = 1,
-    demo: Annotated[
-        bool, typer.Option("--demo", help="Fill the catalog with made-up data if it is empty.")
-    ] = False,
-    catalog: CatalogOption = DEFAULT_CATALOG,
-) -> None:
-    """Serve GraphQL and GraphiQL at /graphql; further settings are CACHELOG_* variables."""
+@click.command("serve")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="The address to listen on.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    metavar="PORT",
+    help="The port to listen on.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="How many processes serve.",
+)
+@click.option("--demo", is_flag=True, help="Fill the catalog with made-up data if it is empty.")
+@catalog_option
+def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: str) -> None:
+    """Serve GraphQL and GraphiQL at /graphql.
+
+    Further settings are CACHELOG_* variables.
+    """
     import uvicorn
 
     from server.settings import environ_of, settings_from
+    from snapshots.catalog.catalog import Catalog
 
     settings = replace(settings_from(os.environ), catalog=catalog)
     opened = Catalog(catalog)
@@ -57,11 +78,12 @@ def serve_command(
         )
     except SystemExit as end:
         # uvicorn has codes of its own, and has said why.
-        raise typer.Exit(1 if end.code else 0) from None
+        raise SystemExit(1 if end.code else 0) from None
 
 
+@click.command("export-schema")
 def export_schema_command() -> None:
     """Print the schema of the API in GraphQL's own language."""
     from schema.api import sdl
 
-    typer.echo(sdl(), nl=False)
+    click.echo(sdl(), nl=False)
