@@ -133,6 +133,17 @@ class CatalogError(CachelogError):
         super().__init__(f"catalog {location}: {reason}")
 
 
+class NoCatalog(CatalogError):
+    """There is no catalog at the location, not even an empty one."""
+
+    def __init__(self, location: str) -> None:
+        super().__init__(location, "does not exist")
+        self.args = (
+            f"there is no catalog at {location}; make one with 'cachelog import PATH', "
+            f"or with made-up data by 'cachelog demo'",
+        )
+
+
 class NothingToPublish(CachelogError):
     """An import left out all that it was asked to read."""
 

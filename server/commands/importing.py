@@ -166,7 +166,7 @@ def _history(
     from server.settings import settings_from
     from snapshots.sources import git
 
-    catalog.refresh()
+    catalog.refresh(missing_ok=True)
     cache = settings_from(os.environ).reading().cache_dir
     return git.read(
         repository,

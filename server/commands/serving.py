@@ -49,7 +49,7 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
 
     settings = replace(settings_from(os.environ), catalog=catalog)
     opened = Catalog(catalog)
-    opened.refresh()
+    opened.refresh(missing_ok=True)
     if not opened.history.revisions:
         if demo:
             from snapshots.demo import history

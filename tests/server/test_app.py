@@ -41,11 +41,12 @@ def test_a_server_is_live_and_ready(client: httpx.Client) -> None:
     assert (ready.status_code, ready.json()) == (200, {"status": "ready", "revisions": 5})
 
 
-def test_an_empty_catalog_is_one_that_can_be_read(tmp_path: Path) -> None:
-    """Something can still be imported into it; the page for browsers is there as well."""
+def test_a_catalog_that_is_not_there_yet(tmp_path: Path) -> None:
+    """The server is not ready, and says why; something can still be imported while it runs."""
     with application(Settings(catalog=str(tmp_path / "nothing"))) as client:
         ready = client.get("/health/ready")
-        assert (ready.status_code, ready.json()) == (200, {"status": "ready", "revisions": 0})
+        assert (ready.status_code, ready.json()["status"]) == (503, "not ready")
+        assert "does not exist" in ready.json()["reason"]
         assert tags(client) == []
         assert client.get("/graphql", headers={"accept": "text/html"}).status_code == 200
 

@@ -163,7 +163,7 @@ def test_the_program_is_installed_as_cachelog(tmp_path: Path) -> None:
     command: list[str | Path] = [CACHELOG, "diff", "a", "b", "--catalog", tmp_path / "nothing"]
     done = subprocess.run(command, env=environ(), capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith(f"cachelog: the catalog at {tmp_path / 'nothing'} is empty")
+    assert done.stderr.startswith(f"cachelog: there is no catalog at {tmp_path / 'nothing'}")
     assert done.stderr.count("\n") == 1
 
 

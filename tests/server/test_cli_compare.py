@@ -350,26 +350,20 @@ def test_a_query_that_cannot_be_read_is_a_fault(world: World) -> None:
     assert query.startswith(" " * len("cachelog: "))
 
 
-# -- an empty catalog
+# -- no catalog
 
 
 @pytest.mark.parametrize(
-    "arguments", [("diff", "a", "b"), ("notes", "a", "b"), ("find", "zlib")], ids=" ".join
+    "arguments",
+    [("diff", "a", "b"), ("notes", "a", "b"), ("find", "zlib"), ("revisions",)],
+    ids=" ".join,
 )
-def test_an_empty_catalog_says_how_to_fill_it(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    """There is nothing to compare or to find yet."""
+def test_no_catalog_says_how_to_make_one(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """There is nothing to list, to compare or to find, and nothing is made by asking."""
     done = cachelog(*arguments, catalog=tmp_path / "nothing")
     assert (done.code, done.out) == (1, "")
-    assert f"{tmp_path / 'nothing'} is empty; fill it with 'cachelog import PATH'" in done.err
-
-
-def test_an_empty_catalog_has_no_revisions(tmp_path: Path) -> None:
-    """That is no fault: an empty list, and a hint beside it."""
-    done = cachelog("revisions", catalog=tmp_path / "nothing")
-    assert (done.code, done.out) == (0, "")
-    assert "Fill it with 'cachelog import PATH'" in done.err
-    listed = cachelog("revisions", "--json", catalog=tmp_path / "nothing")
-    assert (listed.code, listed.json, listed.err) == (0, [], "")
+    assert f"there is no catalog at {tmp_path / 'nothing'}; make one with" in done.err
+    assert not (tmp_path / "nothing").exists()
 
 
 def test_a_catalog_that_cannot_be_read_is_a_fault(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def as_pages_tell(content: Content) -> Content:
 def history_of(catalog: Path) -> History:
     """Return what is published in a catalog."""
     opened = Catalog(str(catalog))
-    opened.refresh()
+    opened.refresh(missing_ok=True)
     return opened.history
 
 

@@ -13,10 +13,12 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from deltalake import DeltaTable
 
 from server.settings import Settings, settings_from
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history, write_pages
+from snapshots.tables import REVISIONS
 from tests.server.commands import cachelog
 from tests.server.servers import CACHELOG, PATIENCE, Server, environ, free_port, serving, until
 
@@ -37,10 +39,16 @@ def pages_of(folder: Path) -> list[str]:
     return [snapshot.tag for snapshot in snapshots]
 
 
+def empty_catalog(folder: Path) -> Path:
+    """Make a catalog without a revision, and return its folder."""
+    DeltaTable.create(str(folder / "revisions"), REVISIONS)
+    return folder
+
+
 def test_an_import_is_offered_within_two_seconds(tmp_path: Path) -> None:
     """By another process, into a catalog that was empty when the server started; no restart."""
     names = pages_of(tmp_path / "pages")
-    catalog = tmp_path / "catalog"
+    catalog = empty_catalog(tmp_path / "catalog")
     with serving(catalog, tmp_path / "log") as server:
         assert tags(server) == []
         for name in names:
@@ -59,7 +67,7 @@ def test_an_import_is_offered_within_two_seconds(tmp_path: Path) -> None:
 def test_several_processes_serve_one_address(tmp_path: Path) -> None:
     """All of them have the settings, all follow the catalog, and all stop together."""
     (name, *others) = pages_of(tmp_path / "pages")
-    catalog, front = tmp_path / "catalog", "https://front.example"
+    catalog, front = empty_catalog(tmp_path / "catalog"), "https://front.example"
     settings = {"cors_origins": front, "access_log": "no"}
     with serving(catalog, tmp_path / "log", "--workers", "2", **settings) as server:
         cachelog("import", tmp_path / "pages" / name, catalog=catalog)
