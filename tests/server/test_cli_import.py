@@ -17,6 +17,12 @@ from snapshots.history import History
 from tests.server.commands import Done, cachelog
 
 HASHES = ["a" * 32, "b" * 32]
+SIGNED = """-----BEGIN PGP SIGNED MESSAGE-----
+Hash: SHA512
+
+{}
+-----BEGIN PGP SIGNATURE-----
+"""
 
 
 def demo_pages(folder: Path) -> list[Snapshot]:
@@ -350,6 +356,18 @@ def test_what_cannot_be_placed_ends_the_import(
     make(folder)
     done = cachelog("import", folder, *options, catalog=tmp_path / "c")
     assert_refused(done, tmp_path / "c", said)
+
+
+@pytest.mark.parametrize("options", [(), ("--tag", "mine")], ids=str)
+@pytest.mark.parametrize("form", ["{}", SIGNED], ids=["plain", "signed"])
+def test_a_single_spec_is_no_build_cache(
+    tmp_path: Path, form: str, options: tuple[str, ...]
+) -> None:
+    """Its file is named for what it is, with what can be imported instead."""
+    file = tmp_path / "zlib.spec.json"
+    file.write_text(form.format('{"spec": {"_meta": {"version": 4}, "nodes": []}}'))
+    done = cachelog("import", file, *options, catalog=tmp_path / "c")
+    assert_refused(done, tmp_path / "c", f"{file}: is the spec.json of one spec", "index.json")
 
 
 def test_nothing_but_bad_pages_publishes_nothing(tmp_path: Path) -> None:
