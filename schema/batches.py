@@ -27,8 +27,9 @@ class Batch(Sequence[Item], Generic[Item]):
 class Children(NamedTuple):
     """The objects that a field leads to, those of all parents in one batch.
 
-    ``counts`` says how many of them belong to each parent, for a field that is a list; without it
-    each parent has one. ``batch`` is whatever the batch forms of its type's fields understand.
+    ``counts`` says how many of them belong to each parent, for a field that is a list, and for one
+    that can be null whether a parent has one (1) or none (0); without it each parent has one.
+    ``batch`` is whatever the batch forms of its type's fields understand.
     """
 
     batch: Any

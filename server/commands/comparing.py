@@ -57,12 +57,14 @@ def diff_command(
         require_package(package, sides)
     if stack is not None:
         require_stack(stack, sides)
-    changes = comparison.select_specs(
-        wanted=SpecFilter(
-            packages=None if package is None else (package,),
-            stacks=None if stack is None else (stack,),
+    if package is not None or stack is not None:
+        comparison = comparison.narrowed(
+            SpecFilter(
+                packages=None if package is None else (package,),
+                stacks=None if stack is None else (stack,),
+            )
         )
-    )
+    changes = comparison.specs
     if as_json:
         only = {"package": package, "stack": stack}
         say_json(difference_facts(old, new, comparison, changes) | {"only": only})

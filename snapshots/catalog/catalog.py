@@ -27,6 +27,7 @@ from snapshots.frames.frame import Frame
 from snapshots.history import History
 from snapshots.models import RevisionInfo, utc
 from snapshots.refs import check_tag, tag_date
+from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import REVISIONS, SPECS, revisions_of, revisions_table
 
 _ATTEMPTS = 8
@@ -282,7 +283,7 @@ def _describe(snapshot: Snapshot, taken_at: datetime, published_at: datetime) ->
         published_at=published_at,
         num_packages=len(content.packages),
         num_specs=len(content),
-        num_stacks=len(content.stacks),
+        num_stacks=len(content.stacks - {ROOT_STACK}),
         total_size=content.total_size(),
         source=snapshot.source,
     )

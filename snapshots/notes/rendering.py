@@ -18,6 +18,8 @@ _TITLES = {
     "versions_changed": "Other version changes",
     "removed": "Removed packages",
     "rebuilt": "Rebuilt packages",
+    "more_builds": "Packages with more builds",
+    "fewer_builds": "Packages with fewer builds",
     "changed": "Changed facts",
 }
 _STACK_TITLES = {"added": "Added stacks", "removed": "Removed stacks"}
@@ -65,7 +67,7 @@ def json(log: Changelog) -> str:
         "head": revision_facts(log.head),
         "summary": msgspec.to_builtins(log.summary) | {"size_delta": log.summary.size_delta},
         "packages": {
-            kind.value: [
+            section.value: [
                 {
                     "name": entry.change.name,
                     "newest_before": entry.change.newest_before,
@@ -81,7 +83,7 @@ def json(log: Changelog) -> str:
                 }
                 for entry in entries
             ]
-            for kind, entries in log.packages.items()
+            for section, entries in log.packages.items()
         },
         "stacks": {
             kind.value: [

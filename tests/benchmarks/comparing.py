@@ -16,6 +16,7 @@ import msgspec
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes.diff import Comparison
+from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
 from tests.benchmarks.measuring import Measurement, Target, Turn, measure, milliseconds
@@ -180,8 +181,8 @@ def _set_aside() -> None:
 
 def _found(base: Frame, head: Frame) -> Found:
     comparison = Comparison(base, head)
-    changed, _ = comparison.changed
-    return Found(len(comparison.added), len(comparison.removed), len(changed))
+    added, removed, changed = (comparison.specs.count(kind) for kind in SpecChangeKind)
+    return Found(added, removed, changed)
 
 
 def _records(frame: Frame) -> list[Record]:
