@@ -40,7 +40,7 @@ def change_lines(
 
 
 def totals(changes: Sequence[SpecChange]) -> str:
-    """Return how many specs came, went and changed."""
+    """Return how many specs were added, removed and changed."""
     counts = {kind: sum(change.kind is kind for change in changes) for kind in SpecChangeKind}
     return ", ".join(f"{count:,} {kind.value}" for kind, count in counts.items())
 
