@@ -15,6 +15,7 @@ from snapshots.history import History
 from snapshots.models import RevisionInfo, Source
 
 _SOURCE = "source_"
+_IN_CACHE = "in_cache"
 
 
 class Names:
@@ -26,6 +27,7 @@ class Names:
 
     def __init__(self, location: str) -> None:
         self._location = parse_location(location)
+        self._tables: dict[str, DeltaTable] = {}
 
     @cached_property
     def history(self) -> History:
@@ -42,12 +44,18 @@ class Names:
 
     def _column(self, query: str, digest: str) -> list[str]:
         # A digest is made of hexadecimal digits, so it cannot end the quotes.
-        rows = self._rows(f"{query} WHERE digest = '{int(digest, 16):064x}'", "specs")
-        return [row["name"] for row in rows]
+        query += f" WHERE digest = '{int(digest, 16):064x}'"
+        if _IN_CACHE in {field.name for field in self._table("specs").schema().fields}:
+            query += f" AND {_IN_CACHE} IS NOT FALSE"
+        return [row["name"] for row in self._rows(query, "specs")]
+
+    def _table(self, name: str) -> DeltaTable:
+        if name not in self._tables:
+            self._tables[name] = DeltaTable(self._location.uri(name))
+        return self._tables[name]
 
     def _rows(self, query: str, table: str) -> Iterator[dict[str, Any]]:
-        source = DeltaTable(self._location.uri(table))
-        found = QueryBuilder().register(table, source).execute(query).read_all()
+        found = QueryBuilder().register(table, self._table(table)).execute(query).read_all()
         columns = [found[name].to_pylist() for name in found.column_names]
         for values in zip(*columns, strict=True):
             yield dict(zip(found.column_names, values, strict=True))

@@ -87,6 +87,7 @@ def _plan(options: argparse.Namespace) -> Plan:
         over_http=not options.in_process,
         mercurius=options.mercurius,
         revisions=5 if options.quick else 200,
+        contents=20 if options.quick else 1_000,
     )
 
 

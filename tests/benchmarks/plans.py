@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "build" / "benchmarks"
 
 # What decides the bytes of a catalog and of pages; where it changes, the data is made anew.
-_DECIDING = ("demo/*.py", "models.py", "contents.py", "tables.py", "catalog.py")
+_DECIDING = ("demo/*.py", "models.py", "contents.py", "tables.py", "catalog/*.py")
 _SMALL = {"packages": 40, "specs": 400}
 
 
@@ -93,16 +93,13 @@ class Plan:
     over_http: bool
     mercurius: bool
     revisions: int
+    contents: int
     notes: list[str] = field(default_factory=list)
 
 
 def _publish_singly(folder: Path, count: int) -> None:
-    # The catalog merges the files of 100 publications. With the first three published at once the
-    # 200th revision comes just before such a merge: the most files that there can be.
     catalog = Catalog(str(folder))
-    snapshots = demo.history(revisions=count, **_SMALL)
-    catalog.publish([snapshot for snapshot, _ in zip(snapshots, range(3), strict=False)])
-    for snapshot in snapshots:
+    for snapshot in demo.history(revisions=count, **_SMALL):
         catalog.publish([snapshot])
 
 
