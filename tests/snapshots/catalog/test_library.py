@@ -12,8 +12,9 @@ import pytest
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library, SharedCache
 from snapshots.catalog.names import Names
+from snapshots.contents import Content, Snapshot
 from snapshots.errors import CatalogError, ConstraintSyntaxError, InvalidArgument
-from tests.snapshots.factories import a_snapshot, a_spec, day, digest_of, full_spec, hash_of
+from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, day, digest_of, full_spec, hash_of
 
 THREADS = 8
 
@@ -195,3 +196,14 @@ def test_names_without_arrow(catalog: Catalog) -> None:
     assert sorted(names.stacks(head)) == sorted(frame.stacks.items)
     with pytest.raises(InvalidArgument):
         Names("s4://bucket")
+
+
+def test_names_of_what_is_in_the_cache(tmp_path: Path) -> None:
+    """A package that others only depend on is not offered."""
+    outside = a_spec("gcc", name="gcc", stacks=("outer",))
+    content = Content.of([a_spec()], [outside])
+    snapshot = Snapshot(tag="develop", content=content, source=SOURCE)
+    Catalog(str(tmp_path)).publish([snapshot])
+    names = Names(str(tmp_path))
+    assert names.packages(content.digest) == ["hdf5"]
+    assert sorted(names.stacks(content.digest)) == ["e4s", "root"]
