@@ -55,18 +55,24 @@ def of_change(value: Callable[[Any], Any], description: str) -> Any:
         return value(root.change)
 
     def texts(rows: ChangeRows[Any]) -> list[str]:
-        return json_texts(map(_json_value, map(value, rows.records)))
+        return json_texts(map(value, rows.records))
 
     return strawberry.field(resolver=resolve, description=description, metadata=batched(texts))
 
 
 def kind_of_change(enum: type[Enum], description: str) -> Any:
-    """Declare the field that tells the kind of a change, as a member of an enum of the API."""
-    return of_change(lambda change: enum(change.kind), description)
+    """Declare the field that tells the kind of a change.
 
+    ``enum`` is the API's enum, whose values are the members of the domain's, by the same names.
+    """
 
-def _json_value(value: Any) -> Any:
-    return value.name if isinstance(value, Enum) else value
+    def resolve(root: Any) -> Any:
+        return enum(root.change.kind)
+
+    def texts(rows: ChangeRows[Any]) -> list[str]:
+        return [f'"{change.kind.name}"' for change in rows.records]
+
+    return strawberry.field(resolver=resolve, description=description, metadata=batched(texts))
 
 
 def where_known(places: Rows, make: Callable[[Rows], Any]) -> Children:

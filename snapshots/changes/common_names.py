@@ -1,6 +1,7 @@
 """The names of two frames in one order, so that both sides can be counted side by side."""
 
 from collections.abc import Sequence
+from itertools import repeat
 
 import numpy as np
 
@@ -19,7 +20,9 @@ class CommonNames:
     def __init__(
         self, base: Sequence[str], head: Sequence[str], left_out: frozenset[str] = frozenset()
     ) -> None:
-        self.names = natural_order({*base, *head} - left_out)
+        # Each list is nearly in order: as one after the other they are sorted faster than as a set.
+        every = dict.fromkeys((*base, *head))
+        self.names = natural_order(name for name in every if name not in left_out)
         self._places = {name: place for place, name in enumerate(self.names)}
         self.from_base, self.in_base = self._mapped(base)
         self.from_head, self.in_head = self._mapped(head)
@@ -40,11 +43,11 @@ class CommonNames:
     def by_text(self) -> Codes:
         """Return the rank of each name in the plain order of texts."""
         ranks = np.empty(len(self), np.int32)
-        ranks[sorted(range(len(self)), key=self.names.__getitem__)] = np.arange(len(self))
+        ranks[[self._places[name] for name in sorted(self._places)]] = np.arange(len(self))
         return ranks
 
     def _mapped(self, names: Sequence[str]) -> tuple[Codes, Codes]:
-        places = np.fromiter((self._places.get(name, -1) for name in names), np.int32, len(names))
+        places = np.fromiter(map(self._places.get, names, repeat(-1)), np.int32, len(names))
         inverse = np.full(len(self), -1, np.int32)
         known = places >= 0
         inverse[places[known]] = np.flatnonzero(known)

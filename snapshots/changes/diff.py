@@ -86,13 +86,6 @@ class Comparison:
         """How many packages both have with the same hashes and facts."""
         return self.packages.num_compared - len(self.packages)
 
-    def total_sizes(self) -> tuple[int | None, int | None]:
-        """Return the sums of the known sizes of base and of head; None where none is known."""
-        return (
-            self.base.size.total(self.pairing.base_rows),
-            self.head.size.total(self.pairing.head_rows),
-        )
-
     def select_specs(
         self,
         kinds: Sequence[SpecChangeKind] | None = None,

@@ -125,9 +125,13 @@ class PackageChanges(Sequence[PackageChange]):
         before, after = (totals.num_specs > 0 for totals in self._totals)
         return int(np.count_nonzero(before | after))
 
-    def name_at(self, number: int) -> str:
-        """Return the name of the package at a place of the table."""
-        return self.names.names[int(self.places[number])]
+    def total_sizes(self) -> tuple[int | None, int | None]:
+        """Return the sums of the known sizes before and after, of packages that did not change too.
+
+        None stands for a side where no size is known.
+        """
+        before, after = self._totals
+        return before.total_size(), after.total_size()
 
     def count(self, kind: Any) -> int:
         """Return how many of the changes are of a kind."""

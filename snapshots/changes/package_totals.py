@@ -45,6 +45,11 @@ class PackageTotals:
         size = int(self._sizes[place])
         return None if size == _UNKNOWN else size
 
+    def total_size(self) -> int | None:
+        """Return the sum of all known sizes; None where none is known."""
+        known = self._sizes[(self._sizes != _UNKNOWN) & (self.num_specs > 0)]
+        return int(known.sum()) if len(known) else None
+
     def versions(self, place: int) -> tuple[str, ...]:
         """Return the versions of a package, newest first."""
         codes = self._versions[self._begins[place] : self._ends[place]]
@@ -78,10 +83,10 @@ def _sizes(frame: Frame, rows: Rows | slice, starts: Rows) -> npt.NDArray[np.int
         sums[filled] = _UNKNOWN
         return sums
     sizes = frame.size.numbers[rows]
+    sums[filled] = np.add.reduceat(np.maximum(sizes, 0), starts[filled])
     known = sizes >= 0
-    totals = np.add.reduceat(np.where(known, sizes, 0), starts[filled])
-    any_known = np.logical_or.reduceat(known, starts[filled])
-    sums[filled] = np.where(any_known, totals, _UNKNOWN)
+    if not known.all():
+        sums[filled[~np.logical_or.reduceat(known, starts[filled])]] = _UNKNOWN
     return sums
 
 

@@ -65,16 +65,17 @@ class Pairing:
 def pair(base: Frame, head: Frame) -> Pairing:
     """Pair the hashes of two frames."""
     partners = match(base.hashes, head.hashes)
-    is_new = np.ones(len(head), np.bool_)
-    is_new[partners[partners >= 0]] = False
-    shared = rows_where(partners >= 0)
+    is_shared = partners >= 0
+    shared = rows_where(is_shared)
     persisting = RowPairs(base, shared, head, partners[shared])
+    is_new = np.ones(len(head), np.bool_)
+    is_new[persisting.head_rows] = False
     return Pairing(
         base=base,
         head=head,
         base_rows=slice(None),
         head_rows=slice(None),
-        removed=rows_where(partners < 0),
+        removed=rows_where(~is_shared),
         added=rows_where(is_new),
         persisting=persisting,
         changed=persisting.where(changed(persisting)),

@@ -59,15 +59,17 @@ class StackTotals:
 
     def _sizes(self, frame: Frame, rows: Rows | slice, lists: Codes) -> Numbers:
         """Return the sums of the known sizes; -1 where a stack has specs but no known size."""
-        unknown = np.where(self.num_specs > 0, _UNKNOWN, 0)
         if not frame.size.is_known:
-            return unknown
+            return np.where(self.num_specs > 0, _UNKNOWN, 0)
         sizes = frame.size.numbers[rows]
-        known = sizes >= 0
         of_lists = np.zeros(self._num_lists, np.int64)
-        np.add.at(of_lists, lists, np.where(known, sizes, 0))
-        any_known = self._by_stack(self._per_list(lists[known])) > 0
-        return np.where(any_known, self._by_stack(of_lists), unknown)
+        np.add.at(of_lists, lists, np.maximum(sizes, 0))
+        sums = self._by_stack(of_lists)
+        known = sizes >= 0
+        if not known.all():
+            num_known = self._by_stack(self._per_list(lists[known]))
+            sums[(self.num_specs > 0) & (num_known == 0)] = _UNKNOWN
+        return sums
 
     def _packages(
         self, frame: Frame, rows: Rows | slice, lists: Codes, packages: Codes

@@ -103,7 +103,7 @@ class Changelog(msgspec.Struct, frozen=True):
 def summarize(comparison: Comparison) -> Summary:
     """Count the changes."""
     packages, specs, stacks = comparison.packages, comparison.specs, comparison.stacks
-    size_before, size_after = comparison.total_sizes()
+    size_before, size_after = comparison.packages.total_sizes()
     return Summary(
         **{f"packages_{kind.value}": packages.count(kind) for kind in PackageChangeKind},
         packages_unchanged=comparison.num_packages_unchanged,

@@ -19,7 +19,8 @@ from snapshots.changes.diff import Comparison
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
-from tests.benchmarks.measuring import Measurement, Target, Turn, measure, milliseconds
+from tests.benchmarks import comparing_over_graphql
+from tests.benchmarks.measuring import Measurement, Target, Turn, measure, milliseconds, set_aside
 from tests.benchmarks.plans import Plan
 
 DEEPDIFF_SPECS = 2_000
@@ -28,7 +29,7 @@ Record = dict[str, Any]
 
 
 class Found(NamedTuple):
-    """How many hashes came, went and changed; None where a way does not look at facts."""
+    """How many hashes were added, removed and changed; None where a way does not look at facts."""
 
     added: int
     removed: int
@@ -57,11 +58,14 @@ def run(plan: Plan) -> Iterator[Measurement]:
     contenders = {name: _checked(name, make, pair.expected) for name, make in prepared.items()}
     size = min(DEEPDIFF_SPECS, plan.data.specs)
     scale = plan.data.specs / size
-    contenders[f"deepdiff: {size:,} specs, time x {scale:g}"] = pair.deepdiff(size, scale)
-    plan.notes.append(
-        f"deepdiff compares {size:,} specs of each revision; its time is multiplied by {scale:g}, "
-        "as if it grew in proportion"
-    )
+    if find_spec("deepdiff"):
+        contenders[f"deepdiff: {size:,} specs, time x {scale:g}"] = pair.deepdiff(size, scale)
+        plan.notes.append(
+            f"deepdiff compares {size:,} specs of each revision; its time is multiplied by "
+            f"{scale:g}, as if it grew in proportion"
+        )
+    else:
+        plan.notes.append("deepdiff is not installed, so it is left out: cachelog[bench]")
     yield from measure(
         "compare",
         f"two loaded revisions of {plan.data.specs:,} specs",
@@ -70,13 +74,14 @@ def run(plan: Plan) -> Iterator[Measurement]:
         rounds=plan.rounds,
         targets={ours: Target(1)},
     )
+    yield from comparing_over_graphql.run(plan)
     gc.unfreeze()
 
 
 def _checked(name: str, prepare: Callable[[], Compare], expected: Found) -> Turn:
     def turn() -> float:
         compare = prepare()
-        _set_aside()
+        set_aside()
         found: list[Found] = []
         elapsed = milliseconds(lambda: found.append(compare()))
         (only,) = found
@@ -159,24 +164,16 @@ class _Pair:
         return compare
 
     def deepdiff(self, size: int, scale: float) -> Turn:
-        from deepdiff import DeepDiff
-
+        difference = import_module("deepdiff").DeepDiff
         base, head = (
             {record["hash"]: record for record in records[:size]} for records in self._records
         )
 
         def turn() -> float:
-            _set_aside()
-            return scale * milliseconds(lambda: DeepDiff(base, head))
+            set_aside()
+            return scale * milliseconds(lambda: difference(base, head))
 
         return turn
-
-
-def _set_aside() -> None:
-    """Spare the collector what all contenders have prepared: it is no part of their work."""
-    gc.unfreeze()
-    gc.collect()
-    gc.freeze()
 
 
 def _found(base: Frame, head: Frame) -> Found:

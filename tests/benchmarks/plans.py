@@ -37,6 +37,11 @@ class Data:
         return self._made(f"catalog-{self.specs}", self._publish)
 
     @cached_property
+    def distant(self) -> Path:
+        """A catalog of two revisions like those of ``catalog``, with two others between them."""
+        return self._made(f"distant-{self.specs}", self._publish_distant)
+
+    @cached_property
     def pages(self) -> Path:
         """The cache pages of the newer revision."""
         return self._made(f"pages-{self.specs}", self._write_pages)
@@ -59,6 +64,10 @@ class Data:
     def _publish(self, folder: Path) -> None:
         snapshots = demo.history(revisions=2, packages=self.packages, specs=self.specs)
         Catalog(str(folder)).publish(list(snapshots))
+
+    def _publish_distant(self, folder: Path) -> None:
+        first, *_, last = demo.history(revisions=4, packages=self.packages, specs=self.specs)
+        Catalog(str(folder)).publish([first, last])
 
     def _write_pages(self, folder: Path) -> None:
         *_, newest = demo.history(revisions=2, packages=self.packages, specs=self.specs)

@@ -1,43 +1,19 @@
 """What changed between two contents: the same answers as sets of records give."""
 
 from collections import Counter
-from collections.abc import Sequence
-from random import Random
 
 from hypothesis import given
-from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from snapshots.changes.diff import Comparison
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.models import Spec
 from snapshots.spack.names import natural_key
-from tests.snapshots.factories import SPECS, random_facts
-from tests.snapshots.records import frame_of
+from tests.snapshots.changes.states import compare, pairs
+from tests.snapshots.factories import SPECS
 
 UNKNOWABLE = ("size", "namespace", "package_hash")
 NEVER_COMPARED = ("tarball", "dependencies")
 NONE_CHANGED: dict[str, int] = {}
-
-
-def compare(base: Sequence[Spec], head: Sequence[Spec]) -> Comparison:
-    """Compare two contents."""
-    return Comparison(frame_of(base), frame_of(head))
-
-
-@st.composite
-def pairs(draw: st.DrawFn) -> tuple[list[Spec], list[Spec]]:
-    """Draw two contents that share hashes, some of them with other facts."""
-    base, head = draw(SPECS), draw(SPECS)
-    random = Random(draw(st.integers(0, 1 << 32)))
-    hashes = {spec.hash for spec in head}
-    for spec in base:
-        if spec.hash not in hashes and random.random() < 0.7:
-            facts = random_facts(random)
-            changed = random.sample(sorted(facts), random.choice((0, 0, 1, 2)))
-            head.append(replace(spec, **{name: facts[name] for name in changed}))
-    return base, head
 
 
 def differing(before: Spec, after: Spec) -> set[str]:
@@ -56,7 +32,7 @@ def differing(before: Spec, after: Spec) -> set[str]:
 
 @given(pairs())
 def test_specs(states: tuple[list[Spec], list[Spec]]) -> None:
-    """Hashes that came, went and changed are what sets of records say, by package and hash."""
+    """What was added, removed and changed is what sets of records say, by package and hash."""
     base, head = ({spec.hash: spec for spec in specs} for specs in states)
     comparison = compare(*states)
     expected = [(SpecChangeKind.ADDED, head[it].name, it) for it in head.keys() - base.keys()]
@@ -145,7 +121,7 @@ def test_packages_fold_the_specs(states: tuple[list[Spec], list[Spec]]) -> None:
 
 @given(SPECS)
 def test_a_content_has_no_changes_to_itself(specs: list[Spec]) -> None:
-    """Nothing came, went or changed, whatever the order of the specs."""
+    """Nothing was added, removed or changed, whatever the order of the specs."""
     comparison = compare(specs, specs[::-1])
     assert not comparison.specs
     assert not comparison.packages
