@@ -4,7 +4,6 @@ Whoever presses TAB wants no error in the middle of a command line, so where not
 nothing is offered.
 """
 
-import os
 import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -91,7 +90,7 @@ def _in_order(text: str, names: Sequence[str]) -> list[str]:
 def _names_of(ctx: click.Context) -> "Names":
     from snapshots.catalog.names import Names
 
-    return Names(ctx.params.get("catalog") or os.environ.get("CACHELOG_CATALOG") or "catalog")
+    return Names(ctx.params["catalog"])
 
 
 def _digest(ctx: click.Context, names: "Names") -> str:

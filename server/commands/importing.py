@@ -130,6 +130,8 @@ def _require_fitting(
     """Raise UsageError for options that the import would ignore."""
     if not locations and not git:
         raise click.UsageError("Name one LOCATION or more, or a repository with --git.")
+    if "" in locations:
+        raise click.UsageError("A LOCATION is empty.")
     if locations and git:
         raise click.UsageError("LOCATION and --git are two imports: make them one by one.")
     ignored = of_locations if git else of_git

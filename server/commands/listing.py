@@ -15,18 +15,17 @@ from server.parameters import catalog_option, json_option
 @catalog_option
 def revisions_command(tag: str | None, *, as_json: bool, catalog: str) -> None:
     """List the published revisions, newest first."""
+    from server.commands.names import require_tag
     from server.printing.revisions import revision_lines
     from snapshots.catalog.catalog import Catalog
-    from snapshots.errors import InvalidArgument
     from snapshots.models import revision_facts
 
     opened = Catalog(catalog)
     opened.refresh()
     history = opened.history
+    if tag is not None and history.revisions:
+        require_tag(tag, history)
     revisions = history.revisions if tag is None else history.of_tag(tag)
-    if history.revisions and not revisions:
-        known = ", ".join(history.tags)
-        raise InvalidArgument("--tag", f"there is no tag {tag}; there are {known}")
     if as_json:
         say_json([revision_facts(revision) for revision in revisions])
     elif not revisions:

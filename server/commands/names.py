@@ -1,10 +1,20 @@
-"""Checks of the names of packages and stacks that options have."""
+"""Checks of the names of tags, packages and stacks that options have."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from snapshots.errors import InvalidArgument
 from snapshots.frames.frame import Frame
+from snapshots.history import History
+
+_NEAREST = 3
+
+
+def require_tag(name: str, history: History) -> None:
+    """Raise InvalidArgument, with the nearest tags, where no revision has the tag."""
+    if name not in history.tags:
+        close = get_close_matches(name, history.tags, _NEAREST) or history.tags[:_NEAREST]
+        raise _unknown("--tag", f"there is no tag {name!r}", close)
 
 
 def require_package(name: str, frames: Sequence[Frame]) -> None:
@@ -21,6 +31,9 @@ def _require(option: str, name: str, known: Iterable[str], frames: Sequence[Fram
     names = sorted(set(known))
     if name not in names:
         who = "neither revision has" if len(frames) > 1 else "the revision does not have"
-        close = ", ".join(get_close_matches(name, names))
-        hint = f"; nearest: {close}" if close else ""
-        raise InvalidArgument(option, f"{who} {name}{hint}")
+        raise _unknown(option, f"{who} {name!r}", get_close_matches(name, names, _NEAREST))
+
+
+def _unknown(option: str, reason: str, nearest: Sequence[str]) -> InvalidArgument:
+    hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
+    return InvalidArgument(option, reason + hint)

@@ -102,6 +102,7 @@ def test_the_schema_is_printed() -> None:
         ("nope",),
         ("--nope",),
         ("import",),
+        ("import", ""),
         ("import", "x", "--git", "y"),
         ("import", "x", "--taken-at", "yesterday"),
         ("import", "--git", "x", "--every", "year"),

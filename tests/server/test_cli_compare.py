@@ -101,7 +101,7 @@ def test_a_difference_of_one_package(world: World) -> None:
     assert_lines(good(world, "diff", BASE, HEAD, "--package", "hdf5"), world, expected)
     done = ask(world, "diff", BASE, HEAD, "--package", "hdf")
     assert (done.code, done.out) == (1, "")
-    assert done.err == "cachelog: --package: neither revision has hdf; nearest: hdf5\n"
+    assert done.err == "cachelog: --package: neither revision has 'hdf'; nearest: hdf5\n"
 
 
 def test_a_difference_of_one_stack(world: World) -> None:
@@ -116,7 +116,7 @@ def test_a_difference_of_one_stack(world: World) -> None:
     done = ask(world, "diff", BASE, HEAD, "--stack", "hop")
     assert (done.code, done.err) == (
         1,
-        "cachelog: --stack: neither revision has hop; nearest: hep\n",
+        "cachelog: --stack: neither revision has 'hop'; nearest: hep\n",
     )
 
 

@@ -99,7 +99,7 @@ def test_one_stack(find: Find, demo_catalog: Path) -> None:
     assert (found["stack"], found["total"]) == (stack, len(expected))
     code, out, err = find(demo_catalog, "*", "--stack", f"{stack}x")
     assert (code, out) == (1, "")
-    assert re.match(rf"cachelog: --stack: .* not have {stack}x; nearest: .*\b{stack}\b", err)
+    assert re.match(rf"cachelog: --stack: .* not have '{stack}x'; nearest: .*\b{stack}\b", err)
 
 
 def test_packages_are_in_natural_order(find: Find, tmp_path: Path) -> None:

@@ -72,7 +72,9 @@ def test_revisions_of_a_tag(world: World) -> None:
     assert len(good(world, "revisions", "--tag", "v0.22.0").lines) == 2
     done = ask(world, "revisions", "--tag", "nope")
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("cachelog: --tag: there is no tag nope; there are develop, v0.22.1")
+    assert done.err.startswith(
+        "cachelog: --tag: there is no tag 'nope'; nearest: develop, v0.22.1, v0.22.0"
+    )
 
 
 # -- find
