@@ -31,12 +31,14 @@ from snapshots.notes import changelog, rendering
 class NotesFormat(Enum):
     """A format of release notes."""
 
-    MARKDOWN = strawberry.enum_value("markdown", description="For people.")
-    JSON = strawberry.enum_value("json", description="For programs: the same facts.")
+    MARKDOWN = strawberry.enum_value(rendering.NotesFormat.MARKDOWN, description="For people.")
+    JSON = strawberry.enum_value(
+        rendering.NotesFormat.JSON, description="For programs: the same facts."
+    )
 
 
 @strawberry.type(
-    description="How many packages, specs and stacks came, went and changed; total sizes."
+    description="How many packages, specs and stacks were added, removed and changed; total sizes."
 )
 class ComparisonSummary:
     """The totals of a comparison."""
@@ -138,7 +140,9 @@ class Comparison(Node):
         table = comparison.changes.select_packages(domain_kinds, given(search))
         return change_connection(PackageChange, comparison, table, "name", arguments)
 
-    @strawberry.field(description="The hashes that came, went or changed, by package and hash.")
+    @strawberry.field(
+        description="The hashes that were added, removed or changed, by package and hash."
+    )
     def specs(
         self,
         info: Info,
@@ -159,7 +163,9 @@ class Comparison(Node):
         table = comparison.changes.select_specs(domain_kinds, domain_filter)
         return change_connection(SpecChange, comparison, table, "hash", arguments)
 
-    @strawberry.field(description="The stacks that came, went or have other specs; never root.")
+    @strawberry.field(
+        description="The stacks that were added, removed or have other specs; never root."
+    )
     def stacks(self, info: Info) -> list[StackChange]:
         comparison = self.loaded(info)
         stacks = comparison.changes.stacks
@@ -176,4 +182,4 @@ class Comparison(Node):
         if not info.context.may_load:
             raise NotLoaded  # a change of all packages takes some 50 ms to write
         log = changelog.changelog(self.base_info, self.head_info, self.loaded(info).changes)
-        return rendering.json(log) if format is NotesFormat.JSON else rendering.markdown(log)
+        return rendering.render(log, rendering.NotesFormat(format.value))

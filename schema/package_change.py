@@ -1,4 +1,4 @@
-"""What became of the packages of two revisions."""
+"""How the packages of two revisions differ."""
 
 from enum import Enum
 from typing import Any
@@ -20,7 +20,7 @@ from schema.scalars import ByteCount
 from snapshots.changes import package_changes
 
 
-@strawberry.enum(description="What became of a package: the first that applies, in this order.")
+@strawberry.enum(description="How a package changed: the first kind that applies, in this order.")
 class PackageChangeKind(Enum):
     """A kind of package change."""
 
@@ -65,7 +65,7 @@ def _packages_after(rows: ChangeRows[Any]) -> Children:
     )
 
 
-@strawberry.type(description="What became of a package.")
+@strawberry.type(description="How a package changed.")
 class PackageChange:
     """A package change, with the package on both sides."""
 
@@ -73,7 +73,7 @@ class PackageChange:
     change: strawberry.Private[package_changes.PackageChange]
 
     name: str = of_change(lambda change: change.name, "The package's name.")
-    kind: PackageChangeKind = kind_of_change(PackageChangeKind, "What became of it.")
+    kind: PackageChangeKind = kind_of_change(PackageChangeKind, "How it changed.")
 
     @strawberry.field(
         description="The package in base; null where it was added.",

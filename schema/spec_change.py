@@ -1,4 +1,4 @@
-"""What became of the hashes of two revisions."""
+"""How the hashes of two revisions differ."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -14,7 +14,7 @@ from schema.spec import Spec, SpecRows
 from snapshots.changes import facts, spec_changes
 
 
-@strawberry.enum(description="What became of a hash.")
+@strawberry.enum(description="How a hash changed.")
 class SpecChangeKind(Enum):
     """A kind of spec change."""
 
@@ -61,14 +61,14 @@ def _fields(rows: ChangeRows[Any]) -> Children:
     return Children([field for of_one in fields for field in of_one], list(map(len, fields)))
 
 
-@strawberry.type(description="What became of a hash.")
+@strawberry.type(description="How a hash changed.")
 class SpecChange:
     """A spec change, with the spec on both sides."""
 
     comparison: strawberry.Private[LoadedComparison]
     change: strawberry.Private[spec_changes.SpecChange]
 
-    kind: SpecChangeKind = kind_of_change(SpecChangeKind, "What became of it.")
+    kind: SpecChangeKind = kind_of_change(SpecChangeKind, "How it changed.")
     hash: str = of_change(lambda change: change.hash, "The DAG hash.")
     name: str = of_change(lambda change: change.name, "The package's name.")
 

@@ -1,4 +1,4 @@
-"""What became of the stacks of two revisions."""
+"""How the stacks of two revisions differ."""
 
 from enum import Enum
 
@@ -9,7 +9,7 @@ from schema.scalars import ByteCount
 from snapshots.changes import stack_changes
 
 
-@strawberry.enum(description="What became of a stack.")
+@strawberry.enum(description="How a stack changed.")
 class StackChangeKind(Enum):
     """A kind of stack change."""
 
@@ -22,7 +22,7 @@ class StackChangeKind(Enum):
     )
 
 
-@strawberry.type(description="What became of a stack.")
+@strawberry.type(description="How a stack changed.")
 class StackChange:
     """A stack change."""
 
@@ -30,7 +30,7 @@ class StackChange:
     change: strawberry.Private[stack_changes.StackChange]
 
     name: str = of_change(lambda change: change.name, "The stack's name.")
-    kind: StackChangeKind = kind_of_change(StackChangeKind, "What became of it.")
+    kind: StackChangeKind = kind_of_change(StackChangeKind, "How it changed.")
     num_specs_before: int = of_change(
         lambda change: change.num_specs_before, "How many specs it had in base."
     )
@@ -44,8 +44,8 @@ class StackChange:
         "By how much the sum of its known sizes rose.",
     )
     packages_added: list[str] = of_change(
-        lambda change: change.packages_added, "Packages it has a spec of now."
+        lambda change: change.packages_added, "Packages that it has a spec of only in head."
     )
     packages_removed: list[str] = of_change(
-        lambda change: change.packages_removed, "Packages it has no spec of any more."
+        lambda change: change.packages_removed, "Packages that it has a spec of only in base."
     )

@@ -1,4 +1,4 @@
-"""The packages that changed, as columns: what their specs come to, package by package."""
+"""The packages that changed, as columns."""
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
@@ -34,10 +34,12 @@ _CODES = {kind: np.int8(code) for code, kind in enumerate(_KINDS)}
 
 
 class PackageChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A package that changed. Versions are newest first; ``newest`` ones None where it is not.
+    """A package that changed.
 
-    Sizes are the sums of those that are known, in bytes; None where none is, 0 where there is no
-    package.
+    Versions are newest first; the newest one before or after is None where there is no spec.
+
+    Sizes are the sums of those that are known, in bytes: None where no size is known, 0 where
+    there is no spec.
     """
 
     kind: PackageChangeKind

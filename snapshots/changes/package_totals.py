@@ -1,4 +1,4 @@
-"""What the specs of each package come to on one side: how many, their sizes, their versions."""
+"""The totals of each package on one side: how many specs, their sizes, their versions."""
 
 import numpy as np
 import numpy.typing as npt
@@ -41,12 +41,12 @@ class PackageTotals:
         return sum(it.nbytes for it in arrays)
 
     def size(self, place: int) -> int | None:
-        """Return the sum of the known sizes of a package; None where none is known."""
+        """Return the sum of the known sizes of a package; None where no size is known."""
         size = int(self._sizes[place])
         return None if size == _UNKNOWN else size
 
     def total_size(self) -> int | None:
-        """Return the sum of all known sizes; None where none is known."""
+        """Return the sum of all known sizes; None where no size is known."""
         known = self._sizes[(self._sizes != _UNKNOWN) & (self.num_specs > 0)]
         return int(known.sum()) if len(known) else None
 

@@ -17,7 +17,7 @@ from snapshots.frames.hashes import match
 
 @dataclass(frozen=True, kw_only=True)
 class Pairing:
-    """What became of each hash of two frames, as rows, all of them rising.
+    """The hashes that were added, removed, persist or changed, as rising rows of two frames.
 
     ``base_rows`` and ``head_rows`` are the rows that are compared: all, unless the pairing is
     narrowed. ``removed`` are rows of base, ``added`` rows of head.

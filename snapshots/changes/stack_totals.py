@@ -1,4 +1,4 @@
-"""What the specs of each stack come to on one side: how many, their sizes, their packages."""
+"""The totals of each stack on one side: how many specs, their sizes, their packages."""
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,8 @@ class StackTotals:
     left out; ``packages`` the code in the frame of each package of the result, or -1.
 
     ``bits`` tells of each distinct list of stacks which ones it has, a bit each, in words of 64.
-    The totals are by place: ``num_specs``, ``sizes`` (-1 where none is known), and ``packages``, a
-    matrix of stacks by packages that tells which has a spec of which.
+    The totals are by place: ``num_specs``, ``sizes`` (-1 where no size is known), and ``packages``,
+    a matrix of stacks by packages that tells which has a spec of which.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ from snapshots.models import RevisionInfo
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """How many packages, specs and stacks were added, removed and changed.
 
-    Total sizes are the sums of the sizes that are known, in bytes; None where none is.
+    Total sizes are the sums of the sizes that are known, in bytes; None where no size is known.
     """
 
     packages_added: int

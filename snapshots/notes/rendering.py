@@ -1,6 +1,7 @@
 """A changelog as text that can be published: Markdown or JSON, the same to the byte every time."""
 
 from datetime import datetime
+from enum import Enum
 from functools import cache
 
 import msgspec
@@ -24,6 +25,18 @@ _TITLES = {
 }
 _STACK_TITLES = {"added": "Added stacks", "removed": "Removed stacks"}
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
+
+
+class NotesFormat(Enum):
+    """How release notes are written: for people, or with the same facts for programs."""
+
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+def render(log: Changelog, format_: NotesFormat) -> str:
+    """Render release notes in a format."""
+    return json(log) if format_ is NotesFormat.JSON else markdown(log)
 
 
 def markdown(log: Changelog) -> str:

@@ -136,7 +136,7 @@ HEAD = [a_spec("come", name="zlib2"), a_spec("moved"), a_spec("stays", name="Zli
 
 
 @pytest.mark.parametrize(
-    ("kinds", "wanted", "labels"),
+    ("kinds", "conditions", "labels"),
     [
         (None, None, {"gone", "come", "moved"}),
         ([SpecChangeKind.ADDED], None, {"come"}),
@@ -149,10 +149,10 @@ HEAD = [a_spec("come", name="zlib2"), a_spec("moved"), a_spec("stays", name="Zli
     ],
 )
 def test_select_specs(
-    kinds: list[SpecChangeKind] | None, wanted: SpecFilter | None, labels: set[str]
+    kinds: list[SpecChangeKind] | None, conditions: SpecFilter | None, labels: set[str]
 ) -> None:
     """A change is chosen where its spec meets the conditions, as it was or as it is."""
-    changes = compare(BASE, HEAD).select_specs(kinds, wanted)
+    changes = compare(BASE, HEAD).select_specs(kinds, conditions)
     assert {change.hash for change in changes} == set(map(hash_of, labels))
 
 

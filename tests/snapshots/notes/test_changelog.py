@@ -38,7 +38,7 @@ def section_of(change: PackageChange) -> str:
 
 @given(SPECS, SPECS)
 def test_every_change_is_told_once(base: list[Spec], head: list[Spec]) -> None:
-    """The sections together hold all changed packages, each in that of its kind, none is empty."""
+    """The sections hold all changed packages, each in that of its kind; no section is empty."""
     comparison, log = compare(base, head), log_of(base, head)
     told = [entry.change for entries in log.packages.values() for entry in entries]
     assert sorted(told, key=lambda it: natural_key(it.name)) == list(comparison.packages)
