@@ -10,6 +10,7 @@ import httpx
 import orjson
 import pytest
 
+from schema.api import sdl
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
@@ -137,7 +138,7 @@ def test_other_requests_go_on_while_a_revision_is_loaded(
 
 
 def test_a_browser_is_shown_graphiql(client: httpx.Client) -> None:
-    """Only where it asks no question; a program gets JSON at the same address."""
+    """Whether the address holds a query or not; a program gets JSON at the same address."""
     accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
     page = client.get("/graphql", headers={"accept": accept})
     assert page.status_code == 200
@@ -145,8 +146,38 @@ def test_a_browser_is_shown_graphiql(client: httpx.Client) -> None:
     assert page.headers["cache-control"] == "no-cache"
     assert "accept" in page.headers["vary"]
     assert "<!doctype html>" in page.text
-    asked = client.get("/graphql", headers={"accept": accept}, params=TAGS)
-    assert asked.headers["content-type"] == "application/json; charset=utf-8"
+    shared = client.get("/graphql", headers={"accept": accept}, params=TAGS)
+    assert shared.content == page.content
+    for accepted in ("*/*", "application/json", f"application/json, {accept}"):
+        asked = client.get("/graphql", headers={"accept": accepted}, params=TAGS)
+        assert asked.headers["content-type"] == "application/json; charset=utf-8"
+        assert asked.json()["data"]["tags"]
+
+
+def test_an_address_with_a_slash_leads_to_the_one_without(client: httpx.Client) -> None:
+    """With its query; a POST remains a POST, and other origins' pages may follow."""
+    asked = client.get("/graphql/", params={"query": "{ tags { name } }"})
+    assert asked.status_code == 308
+    assert client.get("/graphql/").headers["location"] == "../graphql"
+    followed = client.get("/graphql/", params=TAGS, follow_redirects=True)
+    posted = client.post("/graphql/", json=TAGS, follow_redirects=True)
+    assert followed.json() == posted.json() == client.post("/graphql", json=TAGS).json()
+
+
+def test_the_schema_is_a_file(client: httpx.Client) -> None:
+    """As text that a browser shows and a tool reads; it is sent once to who keeps it."""
+    found = client.get("/schema.graphql", headers={"accept-encoding": "gzip"})
+    assert (found.status_code, found.text) == (200, sdl())
+    assert found.headers["content-type"] == "text/plain; charset=utf-8"
+    assert found.headers["content-encoding"] == "gzip"
+    assert found.headers["cache-control"] == "no-cache"
+    has = {"accept-encoding": "gzip", "if-none-match": found.headers["etag"]}
+    again = client.get("/schema.graphql", headers=has)
+    assert (again.status_code, again.content) == (304, b"")
+    head = client.head("/schema.graphql", headers={"accept-encoding": "gzip"})
+    assert (head.headers["etag"], head.content) == (found.headers["etag"], b"")
+    refused = client.post("/schema.graphql")
+    assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD")
 
 
 def test_the_examples_of_the_page_have_answers(client: httpx.Client) -> None:
@@ -169,7 +200,7 @@ def test_the_start_page_leads_to_the_api(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/nope", "/graphql/", "/graphql/x", "/static/nope.js", "/static/../app.py", "/health"]
+    "path", ["/nope", "/graphql/x", "/static/nope.js", "/static/../app.py", "/health"]
 )
 def test_other_addresses_are_not_found(client: httpx.Client, path: str) -> None:
     """404, whatever is asked for; the folder of static files has no way out."""
