@@ -1,7 +1,6 @@
 """``cachelog serve`` and ``cachelog export-schema``: the API for others."""
 
 import os
-from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -23,6 +22,7 @@ def serve_command(
 ) -> None:
     """Serve GraphQL and GraphiQL at /graphql; further settings are CACHELOG_* variables."""
     import uvicorn
+    from msgspec.structs import replace
 
     from server.settings import environ_of, settings_from
 
