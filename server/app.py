@@ -5,7 +5,6 @@ import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -18,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from schema.errors import incident
 from server.access_log import TIME_FORMAT, AccessLog
-from server.graphiql import StaticFolder, graphiql_page
+from server.graphiql import STATIC, StaticFolder, graphiql_page
 from server.graphql.answers import Answers
 from server.graphql.endpoint import GraphQLEndpoint
 from server.graphql.execution import Execution
@@ -30,7 +29,6 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 
 GRAPHQL_PATH = "/graphql"
-STATIC = Path(__file__).with_name("static")
 
 
 class PathShortcut:

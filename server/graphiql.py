@@ -17,6 +17,9 @@ from starlette.types import Scope
 
 from snapshots.history import History
 
+STATIC = Path(__file__).with_name("static")
+"""The folder of the files that the page loads."""
+
 ASSETS = ("react.js", "react-dom.js", "graphiql.js", "graphiql.css")
 """What the page needs, under ``static/vendor``; the build puts it there."""
 

@@ -8,7 +8,7 @@ exist, so an import that is killed at any moment leaves nothing visible behind.
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -19,8 +19,10 @@ from deltalake import DeltaTable, WriterProperties, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
+from snapshots.catalog.failures import translated
+from snapshots.catalog.locations import parse_location
 from snapshots.contents import Content, Snapshot, Succession
-from snapshots.errors import CatalogError, EmptyCatalog
+from snapshots.errors import CatalogError, EmptyCatalog, NoCatalog
 from snapshots.frames.frame import Frame
 from snapshots.history import History
 from snapshots.models import RevisionInfo, utc
@@ -28,7 +30,6 @@ from snapshots.refs import check_tag, tag_date
 from snapshots.tables import REVISIONS, SPECS, revisions_of, revisions_table
 
 _ATTEMPTS = 8
-_REASON = 300
 _COMPACT_AT = 100
 _ROWS_AT_ONCE = 250_000
 _FRAME_COLUMNS = [name for name in SPECS.names if name not in ("digest", "dependencies")]
@@ -47,15 +48,17 @@ class Publication(msgspec.Struct, frozen=True):
 
 
 class Catalog:
-    """A catalog at a location: a folder, or a URL that deltalake takes (s3://, gs://, az:// ...).
+    """A catalog at a location: a folder, or a URL of object storage (s3://, gs://, az:// ...).
 
-    Opening reads nothing; ``refresh`` looks for revisions that were published since. All methods
-    may be called from several threads. They raise CatalogError where the store fails.
+    Opening checks the form of the location alone, and raises InvalidArgument; it reads nothing.
+    ``refresh`` looks for revisions that were published since; ``publish`` makes the catalog where
+    there is none. All methods may be called from several threads. They raise CatalogError where
+    the store fails.
     """
 
     def __init__(self, location: str) -> None:
         self.location = location
-        self._root = location if "://" in location else str(Path(location).expanduser().absolute())
+        self._place = parse_location(location)
         self._lock = threading.Lock()
         self._revisions: DeltaTable | None = None
         self._history = History()
@@ -73,16 +76,24 @@ class Catalog:
         """The version of the catalog as of the last ``refresh``; -1 while it is empty."""
         return self._generation
 
-    def refresh(self) -> bool:
-        """Take in what was published since the last call, and tell whether anything was."""
+    def refresh(self, *, missing_ok: bool = False) -> bool:
+        """Take in what was published since the last call, and tell whether anything was.
+
+        Raises NoCatalog where there is no catalog, unless ``missing_ok``: then it is an empty one.
+        Either way what was known of a catalog that has vanished is forgotten.
+        """
         with self._lock, self._translated():
             before = self._generation
             try:
+                if self._revisions and not DeltaTable.is_deltatable(self._uri("revisions")):
+                    raise TableNotFoundError  # an opened table does not notice
                 table = self._revisions or DeltaTable(self._uri("revisions"))
                 table.update_incremental()
             except TableNotFoundError:
                 self._check_folder()
                 self._revisions, self._history, self._generation = None, History(), -1
+                if not missing_ok:
+                    raise NoCatalog(self.location) from None
                 return before != -1
             if table.version() == before:
                 return False
@@ -96,7 +107,7 @@ class Catalog:
             return True
 
     def require_history(self) -> History:
-        """Refresh and return the history; raises EmptyCatalog where there is no revision."""
+        """Refresh and return the history; raises NoCatalog, or EmptyCatalog without a revision."""
         self.refresh()
         if not self._history.revisions:
             raise EmptyCatalog(self.location)
@@ -133,7 +144,7 @@ class Catalog:
         else now. A state that the tag already had at that time is not published again. Raises
         InvalidArgument for a tag that cannot be one.
         """
-        self.refresh()
+        self.refresh(missing_ok=True)
         moment = datetime.now(UTC)
         publications: list[Publication] = []
         known = set(self._history.digests)
@@ -219,12 +230,12 @@ class Catalog:
 
     def _check_folder(self) -> None:
         """Raise CatalogError where the location cannot even become a catalog."""
-        root = Path(self._root)
-        if "://" not in self._root and root.exists() and not root.is_dir():
+        root = Path(self._place.root)
+        if self._place.is_folder and root.exists() and not root.is_dir():
             raise CatalogError(self.location, "is no folder")
 
     def _uri(self, table: str) -> str:
-        return f"{self._root.rstrip('/')}/{table}"
+        return self._place.uri(table)
 
     def _files(self, table: str) -> FileSystem | None:
         """Return Arrow's own way to the files of a table in a folder.
@@ -232,17 +243,12 @@ class Catalog:
         deltalake's way leads through Python. A thread of Arrow's that frees what it read so, while
         the interpreter ends, aborts the process.
         """
-        if "://" in self._root:
+        if not self._place.is_folder:
             return None
         return SubTreeFileSystem(self._uri(table), LocalFileSystem())
 
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except (DeltaError, pa.ArrowException, OSError) as error:
-            reason = " ".join(str(error).split())[:_REASON] or type(error).__name__
-            raise CatalogError(self.location, reason) from error
+    def _translated(self) -> AbstractContextManager[None]:
+        return translated(self.location)
 
 
 def _groups(snapshots: Iterable[Snapshot]) -> Iterator[list[Snapshot]]:

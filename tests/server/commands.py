@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any, NamedTuple
 from unittest import mock
@@ -31,15 +32,25 @@ class Done(NamedTuple):
         return orjson.loads(self.out)
 
 
-def cachelog(*arguments: object, **settings: object) -> Done:
+def cachelog(
+    *arguments: object, variables: Mapping[str, str] | None = None, **settings: object
+) -> Done:
     """Run a command as a shell does; the settings become CACHELOG_* variables."""
-    out, err = io.StringIO(), io.StringIO()
-    variables = mock.patch.dict(os.environ, environ(**settings), clear=True)
+    # Some of click writes bytes, as a real stream takes.
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    environment = mock.patch.dict(
+        os.environ, environ(**settings) | dict(variables or {}), clear=True
+    )
     line = mock.patch.object(sys, "argv", ["cachelog", *map(str, arguments)])
     code: Any = 0
-    with variables, line, redirect_stdout(out), redirect_stderr(err):
+    with environment, line, redirect_stdout(out), redirect_stderr(err):
         try:
             main()
         except SystemExit as end:
             code = end.code
-    return Done(code or 0, out.getvalue(), err.getvalue())
+    return Done(code or 0, *(_written(stream) for stream in (out, err)))
+
+
+def _written(stream: io.TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()

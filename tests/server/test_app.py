@@ -1,6 +1,7 @@
 """The application: health, the page for browsers, other origins, and revisions as they come."""
 
 import re
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -42,11 +43,12 @@ def test_a_server_is_live_and_ready(client: httpx.Client) -> None:
     assert (ready.status_code, ready.json()) == (200, {"status": "ready", "revisions": 5})
 
 
-def test_an_empty_catalog_is_one_that_can_be_read(tmp_path: Path) -> None:
-    """Something can still be imported into it; the page for browsers is there as well."""
+def test_a_catalog_that_is_not_there_yet(tmp_path: Path) -> None:
+    """The server is not ready, and says why; something can still be imported while it runs."""
     with application(Settings(catalog=str(tmp_path / "nothing"))) as client:
         ready = client.get("/health/ready")
-        assert (ready.status_code, ready.json()) == (200, {"status": "ready", "revisions": 0})
+        assert (ready.status_code, ready.json()["status"]) == (503, "not ready")
+        assert "does not exist" in ready.json()["reason"]
         assert tags(client) == []
         assert client.get("/graphql", headers={"accept": "text/html"}).status_code == 200
 
@@ -66,6 +68,19 @@ def test_a_catalog_that_breaks_and_heals(tmp_path: Path) -> None:
         assert tags(client) == ["develop"]
         later.unlink()
         until(lambda: client.get("/health/ready").status_code == 200, "200", 10)
+
+
+def test_a_catalog_that_is_deleted_and_made_again(tmp_path: Path) -> None:
+    """503 with the reason while there is none, though it was there at the start."""
+    catalog = published(tmp_path / "catalog")
+    with application(Settings(catalog=str(catalog), refresh=0.05)) as client:
+        assert client.get("/health/ready").status_code == 200
+        shutil.rmtree(catalog)
+        until(lambda: client.get("/health/ready").status_code == 503, "503", 10)
+        assert "does not exist" in client.get("/health/ready").json()["reason"]
+        published(catalog)
+        until(lambda: client.get("/health/ready").status_code == 200, "200", 10)
+        assert tags(client) == ["develop"]
 
 
 def test_a_catalog_that_is_broken_from_the_start(tmp_path: Path) -> None:

@@ -57,25 +57,25 @@ def changes(base: State, head: State) -> list[tuple[str, Spec, Spec]]:
 
 
 def test_revisions_are_listed_newest_first(world: World) -> None:
-    """In a table for people: tag, digest, time and numbers, none of them cut."""
+    """In a table for people: tag, digest, time, numbers and source, none of them cut."""
     done = good(world, "revisions")
     heads, *rows = done.lines
-    assert heads.split() == [
+    assert re.split("  +", heads) == [
         "tag",
         "digest",
-        "taken",
-        "at",
+        "taken at",
         "packages",
         "specs",
         "stacks",
         "source",
+        "read from",
     ]
     assert len(rows) == len(STATES)
     for row, state in zip(rows, world.states[::-1], strict=True):
         info = state.info
         facts = [info.tag, info.digest[:12], *f"{info.taken_at:%Y-%m-%d %H:%M}".split()]
         facts += [str(it) for it in (info.num_packages, info.num_specs, info.num_stacks)]
-        assert row.split() == [*facts, "pages", "(synthetic)"]
+        assert row.split() == [*facts, "pages", "(synthetic)", info.source.location]
 
 
 def test_revisions_as_json(world: World) -> None:
@@ -206,6 +206,36 @@ def test_the_exit_code_tells_whether_anything_differs(
     assert ask(world, "diff", *refs, *options).code == 0
 
 
+@pytest.mark.parametrize("command", ["diff", "notes"])
+def test_two_dots_name_both_revisions(world: World, command: str) -> None:
+    """As in git; each side may be any ref."""
+    done = good(world, command, f"{BASE}..{HEAD}")
+    assert done.out == good(world, command, BASE, HEAD).out
+    assert good(world, command, f"{HEAD}~1..{HEAD}@2025-01-20").out
+
+
+def test_a_change_of_a_list_is_what_was_added_and_removed(world: World) -> None:
+    """Not both whole lists; variants are quoted, for they have signs of their own."""
+    told, stacks = [], 0
+    for _, before, after in changes(world.states[0], world.states[5]):
+        for field in naive.changed_fields(before, after):
+            if field["path"] in ("stacks", "variants"):
+                old, new = set(field["before"]), set(field["after"])
+                stacks += field["path"] == "stacks"
+                items = [f"+{quoted(it)}" for it in sorted(new - old)]
+                items += [f"-{quoted(it)}" for it in sorted(old - new)]
+                told.append(f"      {field['path']}: {' '.join(items)}")
+    assert stacks
+    lines = good(world, "diff", BASE, HEAD).lines
+    found = [line for line in lines if line.startswith(("      stacks:", "      variants:"))]
+    assert sorted(found) == sorted(told)
+
+
+def quoted(item: str) -> str:
+    """Return an item of a list as it is told."""
+    return f"'{item}'" if item[0] in "+~" or " " in item else item
+
+
 def test_the_exit_code_counts_only_what_is_shown(world: World) -> None:
     """A package that is the same on both sides makes no difference."""
     differing = {after.name for _, _, after in changes(world.states[4], world.states[5])}
@@ -279,15 +309,22 @@ def test_a_file_that_cannot_be_written_is_a_fault(world: World, tmp_path: Path) 
 # -- find
 
 
+def spec_line(spec: Spec) -> str:
+    """Return how a spec is printed where nobody limits the width."""
+    stacks = [stack for stack in spec.stacks if stack != "root"]
+    behind = f"  (stacks: {' '.join(stacks)})" if stacks else ""
+    return f"{spec.hash} {spec.short}{behind}"
+
+
 def test_specs_are_found_by_a_query(world: World) -> None:
     """In the newest revision unless told otherwise, by package, newest version first."""
     for state, options in ((world.newest, ()), (world.states[0], ("--in", BASE))):
         specs = [it for it in naive.own_order(state.specs) if "+mpi" in it.variants]
         *lines, total = good(world, "find", "+mpi", *options).lines
-        assert lines == [f"{it.hash} {it.short}" for it in specs]
+        assert lines == list(map(spec_line, specs))
         assert total.startswith(f"{len(specs)} specs in {state.info.tag} of ")
         *lines, total = good(world, "find", "+mpi", "--limit", 2, *options).lines
-        assert lines == [f"{it.hash} {it.short}" for it in specs[:2]]
+        assert lines == list(map(spec_line, specs[:2]))
         assert total.startswith(f"2 of {len(specs)} specs in ")
         facts = good(world, "find", "+mpi", "--json", *options).json
         assert facts["total"] == len(specs)
@@ -313,26 +350,20 @@ def test_a_query_that_cannot_be_read_is_a_fault(world: World) -> None:
     assert query.startswith(" " * len("cachelog: "))
 
 
-# -- an empty catalog
+# -- no catalog
 
 
 @pytest.mark.parametrize(
-    "arguments", [("diff", "a", "b"), ("notes", "a", "b"), ("find", "zlib")], ids=" ".join
+    "arguments",
+    [("diff", "a", "b"), ("notes", "a", "b"), ("find", "zlib"), ("revisions",)],
+    ids=" ".join,
 )
-def test_an_empty_catalog_says_how_to_fill_it(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    """There is nothing to compare or to find yet."""
+def test_no_catalog_says_how_to_make_one(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """There is nothing to list, to compare or to find, and nothing is made by asking."""
     done = cachelog(*arguments, catalog=tmp_path / "nothing")
     assert (done.code, done.out) == (1, "")
-    assert f"{tmp_path / 'nothing'} is empty; fill it with 'cachelog import PATH'" in done.err
-
-
-def test_an_empty_catalog_has_no_revisions(tmp_path: Path) -> None:
-    """That is no fault: an empty list, and a hint beside it."""
-    done = cachelog("revisions", catalog=tmp_path / "nothing")
-    assert (done.code, done.out) == (0, "")
-    assert "Fill it with 'cachelog import PATH'" in done.err
-    listed = cachelog("revisions", "--json", catalog=tmp_path / "nothing")
-    assert (listed.code, listed.json, listed.err) == (0, [], "")
+    assert f"there is no catalog at {tmp_path / 'nothing'}; make one with" in done.err
+    assert not (tmp_path / "nothing").exists()
 
 
 def test_a_catalog_that_cannot_be_read_is_a_fault(tmp_path: Path) -> None:

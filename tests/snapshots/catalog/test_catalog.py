@@ -1,5 +1,6 @@
 """The catalog: what is published is kept whole, once, and in its order."""
 
+import shutil
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from msgspec.structs import asdict, replace
 
 from snapshots.catalog import catalog as catalog_module
 from snapshots.catalog.catalog import Catalog
-from snapshots.errors import CatalogError, EmptyCatalog, InvalidArgument
+from snapshots.errors import CatalogError, EmptyCatalog, InvalidArgument, NoCatalog
 from snapshots.models import RevisionInfo, Spec
 from snapshots.tables import REVISIONS, SPECS
 from tests.snapshots.factories import (
@@ -44,14 +45,38 @@ def loaded(catalog: Catalog, digest: str) -> list[Spec]:
     return sorted(map(frame.spec, range(len(frame))), key=lambda spec: (spec.name, spec.hash))
 
 
-def test_empty_catalog(catalog: Catalog) -> None:
-    """A catalog that nobody published into has no revisions, and asking for one is an error."""
-    assert catalog.refresh() is False
+def test_no_catalog(catalog: Catalog) -> None:
+    """Where nobody ever published there is no catalog; who may make one sees it as empty."""
+    for ask in (catalog.refresh, catalog.require_history):
+        with pytest.raises(NoCatalog, match=r"^there is no catalog at .*cachelog import") as caught:
+            ask()
+        assert catalog.location in str(caught.value)
+        assert caught.value.reason == "does not exist"
+    assert catalog.refresh(missing_ok=True) is False
     assert (catalog.generation, catalog.history.revisions) == (-1, [])
+    assert not Path(catalog.location).exists()
+
+
+def test_empty_catalog(catalog: Catalog) -> None:
+    """A catalog that exists but has no revision is told apart from one that does not exist."""
+    DeltaTable.create(f"{catalog.location}/revisions", REVISIONS)
+    assert catalog.refresh() is True
     with pytest.raises(EmptyCatalog) as caught:
         catalog.require_history()
     assert catalog.location in str(caught.value)
-    assert not Path(catalog.location).exists()
+
+
+def test_a_catalog_that_vanishes(catalog: Catalog) -> None:
+    """A catalog that is removed is missed, not shown as it was for ever."""
+    publish(catalog, A)
+    reader = Catalog(catalog.location)
+    reader.refresh()
+    shutil.rmtree(catalog.location)
+    with pytest.raises(NoCatalog):
+        Catalog(catalog.location).refresh()
+    with pytest.raises(NoCatalog):
+        reader.refresh()
+    assert (reader.generation, reader.history.revisions) == (-1, [])
 
 
 def test_a_revision_says_what_it_is(catalog: Catalog) -> None:
@@ -220,7 +245,7 @@ def test_states_of_one_import_keep_their_order(catalog: Catalog) -> None:
 def test_other_imports_are_seen(catalog: Catalog) -> None:
     """A refresh takes in what another process published, and tells whether there was anything."""
     reader = Catalog(catalog.location)
-    assert reader.refresh() is False
+    assert reader.refresh(missing_ok=True) is False
     publish(catalog, A)
     assert reader.history.tags == []
     assert reader.refresh() is True

@@ -111,11 +111,6 @@ def test_a_file_in_place_of_the_folder(tmp_path: Path) -> None:
     assert file.read_text() == "no catalog"
 
 
-def test_a_location_that_nothing_can_read() -> None:
-    """A URL that the store does not know is told with the location."""
-    assert_is_told(lambda: publish_state(Catalog("gopher://x/y"), 0), "gopher://x/y")
-
-
 def assert_is_sound(catalog: Catalog, first: int = 0) -> list[int]:
     """Hold that all tags have the same states, each whole; return their numbers, oldest first.
 

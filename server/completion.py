@@ -1,0 +1,103 @@
+"""What the shell offers to complete: refs, packages and stacks of the catalog.
+
+Whoever presses TAB wants no error in the middle of a command line, so where nothing can be read
+nothing is offered.
+"""
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from snapshots.catalog.catalog import Catalog
+    from snapshots.frames.frame import Frame
+    from snapshots.history import History
+
+Completer = Callable[[click.Context, click.Parameter, str], list[str]]
+
+_WORD = re.compile(r"(?P<sigil>[\^%]?)(?P<name>[A-Za-z0-9_.-]*)")
+_SHORT_DIGEST = 12
+
+
+def _never_failing(complete: Completer) -> Completer:
+    def quiet(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+        try:
+            return complete(ctx, param, incomplete)
+        except Exception:  # noqa: BLE001 - see the docstring of the module
+            return []
+
+    return quiet
+
+
+@_never_failing
+def complete_tag(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the tags that begin so, in natural order."""
+    return _beginning(incomplete, _history_of(ctx).tags)
+
+
+@_never_failing
+def complete_ref(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the tags that begin so, in natural order, and then the digests."""
+    return _refs(ctx, incomplete)
+
+
+@_never_failing
+def complete_range(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the refs that begin so, also behind the dots of ``BASE..HEAD``."""
+    base, dots, head = incomplete.rpartition("..")
+    return [f"{base}{dots}{ref}" for ref in _refs(ctx, head)]
+
+
+@_never_failing
+def complete_package(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the packages that begin so."""
+    return _beginning(incomplete, _frame_of(ctx).packages)
+
+
+@_never_failing
+def complete_query(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the packages that begin so, also as a dependency (``^NAME``, ``%NAME``)."""
+    word = _WORD.fullmatch(incomplete)
+    if word is None:
+        return []
+    return [word["sigil"] + name for name in _beginning(word["name"], _frame_of(ctx).packages)]
+
+
+@_never_failing
+def complete_stack(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the stacks that begin so."""
+    return _beginning(incomplete, _frame_of(ctx).stacks.items)
+
+
+def _beginning(text: str, names: Sequence[str]) -> list[str]:
+    return [name for name in names if name.startswith(text)]
+
+
+def _refs(ctx: click.Context, incomplete: str) -> list[str]:
+    history = _history_of(ctx)
+    digests = [digest[:_SHORT_DIGEST] for digest in history.digests] if incomplete else []
+    return _beginning(incomplete, [*history.tags, *digests])
+
+
+def _catalog_of(ctx: click.Context) -> "Catalog":
+    from snapshots.catalog.catalog import Catalog
+
+    location = ctx.params.get("catalog") or os.environ.get("CACHELOG_CATALOG") or "catalog"
+    return Catalog(location)
+
+
+def _history_of(ctx: click.Context) -> "History":
+    return _catalog_of(ctx).require_history()
+
+
+def _frame_of(ctx: click.Context) -> "Frame":
+    """Return the revision that the command line names so far, or else the newest."""
+    catalog = _catalog_of(ctx)
+    history = catalog.require_history()
+    base, head, ref = (ctx.params.get(name) for name in ("base", "head", "ref"))
+    text = ref or head or (base or "").rpartition("..")[2]
+    revision = history.resolve(text) if text else history.revisions[0]
+    return catalog.load(revision.digest)
