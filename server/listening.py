@@ -23,7 +23,8 @@ def listening_socket(host: str, port: int) -> socket.socket:
         listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         # Python repeats the address in the text; names that are not found have negative numbers.
-        reason = os.strerror(error.errno) if (error.errno or 0) > 0 else str(error.strerror)
+        number = error.errno or 0
+        reason = os.strerror(number) if number > 0 else str(error.strerror)
         raise InvalidArgument(f"cannot listen on {host} port {port}", reason.lower()) from None
     listening.set_inheritable(True)
     return listening
