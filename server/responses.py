@@ -45,11 +45,15 @@ class EncodedBody:
 
 
 class Response:
-    """An answer in one media type; each content coding is made when a client first asks for it."""
+    """An answer in one media type; each content coding is made when a client first asks for it.
+
+    ``codings`` are those on offer beside the plain body: none where it is small.
+    """
 
     def __init__(self, status: int, body: bytes, content_type: bytes, cache_control: bytes) -> None:
         self.status = status
         self.body = body
+        self.codings = CODINGS if len(body) >= MIN_COMPRESSED else ()
         self._tag = xxhash.xxh3_128_hexdigest(body).encode()
         self._headers: Headers = [
             (b"content-type", content_type),
@@ -64,9 +68,7 @@ class Response:
         return sum(len(encoded.content) for encoded in self._encoded.values()) + _OVERHEAD
 
     def known(self, coding: str) -> EncodedBody | None:
-        """Return the body in a content coding if it was made, or needs no making."""
-        if len(self.body) < MIN_COMPRESSED:
-            coding = "identity"
+        """Return the body in a content coding if it was made."""
         return self._encoded.get(coding)
 
     def encoded(self, coding: str) -> EncodedBody:

@@ -4,7 +4,7 @@ from anyio import to_thread
 from starlette.types import Scope, Send
 
 from server.negotiation import accepted_coding
-from server.responses import CODINGS, EncodedBody, Headers, Response
+from server.responses import EncodedBody, Headers, Response
 
 REVALIDATE = b"no-cache"
 """Cache-Control of what may change: clients may keep it, and ask each time whether it holds."""
@@ -24,7 +24,10 @@ async def send_response(
 
     ``headers`` are those of the request, ``extra`` are added to those of the response.
     """
-    coding = accepted_coding(headers.get(b"accept-encoding", b"").decode("latin-1"), CODINGS)
+    coding = "identity"
+    if response.codings:
+        accepted = headers.get(b"accept-encoding", b"").decode("latin-1")
+        coding = accepted_coding(accepted, response.codings)
     known = response.known(coding)
     encoded = await _encoded(response, coding) if known is None else known
     method = scope["method"]
