@@ -1,7 +1,7 @@
 """One line a request, written in batches.
 
-A line costs a request 3 microseconds of computing so; written at once it costs 9, and by way of
-uvicorn's own access log 45, as much as all the rest of a small answer.
+A line takes 2 microseconds so. Written at once it takes 6, by uvicorn's own access log 13, while a
+small answer from memory takes 5.
 """
 
 import asyncio

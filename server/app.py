@@ -91,7 +91,7 @@ def create_app(settings: Settings) -> Starlette:
             Route("/schema.graphql", SchemaText()),
             Route("/health/live", live),
             Route("/health/ready", Readiness(watch).ready),
-            Mount("/static", GZipMiddleware(StaticFolder(directory=STATIC, check_dir=False))),
+            Mount("/static", GZipMiddleware(StaticFolder(directory=STATIC))),
         ],
         middleware=middleware,
         exception_handlers={Exception: _internal_error},

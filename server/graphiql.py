@@ -44,9 +44,6 @@ _YEAR = 365 * 24 * 60 * 60
 class StaticFolder(StaticFiles):
     """Files that a browser keeps for a year if the address says which content it wants (?v=)."""
 
-    async def check_config(self) -> None:
-        """Accept that there is no folder: a build without npm makes none, and the rest works."""
-
     async def get_response(self, path: str, scope: Scope) -> Response:
         """Answer with the file, or raise HTTPException."""
         response = await super().get_response(path, scope)
@@ -75,7 +72,7 @@ def graphiql_page(history: History, static: Path) -> bytes:
 
 
 def missing_assets(static: Path) -> list[str]:
-    """Return what the page has to load from a CDN because the build could not bring it."""
+    """Return what the page has to load from a CDN because the build could not include it."""
     return [name for name in ASSETS if not (static / "vendor" / name).is_file()]
 
 

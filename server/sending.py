@@ -20,7 +20,7 @@ async def send_response(
     send: Send,
     extra: Headers | None = None,
 ) -> bool:
-    """Send a response; return whether it was brought into another coding for this client.
+    """Send a response; return whether it had to be encoded for this client first.
 
     ``headers`` are those of the request, ``extra`` are added to those of the response.
     """

@@ -1,4 +1,4 @@
-"""Following a catalog: a look for new revisions every so often, and what came of the last one."""
+"""Following a catalog: a look for new revisions every so often, and the result of the last one."""
 
 import asyncio
 import logging
@@ -40,7 +40,7 @@ class CatalogWatch:
                 await task
 
     def look(self) -> None:
-        """Look for new revisions, and note in ``problem`` what came of it."""
+        """Look for new revisions, and note in ``problem`` what kept it from reading."""
         try:
             is_new = self.catalog.refresh()
         except CatalogError as error:

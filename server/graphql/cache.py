@@ -53,7 +53,7 @@ class ResponseCache:
     def put(self, key: CacheKey, response: Response) -> None:
         """Keep a response, in place of those that nobody has asked for longest.
 
-        A response that has been brought into another coding is put again, to be counted anew.
+        Put a response again after it was encoded in another coding: it takes more bytes then.
         """
         self._kept.pop(key, None)
         kept = _Kept(response, key.num_bytes + response.num_bytes)

@@ -1,4 +1,4 @@
-"""The GraphQL endpoint as a plain ASGI application: what HTTP brings in, and what it sends."""
+"""The GraphQL endpoint as a plain ASGI application: it reads requests and sends responses."""
 
 from collections.abc import Callable
 
