@@ -16,6 +16,9 @@ from snapshots.frames.frame import Frame
 
 BATCH = "batch"
 
+_JOINED_ROWS = 200
+"""For fewer rows than these, to join columns takes longer than it ever saves."""
+
 Item = TypeVar("Item")
 Texts = list[str]
 
@@ -27,8 +30,9 @@ class Batch(Sequence[Item], Generic[Item]):
 class Children(NamedTuple):
     """The objects that a field leads to, those of all parents in one batch.
 
-    ``counts`` says how many of them belong to each parent, for a field that is a list; without it
-    each parent has one. ``batch`` is whatever the batch forms of its type's fields understand.
+    ``counts`` says how many of them belong to each parent, for a field that is a list, and for one
+    that can be null whether a parent has one (1) or none (0); without it each parent has one.
+    ``batch`` is whatever the batch forms of its type's fields understand.
     """
 
     batch: Any
@@ -129,8 +133,10 @@ class Objects:
 
 def _fits(run: Sequence[tuple[str, Coded]], texts: Coded) -> bool:
     """Tell whether a column can be joined to those before it."""
+    if not run or len(texts.rows) < _JOINED_ROWS:
+        return not run
     names = (*(coded.column for _, coded in run), texts.column)
-    return not run or texts.frame.joint(names) is not None
+    return texts.frame.joint(names) is not None
 
 
 def _of_run(run: Sequence[tuple[str, Coded]]) -> Iterator[tuple[str, Texts | str]]:

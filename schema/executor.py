@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import orjson
-from graphql import GraphQLError, get_named_type
+from graphql import GraphQLError, get_named_type, get_nullable_type, is_list_type
 from graphql.execution.collect_fields import FieldDetails
 from graphql.execution.values import get_argument_values
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
@@ -86,6 +86,9 @@ class BatchExecutor(StrawberryGraphQLCoreExecutionContext):
         )
         if answer.counts is None:
             return children.each()
+        if not is_list_type(get_nullable_type(field.type)):
+            texts = iter(children.each())
+            return [next(texts) if count else "null" for count in answer.counts]
         bounds = accumulate(answer.counts, initial=0)
         return [children.array(start, stop) for start, stop in pairwise(bounds)]
 

@@ -84,7 +84,7 @@ class Revision(Node):
     def num_specs(self) -> int:
         return self.info.num_specs
 
-    @strawberry.field(description="How many stacks it has.")
+    @strawberry.field(description="How many stacks it has, without root, their union.")
     def num_stacks(self) -> int:
         return self.info.num_stacks
 
@@ -163,7 +163,7 @@ class Revision(Node):
     ) -> Stack | None:
         return stack_of(info.context.load(self.info), name)
 
-    @strawberry.field(description="Its stacks, by name.")
+    @strawberry.field(description="Its stacks, by name, root among them.")
     def stacks(self, info: Info) -> list[Stack]:
         return stacks_of(info.context.load(self.info))
 

@@ -4,7 +4,7 @@ The commands import what they use when they run, so that help and completion com
 """
 
 import os
-import sys
+from typing import Any
 
 import click
 
@@ -22,14 +22,24 @@ from snapshots.errors import CachelogError
 FAULT = 1
 """The exit code where the data or the request is at fault; click leaves with 2 on wrong usage."""
 
+INTERRUPTED = 130
+"""The exit code after Ctrl+C, as shells have it: 128 and the number of the signal."""
+
 _PREFIX = "cachelog: "
 
 
 class _Commands(click.Group):
-    """Lists the commands in the order in which they are added, which is that of their use."""
+    """Lists commands in the order in which they were added; ends in one line after Ctrl+C."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            note(f"{_PREFIX}interrupted")
+            raise SystemExit(INTERRUPTED) from None
 
 
 def _print_version(ctx: click.Context, _param: click.Parameter, is_asked: bool) -> None:
@@ -77,8 +87,4 @@ def main() -> None:
     except CachelogError as error:
         # A caret in the second line points at a character in the first.
         note(f"{_PREFIX}{error}".replace("\n", "\n" + " " * len(_PREFIX)))
-        raise SystemExit(FAULT) from None
-    except BrokenPipeError:
-        # Whoever reads our output has seen enough; Python must not complain when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(FAULT) from None

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from snapshots.catalog.catalog import Catalog
-    from snapshots.frames.frame import Frame
-    from snapshots.history import History
+    from snapshots.catalog.names import Names
 
 Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 
@@ -35,7 +33,7 @@ def _never_failing(complete: Completer) -> Completer:
 @_never_failing
 def complete_tag(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Return the tags that begin so, in natural order."""
-    return _beginning(incomplete, _history_of(ctx).tags)
+    return _beginning(incomplete, _names_of(ctx).history.tags)
 
 
 @_never_failing
@@ -53,51 +51,52 @@ def complete_range(ctx: click.Context, _param: click.Parameter, incomplete: str)
 
 @_never_failing
 def complete_package(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the packages that begin so."""
-    return _beginning(incomplete, _frame_of(ctx).packages)
+    """Return the packages that begin so, in natural order."""
+    names = _names_of(ctx)
+    return _in_order(incomplete, names.packages(_digest(ctx, names)))
 
 
 @_never_failing
-def complete_query(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+def complete_query(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Return the packages that begin so, also as a dependency (``^NAME``, ``%NAME``)."""
     word = _WORD.fullmatch(incomplete)
     if word is None:
         return []
-    return [word["sigil"] + name for name in _beginning(word["name"], _frame_of(ctx).packages)]
+    return [word["sigil"] + name for name in complete_package(ctx, param, word["name"])]
 
 
 @_never_failing
 def complete_stack(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the stacks that begin so."""
-    return _beginning(incomplete, _frame_of(ctx).stacks.items)
+    """Return the stacks that begin so, in natural order."""
+    names = _names_of(ctx)
+    return _in_order(incomplete, names.stacks(_digest(ctx, names)))
+
+
+def _refs(ctx: click.Context, incomplete: str) -> list[str]:
+    history = _names_of(ctx).history
+    digests = [digest[:_SHORT_DIGEST] for digest in history.digests] if incomplete else []
+    return _beginning(incomplete, [*history.tags, *digests])
 
 
 def _beginning(text: str, names: Sequence[str]) -> list[str]:
     return [name for name in names if name.startswith(text)]
 
 
-def _refs(ctx: click.Context, incomplete: str) -> list[str]:
-    history = _history_of(ctx)
-    digests = [digest[:_SHORT_DIGEST] for digest in history.digests] if incomplete else []
-    return _beginning(incomplete, [*history.tags, *digests])
+def _in_order(text: str, names: Sequence[str]) -> list[str]:
+    from snapshots.spack.names import natural_key
+
+    return sorted(_beginning(text, names), key=natural_key)
 
 
-def _catalog_of(ctx: click.Context) -> "Catalog":
-    from snapshots.catalog.catalog import Catalog
+def _names_of(ctx: click.Context) -> "Names":
+    from snapshots.catalog.names import Names
 
-    location = ctx.params.get("catalog") or os.environ.get("CACHELOG_CATALOG") or "catalog"
-    return Catalog(location)
-
-
-def _history_of(ctx: click.Context) -> "History":
-    return _catalog_of(ctx).require_history()
+    return Names(ctx.params.get("catalog") or os.environ.get("CACHELOG_CATALOG") or "catalog")
 
 
-def _frame_of(ctx: click.Context) -> "Frame":
-    """Return the revision that the command line names so far, or else the newest."""
-    catalog = _catalog_of(ctx)
-    history = catalog.require_history()
+def _digest(ctx: click.Context, names: "Names") -> str:
+    """Return the digest of the revision that the command line names so far, or of the newest."""
     base, head, ref = (ctx.params.get(name) for name in ("base", "head", "ref"))
     text = ref or head or (base or "").rpartition("..")[2]
-    revision = history.resolve(text) if text else history.revisions[0]
-    return catalog.load(revision.digest)
+    history = names.history
+    return (history.resolve(text) if text else history.revisions[0]).digest

@@ -1,6 +1,5 @@
 """How the commands print: results to standard output, remarks to standard error, colour or none."""
 
-import os
 import sys
 from collections.abc import Mapping
 from shutil import get_terminal_size
@@ -40,8 +39,3 @@ def colour_of(environ: Mapping[str, str]) -> bool | None:
     Source: https://no-color.org, and the terminal type of those that know no colours.
     """
     return False if environ.get("NO_COLOR") or environ.get("TERM") == "dumb" else None
-
-
-def is_coloured() -> bool:
-    """Tell whether the result is printed in colour."""
-    return sys.stdout.isatty() and colour_of(os.environ) is None

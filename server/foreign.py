@@ -19,5 +19,7 @@ def require_own_schema() -> None:
     """
     spec = find_spec("schema")
     origin = Path(spec.origin).resolve() if spec and spec.origin else None
-    if origin is None or origin != _OWN or not origin.read_bytes().startswith(_FIRST_WORDS):
-        raise ForeignPackage("schema", str(origin or "an unknown place"))
+    if origin is None:
+        raise ForeignPackage("schema", None)
+    if origin != _OWN or not origin.read_bytes().startswith(_FIRST_WORDS):
+        raise ForeignPackage("schema", str(origin))

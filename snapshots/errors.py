@@ -161,12 +161,16 @@ class OutputError(CachelogError):
 
 
 class ForeignPackage(CachelogError):
-    """Python finds another package, at ``location``, under the name of one of cachelog's."""
+    """Python finds something else under the name of one of cachelog's packages.
 
-    def __init__(self, name: str, location: str) -> None:
+    ``location`` is where the other package is; None where it was removed again, and files with it.
+    """
+
+    def __init__(self, name: str, location: str | None) -> None:
         self.name = name
         self.location = location
+        found = f"at {location} is not cachelog's own" if location else "lacks its first file"
         super().__init__(
-            f"the package {name!r} at {location} is not cachelog's own: install cachelog in an "
-            "environment of its own, with 'uv tool install' or 'pipx install'"
+            f"the package {name!r} {found}: install cachelog in an environment of its own, with "
+            "'uv tool install' or 'pipx install'"
         )

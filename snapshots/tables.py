@@ -1,11 +1,14 @@
 """The catalog's two tables in Arrow's terms."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from typing import Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from snapshots.models import RevisionInfo, Source
+from snapshots.models import RevisionInfo, Source, Spec
 
 _TEXTS = pa.list_(pa.string())
 _DEPENDENCY = pa.struct(
@@ -29,48 +32,148 @@ SPECS = pa.schema(
         ("namespace", pa.string()),
         ("package_hash", pa.string()),
         ("dependencies", pa.list_(_DEPENDENCY)),
+        ("in_cache", pa.bool_()),
     ]
 )
-"""One row a spec; ``digest`` names the content that it belongs to."""
+"""One row a spec; ``digest`` names the content that it belongs to.
+
+Where ``in_cache`` is false, the row is no spec of the revision, but one outside the cache that
+specs of the revision depend on. Catalogs of before that column have null there: true.
+"""
+
+SPEC_ROWS = pa.schema([field for field in SPECS if field.name != "digest"])
+"""The columns of ``SPECS`` but the digest."""
 
 _TIME = pa.timestamp("us", tz="UTC")
 
+_FILE = pa.struct([("path", pa.string()), ("size", pa.int64()), ("checksum", pa.string())])
+
+
+def _field(name: str, column_type: pa.DataType, comment: str) -> pa.Field:
+    return pa.field(name, column_type, metadata={"comment": comment})
+
+
 REVISIONS = pa.schema(
     [
-        ("tag", pa.string()),
-        ("digest", pa.string()),
-        ("taken_at", _TIME),
-        ("published_at", _TIME),
-        ("num_packages", pa.int64()),
-        ("num_specs", pa.int64()),
-        ("num_stacks", pa.int64()),
-        ("total_size", pa.int64()),
-        ("source_kind", pa.string()),
-        ("source_location", pa.string()),
-        ("source_version", pa.string()),
-        ("source_importer", pa.string()),
-        ("source_synthetic", pa.bool_()),
+        _field("tag", pa.string(), "The tag that was published."),
+        _field("digest", pa.string(), "Its content: rows of the table specs with this digest."),
+        _field("taken_at", _TIME, "When the build cache stood so."),
+        _field("published_at", _TIME, "When the catalog learned of it."),
+        _field("num_packages", pa.int64(), "How many packages the content has."),
+        _field("num_specs", pa.int64(), "How many specs the content has."),
+        _field("num_stacks", pa.int64(), "How many stacks the content has."),
+        _field("total_size", pa.int64(), "The sum of the known sizes in bytes; null if none is."),
+        _field("source_kind", pa.string(), "What was read: pages, index, git or demo."),
+        _field("source_location", pa.string(), "Where it was read: a path or URL."),
+        _field("source_version", pa.string(), "The commit or ETag that was read, if it had one."),
+        _field("source_importer", pa.string(), "The program that read it, with its version."),
+        _field("source_synthetic", pa.bool_(), "Whether a generator made the data up."),
+        _field(
+            "files",
+            pa.list_(_FILE),
+            "The Parquet files of the content: path below the table specs, size in bytes and "
+            "xxh3 (64 bits, hexadecimal) of the bytes. Null in catalogs older than this column.",
+        ),
     ]
 )
-"""One row a published revision."""
+"""One row each time that a tag was seen in a state.
+
+Rows of a tag that follow one another with the same digest are one revision, confirmed later.
+"""
 
 _SOURCE = "source_"
 
 
-def revisions_table(revisions: Sequence[RevisionInfo]) -> pa.Table:
-    """Return one row a revision."""
+def spec_rows(specs: Sequence[Spec], *, in_cache: bool = True) -> pa.RecordBatch:
+    """Return one row a spec, with the columns of ``SPEC_ROWS``."""
+    columns = [
+        _column(SPEC_ROWS.field(name), list(map(attrgetter(name), specs)))
+        for name in Spec.__struct_fields__
+    ]
+    columns.append(pa.repeat(in_cache, len(specs)))
+    return pa.RecordBatch.from_arrays(columns, schema=SPEC_ROWS)
+
+
+def _column(field: pa.Field, values: list[Any]) -> pa.Array:
+    if not pa.types.is_list(field.type):
+        return pa.array(values, field.type)
+    # Few lists are distinct, and to convert one takes as long as to convert all its texts.
+    places = {value: place for place, value in enumerate(dict.fromkeys(values))}
+    distinct: list[Any] = list(places)
+    if field.type.value_type == _DEPENDENCY:
+        distinct = [
+            None if edges is None else list(map(msgspec.structs.asdict, edges))
+            for edges in distinct
+        ]
+    rows = pa.array(map(places.__getitem__, values), pa.int32(), size=len(values))
+    return pa.array(distinct, field.type).take(rows)
+
+
+def with_columns(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return the named columns of ``SPECS``; those that the table does not have are unknown."""
+    return pa.table(
+        [
+            table[name]
+            if name in table.column_names
+            else pa.nulls(len(table), SPECS.field(name).type)
+            for name in names
+        ],
+        names=list(names),
+    )
+
+
+def split_by_cache(table: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Return the rows of the specs that are in the cache, and of those that are not."""
+    if "in_cache" not in table.column_names:
+        return table, table.slice(0, 0)
+    in_cache = pc.fill_null(table["in_cache"], True)
+    if pc.all(in_cache, min_count=0).as_py():
+        return table, table.slice(0, 0)
+    return table.filter(in_cache), table.filter(pc.invert(in_cache))
+
+
+class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A Parquet file of a content: path below the table ``specs``, size in bytes, xxh3 checksum."""
+
+    path: str
+    size: int
+    checksum: str
+
+
+Files = Mapping[str, Sequence[StoredFile]]
+"""The files of contents, by digest."""
+
+
+def revisions_table(revisions: Sequence[RevisionInfo], files: Files) -> pa.Table:
+    """Return one row a revision; ``files`` holds those of contents whose files are known."""
     rows = []
     for revision in revisions:
         row = msgspec.structs.asdict(revision)
         source = msgspec.structs.asdict(row.pop("source"))
-        rows.append(row | {_SOURCE + name: value for name, value in source.items()})
+        row |= {_SOURCE + name: value for name, value in source.items()}
+        of_content = files.get(revision.digest)
+        row["files"] = of_content and list(map(msgspec.structs.asdict, of_content))
+        rows.append(row)
     return pa.Table.from_pylist(rows, schema=REVISIONS)
 
 
-def revisions_of(table: pa.Table) -> Iterator[RevisionInfo]:
+def revisions_of(table: pa.Table) -> list[RevisionInfo]:
     """Read the rows of a table of revisions."""
-    for row in table.to_pylist():
-        source = {
-            name.removeprefix(_SOURCE): row.pop(name) for name in list(row) if _SOURCE in name
-        }
-        yield RevisionInfo(source=Source(**source), **row)
+    rows = table.select([name for name in REVISIONS.names if name != "files"]).to_pylist()
+    for row in rows:
+        source = {name: row.pop(_SOURCE + name) for name in Source.__struct_fields__}
+        row["source"] = Source(**source)
+    return [RevisionInfo(**row) for row in rows]
+
+
+def files_of(table: pa.Table) -> dict[str, tuple[StoredFile, ...]]:
+    """Read the files of contents from the rows of a table of revisions, by digest."""
+    if "files" not in table.column_names:
+        return {}
+    return {
+        digest: tuple(StoredFile(**file) for file in files)
+        for digest, files in zip(
+            table["digest"].to_pylist(), table["files"].to_pylist(), strict=True
+        )
+        if files is not None
+    }

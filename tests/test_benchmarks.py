@@ -8,6 +8,7 @@ import orjson
 
 ROOT = Path(__file__).parents[1]
 REFERENCES = {
+    "start": "Python",
     "import": "orjson",
     "compare": "Python",
     "list1000": "Strawberry",

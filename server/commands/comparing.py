@@ -48,6 +48,7 @@ def diff_command(
     """
     from server.commands.names import require_package, require_stack
     from server.printing.differences import change_lines, difference_facts, totals
+    from server.printing.layout import wrapped
     from snapshots.frames.filters import SpecFilter
     from snapshots.wording import title
 
@@ -57,18 +58,20 @@ def diff_command(
         require_package(package, sides)
     if stack is not None:
         require_stack(stack, sides)
-    changes = comparison.select_specs(
-        wanted=SpecFilter(
-            packages=None if package is None else (package,),
-            stacks=None if stack is None else (stack,),
+    if package is not None or stack is not None:
+        comparison = comparison.narrowed(
+            SpecFilter(
+                packages=None if package is None else (package,),
+                stacks=None if stack is None else (stack,),
+            )
         )
-    )
+    changes = comparison.specs
     if as_json:
         only = {"package": package, "stack": stack}
         say_json(difference_facts(old, new, comparison, changes) | {"only": only})
     else:
-        say(f"{title(old)} -> {title(new)}")
-        for line in change_lines(comparison, changes, width(), stat=stat):
+        lines = wrapped(f"{title(old)} -> {title(new)}", width())
+        for line in (*lines, *change_lines(comparison, changes, width(), stat=stat)):
             say(line)
         say(totals(changes))
     if exit_code and changes:

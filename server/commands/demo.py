@@ -56,6 +56,7 @@ def demo_command(
     It is marked as synthetic wherever it is shown.
     """
     from snapshots import demo
+    from snapshots.wording import counted
 
     history = demo.history(revisions=revisions, packages=packages, specs=specs, seed=seed)
     if pages is None:
@@ -67,4 +68,4 @@ def demo_command(
         return
     for snapshot in history:
         written = demo.write_pages(snapshot, pages)
-        say(f"{snapshot.tag}: wrote {written} pages below {pages / snapshot.tag}")
+        say(f"{snapshot.tag}: wrote {counted(written, 'page')} below {pages / snapshot.tag}")

@@ -12,7 +12,8 @@ from server.console import note, say, say_json
 from server.parameters import Time, catalog_option, json_option
 
 if TYPE_CHECKING:
-    from snapshots.catalog.catalog import Catalog, Publication
+    from snapshots.catalog.catalog import Catalog
+    from snapshots.catalog.publishing import Publication
     from snapshots.contents import Snapshot
     from snapshots.sources.git import Every
     from snapshots.sources.reports import Report
@@ -110,8 +111,8 @@ def import_command(
                 while some := list(islice(snapshots, _REVISIONS_AT_ONCE)):
                     publications += opened.publish(some)
             else:
-                found = _found(locations, tags, sizes=sizes, report=report)
-                publications += opened.publish(found, taken_at=taken_at)
+                snapshots = _read(locations, tags, sizes=sizes, report=report)
+                publications += opened.publish(snapshots, taken_at=taken_at)
         except CachelogError:
             if publications:
                 _tell(publications, report, as_json=as_json)
@@ -137,20 +138,24 @@ def _require_fitting(
             raise click.UsageError(f"{option} does not go {'with' if git else 'without'} --git.")
 
 
-def _found(
+def _read(
     locations: Sequence[str], tags: Sequence[str], *, sizes: bool, report: "Report"
-) -> "list[Snapshot]":
-    """Return what is at the locations; raises NothingToPublish where all of it was skipped."""
+) -> "Iterator[Snapshot]":
+    """Yield what is at the locations; raises NothingToPublish where all of it was skipped."""
     from server.settings import settings_from
     from snapshots.errors import NothingToPublish
     from snapshots.sources import reading
 
     settings = settings_from(os.environ).reading()
-    found = list(reading.read(locations, tags=tags, sizes=sizes, settings=settings, report=report))
-    if not found:
+    is_empty = True
+    for snapshot in reading.read(
+        locations, tags=tags, sizes=sizes, settings=settings, report=report
+    ):
+        is_empty = False
+        yield snapshot
+    if is_empty:
         _tell_remarks(report)
         raise NothingToPublish
-    return found
 
 
 def _history(

@@ -9,18 +9,12 @@ import msgspec
 
 from server.printing import styles
 from server.printing.layout import Style, wrapped
-from snapshots.changes.diff import (
-    LEFT_OUT,
-    Comparison,
-    FieldChange,
-    PackageChange,
-    PackageChangeKind,
-    SpecChange,
-    SpecChangeKind,
-    field_changes,
-)
+from snapshots.changes.diff import LEFT_OUT, Comparison
+from snapshots.changes.facts import FieldChange
+from snapshots.changes.package_changes import PackageChange, PackageChangeKind
+from snapshots.changes.spec_changes import SpecChange, SpecChangeKind
 from snapshots.models import RevisionInfo, revision_facts
-from snapshots.notes.changelog import Summary, summarize
+from snapshots.notes.changelog import Section, Summary, summarize
 from snapshots.spack.names import natural_key
 
 _SIGNS: dict[SpecChangeKind, tuple[str, Style]] = {
@@ -46,13 +40,13 @@ def change_lines(
 
 
 def totals(changes: Sequence[SpecChange]) -> str:
-    """Return how many specs came, went and changed."""
+    """Return how many specs were added, removed and changed."""
     counts = {kind: sum(change.kind is kind for change in changes) for kind in SpecChangeKind}
     return ", ".join(f"{count:,} {kind.value}" for kind, count in counts.items())
 
 
 def _headline(change: PackageChange) -> str:
-    kind = change.kind.value.replace("_", " ")
+    kind = Section.of(change).value.replace("_", " ")
     if change.kind in (PackageChangeKind.UPGRADED, PackageChangeKind.DOWNGRADED):
         kind += f" {change.newest_before} -> {change.newest_after}"
     return f"{styles.name(change.name)}: {kind}"
@@ -68,7 +62,7 @@ def _spec_lines(comparison: Comparison, change: SpecChange, width: int | None) -
     for line in wrapped(f"  {sign} {change.hash} {records[-1].short}", width, " " * 8):
         yield style(line)
     if change.kind is SpecChangeKind.CHANGED:
-        for field in field_changes(*records):
+        for field in comparison.field_changes(change):
             yield from wrapped(_FIELD_INDENT + field_text(field), width, " " * 8)
 
 
@@ -98,15 +92,12 @@ def difference_facts(
     changes: Sequence[SpecChange],
 ) -> dict[str, Any]:
     """Return the changes as a program reads them."""
-    names = {change.name for change in changes}
     summary: Summary = summarize(comparison)
     return {
         "base": revision_facts(base),
         "head": revision_facts(head),
         "summary": msgspec.to_builtins(summary),
-        "packages": [
-            msgspec.to_builtins(change) for change in comparison.packages if change.name in names
-        ],
+        "packages": [msgspec.to_builtins(change) for change in comparison.packages],
         "specs": {
             kind.value: [
                 _spec_facts(comparison, change) for change in changes if change.kind is kind
@@ -121,6 +112,5 @@ def difference_facts(
 def _spec_facts(comparison: Comparison, change: SpecChange) -> dict[str, Any]:
     facts: dict[str, Any] = {"hash": change.hash, "name": change.name}
     if change.before is not None and change.after is not None:
-        before, after = comparison.base.spec(change.before), comparison.head.spec(change.after)
-        facts["fields"] = [msgspec.to_builtins(field) for field in field_changes(before, after)]
+        facts["fields"] = [msgspec.to_builtins(it) for it in comparison.field_changes(change)]
     return facts

@@ -5,7 +5,7 @@ from typing import Any
 
 from server.printing import styles
 from server.printing.layout import Column, table
-from snapshots.catalog.catalog import Publication
+from snapshots.catalog.publishing import Publication
 from snapshots.errors import SourceError
 from snapshots.models import RevisionInfo, revision_facts
 from snapshots.sources.reports import Report

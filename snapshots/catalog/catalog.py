@@ -1,50 +1,37 @@
 """The catalog: published revisions in two Delta tables, in a folder or on object storage.
 
-``specs`` holds the rows of every content, one partition a digest; ``revisions`` one row a published
-state of a tag. The row in ``revisions`` is the commit point: a content that no row names does not
-exist, so an import that is killed at any moment leaves nothing visible behind.
+``specs`` holds the rows of every content, one partition a digest; ``revisions`` one row each time
+that a tag was seen in a state. The row in ``revisions`` is the commit point: a content that no row
+names does not exist, so an import that is killed at any moment leaves nothing visible behind.
 """
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
-from typing import TypeVar
 
-import msgspec
 import pyarrow as pa
-from deltalake import DeltaTable, WriterProperties, write_deltalake
-from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
-from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
+from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.failures import translated
 from snapshots.catalog.locations import parse_location
+from snapshots.catalog.publishing import Planner, Publication
+from snapshots.catalog.revisions_table import RevisionsTable
+from snapshots.catalog.specs_table import SpecsTable
+from snapshots.catalog.storage import Storage
 from snapshots.contents import Content, Snapshot, Succession
 from snapshots.errors import CatalogError, EmptyCatalog, NoCatalog
 from snapshots.frames.frame import Frame
 from snapshots.history import History
-from snapshots.models import RevisionInfo, utc
-from snapshots.refs import check_tag, tag_date
-from snapshots.tables import REVISIONS, SPECS, revisions_of, revisions_table
+from snapshots.tables import SPECS, Files, split_by_cache, with_columns
 
-_ATTEMPTS = 8
-_COMPACT_AT = 100
-_ROWS_AT_ONCE = 250_000
 _FRAME_COLUMNS = [name for name in SPECS.names if name not in ("digest", "dependencies")]
-_WRITER = WriterProperties(compression="ZSTD", dictionary_page_size_limit=1 << 24)
+_OUTSIDE_COLUMNS = [name for name in SPECS.names if name != "digest"]
 
 _EMPTY = Content({}).digest
-
-Result = TypeVar("Result")
-
-
-class Publication(msgspec.Struct, frozen=True):
-    """What became of a snapshot: its revision, and whether that is new."""
-
-    revision: RevisionInfo
-    is_new: bool
 
 
 class Catalog:
@@ -59,8 +46,11 @@ class Catalog:
     def __init__(self, location: str) -> None:
         self.location = location
         self._place = parse_location(location)
+        storage = Storage(self._place)
+        self._revisions = RevisionsTable(storage)
+        self._specs = SpecsTable(storage)
         self._lock = threading.Lock()
-        self._revisions: DeltaTable | None = None
+        self._files: Files = {}
         self._history = History()
         self._generation = -1
 
@@ -73,7 +63,7 @@ class Catalog:
 
     @property
     def generation(self) -> int:
-        """The version of the catalog as of the last ``refresh``; -1 while it is empty."""
+        """The version of the catalog as of the last ``refresh``; -1 while there is none."""
         return self._generation
 
     def refresh(self, *, missing_ok: bool = False) -> bool:
@@ -85,25 +75,20 @@ class Catalog:
         with self._lock, self._translated():
             before = self._generation
             try:
-                if self._revisions and not DeltaTable.is_deltatable(self._uri("revisions")):
-                    raise TableNotFoundError  # an opened table does not notice
-                table = self._revisions or DeltaTable(self._uri("revisions"))
-                table.update_incremental()
+                version = self._revisions.refresh(before)
             except TableNotFoundError:
                 self._check_folder()
-                self._revisions, self._history, self._generation = None, History(), -1
+                self._files, self._history, self._generation = {}, History(), -1
                 if not missing_ok:
                     raise NoCatalog(self.location) from None
                 return before != -1
-            if table.version() == before:
+            if version == before:
                 return False
-            rows = table.to_pyarrow_table(
-                columns=REVISIONS.names, filesystem=self._files("revisions")
-            )
+            self._files = self._revisions.files
             # In this order: who reads the generation first and then the history never takes an old
             # history for that of a new generation.
-            self._history = History(revisions_of(rows))
-            self._revisions, self._generation = table, int(table.version())
+            self._history = History(self._revisions.revisions)
+            self._generation = version
             return True
 
     def require_history(self) -> History:
@@ -118,115 +103,54 @@ class Catalog:
         return Frame(self._read(digest, _FRAME_COLUMNS), digest)
 
     def load_dependencies(self, digest: str) -> pa.Table:
-        """Read the columns ``hash`` and ``dependencies`` of a content."""
-        return self._read(digest, ["hash", "dependencies"])
+        """Read the columns ``hash`` and ``dependencies`` of a content, and all of the rows outside.
 
-    def _read(self, digest: str, columns: list[str]) -> pa.Table:
+        Rows outside the cache are few, and the dependency graph is who asks for them.
+        """
+        table = self._read(digest, ["hash", "dependencies", "in_cache"])
+        inside, outside = split_by_cache(table)
+        if not len(outside):
+            return inside
+        _, outside = split_by_cache(self._read(digest, _OUTSIDE_COLUMNS))
+        return pa.concat_tables([with_columns(inside, _OUTSIDE_COLUMNS), outside])
+
+    def _read(self, digest: str, columns: Sequence[str]) -> pa.Table:
         with self._translated():
-            specs = DeltaTable(self._uri("specs"))
-            table = specs.to_pyarrow_table(
-                columns=columns,
-                filters=[("digest", "=", digest)],
-                filesystem=self._files("specs"),
-            )
-        if not len(table) and digest != _EMPTY:
+            table = self._specs.read(digest, self._files.get(digest), columns)
+        if table is None and digest == _EMPTY:
+            return with_columns(pa.table({}), columns)
+        if table is None:
             raise CatalogError(self.location, f"the content {digest[:16]} is missing")
         return table
 
     # -- publishing
 
     def publish(
-        self, snapshots: Sequence[Snapshot], *, taken_at: datetime | None = None
+        self, snapshots: Iterable[Snapshot], *, taken_at: datetime | None = None
     ) -> list[Publication]:
         """Publish all snapshots at once, or none where anything fails.
 
-        A snapshot's own ``taken_at`` counts, else the argument, else the date in the tag's name,
-        else now. A state that the tag already had at that time is not published again. Raises
+        The snapshots are taken one by one, and their rows written as they come. A snapshot's own
+        ``taken_at`` counts, else the argument, else the date in the tag's name, else now. A state
+        that the tag already had at that time is not published again, but confirmed. Raises
         InvalidArgument for a tag that cannot be one.
         """
         self.refresh(missing_ok=True)
-        moment = datetime.now(UTC)
-        publications: list[Publication] = []
+        planner = Planner(self._history, datetime.now(UTC), taken_at)
         known = set(self._history.digests)
-        unknown: list[Snapshot] = []
-        for number, snapshot in enumerate(snapshots):
-            taken = snapshot.taken_at or taken_at or tag_date(snapshot.tag) or moment
-            revision = _describe(snapshot, utc(taken), moment + timedelta(microseconds=number))
-            pending = [made.revision for made in publications if made.is_new]
-            standing = History([*self._history.of_tag(revision.tag), *pending]).at(
-                revision.tag, revision.taken_at
-            )
-            if standing is not None and standing.digest == revision.digest:
-                publications.append(Publication(standing, is_new=False))
-                continue
-            if revision.digest not in known:
-                known.add(revision.digest)
-                unknown.append(snapshot)
-            publications.append(Publication(revision, is_new=True))
-        successions: defaultdict[str, Succession] = defaultdict(Succession)
-        for group in _groups(unknown):
-            self._write_contents(group, successions)
-        if added := [made.revision for made in publications if made.is_new]:
-            self._append_revisions(added)
-        return [self._as_it_stands(made) for made in publications]
-
-    def _as_it_stands(self, made: Publication) -> Publication:
-        """Return what became of a publication where another import may have been faster."""
-        revision = made.revision
-        standing = self._history.at(revision.tag, revision.taken_at)
-        if standing is None or revision in self._history.of_tag(revision.tag):
-            return made
-        return Publication(standing, is_new=False)
-
-    def _write_contents(
-        self, snapshots: Sequence[Snapshot], successions: defaultdict[str, Succession]
-    ) -> None:
-        digests = ", ".join(f"'{snapshot.content.digest}'" for snapshot in snapshots)
-
-        def write() -> None:
-            # Replacing the partitions, rather than adding to them, cleans up after an import of
-            # the same contents that was killed half way.
-            write_deltalake(
-                DeltaTable.create(self._uri("specs"), SPECS, "ignore", partition_by=["digest"]),
-                pa.RecordBatchReader.from_batches(SPECS, _rows(snapshots, successions)),
-                mode="overwrite",
-                predicate=f"digest IN ({digests})",
-                writer_properties=_WRITER,
-            )
-
-        self._retrying(write)
-
-    def _append_revisions(self, revisions: Sequence[RevisionInfo]) -> None:
-        table = revisions_table(revisions)
-
-        def write() -> None:
-            revisions = DeltaTable.create(self._uri("revisions"), REVISIONS, "ignore")
-            write_deltalake(revisions, table, mode="append", writer_properties=_WRITER)
-
-        self._retrying(write)
-        self.refresh()
-        self._compact()
-
-    def _compact(self) -> None:
-        """Merge the small files of many publications, so that opening stays fast for years."""
-        table = self._revisions
-        if table is not None and len(table.file_uris()) >= _COMPACT_AT:
-            self._retrying(lambda: table.optimize.compact())
-            self.refresh()
-
-    def _retrying(self, write: Callable[[], Result]) -> Result:
-        """Run a write again where another import committed in between."""
+        rows = _rows_of_unknown(snapshots, planner, known)
         with self._translated():
-            for _ in range(_ATTEMPTS - 1):
-                try:
-                    return write()
-                except CommitFailedError:
-                    continue
-                except DeltaError as error:
-                    # Two imports that both make the table: the second finds it there.
-                    if "already exists" not in str(error):
-                        raise
-            return write()
+            first = next(rows, None)
+            files = self._specs.write(chain([first], rows)) if first else {}
+            if planner.added:
+                self._revisions.append(planner.added, dict(self._files) | files)
+        if planner.added:
+            self.refresh()
+            with self._translated():
+                compacted = self._revisions.compact()
+            if compacted:
+                self.refresh()
+        return planner.publications(self._history)
 
     def _check_folder(self) -> None:
         """Raise CatalogError where the location cannot even become a catalog."""
@@ -234,55 +158,17 @@ class Catalog:
         if self._place.is_folder and root.exists() and not root.is_dir():
             raise CatalogError(self.location, "is no folder")
 
-    def _uri(self, table: str) -> str:
-        return self._place.uri(table)
-
-    def _files(self, table: str) -> FileSystem | None:
-        """Return Arrow's own way to the files of a table in a folder.
-
-        deltalake's way leads through Python. A thread of Arrow's that frees what it read so, while
-        the interpreter ends, aborts the process.
-        """
-        if not self._place.is_folder:
-            return None
-        return SubTreeFileSystem(self._uri(table), LocalFileSystem())
-
     def _translated(self) -> AbstractContextManager[None]:
         return translated(self.location)
 
 
-def _groups(snapshots: Iterable[Snapshot]) -> Iterator[list[Snapshot]]:
-    """Yield the snapshots in groups to write at once: one write each would cost more than rows."""
-    group: list[Snapshot] = []
-    rows = 0
+def _rows_of_unknown(
+    snapshots: Iterable[Snapshot], planner: Planner, known: set[str]
+) -> Iterator[tuple[str, pa.Table]]:
+    """Plan each snapshot, and yield the rows of those contents that are not in the catalog."""
+    successions: defaultdict[str, Succession] = defaultdict(Succession)
     for snapshot in snapshots:
-        group.append(snapshot)
-        rows += len(snapshot.content)
-        if rows >= _ROWS_AT_ONCE:
-            yield group
-            group, rows = [], 0
-    if group:
-        yield group
-
-
-def _rows(
-    snapshots: Iterable[Snapshot], successions: defaultdict[str, Succession]
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of each content, made only then: all at once would take much memory."""
-    for snapshot in snapshots:
-        yield from successions[snapshot.tag].table(snapshot.content).to_batches()
-
-
-def _describe(snapshot: Snapshot, taken_at: datetime, published_at: datetime) -> RevisionInfo:
-    content = snapshot.content
-    return RevisionInfo(
-        tag=check_tag(snapshot.tag),
-        digest=content.digest,
-        taken_at=taken_at,
-        published_at=published_at,
-        num_packages=len(content.packages),
-        num_specs=len(content),
-        num_stacks=len(content.stacks),
-        total_size=content.total_size(),
-        source=snapshot.source,
-    )
+        digest = planner.take(snapshot).digest
+        if digest not in known:
+            known.add(digest)
+            yield digest, successions[snapshot.tag].table(snapshot.content)

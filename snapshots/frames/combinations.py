@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from cachetools import LRUCache, cachedmethod
 
 from snapshots.frames.columns import Codes, Column, Rows
@@ -18,6 +19,7 @@ MAX_COMBINATIONS = 4_096
 """Columns with more combinations are not joined: their texts would cost more than they save."""
 
 _KEYS = 8
+_MARKED = 1 << 20
 
 
 class Joint:
@@ -56,12 +58,26 @@ def join(before: Joint | None, column: Column[Any]) -> Joint | None:
             return None
         return Joint(column.codes, [(column, np.arange(len(column.values), dtype=np.int32))])
     size = len(column.values)
-    pairs, codes = np.unique(
-        before.codes.astype(np.int64) * size + column.codes, return_inverse=True
+    pairs, codes = _distinct(
+        before.codes.astype(np.int64) * size + column.codes, before.size * size
     )
     if len(pairs) > MAX_COMBINATIONS:
         return None
     of_before = pairs // size
     parts = [(other, other_codes[of_before]) for other, other_codes in before.parts]
     parts.append((column, (pairs % size).astype(np.int32)))
-    return Joint(codes.astype(np.int32), parts)
+    return Joint(codes, parts)
+
+
+def _distinct(numbers: npt.NDArray[np.int64], bound: int) -> tuple[npt.NDArray[np.int64], Codes]:
+    """Return the distinct ones of numbers from 0 to below the bound, and the place of each."""
+    if bound > _MARKED:
+        distinct, places = np.unique(numbers, return_inverse=True)
+        return distinct, places.astype(np.int32)
+    # To mark what there is takes a tenth of the time of a sort.
+    marked = np.zeros(bound, np.bool_)
+    marked[numbers] = True
+    distinct = np.flatnonzero(marked)
+    place_of = np.zeros(bound, np.int32)
+    place_of[distinct] = np.arange(len(distinct), dtype=np.int32)
+    return distinct, place_of[numbers]

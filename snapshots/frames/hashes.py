@@ -10,6 +10,7 @@ from snapshots.frames.columns import Rows
 WIDTH = 32
 _KEY_CHARACTERS = 12
 _BITS = 5
+_PIECE = 4_096
 
 Keys = npt.NDArray[np.uint64]
 
@@ -109,17 +110,31 @@ class Hashes:
 
 def match(base: Hashes, head: Hashes) -> Rows:
     """Pair the hashes that both have: return for each row of base its row in head, or -1."""
-    partners = np.full(len(base), -1, np.int32)
-    if not len(head):
-        return partners
-    found = np.searchsorted(head.sorted_keys, base.sorted_keys)
-    np.minimum(found, len(head) - 1, out=found)
-    both = head.sorted_keys[found] == base.sorted_keys
-    partners[base.order[both]] = head.order[found[both]]
-    rows = np.flatnonzero(partners >= 0)
-    if not np.array_equal(base.words[rows], head.words[partners[rows]]):
+    keys = np.concatenate([base.sorted_keys, head.sorted_keys])
+    order = np.argsort(keys, kind="stable")  # merges the two runs, base before head
+    in_order = keys[order]
+    places = np.flatnonzero(in_order[1:] == in_order[:-1])
+    ours, theirs = order[places], order[places + 1] - len(base)
+    if len(places) and (ours.max() >= len(base) or theirs.min() < 0):
+        return _match_texts(base, head)  # one side has a key twice
+    rows, partner_rows = base.order[ours], head.order[theirs]
+    if not _are_equal(base, rows, head, partner_rows):
         return _match_texts(base, head)
+    partners = np.full(len(base), -1, np.int32)
+    partners[rows] = partner_rows
     return partners
+
+
+def _are_equal(base: Hashes, base_rows: Rows, head: Hashes, head_rows: Rows) -> bool:
+    """Tell whether the whole hashes of two lists of rows are equal, pair by pair."""
+    # Piece by piece: fresh memory for all of them would take longer than to compare them.
+    pieces = (slice(start, start + _PIECE) for start in range(0, len(base_rows), _PIECE))
+    return all(
+        np.array_equal(
+            base.words.take(base_rows[piece], axis=0), head.words.take(head_rows[piece], axis=0)
+        )
+        for piece in pieces
+    )
 
 
 def _match_texts(base: Hashes, head: Hashes) -> Rows:

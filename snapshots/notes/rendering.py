@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from snapshots.models import revision_facts
 from snapshots.notes.changelog import Changelog
-from snapshots.wording import counted
+from snapshots.wording import counted, day, short_digest
 
 _TITLES = {
     "added": "Added packages",
@@ -18,6 +18,8 @@ _TITLES = {
     "versions_changed": "Other version changes",
     "removed": "Removed packages",
     "rebuilt": "Rebuilt packages",
+    "more_builds": "Packages with more builds",
+    "fewer_builds": "Packages with fewer builds",
     "changed": "Changed facts",
 }
 _STACK_TITLES = {"added": "Added stacks", "removed": "Removed stacks"}
@@ -52,9 +54,9 @@ def _names(log: Changelog) -> tuple[str, str]:
     base, head = log.base, log.head
     if base.tag != head.tag:
         return base.tag, head.tag
-    days = f"{base.taken_at:%Y-%m-%d}", f"{head.taken_at:%Y-%m-%d}"
+    days = day(base.taken_at), day(head.taken_at)
     if days[0] == days[1]:
-        days = base.digest[:12], head.digest[:12]
+        days = short_digest(base.digest), short_digest(head.digest)
     return f"{base.tag} ({days[0]})", f"{head.tag} ({days[1]})"
 
 
@@ -65,7 +67,7 @@ def json(log: Changelog) -> str:
         "head": revision_facts(log.head),
         "summary": msgspec.to_builtins(log.summary) | {"size_delta": log.summary.size_delta},
         "packages": {
-            kind.value: [
+            section.value: [
                 {
                     "name": entry.change.name,
                     "newest_before": entry.change.newest_before,
@@ -81,7 +83,7 @@ def json(log: Changelog) -> str:
                 }
                 for entry in entries
             ]
-            for kind, entries in log.packages.items()
+            for section, entries in log.packages.items()
         },
         "stacks": {
             kind.value: [

@@ -40,7 +40,7 @@ def revision_json(state: State, number: int) -> dict[str, Any]:
         "publishedAt": state.info.published_at.isoformat().replace("+00:00", "Z"),
         "numPackages": len(naive.names(state.specs)),
         "numSpecs": len(state.specs),
-        "numStacks": len({stack for spec in state.specs for stack in spec.stacks}),
+        "numStacks": len({stack for spec in state.specs for stack in spec.stacks} - {"root"}),
         "totalSize": naive.total_size(state.specs),
         "source": {name: getattr(SOURCE, name) for name in SOURCE.__struct_fields__},
     }

@@ -32,14 +32,38 @@ class Done(NamedTuple):
         return orjson.loads(self.out)
 
 
+class _Stream(io.TextIOWrapper):
+    """What a command writes to; some of click writes bytes."""
+
+    def __init__(self, *, is_terminal: bool) -> None:
+        super().__init__(io.BytesIO(), "utf-8", write_through=True)
+        self._is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        """Tell whether somebody reads it."""
+        return self._is_terminal
+
+    def written(self) -> str:
+        """Return all that was written."""
+        self.seek(0)
+        return self.read()
+
+
 def cachelog(
-    *arguments: object, variables: Mapping[str, str] | None = None, **settings: object
+    *arguments: object,
+    terminal: int | None = None,
+    variables: Mapping[str, str] | None = None,
+    **settings: object,
 ) -> Done:
-    """Run a command as a shell does; the settings become CACHELOG_* variables."""
-    # Some of click writes bytes, as a real stream takes.
-    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    """Run a command as a shell does; the settings become CACHELOG_* variables.
+
+    With ``terminal`` the result goes to one of so many columns.
+    """
+    out, err = _Stream(is_terminal=terminal is not None), _Stream(is_terminal=False)
+    shape = {"COLUMNS": str(terminal), "TERM": "xterm", "NO_COLOR": ""}
+    columns = {} if terminal is None else shape
     environment = mock.patch.dict(
-        os.environ, environ(**settings) | dict(variables or {}), clear=True
+        os.environ, environ(**settings) | columns | dict(variables or {}), clear=True
     )
     line = mock.patch.object(sys, "argv", ["cachelog", *map(str, arguments)])
     code: Any = 0
@@ -48,9 +72,4 @@ def cachelog(
             main()
         except SystemExit as end:
             code = end.code
-    return Done(code or 0, *(_written(stream) for stream in (out, err)))
-
-
-def _written(stream: io.TextIOWrapper) -> str:
-    stream.seek(0)
-    return stream.read()
+    return Done(code or 0, out.written(), err.written())

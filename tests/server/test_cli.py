@@ -158,6 +158,17 @@ def test_a_bad_setting_is_a_fault(tmp_path: Path) -> None:
     assert done.err == "cachelog: CACHELOG_MAX_BODY: 'many' is not a whole number from 0\n"
 
 
+def test_an_interruption_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """By the exit code that shells expect, and without a traceback."""
+
+    def interrupted(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("snapshots.demo.history", interrupted)
+    done = cachelog("demo", catalog=tmp_path / "c")
+    assert (done.code, done.out, done.err) == (130, "", "cachelog: interrupted\n")
+
+
 def test_the_program_is_installed_as_cachelog(tmp_path: Path) -> None:
     """What the shell runs is what the tests run; faults show no traceback there either."""
     command: list[str | Path] = [CACHELOG, "diff", "a", "b", "--catalog", tmp_path / "nothing"]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.spack.names import natural_key
 from tests.server.commands import Done, cachelog
 from tests.server.servers import CACHELOG, environ
 
@@ -73,12 +74,14 @@ def test_packages_and_stacks(demo_catalog: Path) -> None:
         frame = catalog.load(history.resolve(ref).digest)
         name = frame.packages[0]
         fitting = [it for it in frame.packages if it.startswith(name[:2])]
+        assert fitting == sorted(fitting, key=natural_key)
         assert offered(f"find {option}{name[:2]}", demo_catalog) == fitting
         assert offered(f"find {option}^{name[:2]}", demo_catalog) == [f"^{it}" for it in fitting]
         stacks = set(offered(f"find {option}--stack ", demo_catalog))
         assert stacks == set(frame.stacks.items)
     names = offered("diff develop~1..develop --package ", demo_catalog)
-    assert names == list(catalog.load(history.resolve("develop").digest).packages)
+    packages = catalog.load(history.resolve("develop").digest).packages
+    assert names == sorted(packages, key=natural_key)
 
 
 def test_the_catalog_that_is_named(demo_catalog: Path, tmp_path: Path) -> None:

@@ -77,6 +77,15 @@ def test_completing_commands_and_options_imports_no_library(typed: str) -> None:
     assert imported(_CACHELOG_COMPLETE="bash_complete", **variables) == frozenset()
 
 
+@pytest.mark.parametrize("typed", ["diff dev", "find z", "find --stack ", "diff develop.."])
+def test_completing_names_of_the_catalog_imports_little(typed: str, demo_catalog: Path) -> None:
+    """No array library, which would take longer than reading."""
+    words = ["cachelog", *typed.split(" ")]
+    variables = {"COMP_WORDS": f"cachelog {typed}", "COMP_CWORD": str(len(words) - 1)}
+    variables["CACHELOG_CATALOG"] = str(demo_catalog)
+    assert imported(_CACHELOG_COMPLETE="bash_complete", **variables) <= {"deltalake", "msgspec"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "beside"),
     [

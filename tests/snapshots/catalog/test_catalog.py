@@ -1,17 +1,20 @@
 """The catalog: what is published is kept whole, once, and in its order."""
 
 import shutil
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from msgspec.structs import asdict, replace
 
-from snapshots.catalog import catalog as catalog_module
+from snapshots.catalog import revisions_table
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
+from snapshots.contents import Content, Snapshot
 from snapshots.errors import CatalogError, EmptyCatalog, InvalidArgument, NoCatalog
-from snapshots.models import RevisionInfo, Spec
+from snapshots.models import Dependency, RevisionInfo, Spec
 from snapshots.tables import REVISIONS, SPECS
 from tests.snapshots.factories import (
     SOURCE,
@@ -93,7 +96,7 @@ def test_a_revision_says_what_it_is(catalog: Catalog) -> None:
         "published_at": revision.published_at,
         "num_packages": 2,
         "num_specs": 2,
-        "num_stacks": 2,
+        "num_stacks": 1,  # root is none
         "total_size": 7_000_000_000,
         "source": SOURCE,
     }
@@ -123,16 +126,56 @@ def test_every_fact_comes_back(catalog: Catalog) -> None:
     }
 
 
+def test_specs_outside_the_cache(catalog: Catalog) -> None:
+    """They are no specs of the revision, and the dependency graph knows their facts."""
+    gcc = full_spec("gcc", name="gcc", version="12.2.0", stacks=(), size=None, dependencies=())
+    edge = Dependency("gcc", gcc.hash, ("build",), ("c",))
+    specs = [a_spec("1", dependencies=(edge,)), a_spec("2")]
+    content = Content.of(specs, [gcc])
+    (made,) = catalog.publish([Snapshot(tag="develop", content=content, source=SOURCE)])
+    assert (made.revision.num_specs, made.revision.num_packages) == (2, 1)
+    library = Library(catalog)
+    frame = library.frames.get(made.revision.digest)
+    assert (len(frame), frame.packages) == (2, ["hdf5"])
+    graph = library.dependencies.get(made.revision.digest)
+    assert graph.outside.spec(0) == replace(gcc, dependencies=None)
+
+
+def test_a_catalog_that_is_older_than_a_column(catalog: Catalog) -> None:
+    """What was written before is read, what is written now is whole, and both stand together."""
+    old = Content.of(A).table().drop_columns(["in_cache", "package_hash"])
+    write_deltalake(f"{catalog.location}/specs", old, partition_by=["digest"])
+    before, now = Content.of(A).digest, publish(catalog, [full_spec()])
+    assert loaded(catalog, before) == A
+    assert len(catalog.load_dependencies(before)) == len(A)
+    assert loaded(catalog, now) == [replace(full_spec(), dependencies=None)]
+
+
 def test_the_same_again_publishes_nothing(catalog: Catalog) -> None:
     """A state that stands already is not published again, in whatever order its specs come."""
     publish(catalog, A)
     generation = catalog.generation
-    (made,) = catalog.publish([a_snapshot(A[::-1], taken_at=day(5))])
+    (made,) = catalog.publish([a_snapshot(A[::-1], taken_at=day(0))])
     assert not made.is_new
     assert made.revision == catalog.history.resolve("develop")
-    assert made.revision.taken_at == day(0)
     assert catalog.generation == generation
     assert len(catalog.history.revisions) == 1
+
+
+def test_the_same_later_is_confirmed(catalog: Catalog) -> None:
+    """A state that is seen again stays one revision, and another from in between ends there."""
+    first = publish(catalog, A, taken=0)
+    (made,) = catalog.publish([a_snapshot(A, taken_at=day(5))])
+    (revision,) = catalog.history.revisions
+    assert (made.is_new, made.revision) == (False, revision)
+    assert (revision.taken_at, catalog.history.confirmed_at(revision)) == (day(0), day(5))
+    between = publish(catalog, B, taken=3)
+    reader = Catalog(catalog.location)
+    for history in (catalog.history, reader.require_history()):
+        digests = [revision.digest for revision in history.of_tag("develop")]
+        assert digests == [first, between, first]
+        assert history.resolve("develop").taken_at == day(5)
+        assert history.resolve("develop@2025-01-09").digest == between
 
 
 def test_a_change_back_is_a_revision(catalog: Catalog) -> None:
@@ -278,7 +321,7 @@ def test_generation_is_never_ahead_of_the_history(
         seen.append((reader.generation, len(reader.history.revisions)))
         return catalog.history.revisions
 
-    monkeypatch.setattr(catalog_module, "revisions_of", spying)
+    monkeypatch.setattr(revisions_table, "revisions_of", spying)
     assert reader.refresh() is True
     assert seen == [known]
     assert reader.generation == catalog.generation
@@ -300,11 +343,20 @@ def test_an_unknown_content(catalog: Catalog) -> None:
         catalog.load(digest_of("a"))
 
 
-def test_contents_in_groups(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many contents are written in several groups, and each of them is whole."""
-    monkeypatch.setattr(catalog_module, "_ROWS_AT_ONCE", 5)
+def test_snapshots_are_taken_one_by_one(catalog: Catalog) -> None:
+    """The states may come from a generator; each is written before the next is made."""
+    folder = Path(catalog.location, "specs")
     states = [[a_spec(str(each)) for each in range(number)] for number in range(1, 7)]
-    made = catalog.publish([a_snapshot(it, taken_at=day(len(it))) for it in states])
+    written = []
+
+    def snapshots() -> Iterator[Snapshot]:
+        for specs in states:
+            written.append(len(list(folder.rglob("*.parquet"))))
+            yield a_snapshot(specs, taken_at=day(len(specs)))
+
+    made = catalog.publish(snapshots())
+    assert written == list(range(6))
+    assert DeltaTable(str(folder)).version() == 1
     for specs, publication in zip(states, made, strict=True):
         in_order = sorted(specs, key=lambda spec: spec.hash)
         assert loaded(catalog, publication.revision.digest) == in_order
@@ -312,7 +364,7 @@ def test_contents_in_groups(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -
 
 def test_small_files_are_merged(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many publications do not leave as many files, and none of them is lost."""
-    monkeypatch.setattr(catalog_module, "_COMPACT_AT", 4)
+    monkeypatch.setattr(revisions_table, "_MAX_FILES", 4)
     num_files = []
     for number in range(7):
         publish(catalog, A if number % 2 else B, taken=number)

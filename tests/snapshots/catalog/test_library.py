@@ -11,8 +11,10 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library, SharedCache
-from snapshots.errors import CatalogError
-from tests.snapshots.factories import a_snapshot, a_spec, day, digest_of, full_spec, hash_of
+from snapshots.catalog.names import Names
+from snapshots.contents import Content, Snapshot
+from snapshots.errors import CatalogError, ConstraintSyntaxError, InvalidArgument
+from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, day, digest_of, full_spec, hash_of
 
 THREADS = 8
 
@@ -167,3 +169,41 @@ def test_library_fails_as_its_catalog_does(catalog: Catalog) -> None:
         library.frames.get(digest_of("unknown"))
     with pytest.raises(CatalogError, match="is missing"):
         library.comparisons.get((catalog.history.digests[0], digest_of("unknown")))
+
+
+def test_what_is_found_and_compared(catalog: Catalog) -> None:
+    """Queries and comparisons are answered from what is kept."""
+    base, head = (catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
+    library = Library(catalog)
+    assert library.find(head, "hdf5").tolist() == [True, True]
+    assert library.find(head, f"/{hash_of('2')[:9]}").sum() == 1
+    assert library.find(head, "zlib").sum() == 0
+    assert library.find(base, "* ^zlib").tolist() == [True]
+    assert library.frames.kept(head) is not None
+    assert library.compare(base, head) is library.comparisons.kept((base, head))
+    with pytest.raises(ConstraintSyntaxError):
+        library.find(head, "@")
+    with pytest.raises(CatalogError, match="is missing"):
+        library.find(digest_of("unknown"), "hdf5")
+
+
+def test_names_without_arrow(catalog: Catalog) -> None:
+    """They are those of the history and the frames."""
+    head = catalog.history.resolve("develop").digest
+    names, frame = Names(catalog.location), Library(catalog).frames.get(head)
+    assert names.history.revisions == catalog.history.revisions
+    assert sorted(names.packages(head)) == sorted(frame.packages)
+    assert sorted(names.stacks(head)) == sorted(frame.stacks.items)
+    with pytest.raises(InvalidArgument):
+        Names("s4://bucket")
+
+
+def test_names_of_what_is_in_the_cache(tmp_path: Path) -> None:
+    """A package that others only depend on is not offered."""
+    outside = a_spec("gcc", name="gcc", stacks=("outer",))
+    content = Content.of([a_spec()], [outside])
+    snapshot = Snapshot(tag="develop", content=content, source=SOURCE)
+    Catalog(str(tmp_path)).publish([snapshot])
+    names = Names(str(tmp_path))
+    assert names.packages(content.digest) == ["hdf5"]
+    assert sorted(names.stacks(content.digest)) == ["e4s", "root"]
