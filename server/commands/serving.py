@@ -1,14 +1,11 @@
 """``cachelog serve`` and ``cachelog export-schema``: the API for others."""
 
 import os
-from dataclasses import replace
 
 import click
 
 from server.console import note, say
 from server.parameters import catalog_option
-
-_GRACE_SECONDS = 10
 
 
 @click.command("serve")
@@ -42,14 +39,16 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
 
     Further settings are CACHELOG_* variables.
     """
-    import uvicorn
+    from msgspec.structs import replace
 
+    from server.graphiql import STATIC, missing_assets
+    from server.listening import listening_socket, serve, url_of
     from server.settings import environ_of, settings_from
     from snapshots.catalog.catalog import Catalog
 
     settings = replace(settings_from(os.environ), catalog=catalog)
     opened = Catalog(catalog)
-    opened.refresh(missing_ok=True)
+    opened.refresh(missing_ok=demo)
     if not opened.history.revisions:
         if demo:
             from snapshots.demo import history
@@ -61,24 +60,16 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
                 f"The catalog at {catalog} is empty. Fill it with 'cachelog import PATH' while "
                 "this runs, or start with --demo."
             )
+    if missing_assets(STATIC):
+        note(
+            "GraphiQL is not part of this build: the page at /graphql loads it from a CDN. "
+            "Build again where npm can fetch packages to include it."
+        )
     # Worker processes build the application anew, from their environment.
     os.environ.update(environ_of(settings))
-    say(f"cachelog serves {catalog} at http://{host}:{port}/graphql (Ctrl+C stops it)")
-    try:
-        uvicorn.run(
-            "server.app:app_from_environ",
-            factory=True,
-            host=host,
-            port=port,
-            workers=workers,
-            access_log=False,
-            log_level="warning",
-            server_header=False,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-        )
-    except SystemExit as end:
-        # uvicorn has codes of its own, and has said why.
-        raise SystemExit(1 if end.code else 0) from None
+    with listening_socket(host, port) as listening:
+        say(f"cachelog serves {catalog} at {url_of(listening)}/graphql (Ctrl+C stops it)")
+        serve("server.app:app_from_environ", listening, workers=workers)
 
 
 @click.command("export-schema")
