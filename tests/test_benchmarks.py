@@ -8,6 +8,7 @@ import orjson
 
 ROOT = Path(__file__).parents[1]
 REFERENCES = {
+    "start": "Python",
     "import": "orjson",
     "load": "pyarrow",
     "compare": "Python",
