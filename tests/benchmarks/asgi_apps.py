@@ -2,6 +2,7 @@
 
 import logging
 import os
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.routing import Route
@@ -56,8 +57,9 @@ def strawberry_as_it_comes() -> ASGIApp:
 def by_starlettes_routing() -> ASGIApp:
     """Return cachelog's application without its shortcut to the API."""
     app = _cachelog()
-    (shortcut,) = (made for made in app.user_middleware if made.cls is PathShortcut)
-    app.user_middleware.remove(shortcut)
+    middleware: list[Any] = app.user_middleware
+    (shortcut,) = (made for made in middleware if made.cls is PathShortcut)
+    middleware.remove(shortcut)
     app.router.routes.insert(0, Route(GRAPHQL_PATH, shortcut.kwargs["target"]))
     return app
 
