@@ -2,16 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-import numpy as np
 import strawberry
 
-from schema.batches import Batch, Children, batched, json_texts
-from schema.connections import Connection, Page, PageArguments, bad_cursor, window
+from schema.connections import Connection, Page
 from schema.context import LoadedRevision
+from schema.cost import VALUE
+from schema.many import LazyList, WhereKnown, for_many
+from schema.paging import PageArguments, bad_cursor, window
 from schema.scalars import ByteCount
 from snapshots.changes import diff
 from snapshots.frames.columns import Rows
@@ -28,7 +28,7 @@ class LoadedComparison:
     changes: diff.Comparison
 
 
-class ChangeRows(Batch[Item], Generic[Item]):
+class ChangeRows(LazyList[Item], Generic[Item]):
     """Changes of a table as objects of the API, each made only where somebody asks for it."""
 
     def __init__(self, make: Callable[..., Item], comparison: LoadedComparison, table: Any) -> None:
@@ -40,7 +40,9 @@ class ChangeRows(Batch[Item], Generic[Item]):
         return len(self.table)
 
     def __getitem__(self, place: Any) -> Any:
-        return self._make(comparison=self.comparison, change=self.table[place])
+        number = range(len(self))[place]
+        table = self.table[number : number + 1]
+        return self._make(rows=ChangeRows(self._make, self.comparison, table))
 
     @cached_property
     def records(self) -> list[Any]:
@@ -48,37 +50,30 @@ class ChangeRows(Batch[Item], Generic[Item]):
         return list(self.table)
 
 
+@strawberry.type
+class Change:
+    """A change: the only one of its rows."""
+
+    rows: strawberry.Private[ChangeRows[Any]]
+
+    def alone(self) -> ChangeRows[Any]:
+        """Return the list of this change alone."""
+        return self.rows
+
+
 def of_change(value: Callable[[Any], Any], description: str) -> Any:
     """Declare a field whose value follows from the record of a change alone."""
 
-    def resolve(root: Any) -> Any:
-        return value(root.change)
+    def values(rows: ChangeRows[Any]) -> list[Any]:
+        return list(map(value, rows.records))
 
-    def texts(rows: ChangeRows[Any]) -> list[str]:
-        return json_texts(map(value, rows.records))
-
-    return strawberry.field(resolver=resolve, description=description, metadata=batched(texts))
+    return for_many(values, description, cost=VALUE)
 
 
-def kind_of_change(enum: type[Enum], description: str) -> Any:
-    """Declare the field that tells the kind of a change.
-
-    ``enum`` is the API's enum, whose values are the members of the domain's, by the same names.
-    """
-
-    def resolve(root: Any) -> Any:
-        return enum(root.change.kind)
-
-    def texts(rows: ChangeRows[Any]) -> list[str]:
-        return [f'"{change.kind.name}"' for change in rows.records]
-
-    return strawberry.field(resolver=resolve, description=description, metadata=batched(texts))
-
-
-def where_known(places: Rows, make: Callable[[Rows], Any]) -> Children:
-    """Return one child for each place, none for -1; ``make`` makes those of the others."""
+def where_known(places: Rows, make: Callable[[Rows], Any]) -> WhereKnown:
+    """Return an object for each place, none for -1; ``make`` makes those of the others."""
     known = places >= 0
-    return Children(make(places[known]), known.astype(np.int8).tolist())
+    return WhereKnown(make(places[known]), known.tolist())
 
 
 def size_delta(before: int | None, after: int | None) -> ByteCount | None:

@@ -1,40 +1,38 @@
 """Comparisons: what was added, removed and changed between two revisions."""
 
-from enum import Enum
-from typing import Annotated
+from typing import Annotated, Self
 
 import strawberry
 
 from schema.changes import ChangeRows, LoadedComparison, change_connection, size_delta
-from schema.connections import (
-    After,
-    Before,
-    Connection,
-    First,
-    Last,
-    PageArguments,
-)
-from schema.context import Info, NotLoaded
-from schema.node import Node, node_id
-from schema.package_change import PackageChange, PackageChangeKind
+from schema.connections import Connection, connection_field
+from schema.context import Context, Info, NotLoaded
+from schema.cost import STACKS, VALUE, Cost
+from schema.enums import describe_enum
+from schema.node import Node, node_id, not_known
+from schema.package_change import PackageChange
+from schema.paging import PageArguments
 from schema.revision import Revision
-from schema.scalars import ByteCount, given
+from schema.scalars import ByteCount, none_if_omitted
 from schema.spec_arguments import FilterArgument
-from schema.spec_change import SpecChange, SpecChangeKind
+from schema.spec_change import SpecChange
 from schema.stack_change import StackChange
 from snapshots.changes.diff import LEFT_OUT
+from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.models import RevisionInfo
-from snapshots.notes import changelog, rendering
+from snapshots.notes import changelog
+from snapshots.notes.rendering import NotesFormat, render
+
+NOTES = Cost(weight=50_000)
+"""Release notes: so many objects could be listed in their time."""
 
 
-@strawberry.enum(description="How release notes are written.")
-class NotesFormat(Enum):
-    """A format of release notes."""
-
-    MARKDOWN = strawberry.enum_value(rendering.NotesFormat.MARKDOWN, description="For people.")
-    JSON = strawberry.enum_value(
-        rendering.NotesFormat.JSON, description="For programs: the same facts."
-    )
+describe_enum(
+    NotesFormat,
+    "How release notes are written.",
+    {NotesFormat.MARKDOWN: "For people.", NotesFormat.JSON: "For programs: the same facts."},
+)
 
 
 @strawberry.type(
@@ -84,6 +82,16 @@ class Comparison(Node):
     base_info: strawberry.Private[RevisionInfo]
     head_info: strawberry.Private[RevisionInfo]
 
+    @classmethod
+    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+        """Return the comparison of two digests and two keys."""
+        known = context.history.by_key
+        match parts:
+            case [_, _, base, head] if base in known and head in known:
+                return cls(base_info=known[base], head_info=known[head])
+        not_known(context)
+        return None
+
     def loaded(self, info: Info) -> LoadedComparison:
         """Load and compare the two revisions."""
         context = info.context
@@ -113,11 +121,11 @@ class Comparison(Node):
         delta = size_delta(totals.total_size_before, totals.total_size_after)
         return ComparisonSummary(**counts, total_size_delta=delta)
 
-    @strawberry.field(description="What is not counted as a change.")
+    @strawberry.field(description="What is not counted as a change.", metadata=VALUE.metadata)
     def left_out(self) -> list[str]:
         return list(LEFT_OUT)
 
-    @strawberry.field(description="The packages that changed, by name.")
+    @connection_field("The packages that changed, by name.")
     def packages(
         self,
         info: Info,
@@ -129,20 +137,14 @@ class Comparison(Node):
             str | None,
             strawberry.argument(description="Case-insensitive substring of the name."),
         ] = strawberry.UNSET,
-        first: First = strawberry.UNSET,
-        after: After = strawberry.UNSET,
-        last: Last = strawberry.UNSET,
-        before: Before = strawberry.UNSET,
+        *,
+        page: PageArguments,
     ) -> Connection[PackageChange]:
-        arguments = PageArguments.of(first, after, last, before)
-        comparison, chosen = self.loaded(info), given(kinds)
-        domain_kinds = None if chosen is None else [kind.value for kind in chosen]
-        table = comparison.changes.select_packages(domain_kinds, given(search))
-        return change_connection(PackageChange, comparison, table, "name", arguments)
+        comparison = self.loaded(info)
+        table = comparison.changes.select_packages(none_if_omitted(kinds), none_if_omitted(search))
+        return change_connection(PackageChange, comparison, table, "name", page)
 
-    @strawberry.field(
-        description="The hashes that were added, removed or changed, by package and hash."
-    )
+    @connection_field("The hashes that were added, removed or changed, by package and hash.")
     def specs(
         self,
         info: Info,
@@ -151,27 +153,24 @@ class Comparison(Node):
             strawberry.argument(description="Only these kinds; all unless given."),
         ] = strawberry.UNSET,
         filter: FilterArgument = strawberry.UNSET,
-        first: First = strawberry.UNSET,
-        after: After = strawberry.UNSET,
-        last: Last = strawberry.UNSET,
-        before: Before = strawberry.UNSET,
+        *,
+        page: PageArguments,
     ) -> Connection[SpecChange]:
-        arguments = PageArguments.of(first, after, last, before)
-        comparison, chosen, conditions = self.loaded(info), given(kinds), given(filter)
-        domain_kinds = None if chosen is None else [kind.value for kind in chosen]
+        comparison, conditions = self.loaded(info), none_if_omitted(filter)
         domain_filter = None if conditions is None else conditions.to_domain()
-        table = comparison.changes.select_specs(domain_kinds, domain_filter)
-        return change_connection(SpecChange, comparison, table, "hash", arguments)
+        table = comparison.changes.select_specs(none_if_omitted(kinds), domain_filter)
+        return change_connection(SpecChange, comparison, table, "hash", page)
 
     @strawberry.field(
-        description="The stacks that were added, removed or have other specs; never root."
+        description="The stacks that were added, removed or have other specs; never root.",
+        metadata=STACKS.metadata,
     )
     def stacks(self, info: Info) -> list[StackChange]:
         comparison = self.loaded(info)
         stacks = comparison.changes.stacks
         return ChangeRows(StackChange, comparison, stacks)  # type: ignore[return-value]
 
-    @strawberry.field(description="The release notes, whole.")
+    @strawberry.field(description="The release notes, whole.", metadata=NOTES.metadata)
     def release_notes(
         self,
         info: Info,
@@ -182,4 +181,4 @@ class Comparison(Node):
         if not info.context.may_load:
             raise NotLoaded  # a change of all packages takes some 50 ms to write
         log = changelog.changelog(self.base_info, self.head_info, self.loaded(info).changes)
-        return rendering.render(log, rendering.NotesFormat(format.value))
+        return render(log, format)

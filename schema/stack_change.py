@@ -1,36 +1,29 @@
 """How the stacks of two revisions differ."""
 
-from enum import Enum
-
 import strawberry
 
-from schema.changes import LoadedComparison, kind_of_change, of_change, size_delta
+from schema.changes import Change, of_change, size_delta
+from schema.enums import describe_enum
 from schema.scalars import ByteCount
-from snapshots.changes import stack_changes
+from snapshots.changes.stack_changes import StackChangeKind
 
-
-@strawberry.enum(description="How a stack changed.")
-class StackChangeKind(Enum):
-    """A kind of stack change."""
-
-    ADDED = strawberry.enum_value(stack_changes.StackChangeKind.ADDED, description="Only in head.")
-    REMOVED = strawberry.enum_value(
-        stack_changes.StackChangeKind.REMOVED, description="Only in base."
-    )
-    CHANGED = strawberry.enum_value(
-        stack_changes.StackChangeKind.CHANGED, description="In both, with other specs."
-    )
+describe_enum(
+    StackChangeKind,
+    "How a stack changed.",
+    {
+        StackChangeKind.ADDED: "Only in head.",
+        StackChangeKind.REMOVED: "Only in base.",
+        StackChangeKind.CHANGED: "In both, with other specs.",
+    },
+)
 
 
 @strawberry.type(description="How a stack changed.")
-class StackChange:
+class StackChange(Change):
     """A stack change."""
 
-    comparison: strawberry.Private[LoadedComparison]
-    change: strawberry.Private[stack_changes.StackChange]
-
     name: str = of_change(lambda change: change.name, "The stack's name.")
-    kind: StackChangeKind = kind_of_change(StackChangeKind, "How it changed.")
+    kind: StackChangeKind = of_change(lambda change: change.kind, "How it changed.")
     num_specs_before: int = of_change(
         lambda change: change.num_specs_before, "How many specs it had in base."
     )

@@ -1,7 +1,7 @@
 """What a revision holds, package by package: its canonical digest and its Arrow rows.
 
-Both are kept with each package. A history of daily states, where few packages change from one to
-the next, so costs little more than its changes.
+A package keeps its digest, and its rows are cut out of the content before. A history of daily
+states, where few packages change from one to the next, so costs little more than its changes.
 """
 
 import hashlib
@@ -9,41 +9,28 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
+from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
 import msgspec
-import orjson
 import pyarrow as pa
 
-from snapshots.models import Dependency, Source, Spec
-from snapshots.tables import SPECS
+from snapshots.models import SPEC_FACTS, Source, Spec
+from snapshots.tables import SPEC_ROWS, SPECS, spec_rows
 
-_IDENTITY = ("hash", "name", "version", "compiler", "operating_system", "platform", "target")
-_LISTS = ("variants", "stacks")
-_FACTS = ("size", "tarball", "namespace", "package_hash", "dependencies")
-
-_identity = attrgetter(*_IDENTITY, *_LISTS)
-_facts = attrgetter(*_FACTS)
-_ROW = pa.schema([field for field in SPECS if field.name != "digest"])
+_always_known = attrgetter(*(it.name for it in SPEC_FACTS.values() if not it.may_be_unknown))
+_SOMETIMES_KNOWN = [it.name for it in SPEC_FACTS.values() if it.may_be_unknown]
+_sometimes_known = attrgetter(*_SOMETIMES_KNOWN)
+_NOTHING_KNOWN = (None,) * len(_SOMETIMES_KNOWN)
+_json = msgspec.json.Encoder()
 
 
-class PackageContent:
-    """The specs of one package, by rising hash."""
+class _Specs:
+    """Specs by rising hash, and their digest."""
 
     def __init__(self, specs: Iterable[Spec]) -> None:
         self.specs = sorted(specs, key=attrgetter("hash"))
-
-    @cached_property
-    def stacks(self) -> frozenset[str]:
-        """The stacks that have a spec of the package."""
-        return frozenset(stack for spec in self.specs for stack in spec.stacks)
-
-    @cached_property
-    def total_size(self) -> int | None:
-        """The sum of the known sizes in bytes; None where none is known."""
-        sizes = [spec.size for spec in self.specs if spec.size is not None]
-        return sum(sizes) if sizes else None
 
     @cached_property
     def digest(self) -> bytes:
@@ -52,40 +39,50 @@ class PackageContent:
         Facts that are not known are left out, so that a kind of fact that cachelog learns to read
         later changes no digest of the past.
         """
-        digest = hashlib.sha256()
-        for spec in self.specs:
-            facts = zip(_FACTS, _facts(spec), strict=True)
-            known = {name: _plain(value) for name, value in facts if value is not None}
-            line = [*_identity(spec), known]
-            digest.update(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
-        return digest.digest()
+        lines = [(*_always_known(spec), _known(_sometimes_known(spec))) for spec in self.specs]
+        return hashlib.sha256(_json.encode_lines(lines)).digest()
+
+
+class PackageContent(_Specs):
+    """The specs of one package."""
 
     @cached_property
-    def rows(self) -> pa.RecordBatch:
-        """The columns of ``snapshots.tables.SPECS`` but the digest, one row a spec."""
-        columns: dict[str, Any] = {
-            name: list(map(attrgetter(name), self.specs)) for name in _ROW.names
-        }
-        columns["dependencies"] = [
-            None if edges is None else [msgspec.structs.asdict(edge) for edge in edges]
-            for edges in columns["dependencies"]
-        ]
-        return pa.RecordBatch.from_pydict(columns, schema=_ROW)
+    def stacks(self) -> frozenset[str]:
+        """The stacks that have a spec of the package."""
+        return frozenset().union(*{spec.stacks for spec in self.specs})
+
+    @cached_property
+    def total_size(self) -> int | None:
+        """The sum of the known sizes in bytes; None where none is known."""
+        sizes = [spec.size for spec in self.specs if spec.size is not None]
+        return sum(sizes) if sizes else None
+
+
+class OutsideContent(_Specs):
+    """The specs outside the cache that those in it depend on."""
 
 
 class Content:
-    """The packages of one revision, each with one spec at the least."""
+    """The packages of one revision, each with one spec at the least.
 
-    def __init__(self, packages: Mapping[str, PackageContent]) -> None:
+    ``outside`` holds what the source says of specs that those of the packages depend on, near or
+    far, and that are not in the cache themselves: external compilers, say. They are no specs of the
+    revision and count nowhere but in the digest.
+    """
+
+    def __init__(
+        self, packages: Mapping[str, PackageContent], outside: Iterable[Spec] = ()
+    ) -> None:
         self.packages = {name: packages[name] for name in sorted(packages) if packages[name].specs}
+        self.outside = OutsideContent(outside)
 
     @classmethod
-    def of(cls, specs: Iterable[Spec]) -> "Content":
+    def of(cls, specs: Iterable[Spec], outside: Iterable[Spec] = ()) -> "Content":
         """Gather specs, in any order, by their packages."""
         packages: defaultdict[str, list[Spec]] = defaultdict(list)
         for spec in specs:
             packages[spec.name].append(spec)
-        return cls({name: PackageContent(found) for name, found in packages.items()})
+        return cls({name: PackageContent(found) for name, found in packages.items()}, outside)
 
     def __len__(self) -> int:
         return sum(len(package.specs) for package in self.packages.values())
@@ -97,10 +94,15 @@ class Content:
 
     @cached_property
     def digest(self) -> str:
-        """The sha256 of the packages' names and digests: 64 hexadecimal digits."""
+        """The sha256 of the packages' names and digests: 64 hexadecimal digits.
+
+        The specs outside the cache, if there are any, come last, under an empty name.
+        """
         digest = hashlib.sha256()
         for name, package in self.packages.items():
             digest.update(name.encode() + b"\0" + package.digest)
+        if self.outside.specs:
+            digest.update(b"\0" + self.outside.digest)
         return digest.hexdigest()
 
     @cached_property
@@ -116,41 +118,54 @@ class Content:
 
     def table(self) -> pa.Table:
         """Return the rows of the table ``specs``, sorted by package so that they compress well."""
-        return Succession().table(self)
+        return SuccessiveTables().table(self)
 
 
-class Succession:
+class SuccessiveTables:
     """Makes the tables of contents that follow one another.
 
     To join the rows of a thousand packages takes longer than to write them. So what a content has
-    from the one before it is cut out of that one's rows, in as few slices as possible.
+    from the one before it is cut out of that one's rows, in as few slices as possible, and the
+    rows of new packages that stand side by side are made at once.
     """
 
     def __init__(self) -> None:
-        self._rows = _ROW.empty_table()
+        self._rows = SPEC_ROWS.empty_table()
         self._places: dict[str, tuple[PackageContent, int]] = {}
 
     def table(self, content: Content) -> pa.Table:
         """Return the rows of the table ``specs``, sorted by package so that they compress well."""
-        self._rows = pa.Table.from_batches(self._pieces(content), _ROW).combine_chunks()
+        self._rows = pa.Table.from_batches(self._pieces(content), SPEC_ROWS).combine_chunks()
         self._places.clear()
         place = 0
         for name, package in content.packages.items():
             self._places[name] = package, place
             place += len(package.specs)
-        return self._rows.add_column(0, SPECS.field("digest"), pa.repeat(content.digest, place))
+        rows = self._rows
+        if content.outside.specs:
+            outside = spec_rows(content.outside.specs, in_cache=False)
+            rows = pa.concat_tables([rows, pa.Table.from_batches([outside])])
+        return rows.add_column(0, SPECS.field("digest"), pa.repeat(content.digest, len(rows)))
 
     def _pieces(self, content: Content) -> Iterator[pa.RecordBatch]:
+        def is_known(item: tuple[str, PackageContent]) -> bool:
+            name, package = item
+            return self._places.get(name, (None, 0))[0] is package
+
+        for known, run in groupby(content.packages.items(), is_known):
+            if known:
+                yield from self._cut_out(run)
+            else:
+                yield spec_rows([spec for _, package in run for spec in package.specs])
+
+    def _cut_out(self, run: Iterable[tuple[str, PackageContent]]) -> Iterator[pa.RecordBatch]:
         start = stop = 0
-        for name, package in content.packages.items():
-            known, place = self._places.get(name, (None, 0))
-            if known is not package or place != stop:
+        for name, package in run:
+            _, place = self._places[name]
+            if place != stop:
                 yield from self._rows.slice(start, stop - start).to_batches()
                 start = stop = place
-            if known is package:
-                stop += len(package.specs)
-            else:
-                yield package.rows
+            stop += len(package.specs)
         yield from self._rows.slice(start, stop - start).to_batches()
 
 
@@ -163,8 +178,15 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     taken_at: datetime | None = None
 
 
+def _known(facts: tuple[Any, ...]) -> dict[str, Any]:
+    if facts == _NOTHING_KNOWN:
+        return {}
+    known = zip(_SOMETIMES_KNOWN, facts, strict=True)
+    return {name: _plain(value) for name, value in known if value is not None}
+
+
 def _plain(value: Any) -> Any:
+    """Return a fact as JSON has it, records as lists of their values."""
     if isinstance(value, tuple):
-        edges: tuple[Dependency, ...] = value
-        return [msgspec.structs.astuple(edge) for edge in edges]
-    return value
+        return list(map(_plain, value))
+    return msgspec.structs.astuple(value) if isinstance(value, msgspec.Struct) else value

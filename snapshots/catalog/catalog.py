@@ -19,14 +19,21 @@ from deltalake import DeltaTable, WriterProperties, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
-from snapshots.contents import Content, Snapshot, Succession
+from snapshots.contents import Content, Snapshot, SuccessiveTables
 from snapshots.errors import CatalogError, EmptyCatalog
 from snapshots.frames.frame import Frame
 from snapshots.history import History
 from snapshots.models import RevisionInfo, utc
 from snapshots.refs import check_tag, tag_date
 from snapshots.spack.names import ROOT_STACK
-from snapshots.tables import REVISIONS, SPECS, revisions_of, revisions_table
+from snapshots.tables import (
+    REVISIONS,
+    SPECS,
+    revisions_of,
+    revisions_table,
+    split_by_cache,
+    with_columns,
+)
 
 _ATTEMPTS = 8
 _REASON = 300
@@ -108,17 +115,28 @@ class Catalog:
         return Frame(self._read(digest, _FRAME_COLUMNS), digest)
 
     def load_dependencies(self, digest: str) -> pa.Table:
-        """Read the columns ``hash`` and ``dependencies`` of a content."""
-        return self._read(digest, ["hash", "dependencies"])
+        """Read the columns ``hash`` and ``dependencies`` of a content, and all of the rows outside.
 
-    def _read(self, digest: str, columns: list[str]) -> pa.Table:
+        Rows outside the cache are few, and the dependency graph is who asks for them.
+        """
+        table = self._read(digest, ["hash", "dependencies", "in_cache"])
+        inside, outside = split_by_cache(table)
+        if not len(outside):
+            return inside
+        outside = self._read(digest, SPECS.names, ("in_cache", "=", False))
+        return pa.concat_tables([with_columns(inside, SPECS.names), outside])
+
+    def _read(self, digest: str, columns: list[str], *more: tuple[str, str, bool]) -> pa.Table:
+        """Read columns; what a catalog that is older than a column has there is unknown."""
         with self._translated():
             specs = DeltaTable(self._uri("specs"))
+            known = {field.name for field in specs.schema().fields}
             table = specs.to_pyarrow_table(
-                columns=columns,
-                filters=[("digest", "=", digest)],
+                columns=[name for name in columns if name in known],
+                filters=[("digest", "=", digest), *more],
                 filesystem=self._files("specs"),
             )
+            table = with_columns(table, columns)
         if not len(table) and digest != _EMPTY:
             raise CatalogError(self.location, f"the content {digest[:16]} is missing")
         return table
@@ -153,9 +171,9 @@ class Catalog:
                 known.add(revision.digest)
                 unknown.append(snapshot)
             publications.append(Publication(revision, is_new=True))
-        successions: defaultdict[str, Succession] = defaultdict(Succession)
+        tables_by_tag: defaultdict[str, SuccessiveTables] = defaultdict(SuccessiveTables)
         for group in _groups(unknown):
-            self._write_contents(group, successions)
+            self._write_contents(group, tables_by_tag)
         if added := [made.revision for made in publications if made.is_new]:
             self._append_revisions(added)
         return [self._as_it_stands(made) for made in publications]
@@ -169,7 +187,7 @@ class Catalog:
         return Publication(standing, is_new=False)
 
     def _write_contents(
-        self, snapshots: Sequence[Snapshot], successions: defaultdict[str, Succession]
+        self, snapshots: Sequence[Snapshot], tables_by_tag: defaultdict[str, SuccessiveTables]
     ) -> None:
         digests = ", ".join(f"'{snapshot.content.digest}'" for snapshot in snapshots)
 
@@ -178,8 +196,9 @@ class Catalog:
             # the same contents that was killed half way.
             write_deltalake(
                 DeltaTable.create(self._uri("specs"), SPECS, "ignore", partition_by=["digest"]),
-                pa.RecordBatchReader.from_batches(SPECS, _rows(snapshots, successions)),
+                pa.RecordBatchReader.from_batches(SPECS, _rows(snapshots, tables_by_tag)),
                 mode="overwrite",
+                schema_mode="merge",  # a catalog may be older than a column
                 predicate=f"digest IN ({digests})",
                 writer_properties=_WRITER,
             )
@@ -261,11 +280,11 @@ def _groups(snapshots: Iterable[Snapshot]) -> Iterator[list[Snapshot]]:
 
 
 def _rows(
-    snapshots: Iterable[Snapshot], successions: defaultdict[str, Succession]
+    snapshots: Iterable[Snapshot], tables_by_tag: defaultdict[str, SuccessiveTables]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of each content, made only then: all at once would take much memory."""
     for snapshot in snapshots:
-        yield from successions[snapshot.tag].table(snapshot.content).to_batches()
+        yield from tables_by_tag[snapshot.tag].table(snapshot.content).to_batches()
 
 
 def _describe(snapshot: Snapshot, taken_at: datetime, published_at: datetime) -> RevisionInfo:

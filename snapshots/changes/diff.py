@@ -35,7 +35,7 @@ LEFT_OUT = (
     f"the stack {ROOT_STACK}, which is the union of all others",
     "facts that only one of the two revisions knows, such as sizes that were read for one of them",
     "tarball URLs, which name the tag and stack that a binary was fetched for",
-    "dependencies, which are the same as long as the hash is",
+    "dependencies and patches, which are the same as long as the hash is",
     "the order of lists, and the two spellings of compilers and variants",
 )
 """What a comparison does not count as a change."""

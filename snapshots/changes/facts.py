@@ -8,22 +8,13 @@ import numpy.typing as npt
 
 from snapshots.frames.columns import Codes, Mask, NumberColumn, Rows
 from snapshots.frames.frame import Frame
+from snapshots.models import SPEC_FACTS
 from snapshots.spack.names import ROOT_STACK
 
-_ALWAYS_KNOWN = {
-    "name": "package",
-    "version": "version",
-    "compiler": "compiler",
-    "operating_system": "operating_system",
-    "platform": "platform",
-    "target": "target",
-    "variants": "variants",
-    "stacks": "stacks",
-}
-_SOMETIMES_KNOWN = {"size": "size", "namespace": "namespace", "package_hash": "package_hash"}
+FACTS = [fact.name for fact in SPEC_FACTS.values() if fact.is_compared]
+"""The facts that are compared, in the order that people are told them."""
 
-FACTS = _ALWAYS_KNOWN | _SOMETIMES_KNOWN
-"""The facts that are compared, in the order that people are told them: name in a record, column."""
+_SOMETIMES_KNOWN = {name for name in FACTS if SPEC_FACTS[name].may_be_unknown}
 
 
 class RowPairs(NamedTuple):
@@ -61,14 +52,14 @@ def changed(pairs: RowPairs) -> Mask:
     """Return where any fact differs."""
     base, base_rows, head, head_rows = pairs
     mask: Mask = base.fingerprints[base_rows] != head.fingerprints[head_rows]
-    for column in _SOMETIMES_KNOWN.values():
-        mask |= _differs(column, pairs)
+    for name in _SOMETIMES_KNOWN:
+        mask |= _differs(name, pairs)
     return mask
 
 
 def differences(pairs: RowPairs) -> dict[str, Mask]:
     """Return for each fact where it differs."""
-    return {name: _differs(column, pairs) for name, column in FACTS.items()}
+    return {name: _differs(name, pairs) for name in FACTS}
 
 
 def field_changes(pairs: RowPairs) -> list[list[FieldChange]]:
@@ -76,11 +67,11 @@ def field_changes(pairs: RowPairs) -> list[list[FieldChange]]:
     changes: list[list[FieldChange]] = [[] for _ in range(pairs.size)]
     if not changes:
         return changes
-    for name, column in sorted(FACTS.items()):
-        before, after = getattr(pairs.base, column), getattr(pairs.head, column)
-        for place in np.flatnonzero(_differs(column, pairs)).tolist():
+    for name in sorted(FACTS):
+        before, after = pairs.base.columns[name], pairs.head.columns[name]
+        for place in np.flatnonzero(_differs(name, pairs)).tolist():
             values = before.at(pairs.base_rows[place]), after.at(pairs.head_rows[place])
-            changes[place].append(FieldChange(name, *(_as_json(column, it) for it in values)))
+            changes[place].append(FieldChange(name, *(_as_json(name, it) for it in values)))
     return changes
 
 
@@ -93,14 +84,14 @@ def count_changed_facts(pairs: RowPairs) -> npt.NDArray[np.int32]:
     return counts
 
 
-def _differs(column: str, pairs: RowPairs) -> Mask:
+def _differs(name: str, pairs: RowPairs) -> Mask:
     """Return where a fact differs; one that a source may not know only where both sides know it."""
     base, base_rows, head, head_rows = pairs
-    before, after = getattr(base, column), getattr(head, column)
-    if column == "stacks":
+    before, after = getattr(base, name), getattr(head, name)
+    if name == "stacks":
         values = base.stacks_without_root, head.stacks_without_root
         return _unequal(before.codes[base_rows], values[0], after.codes[head_rows], values[1])
-    if column in _SOMETIMES_KNOWN and not (before.is_known and after.is_known):
+    if name in _SOMETIMES_KNOWN and not (before.is_known and after.is_known):
         return np.zeros(pairs.size, np.bool_)
     if isinstance(before, NumberColumn):
         old, new = before.numbers[base_rows], after.numbers[head_rows]
@@ -110,7 +101,7 @@ def _differs(column: str, pairs: RowPairs) -> Mask:
         return np.zeros(pairs.size, np.bool_)
     old_codes, new_codes = before.codes[base_rows], after.codes[head_rows]
     mask = _unequal(old_codes, before.fingerprints, new_codes, after.fingerprints)
-    if column in _SOMETIMES_KNOWN:
+    if name in _SOMETIMES_KNOWN:
         mask &= before.known()[old_codes] & after.known()[new_codes]
     return mask
 
@@ -126,8 +117,8 @@ def _unequal(
     return mask
 
 
-def _as_json(column: str, value: Any) -> Any:
+def _as_json(name: str, value: Any) -> Any:
     """Return a value as JSON has it; root is left out of stacks."""
-    if column == "stacks":
+    if name == "stacks":
         return [stack for stack in value if stack != ROOT_STACK]
     return list(value) if isinstance(value, tuple) else value

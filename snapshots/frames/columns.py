@@ -6,18 +6,35 @@ questions are asked of the distinct values once, and answered for the rows by nu
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import pairwise
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Codes = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int32]
 Value = TypeVar("Value")
+Image = TypeVar("Image")
+
+
+class FactColumn(Protocol):
+    """What the columns of all kinds of facts have in common."""
+
+    @property
+    def num_bytes(self) -> int:
+        """About how much memory the column takes, with what queries will make of it."""
+
+    def at(self, row: int) -> Any:
+        """Return the value of a row."""
+
+    def mapped_at(self, function: Callable[[Any], Image], rows: Rows) -> list[Image]:
+        """Return what a function makes of the value of each row."""
+
+    def reordered(self, rows: Rows) -> "FactColumn":
+        """Return the column with these rows, every one of them once, in their order."""
 
 
 class Column(Generic[Value]):
@@ -26,6 +43,16 @@ class Column(Generic[Value]):
     def __init__(self, codes: Codes, values: Sequence[Value]) -> None:
         self.codes = codes
         self.values = values
+        self._mapped: dict[Any, list[Any]] = {}
+
+    def reordered(self, rows: Rows) -> "Column[Value]":
+        """Return the column with these rows, in their order."""
+        return Column(self.codes[rows], self.values)
+
+    @property
+    def sort_keys(self) -> npt.NDArray[Any]:
+        """Numbers that stand to each other as the values of the rows do."""
+        return self.codes
 
     @cached_property
     def index(self) -> dict[Value, int]:
@@ -39,7 +66,7 @@ class Column(Generic[Value]):
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory the column takes once its texts are made."""
+        """About how much memory the column takes, with a text made of each distinct value."""
         return self.codes.nbytes + sum(map(_size_of, self.values))
 
     @cached_property
@@ -55,18 +82,22 @@ class Column(Generic[Value]):
         """Return a mask over the distinct values: all but None."""
         return self.where(lambda value: value is not None)
 
-    @cached_property
-    def texts(self) -> list[str]:
-        """The JSON text of each distinct value."""
-        return list(map(_json, self.values))
+    def mapped(self, function: Callable[[Value], Image]) -> list[Image]:
+        """Return what a function makes of each distinct value; kept, for each function.
+
+        Only functions of cachelog's own modules belong here: there are few, for ever the same.
+        """
+        if function not in self._mapped:
+            self._mapped[function] = list(map(function, self.values))
+        return self._mapped[function]
 
     def at(self, row: int) -> Value:
         """Return the value of a row."""
         return self.values[int(self.codes[row])]
 
-    def texts_at(self, rows: Rows) -> list[str]:
-        """Return the JSON texts of the rows."""
-        return list(map(self.texts.__getitem__, self.codes[rows].tolist()))
+    def mapped_at(self, function: Callable[[Value], Image], rows: Rows) -> list[Image]:
+        """Return what a function makes of the value of each row; see ``mapped``."""
+        return list(map(self.mapped(function).__getitem__, self.codes[rows].tolist()))
 
     def present(self, rows: Rows | slice) -> list[Value]:
         """Return the distinct values among the rows, in the column's order, without None."""
@@ -86,10 +117,10 @@ class Column(Generic[Value]):
         """Return a mask over the distinct values: those that are accepted."""
         return np.fromiter(map(accept, self.values), np.bool_, len(self.values))
 
-    def among(self, wanted: Sequence[Value]) -> Mask:
-        """Return a mask over the distinct values: those that are wanted."""
+    def among(self, values: Sequence[Value]) -> Mask:
+        """Return a mask over the distinct values: those that are among the given ones."""
         mask = np.zeros(len(self.values), np.bool_)
-        mask[[code for value in wanted if (code := self.index.get(value)) is not None]] = True
+        mask[[code for value in values if (code := self.index.get(value)) is not None]] = True
         return mask
 
 
@@ -106,12 +137,16 @@ class ListColumn(Column[tuple[str, ...]]):
         super().__init__(codes, values)
         self.items = items
         self.flat = flat
-        lengths = np.fromiter(map(len, values), np.int64, len(values))
+        lengths = np.fromiter((len(value or ()) for value in values), np.int64, len(values))
         self.owner = np.repeat(np.arange(len(values), dtype=np.int32), lengths)
+
+    def reordered(self, rows: Rows) -> "ListColumn":
+        """Return the column with these rows, in their order."""
+        return ListColumn(self.codes[rows], self.values, self.items, self.flat)
 
     def fingerprints_without(self, item: str) -> npt.NDArray[np.int64]:
         """Return a 64-bit hash of each distinct list, as if the item stood in none."""
-        kept = (tuple(other for other in value if other != item) for value in self.values)
+        kept = (value and tuple(other for other in value if other != item) for value in self.values)
         return np.fromiter(map(hash, kept), np.int64, len(self.values))
 
     @cached_property
@@ -141,6 +176,10 @@ class PlainColumn:
         self.array = array
         self.is_known = array.null_count < len(array)
 
+    def reordered(self, rows: Rows) -> "PlainColumn":
+        """Return the column with these rows, in their order."""
+        return PlainColumn(self.array.take(pa.array(rows)))
+
     @property
     def num_bytes(self) -> int:
         """How much memory the column takes."""
@@ -151,11 +190,11 @@ class PlainColumn:
         value: str | None = self.array[int(row)].as_py()
         return value
 
-    def texts_at(self, rows: Rows) -> list[str]:
-        """Return the JSON texts of the rows."""
+    def mapped_at(self, function: Callable[[str | None], Image], rows: Rows) -> list[Image]:
+        """Return what a function makes of the value of each row."""
         if not self.is_known:
-            return ["null"] * len(rows)
-        return [_json(value) for value in self.array.take(pa.array(rows)).to_pylist()]
+            return [function(None)] * len(rows)
+        return list(map(function, self.array.take(pa.array(rows)).to_pylist()))
 
 
 class NumberColumn:
@@ -165,14 +204,29 @@ class NumberColumn:
         self.numbers = numbers
         self.is_known = bool((numbers >= 0).any())
 
+    def reordered(self, rows: Rows) -> "NumberColumn":
+        """Return the column with these rows, in their order."""
+        return NumberColumn(self.numbers[rows])
+
+    @property
+    def sort_keys(self) -> npt.NDArray[Any]:
+        """Numbers that stand to each other as the values of the rows do."""
+        return self.numbers
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory the column takes."""
+        return self.numbers.nbytes
+
     def at(self, row: int) -> int | None:
         """Return the value of a row."""
         number = int(self.numbers[row])
         return None if number < 0 else number
 
-    def texts_at(self, rows: Rows) -> list[str]:
-        """Return the JSON texts of the rows."""
-        return [str(number) if number >= 0 else "null" for number in self.numbers[rows].tolist()]
+    def mapped_at(self, function: Callable[[int | None], Image], rows: Rows) -> list[Image]:
+        """Return what a function makes of the number of each row."""
+        numbers = self.numbers[rows].tolist()
+        return [function(None if number < 0 else number) for number in numbers]
 
     def total(self, rows: Rows | slice = slice(None)) -> int | None:
         """Return the sum of the known numbers of the rows; None where none is known."""
@@ -193,31 +247,36 @@ def column_of(array: pa.ChunkedArray, sort_key: Callable[[Any], Any]) -> Column[
     return Column(_inverse(order)[codes], [values[code] for code in order])
 
 
+def number_column_of(array: pa.ChunkedArray) -> NumberColumn:
+    """Build a column from Arrow integers."""
+    return NumberColumn(np.asarray(array.fill_null(-1), np.int64))
+
+
 def list_column_of(array: pa.ChunkedArray) -> ListColumn:
-    """Build a list column from Arrow lists of texts."""
+    """Build a list column from Arrow lists of texts; None stands behind all lists."""
     lists = array.combine_chunks()
     encoded = lists.flatten().dictionary_encode()
     items = encoded.dictionary.to_pylist()
     order = sorted(range(len(items)), key=items.__getitem__)
     items = [items[code] for code in order]
     item_codes = _inverse(order)[np.asarray(encoded.indices, np.int32)]
-    offsets = np.asarray(lists.offsets).tolist()
-    offsets = [offset - offsets[0] for offset in offsets]
-
-    # Equal lists have equal bytes of item codes.
-    raw = item_codes.tobytes()
-    width = item_codes.itemsize
-    seen: dict[bytes, int] = {}
-    codes = np.fromiter(
-        (
-            seen.setdefault(raw[start * width : stop * width], len(seen))
-            for start, stop in pairwise(offsets)
-        ),
-        np.int32,
+    # Equal lists have equal bytes of item codes, and Arrow finds equal bytes.
+    lengths = np.asarray(pc.list_value_length(lists).fill_null(0))
+    offsets = np.concatenate(([0], np.cumsum(lengths * item_codes.itemsize))).astype(np.int32)
+    is_known = np.packbits(np.asarray(lists.is_valid()), bitorder="little")
+    distinct = pa.Array.from_buffers(
+        pa.binary(),
         len(lists),
-    )
-    flat = np.frombuffer(b"".join(seen), np.int32)
-    values = [tuple(map(items.__getitem__, np.frombuffer(key, np.int32).tolist())) for key in seen]
+        [pa.py_buffer(is_known), pa.py_buffer(offsets), pa.py_buffer(item_codes)],
+    ).dictionary_encode()
+    keys = distinct.dictionary.to_pylist()
+    codes = np.asarray(distinct.indices.fill_null(len(keys)), np.int32)
+    flat = np.frombuffer(b"".join(keys), np.int32)
+    values: list[Any] = [
+        tuple(map(items.__getitem__, np.frombuffer(key, np.int32).tolist())) for key in keys
+    ]
+    if lists.null_count:
+        values.append(None)
     return ListColumn(codes, values, items, flat)
 
 
@@ -226,12 +285,8 @@ def rows_where(mask: Mask) -> Rows:
     return np.flatnonzero(mask).astype(np.int32)
 
 
-def _json(value: object) -> str:
-    return orjson.dumps(value).decode()
-
-
 def _size_of(value: object) -> int:
-    """Return about how many bytes a distinct value takes, with its JSON text and index entry."""
+    """Return about how many bytes a distinct value takes, with its index entry and a text of it."""
     if isinstance(value, tuple):
         return 300 + sum(len(item) + 12 for item in value)
     return 300 + 2 * len(value) if isinstance(value, str) else 0

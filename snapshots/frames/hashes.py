@@ -1,11 +1,13 @@
 """The hashes of a frame: 32 characters each, found and compared through packed keys."""
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.frames.columns import Rows
+from snapshots.frames.columns import Image, Rows
 
 WIDTH = 32
 _KEY_CHARACTERS = 12
@@ -32,9 +34,17 @@ class Hashes:
         self.raw = raw
         self.table = np.frombuffer(raw, np.uint8).reshape(-1, WIDTH)
         self.keys = _pack(self.table)
+        self._mapped: dict[Any, list[Any]] = {}
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory the hashes take once their texts are made, plain and quoted."""
+        arrays = WIDTH + 8 + 8 + 4
+        texts = 2 * 8 + 2 * 50 + 2 * WIDTH
+        return (arrays + texts) * len(self)
 
     def at(self, row: int) -> str:
         """Return the hash of a row."""
@@ -46,13 +56,14 @@ class Hashes:
         text = self.raw.decode()
         return [text[start : start + WIDTH] for start in range(0, len(text), WIDTH)]
 
-    @cached_property
-    def _quoted(self) -> list[str]:
-        return [f'"{text}"' for text in self.texts]
+    def mapped_at(self, function: Callable[[str], Image], rows: Rows) -> list[Image]:
+        """Return what a function makes of the hash of each row.
 
-    def texts_at(self, rows: Rows) -> list[str]:
-        """Return the JSON texts of the rows."""
-        return list(map(self._quoted.__getitem__, rows.tolist()))
+        Kept for all hashes and each function: only those of cachelog's own modules belong here.
+        """
+        if function not in self._mapped:
+            self._mapped[function] = list(map(function, self.texts))
+        return list(map(self._mapped[function].__getitem__, rows.tolist()))
 
     def reordered(self, rows: Rows) -> "Hashes":
         """Return the hashes of the rows, every one of them once, in their order."""
@@ -93,17 +104,17 @@ class Hashes:
 
     def with_prefix(self, prefix: str) -> Rows:
         """Return the rows whose hash begins so, by rising hash."""
-        wanted = prefix.encode(errors="replace")
-        if len(wanted) > WIDTH or any(byte not in _ALPHABET for byte in wanted):
+        beginning = prefix.encode(errors="replace")
+        if len(beginning) > WIDTH or any(byte not in _ALPHABET for byte in beginning):
             return np.empty(0, np.int32)
         low, high = (
-            _pack(np.frombuffer(wanted.ljust(WIDTH, filler), np.uint8).reshape(1, WIDTH))[0]
+            _pack(np.frombuffer(beginning.ljust(WIDTH, filler), np.uint8).reshape(1, WIDTH))[0]
             for filler in (b"2", b"z")
         )
         start = np.searchsorted(self.sorted_keys, low, "left")
         stop = np.searchsorted(self.sorted_keys, high, "right")
         rows = self.order[start:stop]
-        if len(wanted) > _KEY_CHARACTERS:
+        if len(beginning) > _KEY_CHARACTERS:
             rows = np.array([row for row in rows if self.at(row).startswith(prefix)], np.int32)
         return rows
 

@@ -129,6 +129,7 @@ def _nodes(frame: Frame, graph: DependencyGraph, wanted: SpecConstraint) -> Mask
     if plain == wanted:
         mask[graph.num_rows :] = [
             wanted.name in (None, absent.name) and absent.hash.startswith(wanted.hash_prefix or "")
-            for absent in graph.absent
+            for absent in map(graph.absent_at, range(graph.num_rows, graph.num_nodes))
+            if absent is not None
         ]
     return mask

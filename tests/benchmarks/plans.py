@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "build" / "benchmarks"
 
 # What decides the bytes of a catalog and of pages; where it changes, the data is made anew.
-_DECIDING = ("demo/*.py", "models.py", "contents.py", "tables.py", "catalog.py")
+_DECIDING = ("demo/*.py", "models.py", "contents.py", "tables.py", "catalog/*.py")
 _SMALL = {"packages": 40, "specs": 400}
 
 

@@ -10,28 +10,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from snapshots.contents import Content, PackageContent
-from snapshots.models import Dependency, Spec
+from snapshots.facts import Fact
+from snapshots.models import SPEC_FACTS, Dependency, Spec
 from snapshots.sources.pages import parse_page
 from snapshots.sources.reports import Report
 from snapshots.tables import SPECS as COLUMNS
 from tests.snapshots.factories import SPECS, a_spec, full_spec, hash_of
-
-OTHERS: dict[str, Any] = {
-    "hash": hash_of("other"),
-    "name": "other",
-    "version": "1.14.6",
-    "compiler": None,
-    "operating_system": "rhel8",
-    "platform": "darwin",
-    "target": "m1",
-    "variants": ("+mpi",),
-    "stacks": ("root",),
-    "size": 7_000_000_001,
-    "tarball": "https://example.org/other.spack",
-    "namespace": "mine",
-    "package_hash": "other====",
-    "dependencies": (),
-}
 
 
 def digest(*specs: Spec) -> str:
@@ -84,10 +68,10 @@ def test_digest_does_not_depend_on_spelling(facts: dict[str, Any]) -> None:
     assert page_digest(detail(**facts)) == page_digest(detail())
 
 
-@pytest.mark.parametrize("field", Spec.__struct_fields__)
-def test_digest_changes_with_every_fact(field: str) -> None:
+@pytest.mark.parametrize("fact", SPEC_FACTS.values(), ids=SPEC_FACTS)
+def test_digest_changes_with_every_fact(fact: Fact) -> None:
     """No fact of a spec can change without the content becoming another."""
-    assert digest(replace(full_spec(), **{field: OTHERS[field]})) != digest(full_spec())
+    assert digest(replace(full_spec(), **{fact.name: fact.value_type()})) != digest(full_spec())
 
 
 @pytest.mark.parametrize(
@@ -105,11 +89,10 @@ def test_digest_changes_with_every_fact_of_a_dependency(edge: Dependency) -> Non
     assert digest(a_spec(dependencies=(edge,))) != digest(a_spec(dependencies=(zlib,)))
 
 
-@pytest.mark.parametrize("field", ["size", "tarball", "namespace", "package_hash", "dependencies"])
-def test_unknown_facts_are_left_out(field: str) -> None:
+@pytest.mark.parametrize("fact", [it for it in SPEC_FACTS.values() if it.may_be_unknown])
+def test_unknown_facts_are_left_out(fact: Fact) -> None:
     """A fact that becomes known makes another content, even one that is zero or empty."""
-    known: dict[str, Any] = {field: {"size": 0, "dependencies": ()}.get(field, "")}
-    assert digest(a_spec(**known)) != digest(a_spec())
+    assert digest(a_spec(**{fact.name: fact.value_type()})) != digest(a_spec())
 
 
 def test_digests_stay_what_they_are() -> None:
@@ -117,7 +100,7 @@ def test_digests_stay_what_they_are() -> None:
     assert digest() == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     assert digest(a_spec()) == "63e8fdfd7262b9921851aa8d436d21a2d56394244c9e93a03589d2fc66e201e2"
     assert (
-        digest(full_spec("a"), full_spec("b", name="zlib"))
+        digest(full_spec("a", patches=None), full_spec("b", name="zlib", patches=None))
         == "91e3a15bd2c1ab3e3e06da751a89c81bbea8510f4550e9c52312e0be4fc27c1f"
     )
 
@@ -162,5 +145,45 @@ def test_table(specs: list[Spec]) -> None:
     table = content.table()
     assert table.schema == COLUMNS
     assert table.to_pylist() == [
-        {"digest": content.digest, **plain(spec)} for spec in content.specs()
+        {"digest": content.digest, **plain(spec), "in_cache": True} for spec in content.specs()
+    ]
+
+
+OUTSIDE = [
+    full_spec("gcc", name="gcc", stacks=(), size=None, patches=None),
+    a_spec("glibc", name="glibc"),
+]
+
+
+def test_specs_outside_the_cache_count_nowhere() -> None:
+    """They are no packages, specs, stacks or sizes of the content."""
+    content = Content.of([a_spec()], [full_spec("gcc", name="gcc", stacks=("outside",))])
+    assert len(content) == 1
+    assert list(content.specs()) == [a_spec()]
+    assert list(content.packages) == ["hdf5"]
+    assert content.stacks == {"e4s", "root"}
+    assert content.total_size() is None
+
+
+def test_specs_outside_the_cache_count_in_the_digest() -> None:
+    """Their facts do, their order does not, and to be outside is not to be inside."""
+    digest_of_both = Content.of([a_spec()], OUTSIDE).digest
+    assert Content.of([a_spec()], OUTSIDE[::-1]).digest == digest_of_both
+    others = [
+        Content.of([a_spec()]),
+        Content.of([a_spec(), *OUTSIDE]),
+        Content.of([a_spec()], OUTSIDE[:1]),
+        Content.of([a_spec()], [OUTSIDE[0], replace(OUTSIDE[1], version="2")]),
+    ]
+    assert len({digest_of_both, *(content.digest for content in others)}) == 5
+    assert digest_of_both == "52f7b78228fecd4c770c509324ebaf563fe6db279dcede18f2cffc2eac7b2194"
+
+
+def test_specs_outside_the_cache_are_rows() -> None:
+    """A store gets them behind the others, by hash, marked as what they are."""
+    content = Content.of([a_spec()], OUTSIDE)
+    rows = [(spec, True) for spec in content.specs()]
+    rows += [(spec, False) for spec in sorted(OUTSIDE, key=lambda spec: spec.hash)]
+    assert content.table().to_pylist() == [
+        {"digest": content.digest, **plain(spec), "in_cache": in_cache} for spec, in_cache in rows
     ]

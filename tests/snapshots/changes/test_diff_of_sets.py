@@ -6,13 +6,13 @@ from hypothesis import given
 
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.changes.stack_changes import StackChange, StackChangeKind
-from snapshots.models import Spec
+from snapshots.models import SPEC_FACTS, Spec
 from snapshots.spack.names import natural_key
 from tests.snapshots.changes.states import compare, pairs
 from tests.snapshots.factories import SPECS
 
 UNKNOWABLE = ("size", "namespace", "package_hash")
-NEVER_COMPARED = ("tarball", "dependencies")
+NEVER_COMPARED = [name for name, fact in SPEC_FACTS.items() if not fact.is_compared]
 NONE_CHANGED: dict[str, int] = {}
 
 

@@ -22,6 +22,9 @@ from snapshots.frames.columns import (
 WORDS = ("gcc", "clang", "oneapi", "é", "")
 TEXTS = st.lists(st.none() | st.sampled_from(WORDS), max_size=12)
 LISTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=3).map(tuple), max_size=12)
+UNKNOWN_LISTS = st.lists(
+    st.none() | st.lists(st.sampled_from(WORDS), max_size=2).map(tuple), max_size=20
+)
 NUMBERS = st.lists(st.none() | st.integers(0, 1 << 40), max_size=12)
 
 
@@ -60,7 +63,7 @@ def test_texts_come_back(values: list[str | None]) -> None:
     distinct = sorted(set(values) - {None}, key=lambda text: (len(text or ""), text))
     assert list(column.values) == [None] * (None in values) + distinct
     rows = some_rows(len(values))
-    assert column.texts_at(rows) == [orjson.dumps(values[row]).decode() for row in rows]
+    assert column.mapped_at(orjson.dumps, rows) == [orjson.dumps(values[row]) for row in rows]
 
 
 @given(TEXTS)
@@ -104,7 +107,22 @@ def test_lists_come_back(values: list[tuple[str, ...]]) -> None:
     assert len(set(column.values)) == len(column.values)
     assert list(column.items) == sorted({item for value in values for item in value})
     rows = some_rows(len(values))
-    assert column.texts_at(rows) == [orjson.dumps(values[row]).decode() for row in rows]
+    assert column.mapped_at(orjson.dumps, rows) == [orjson.dumps(values[row]) for row in rows]
+
+
+@given(UNKNOWN_LISTS)
+def test_unknown_lists_are_none(values: list[tuple[str, ...] | None]) -> None:
+    """What is not known is not an empty list, and holds nothing."""
+    column = list_column_of(chunked(values, pa.list_(pa.string())))  # type: ignore[arg-type]
+    assert [column.at(row) for row in range(len(values))] == values
+    rows = some_rows(len(values))
+    assert column.mapped_at(repr, rows) == [repr(values[row]) for row in rows]
+    assert column.known()[column.codes].tolist() == [value is not None for value in values]
+    for word in WORDS:
+        held = [word in (value or ()) for value in values]
+        assert column.having(word)[column.codes].tolist() == held
+    counted = column.counts(slice(None))
+    assert dict(counted) == Counter(value for value in values if value is not None)
 
 
 @given(LISTS.map(lambda lists: [tuple(dict.fromkeys(items)) for items in lists]))
@@ -135,7 +153,7 @@ def test_plain_texts(values: list[str | None]) -> None:
     column = PlainColumn(pa.array(values, pa.string()))
     rows = some_rows(len(values))
     assert [column.at(row) for row in range(len(values))] == values
-    assert column.texts_at(rows) == [orjson.dumps(values[row]).decode() for row in rows]
+    assert column.mapped_at(orjson.dumps, rows) == [orjson.dumps(values[row]) for row in rows]
 
 
 @given(NUMBERS)
@@ -144,7 +162,7 @@ def test_numbers(values: list[int | None]) -> None:
     column = NumberColumn(np.array([-1 if it is None else it for it in values], np.int64))
     assert [column.at(row) for row in range(len(values))] == values
     rows = some_rows(len(values))
-    assert column.texts_at(rows) == [orjson.dumps(values[row]).decode() for row in rows]
+    assert column.mapped_at(orjson.dumps, rows) == [orjson.dumps(values[row]) for row in rows]
     known = [number for row in rows if (number := values[row]) is not None]
     assert column.total(rows) == (sum(known) if known else None)
     assert column.total() == column.total(np.arange(len(values), dtype=np.int32))

@@ -20,7 +20,7 @@ from tests.snapshots.sources.buildcache.folders import text
 from tests.snapshots.sources.buildcache.indexes import GCC, LIBELF, database, edge, node
 from tests.snapshots.sources.buildcache.rewriting import write_list
 
-OF_INDEXES_ALONE = ("tarball", "namespace", "package_hash", "dependencies")
+OF_INDEXES_ALONE = ("tarball", "namespace", "package_hash", "dependencies", "patches")
 
 
 def from_pages(snapshot: Snapshot, folder: Path) -> Content:
@@ -131,4 +131,4 @@ def test_the_newest_spelling_of_pages() -> None:
     index = text(database(node("gcc", GCC, "10.2.1"), built))
     (stated,) = pages.parse_page(page.encode(), "specs.md", Report()).specs
     decoded = decode(index, "index.json", Report())
-    assert [known_to_pages(spec) for spec in decoded.values()] == [stated]
+    assert [known_to_pages(spec) for spec in decoded.in_cache.values()] == [stated]
