@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from snapshots.spack.short_form import short_form
+
 SIZE_MAX = (1 << 53) - 1
 """The largest size in bytes that every reader of JSON takes exactly."""
 
@@ -52,14 +54,9 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def short(self) -> str:
-        """Spack's short form: hdf5@1.14.5%gcc@13.2.0+mpi~cxx build_type=Release arch=..."""
-        compiler = f"%{self.compiler}" if self.compiler else ""
-        switches = "".join(variant for variant in self.variants if variant.startswith(("+", "~")))
-        values = "".join(
-            f" {variant}" for variant in self.variants if not variant.startswith(("+", "~"))
-        )
-        arch = f"{self.platform}-{self.operating_system}-{self.target}"
-        return f"{self.name}@{self.version}{compiler}{switches}{values} arch={arch}"
+        """Spack's short form: hdf5@1.14.5+mpi~cxx build_type=Release arch=... %gcc@13.2.0"""
+        architecture = f"{self.platform}-{self.operating_system}-{self.target}"
+        return short_form(self.name, self.version, self.variants, architecture, self.compiler)
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):

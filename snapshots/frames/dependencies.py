@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshots.frames.columns import Column, Mask
+from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import Hashes, match
 
 Nodes = npt.NDArray[np.int64]
@@ -81,7 +82,8 @@ class DependencyGraph:
         self.types = np.array(list(map(_types_of, texts)), np.uint8)[codes]
         codes, texts = _distinct(pc.binary_join(edges.field("virtuals"), _SEPARATOR))
         self.virtuals = Column(codes, [tuple(filter(None, it.split(_SEPARATOR))) for it in texts])
-        self._down = _Way(self.sources, None, self.targets, self.num_nodes)
+        self.absent_frame: Frame | None = None
+        self._down = _Adjacency(self.sources, None, self.targets, self.num_nodes)
 
     @property
     def num_nodes(self) -> int:
@@ -127,33 +129,34 @@ class DependencyGraph:
         return self._reach(row, types, self._up, transitive=transitive)
 
     def _reach(
-        self, row: int, types: DependencyType | None, way: "_Way", *, transitive: bool
+        self, row: int, types: DependencyType | None, adjacency: "_Adjacency", *, transitive: bool
     ) -> Reached:
-        levels = self._levels(np.array([row]), types, way)
+        levels = self._levels(np.array([row]), types, adjacency)
         nodes, edges = zip(*(levels if transitive else islice(levels, 1)), strict=True)
         return Reached(np.concatenate(nodes), np.concatenate(edges))
 
     # -- from many
 
-    def rows_above(self, edges: Mask) -> Mask:
+    def rows_above(self, edges: Mask, types: DependencyType | None = None) -> Mask:
         """Return a mask over the rows: those with such an edge, or with a dependency that has one.
 
-        Dependencies count however far away they are and whatever their types.
+        Dependencies count however far away they are. With ``types`` only edges that have one of
+        them are followed to them.
         """
         found = np.zeros(self.num_rows, np.bool_)
         found[self.sources[edges]] = True
-        for rows, _ in self._levels(np.flatnonzero(found), None, self._up):
+        for rows, _ in self._levels(np.flatnonzero(found), types, self._up):
             found[rows] = True
         return found
 
     # -- walking
 
     @cached_property
-    def _up(self) -> "_Way":
+    def _up(self) -> "_Adjacency":
         by_target = np.argsort(self.targets, kind="stable").astype(np.int32)
-        return _Way(self.targets[by_target], by_target, self.sources, self.num_nodes)
+        return _Adjacency(self.targets[by_target], by_target, self.sources, self.num_nodes)
 
-    def _levels(self, nodes: Nodes, types: DependencyType | None, way: "_Way") -> Iterator[Reached]:
+    def _levels(self, nodes: Nodes, types: DependencyType | None, adjacency: "_Adjacency") -> Iterator[Reached]:
         """Yield what is one step away from the nodes, then what is two steps away, and so on.
 
         Every node comes once, those to begin with never: cycles end by themselves.
@@ -162,10 +165,10 @@ class DependencyGraph:
         first = np.empty(self.num_nodes, np.int64)
         while len(nodes):
             is_new[nodes] = False
-            edges = way.edges_of(nodes)
+            edges = adjacency.edges_of(nodes)
             if types is not None:
                 edges = edges[self.types[edges] & types.value != 0]
-            ends = way.ends[edges]
+            ends = adjacency.ends[edges]
             wanted = is_new[ends]
             edges, ends = edges[wanted], ends[wanted]
             # Where several edges lead to one node, numpy keeps what is assigned last.
@@ -176,7 +179,7 @@ class DependencyGraph:
             yield Reached(nodes, first[nodes])
 
 
-class _Way:
+class _Adjacency:
     """One direction to walk in: the edges of each node, and the node at the end of each edge.
 
     ``begins`` are the nodes that the edges lead away from, in rising order, ``edges`` the numbers
