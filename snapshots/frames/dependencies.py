@@ -156,7 +156,9 @@ class DependencyGraph:
         by_target = np.argsort(self.targets, kind="stable").astype(np.int32)
         return _Adjacency(self.targets[by_target], by_target, self.sources, self.num_nodes)
 
-    def _levels(self, nodes: Nodes, types: DependencyType | None, adjacency: "_Adjacency") -> Iterator[Reached]:
+    def _levels(
+        self, nodes: Nodes, types: DependencyType | None, adjacency: "_Adjacency"
+    ) -> Iterator[Reached]:
         """Yield what is one step away from the nodes, then what is two steps away, and so on.
 
         Every node comes once, those to begin with never: cycles end by themselves.

@@ -291,9 +291,7 @@ def _alone(accept: Callable[[tuple[str, ...]], bool]) -> Callable[[str], bool]:
     return lambda text: accept((text,))
 
 
-def _is_bare(
-    graph: DependencyGraph, node: int, version: str | None, asked: SpecConstraint
-) -> bool:
+def _is_bare(graph: DependencyGraph, node: int, version: str | None, asked: SpecConstraint) -> bool:
     """Tell whether a node of which only name, hash and perhaps version are known is asked for."""
     spec = graph.absent[node - graph.num_rows]
     if asked.name not in (None, spec.name) or not spec.hash.startswith(asked.hash_prefix or ""):

@@ -1,6 +1,6 @@
 """What stands between ``%`` or ``^`` and the dependency itself: the properties of the edge.
 
-    %[virtuals=c,cxx deptypes=build] gcc        %c,cxx=gcc        ^mpi=openmpi
+%[virtuals=c,cxx deptypes=build] gcc        %c,cxx=gcc        ^mpi=openmpi
 """
 
 import re
@@ -15,7 +15,9 @@ _NAME = r"[A-Za-z0-9_][A-Za-z0-9_-]*"
 _SIGIL = re.compile(r"%%|[%^]")
 _OPEN = re.compile(r"\[")
 _CLOSE = re.compile(r"\]")
-_PROPERTY = re.compile(r"(?P<key>[A-Za-z0-9_][A-Za-z0-9_.-]*):?=(?P<value>'[^']*'|\"[^\"]*\"|[\w,-]+)")
+_PROPERTY = re.compile(
+    r"(?P<key>[A-Za-z0-9_][A-Za-z0-9_.-]*):?=(?P<value>'[^']*'|\"[^\"]*\"|[\w,-]+)"
+)
 # Spack reads ^ KEY=VALUE so too, where somebody may have meant a variant.
 _PROVIDER = re.compile(rf"\s*(?P<virtuals>{_NAME}(?:,{_NAME})*)=(?=[A-Za-z0-9_])")
 
