@@ -98,10 +98,10 @@ class Context:
         key = loaded.info.digest, query
         mask = self._masks.get(key)
         if mask is None:
-            wanted = matching.read(query)
-            if wanted.dependencies and not self.may_load:
+            asked = matching.read(query)
+            if asked.is_about_dependencies and not self.may_load:
                 raise NotLoaded  # each ^ walks through the whole graph, up to 30 ms
-            mask = matching.select(loaded.frame, wanted, loaded.dependencies)
+            mask = matching.select(loaded.frame, asked, loaded.dependencies)
             self._masks[key] = mask
         return mask
 

@@ -93,8 +93,7 @@ class Spec(Node):
 
     @strawberry.field(
         description="What it depends on. Null where the revision's source did not tell the spec's "
-        "dependencies. A transitive list ends where dependencies are not in the revision or not "
-        "known."
+        "dependencies. A transitive list ends where dependencies are not known."
     )
     def dependencies(
         self,
@@ -109,8 +108,8 @@ class Spec(Node):
         return dependencies_of(self.loaded, self.row, types, transitive, arguments)
 
     @strawberry.field(
-        description="What depends on it in the same revision. Null where the revision's source "
-        "told no dependencies at all."
+        description="What depends on it: specs of the same revision, and others that they depend "
+        "on. Null where the revision's source told no dependencies at all."
     )
     def dependents(
         self,

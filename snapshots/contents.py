@@ -28,22 +28,13 @@ _facts = attrgetter(*_FACTS)
 _ROW = pa.schema([field for field in SPECS if field.name != "digest"])
 
 
-class PackageContent:
-    """The specs of one package, by rising hash."""
+class _Specs:
+    """Specs by rising hash."""
+
+    _in_cache: bool
 
     def __init__(self, specs: Iterable[Spec]) -> None:
         self.specs = sorted(specs, key=attrgetter("hash"))
-
-    @cached_property
-    def stacks(self) -> frozenset[str]:
-        """The stacks that have a spec of the package."""
-        return frozenset(stack for spec in self.specs for stack in spec.stacks)
-
-    @cached_property
-    def total_size(self) -> int | None:
-        """The sum of the known sizes in bytes; None where none is known."""
-        sizes = [spec.size for spec in self.specs if spec.size is not None]
-        return sum(sizes) if sizes else None
 
     @cached_property
     def digest(self) -> bytes:
@@ -64,28 +55,60 @@ class PackageContent:
     def rows(self) -> pa.RecordBatch:
         """The columns of ``snapshots.tables.SPECS`` but the digest, one row a spec."""
         columns: dict[str, Any] = {
-            name: list(map(attrgetter(name), self.specs)) for name in _ROW.names
+            name: list(map(attrgetter(name), self.specs)) for name in Spec.__struct_fields__
         }
         columns["dependencies"] = [
             None if edges is None else [msgspec.structs.asdict(edge) for edge in edges]
             for edges in columns["dependencies"]
         ]
+        columns["in_cache"] = [self._in_cache] * len(self.specs)
         return pa.RecordBatch.from_pydict(columns, schema=_ROW)
 
 
-class Content:
-    """The packages of one revision, each with one spec at the least."""
+class PackageContent(_Specs):
+    """The specs of one package, by rising hash."""
 
-    def __init__(self, packages: Mapping[str, PackageContent]) -> None:
+    _in_cache = True
+
+    @cached_property
+    def stacks(self) -> frozenset[str]:
+        """The stacks that have a spec of the package."""
+        return frozenset(stack for spec in self.specs for stack in spec.stacks)
+
+    @cached_property
+    def total_size(self) -> int | None:
+        """The sum of the known sizes in bytes; None where none is known."""
+        sizes = [spec.size for spec in self.specs if spec.size is not None]
+        return sum(sizes) if sizes else None
+
+
+class OutsideContent(_Specs):
+    """The specs outside the cache that those in it depend on, by rising hash."""
+
+    _in_cache = False
+
+
+class Content:
+    """The packages of one revision, each with one spec at the least.
+
+    ``outside`` holds what the source says of specs that those of the packages depend on, near or
+    far, and that are not in the cache themselves: external compilers, say. They are no specs of the
+    revision and count nowhere but in the digest.
+    """
+
+    def __init__(
+        self, packages: Mapping[str, PackageContent], outside: Iterable[Spec] = ()
+    ) -> None:
         self.packages = {name: packages[name] for name in sorted(packages) if packages[name].specs}
+        self.outside = OutsideContent(outside)
 
     @classmethod
-    def of(cls, specs: Iterable[Spec]) -> "Content":
+    def of(cls, specs: Iterable[Spec], outside: Iterable[Spec] = ()) -> "Content":
         """Gather specs, in any order, by their packages."""
         packages: defaultdict[str, list[Spec]] = defaultdict(list)
         for spec in specs:
             packages[spec.name].append(spec)
-        return cls({name: PackageContent(found) for name, found in packages.items()})
+        return cls({name: PackageContent(found) for name, found in packages.items()}, outside)
 
     def __len__(self) -> int:
         return sum(len(package.specs) for package in self.packages.values())
@@ -97,10 +120,15 @@ class Content:
 
     @cached_property
     def digest(self) -> str:
-        """The sha256 of the packages' names and digests: 64 hexadecimal digits."""
+        """The sha256 of the packages' names and digests: 64 hexadecimal digits.
+
+        The specs outside the cache, if there are any, come last, under an empty name.
+        """
         digest = hashlib.sha256()
         for name, package in self.packages.items():
             digest.update(name.encode() + b"\0" + package.digest)
+        if self.outside.specs:
+            digest.update(b"\0" + self.outside.digest)
         return digest.hexdigest()
 
     @cached_property
@@ -138,7 +166,11 @@ class Succession:
         for name, package in content.packages.items():
             self._places[name] = package, place
             place += len(package.specs)
-        return self._rows.add_column(0, SPECS.field("digest"), pa.repeat(content.digest, place))
+        rows = self._rows
+        if content.outside.specs:
+            outside = pa.Table.from_batches([content.outside.rows], _ROW)
+            rows = pa.concat_tables([rows, outside])
+        return rows.add_column(0, SPECS.field("digest"), pa.repeat(content.digest, len(rows)))
 
     def _pieces(self, content: Content) -> Iterator[pa.RecordBatch]:
         start = stop = 0

@@ -54,7 +54,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def short(self) -> str:
-        """Spack's short form: hdf5@1.14.5+mpi~cxx build_type=Release arch=... %gcc@13.2.0"""
+        """Spack's short form, as ``snapshots.spack.short_form`` has it."""
         architecture = f"{self.platform}-{self.operating_system}-{self.target}"
         return short_form(self.name, self.version, self.variants, architecture, self.compiler)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from snapshots.models import RevisionInfo, Source
 
@@ -29,9 +30,14 @@ SPECS = pa.schema(
         ("namespace", pa.string()),
         ("package_hash", pa.string()),
         ("dependencies", pa.list_(_DEPENDENCY)),
+        ("in_cache", pa.bool_()),
     ]
 )
-"""One row a spec; ``digest`` names the content that it belongs to."""
+"""One row a spec; ``digest`` names the content that it belongs to.
+
+Where ``in_cache`` is false, the row is no spec of the revision, but one outside the cache that
+specs of the revision depend on. Catalogs of before that column have null there: true.
+"""
 
 _TIME = pa.timestamp("us", tz="UTC")
 
@@ -55,6 +61,29 @@ REVISIONS = pa.schema(
 """One row a published revision."""
 
 _SOURCE = "source_"
+
+
+def with_columns(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return the named columns of ``SPECS``; those that the table does not have are unknown."""
+    return pa.table(
+        [
+            table[name]
+            if name in table.column_names
+            else pa.nulls(len(table), SPECS.field(name).type)
+            for name in names
+        ],
+        names=list(names),
+    )
+
+
+def split_by_cache(table: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Return the rows of the specs that are in the cache, and of those that are not."""
+    if "in_cache" not in table.column_names:
+        return table, table.slice(0, 0)
+    in_cache = pc.fill_null(table["in_cache"], True)
+    if pc.all(in_cache, min_count=0).as_py():
+        return table, table.slice(0, 0)
+    return table.filter(in_cache), table.filter(pc.invert(in_cache))
 
 
 def revisions_table(revisions: Sequence[RevisionInfo]) -> pa.Table:

@@ -25,7 +25,14 @@ from snapshots.frames.frame import Frame
 from snapshots.history import History
 from snapshots.models import RevisionInfo, utc
 from snapshots.refs import check_tag, tag_date
-from snapshots.tables import REVISIONS, SPECS, revisions_of, revisions_table
+from snapshots.tables import (
+    REVISIONS,
+    SPECS,
+    revisions_of,
+    revisions_table,
+    split_by_cache,
+    with_columns,
+)
 
 _ATTEMPTS = 8
 _REASON = 300
@@ -107,17 +114,28 @@ class Catalog:
         return Frame(self._read(digest, _FRAME_COLUMNS), digest)
 
     def load_dependencies(self, digest: str) -> pa.Table:
-        """Read the columns ``hash`` and ``dependencies`` of a content."""
-        return self._read(digest, ["hash", "dependencies"])
+        """Read the columns ``hash`` and ``dependencies`` of a content, and all of the rows outside.
 
-    def _read(self, digest: str, columns: list[str]) -> pa.Table:
+        Rows outside the cache are few, and the dependency graph is who asks for them.
+        """
+        table = self._read(digest, ["hash", "dependencies", "in_cache"])
+        inside, outside = split_by_cache(table)
+        if not len(outside):
+            return inside
+        outside = self._read(digest, SPECS.names, ("in_cache", "=", False))
+        return pa.concat_tables([with_columns(inside, SPECS.names), outside])
+
+    def _read(self, digest: str, columns: list[str], *more: tuple[str, str, bool]) -> pa.Table:
+        """Read columns; what a catalog that is older than a column has there is unknown."""
         with self._translated():
             specs = DeltaTable(self._uri("specs"))
+            known = {field.name for field in specs.schema().fields}
             table = specs.to_pyarrow_table(
-                columns=columns,
-                filters=[("digest", "=", digest)],
+                columns=[name for name in columns if name in known],
+                filters=[("digest", "=", digest), *more],
                 filesystem=self._files("specs"),
             )
+            table = with_columns(table, columns)
         if not len(table) and digest != _EMPTY:
             raise CatalogError(self.location, f"the content {digest[:16]} is missing")
         return table
@@ -179,6 +197,7 @@ class Catalog:
                 DeltaTable.create(self._uri("specs"), SPECS, "ignore", partition_by=["digest"]),
                 pa.RecordBatchReader.from_batches(SPECS, _rows(snapshots, successions)),
                 mode="overwrite",
+                schema_mode="merge",  # a catalog may be older than a column
                 predicate=f"digest IN ({digests})",
                 writer_properties=_WRITER,
             )

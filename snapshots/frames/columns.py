@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Codes = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
@@ -106,12 +107,12 @@ class ListColumn(Column[tuple[str, ...]]):
         super().__init__(codes, values)
         self.items = items
         self.flat = flat
-        lengths = np.fromiter(map(len, values), np.int64, len(values))
+        lengths = np.fromiter((len(value or ()) for value in values), np.int64, len(values))
         self.owner = np.repeat(np.arange(len(values), dtype=np.int32), lengths)
 
     def fingerprints_without(self, item: str) -> npt.NDArray[np.int64]:
         """Return a 64-bit hash of each distinct list, as if the item stood in none."""
-        kept = (tuple(other for other in value if other != item) for value in self.values)
+        kept = (value and tuple(other for other in value if other != item) for value in self.values)
         return np.fromiter(map(hash, kept), np.int64, len(self.values))
 
     @cached_property
@@ -194,15 +195,15 @@ def column_of(array: pa.ChunkedArray, sort_key: Callable[[Any], Any]) -> Column[
 
 
 def list_column_of(array: pa.ChunkedArray) -> ListColumn:
-    """Build a list column from Arrow lists of texts."""
+    """Build a list column from Arrow lists of texts; None stands behind all lists."""
     lists = array.combine_chunks()
     encoded = lists.flatten().dictionary_encode()
     items = encoded.dictionary.to_pylist()
     order = sorted(range(len(items)), key=items.__getitem__)
     items = [items[code] for code in order]
     item_codes = _inverse(order)[np.asarray(encoded.indices, np.int32)]
-    offsets = np.asarray(lists.offsets).tolist()
-    offsets = [offset - offsets[0] for offset in offsets]
+    lengths = np.asarray(pc.list_value_length(lists).fill_null(0))
+    offsets = [0, *np.cumsum(lengths).tolist()]
 
     # Equal lists have equal bytes of item codes.
     raw = item_codes.tobytes()
@@ -217,7 +218,12 @@ def list_column_of(array: pa.ChunkedArray) -> ListColumn:
         len(lists),
     )
     flat = np.frombuffer(b"".join(seen), np.int32)
-    values = [tuple(map(items.__getitem__, np.frombuffer(key, np.int32).tolist())) for key in seen]
+    values: list[Any] = [
+        tuple(map(items.__getitem__, np.frombuffer(key, np.int32).tolist())) for key in seen
+    ]
+    if lists.null_count:
+        codes[np.asarray(lists.is_null())] = len(values)
+        values.append(None)
     return ListColumn(codes, values, items, flat)
 
 

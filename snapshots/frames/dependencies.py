@@ -1,8 +1,9 @@
 """Who depends on whom in one content: a graph in compressed form, walked by numpy.
 
 Its nodes are the rows of the content's frame and, numbered on from there, the specs that rows
-depend on without being in the revision themselves: external compilers, say. Of those the name and
-the hash are all that is known, so every way ends there.
+depend on without being in the revision themselves: external compilers, say. Those have a frame of
+their own, with what the source says of them: all facts and their own dependencies, or no more than
+the name and the hash that the edges to them have.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 from snapshots.frames.columns import Column, Mask
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import Hashes, match
+from snapshots.tables import SPECS, split_by_cache, with_columns
 
 Nodes = npt.NDArray[np.int64]
 Edges = npt.NDArray[np.int64]
@@ -40,7 +42,7 @@ _TYPES = {str(kind.name).lower(): kind for kind in DependencyType}
 
 
 class Absent(NamedTuple):
-    """A spec that others depend on and that is not in the revision."""
+    """The name and hash of a spec that others depend on and that is not in the revision."""
 
     name: str
     hash: str
@@ -50,7 +52,7 @@ class Reached(NamedTuple):
     """Nodes in the order they are reached in, each with the edge that it is first reached by.
 
     Nearer ones come first; equally near ones by their numbers, which is the frame's own order with
-    the absent ones behind it.
+    those outside the revision behind it.
     """
 
     nodes: Nodes
@@ -60,9 +62,14 @@ class Reached(NamedTuple):
 class DependencyGraph:
     """The dependencies of one content.
 
-    ``table`` has the columns ``hash`` and ``dependencies`` of ``snapshots.tables.SPECS``, in any
-    order of rows; ``hashes`` are those of the content's frame. Edges are numbered by the row that
-    depends, and for one row in the order that its record has them in.
+    ``table`` has the columns ``hash`` and ``dependencies`` of ``snapshots.tables.SPECS``, and all
+    of them for the rows outside the cache, in any order of rows; ``hashes`` are those of the
+    content's frame. Edges are numbered by the node that depends, and for one node in the order that
+    its record has them in.
+
+    ``outside`` is the frame of the nodes behind the rows: node ``num_rows + n`` is its row n.
+    ``stated`` is a mask over its rows: those that the source states. Of the others all facts but
+    name and hash are None.
 
     ``known`` is a mask over the rows: those whose dependencies the source told. ``types`` holds the
     DependencyType of each edge, and nothing for a type that Spack does not have; ``virtuals`` the
@@ -70,25 +77,51 @@ class DependencyGraph:
     """
 
     def __init__(self, table: pa.Table, hashes: Hashes) -> None:
-        lines = np.argsort(match(_hashes_of(table["hash"]), hashes))
-        lists = table["dependencies"].combine_chunks().take(pa.array(lines))
+        inside, outside = split_by_cache(table)
+        lines = pa.concat_tables([it.select(["hash", "dependencies"]) for it in (inside, outside)])
+        lists = lines["dependencies"].combine_chunks()
         edges = lists.flatten()
-        counts = np.asarray(pc.list_value_length(lists).fill_null(0))
-        self.num_rows = len(lists)
-        self.known: Mask = np.asarray(lists.is_valid())
-        self.sources = np.repeat(np.arange(len(lists), dtype=np.int32), counts)
-        self.targets, self.absent = _targets(edges, hashes)
+        end_codes, end_texts = _distinct(edges.field("hash"))
+        ends = Hashes("".join(end_texts).encode())
+        stated = _hashes_of(outside["hash"])
+        self.num_rows = len(hashes)
+        self.outside = Frame(
+            pa.concat_tables(
+                [
+                    with_columns(outside, SPECS.names),
+                    _named_by_edges(edges, end_codes, ends, (hashes, stated)),
+                ]
+            ),
+            "",
+            in_cache=False,
+        )
+        self.stated: Mask = match(self.outside.hashes, stated) >= 0
+
+        nodes = self._nodes(_hashes_of(lines["hash"]), hashes)
+        order = np.argsort(nodes)
+        counts = np.asarray(pc.list_value_length(lists).fill_null(0)).astype(np.int64)
+        places = _places((np.cumsum(counts) - counts)[order], counts[order])
+        self.known: Mask = np.asarray(lists.is_valid())[order][: self.num_rows]
+        self.sources = np.repeat(nodes[order], counts[order])
+        self.targets = self._nodes(ends, hashes)[end_codes][places]
         codes, texts = _distinct(pc.binary_join(edges.field("types"), _SEPARATOR))
-        self.types = np.array(list(map(_types_of, texts)), np.uint8)[codes]
+        self.types = np.array(list(map(_types_of, texts)), np.uint8)[codes][places]
         codes, texts = _distinct(pc.binary_join(edges.field("virtuals"), _SEPARATOR))
-        self.virtuals = Column(codes, [tuple(filter(None, it.split(_SEPARATOR))) for it in texts])
-        self.absent_frame: Frame | None = None
+        self.virtuals = Column(
+            codes[places], [tuple(filter(None, it.split(_SEPARATOR))) for it in texts]
+        )
         self._down = _Adjacency(self.sources, None, self.targets, self.num_nodes)
+
+    def _nodes(self, wanted: Hashes, hashes: Hashes) -> Numbers:
+        """Return the node of each hash, all of them being those of nodes."""
+        nodes = match(wanted, hashes)
+        outside = match(wanted, self.outside.hashes)
+        return np.where(nodes < 0, outside + np.int32(self.num_rows), nodes)
 
     @property
     def num_nodes(self) -> int:
-        """How many nodes there are: the rows and the absent ones."""
-        return self.num_rows + len(self.absent)
+        """How many nodes there are: the rows and those outside the revision."""
+        return self.num_rows + len(self.outside)
 
     @cached_property
     def is_known(self) -> bool:
@@ -100,16 +133,19 @@ class DependencyGraph:
         """About how much memory the graph takes, with what walking it upwards will make."""
         arrays = (self.known, self.sources, self.targets, self.types, self.virtuals.codes)
         ways = 2 * 8 * self.num_nodes + 4 * len(self.targets)
-        return sum(array.nbytes for array in arrays) + ways + 300 * len(self.absent)
+        return sum(array.nbytes for array in arrays) + ways + self.outside.num_bytes
 
     @cached_property
     def absent_index(self) -> dict[str, int]:
-        """The node of each absent hash."""
-        return {it.hash: node for node, it in enumerate(self.absent, start=self.num_rows)}
+        """The node of each hash that is no row's."""
+        return {digest: self.num_rows + row for row, digest in enumerate(self.outside.hashes.texts)}
 
     def absent_at(self, node: int) -> Absent | None:
-        """Return what is known of a node that is no row; None for a row."""
-        return None if node < self.num_rows else self.absent[node - self.num_rows]
+        """Return the name and hash of a node that is no row; None for a row."""
+        row = node - self.num_rows
+        if row < 0:
+            return None
+        return Absent(self.outside.package.at(row), self.outside.hashes.at(row))
 
     # -- from one spec
 
@@ -125,7 +161,7 @@ class DependencyGraph:
     def dependents_of(
         self, row: int, types: DependencyType | None = None, *, transitive: bool = False
     ) -> Reached:
-        """Return the rows that depend on a row, likewise."""
+        """Return the nodes that depend on a row, likewise."""
         return self._reach(row, types, self._up, transitive=transitive)
 
     def _reach(
@@ -137,16 +173,16 @@ class DependencyGraph:
 
     # -- from many
 
-    def rows_above(self, edges: Mask, types: DependencyType | None = None) -> Mask:
-        """Return a mask over the rows: those with such an edge, or with a dependency that has one.
+    def nodes_above(self, edges: Mask, types: DependencyType | None = None) -> Mask:
+        """Return a mask over the nodes: those with such an edge, or with a dependency that has one.
 
         Dependencies count however far away they are. With ``types`` only edges that have one of
         them are followed to them.
         """
-        found = np.zeros(self.num_rows, np.bool_)
+        found = np.zeros(self.num_nodes, np.bool_)
         found[self.sources[edges]] = True
-        for rows, _ in self._levels(np.flatnonzero(found), types, self._up):
-            found[rows] = True
+        for nodes, _ in self._levels(np.flatnonzero(found), types, self._up):
+            found[nodes] = True
         return found
 
     # -- walking
@@ -199,27 +235,33 @@ class _Adjacency:
     def edges_of(self, nodes: Nodes) -> Edges:
         """Return the edges that lead away from the nodes, node by node."""
         starts = self.starts[nodes]
-        counts = self.starts[nodes + 1] - starts
-        stops = np.cumsum(counts)
-        places: Edges = np.arange(counts.sum()) + np.repeat(starts - (stops - counts), counts)
+        places = _places(starts, self.starts[nodes + 1] - starts)
         return places if self.edges is None else self.edges[places].astype(np.int64)
 
 
-def _targets(edges: pa.StructArray, hashes: Hashes) -> tuple[Numbers, list[Absent]]:
-    """Return the node that each edge leads to, and what the nodes behind the rows are."""
-    encoded = edges.field("hash").dictionary_encode()
-    codes = np.asarray(encoded.indices, np.int32)
-    texts = encoded.dictionary.to_pylist()
-    nodes = match(_hashes_of(encoded.dictionary), hashes)
-    some_edge = np.empty(len(texts), np.int64)
-    some_edge[codes] = np.arange(len(codes))
-    missing = np.flatnonzero(nodes < 0)
-    names = edges.field("name").take(pa.array(some_edge[missing])).to_pylist()
-    absent = sorted(
-        (Absent(name, texts[code]), code) for name, code in zip(names, missing, strict=True)
+def _places(starts: Edges, counts: Edges) -> Edges:
+    """Return the numbers of runs, one after the other: each from a start on, so many of them."""
+    before = np.cumsum(counts) - counts
+    places: Edges = np.arange(counts.sum()) + np.repeat(starts - before, counts)
+    return places
+
+
+def _named_by_edges(
+    edges: pa.StructArray, end_codes: Numbers, ends: Hashes, known: Sequence[Hashes]
+) -> pa.Table:
+    """Return rows of the specs that edges lead to and that stand nowhere else: name and hash."""
+    is_known = np.logical_or.reduce([match(ends, hashes) >= 0 for hashes in known])
+    missing = np.flatnonzero(~is_known)
+    some_edge = np.empty(len(ends), np.int64)
+    some_edge[end_codes] = np.arange(len(end_codes))
+    rows = pa.table(
+        {
+            "hash": pa.array(map(ends.at, missing.tolist()), pa.string()),
+            "name": edges.field("name").take(pa.array(some_edge[missing])),
+            "in_cache": pa.repeat(False, len(missing)),
+        }
     )
-    nodes[[code for _, code in absent]] = np.arange(len(hashes), len(hashes) + len(absent))
-    return nodes[codes], [it for it, _ in absent]
+    return with_columns(rows, SPECS.names)
 
 
 def _distinct(array: pa.Array) -> tuple[Numbers, Sequence[str]]:

@@ -34,6 +34,7 @@ from snapshots.models import Spec
 from snapshots.spack.names import ROOT_STACK
 from snapshots.spack.spelling import compiler_key
 from snapshots.spack.versions import version_key
+from snapshots.tables import split_by_cache
 
 _JOINTS = 64
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
@@ -61,11 +62,14 @@ class Frame:
     """The specs of one content.
 
     ``table`` has the columns of ``snapshots.tables.SPECS``, in any order of rows; ``digest`` names
-    the content.
+    the content. With ``in_cache=False`` the frame has the rows outside the cache instead. Facts
+    that their source does not state are None there, whatever their type says.
     """
 
-    def __init__(self, table: pa.Table, digest: str) -> None:
+    def __init__(self, table: pa.Table, digest: str, *, in_cache: bool = True) -> None:
         self.digest = digest
+        inside, outside = split_by_cache(table)
+        table = inside if in_cache else outside
         names = column_of(table["name"], str)
         versions = column_of(table["version"], lambda version: (version_key(version), version))
         hashes = Hashes("".join(table["hash"].to_pylist()).encode())

@@ -74,7 +74,7 @@ def select(frame: Frame, asked: SpecConstraint, load: Callable[[], DependencyGra
 
 
 class _Search:
-    """Answers conditions on the nodes of one graph: the rows of its frame, and the absent specs.
+    """Answers conditions on the nodes of one graph: the rows of its frame, and the specs outside.
 
     Masks over nodes begin with the rows.
     """
@@ -85,22 +85,23 @@ class _Search:
 
     def rows(self, asked: SpecConstraint) -> Mask:
         """Return a mask over the rows: those that meet every condition."""
-        mask = self._nodes(asked)[: len(self._frame)]
+        mask = self._nodes(asked)
         for dependency in asked.transitive:
             self._require_known()
             edges = self._edges(dependency.spec)
             for virtual in dependency.virtuals:
                 edges &= self._provides(virtual)
-            mask &= self._rows_above(edges)
-        return mask
+            mask &= self._above(edges)
+        return mask[: len(self._frame)]
 
     def _nodes(self, asked: SpecConstraint) -> Mask:
         """Return a mask over the nodes: those that meet all conditions but the transitive ones."""
         mask = self._having_facts(asked)
         for variant in asked.variants:
             if variant.propagate:
-                contradicting = self._having_variant(variant.contradicts)
-                mask &= ~(contradicting | self._above_any(contradicting))
+                self._require_known()
+                other = self._having_variant(variant.contradicts)
+                mask &= ~(other | self._graph.nodes_above(other[self._graph.targets]))
         for dependency in asked.direct:
             mask &= self._having_direct(dependency)
         return mask
@@ -111,49 +112,42 @@ class _Search:
         """Return a mask over the nodes: those that meet the conditions on their own facts."""
         mask = np.zeros(self._graph.num_nodes, np.bool_)
         mask[_rows(self._frame, asked)] = True
-        absent = self._graph.absent_frame
-        if absent is not None:
-            mask[self._nodes_of_absent[_rows(absent, asked)]] = True
-        bare = SpecConstraint(
-            name=asked.name, versions=asked.versions, hash_prefix=asked.hash_prefix
-        )
-        if replace(asked, direct=(), transitive=()) == bare:
-            for node, version in self._bare_nodes.items():
-                mask[node] = _is_bare(self._graph, node, version, asked)
+        mask[len(self._frame) + _rows(self._graph.outside, asked)] = True
+        if asked.versions is not None:
+            rows = _rows(self._graph.outside, replace(asked, versions=None)).tolist()
+            for row in self._told_versions.keys() & rows:
+                if asked.versions.includes(self._told_versions[row]):
+                    mask[len(self._frame) + row] = True
         return mask
 
     def _having_variant(self, accept: Callable[[tuple[str, ...]], bool]) -> Mask:
         """Return a mask over the nodes: those with a variant that is accepted."""
-        mask = np.zeros(self._graph.num_nodes, np.bool_)
-        column = self._frame.variants
-        mask[: len(self._frame)] = having_where(column, _alone(accept))[column.codes]
-        if (absent := self._graph.absent_frame) is not None:
-            column = absent.variants
-            mask[self._nodes_of_absent] = having_where(column, _alone(accept))[column.codes]
-        return mask
+        columns = (self._frame.variants, self._graph.outside.variants)
+        masks = [having_where(it, _alone(accept))[it.codes] for it in columns]
+        return np.concatenate(masks)
+
+    def _having_compiler(self, accept: Callable[[str], bool]) -> Mask:
+        """Return a mask over the nodes: those with a compiler that is accepted."""
+        columns = (self._frame.compiler, self._graph.outside.compiler)
+        masks = [it.where(lambda value: value is not None and accept(value)) for it in columns]
+        return np.concatenate([mask[it.codes] for mask, it in zip(masks, columns, strict=True)])
 
     @cached_property
-    def _nodes_of_absent(self) -> Rows:
-        """The node of each row of the frame of absent specs."""
-        absent = self._graph.absent_frame
-        hashes = [] if absent is None else absent.hashes.texts
-        return np.array([self._graph.absent_index[it] for it in hashes], np.int32)
+    def _told_versions(self) -> dict[int, str]:
+        """The versions of compilers outside the cache that are told by what they compiled only.
 
-    @cached_property
-    def _bare_nodes(self) -> dict[int, str | None]:
-        """The nodes of which no more is told than name and hash, each with its version or None.
-
-        The version of a compiler is told by those that it compiles.
+        By their rows among those outside. A catalog of old knows no more than their names.
         """
-        graph, frame = self._graph, self._frame
-        told = set(self._nodes_of_absent.tolist())
-        bare = {node for node in range(graph.num_rows, graph.num_nodes) if node not in told}
-        versions: dict[int, str | None] = dict.fromkeys(sorted(bare))
-        edges = np.flatnonzero(self._provides_language & (graph.targets >= graph.num_rows))
-        for row, node in zip(graph.sources[edges], graph.targets[edges], strict=True):
-            name, _, version = (frame.compiler.at(row) or "").partition("@")
-            if node in bare and name == graph.absent[node - graph.num_rows].name:
-                versions[int(node)] = version
+        graph, compiler, outside = self._graph, self._frame.compiler, self._graph.outside
+        rows = graph.targets - np.int32(graph.num_rows)
+        edges = np.flatnonzero(self._provides_language & (rows >= 0))
+        edges = edges[(graph.sources[edges] < graph.num_rows) & ~graph.stated[rows[edges]]]
+        pairs = np.stack((rows[edges], compiler.codes[graph.sources[edges]]), axis=1)
+        versions = {}
+        for row, code in np.unique(pairs, axis=0).tolist():
+            name, _, version = (compiler.values[code] or "").partition("@")
+            if name == outside.package.at(row):
+                versions[row] = version
         return versions
 
     # -- dependencies
@@ -167,20 +161,16 @@ class _Search:
         edges &= self._graph.types & types == types
         mask = np.zeros(self._graph.num_nodes, np.bool_)
         mask[self._graph.sources[edges]] = True
-        by_compiler = self._frame.compiler.where(
-            lambda it: it is not None and _is_compiler(dependency.spec, it)
-        )
-        rows = self._asked_by_compiler
-        mask[: len(rows)][rows] = by_compiler[self._frame.compiler.codes[rows]]
-        return mask
+        compiled = self._having_compiler(lambda it: _is_compiler(dependency.spec, it))
+        return np.where(self._asked_by_compiler, compiled, mask)
 
     @cached_property
     def _asked_by_compiler(self) -> Mask:
-        """A mask over the rows: the specs of older formats, as the module's docstring has them."""
-        graph = self._graph
-        mask = self._frame.compiler.known()[self._frame.compiler.codes]
-        mask[graph.sources[self._provides_language]] = False
-        return mask | ~graph.known
+        """A mask over the nodes: the specs of older formats, as the module's docstring has them."""
+        mask = self._having_compiler(lambda _: True)
+        mask[self._graph.sources[self._provides_language]] = False
+        mask[: len(self._frame)] |= ~self._graph.known
+        return mask
 
     @cached_property
     def _provides_language(self) -> Mask:
@@ -190,30 +180,20 @@ class _Search:
         mask: Mask = provided[graph.virtuals.codes] & (graph.types & DependencyType.BUILD != 0)
         return mask
 
-    def _rows_above(self, edges: Mask) -> Mask:
-        """Return a mask over the rows: those for which ``^`` finds one of the edges."""
+    def _above(self, edges: Mask) -> Mask:
+        """Return a mask over the nodes: those for which ``^`` finds one of the edges."""
         graph = self._graph
-        linked = edges & (graph.types & _LINK_OR_RUN != 0)
-        mask = graph.rows_above(linked, _LINK_OR_RUN)
-        built = edges & (graph.types & DependencyType.BUILD != 0)
-        mask[graph.sources[built]] = True
-        return mask
-
-    def _above_any(self, nodes: Mask) -> Mask:
-        """Return a mask over the nodes: those with one of the nodes somewhere below them."""
-        self._require_known()
-        mask = np.zeros(self._graph.num_nodes, np.bool_)
-        mask[: len(self._frame)] = self._graph.rows_above(nodes[self._graph.targets])
+        mask = graph.nodes_above(edges & (graph.types & _LINK_OR_RUN != 0), _LINK_OR_RUN)
+        mask[graph.sources[edges & (graph.types & DependencyType.BUILD != 0)]] = True
         return mask
 
     def _edges(self, asked: SpecConstraint) -> Mask:
         """Return a mask over the edges: those to such a spec, whatever their types."""
-        graph = self._graph
-        edges: Mask = self._nodes(asked)[graph.targets]
+        edges: Mask = self._nodes(asked)[self._graph.targets]
         if asked.name is not None:
             provides = self._provides(asked.name)
             if provides.any():
-                edges |= provides & self._providers(asked)[graph.targets]
+                edges |= provides & self._providers(asked)[self._graph.targets]
         return edges
 
     def _provides(self, virtual: str) -> Mask:
@@ -235,7 +215,7 @@ class _Search:
             if variant := languages.get(virtual):
                 lacking = self._having_facts(SpecConstraint(name=compiler))
                 lacking &= ~self._having_facts(parse(f"{compiler} {variant}"))
-                lacking[list(self._bare_nodes)] = False
+                lacking[len(self._frame) :] &= self._graph.stated
                 mask &= ~lacking
         for dependency in asked.direct:
             mask &= self._having_direct(dependency)
@@ -289,14 +269,6 @@ def _conditions(
 def _alone(accept: Callable[[tuple[str, ...]], bool]) -> Callable[[str], bool]:
     """Make what judges lists of variants judge one variant."""
     return lambda text: accept((text,))
-
-
-def _is_bare(graph: DependencyGraph, node: int, version: str | None, asked: SpecConstraint) -> bool:
-    """Tell whether a node of which only name, hash and perhaps version are known is asked for."""
-    spec = graph.absent[node - graph.num_rows]
-    if asked.name not in (None, spec.name) or not spec.hash.startswith(asked.hash_prefix or ""):
-        return False
-    return asked.versions is None or (version is not None and asked.versions.includes(version))
 
 
 def _is_compiler(asked: SpecConstraint, compiler: str) -> bool:

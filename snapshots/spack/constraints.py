@@ -51,7 +51,7 @@ class SpecConstraint(msgspec.Struct, frozen=True, kw_only=True):
         other = msgspec.structs.replace(self, name=None, versions=None)
         if other != SpecConstraint():
             return False
-        return self.versions is None or bool(version) and self.versions.includes(version)
+        return self.versions is None or (bool(version) and self.versions.includes(version))
 
     def __str__(self) -> str:
         version = "" if self.versions is None else f"@{self.versions}"

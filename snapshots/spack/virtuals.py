@@ -12,7 +12,7 @@ from collections.abc import Mapping
 LANGUAGES = frozenset({"c", "cxx", "fortran"})
 """The virtual packages that compilers provide."""
 
-_ALL = {language: "" for language in LANGUAGES}
+_ALL = dict.fromkeys(LANGUAGES, "")
 _C_FAMILY = {"c": "", "cxx": ""}
 
 LANGUAGES_OF_COMPILERS: Mapping[str, Mapping[str, str]] = {

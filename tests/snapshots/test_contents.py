@@ -162,5 +162,42 @@ def test_table(specs: list[Spec]) -> None:
     table = content.table()
     assert table.schema == COLUMNS
     assert table.to_pylist() == [
-        {"digest": content.digest, **plain(spec)} for spec in content.specs()
+        {"digest": content.digest, **plain(spec), "in_cache": True} for spec in content.specs()
+    ]
+
+
+OUTSIDE = [full_spec("gcc", name="gcc", stacks=(), size=None), a_spec("glibc", name="glibc")]
+
+
+def test_specs_outside_the_cache_count_nowhere() -> None:
+    """They are no packages, specs, stacks or sizes of the content."""
+    content = Content.of([a_spec()], [full_spec("gcc", name="gcc", stacks=("outside",))])
+    assert len(content) == 1
+    assert list(content.specs()) == [a_spec()]
+    assert list(content.packages) == ["hdf5"]
+    assert content.stacks == {"e4s", "root"}
+    assert content.total_size() is None
+
+
+def test_specs_outside_the_cache_count_in_the_digest() -> None:
+    """Their facts do, their order does not, and to be outside is not to be inside."""
+    digest_of_both = Content.of([a_spec()], OUTSIDE).digest
+    assert Content.of([a_spec()], OUTSIDE[::-1]).digest == digest_of_both
+    others = [
+        Content.of([a_spec()]),
+        Content.of([a_spec(), *OUTSIDE]),
+        Content.of([a_spec()], OUTSIDE[:1]),
+        Content.of([a_spec()], [OUTSIDE[0], replace(OUTSIDE[1], version="2")]),
+    ]
+    assert len({digest_of_both, *(content.digest for content in others)}) == 5
+    assert digest_of_both == "52f7b78228fecd4c770c509324ebaf563fe6db279dcede18f2cffc2eac7b2194"
+
+
+def test_specs_outside_the_cache_are_rows() -> None:
+    """A store gets them behind the others, by hash, marked as what they are."""
+    content = Content.of([a_spec()], OUTSIDE)
+    rows = [(spec, True) for spec in content.specs()]
+    rows += [(spec, False) for spec in sorted(OUTSIDE, key=lambda spec: spec.hash)]
+    assert content.table().to_pylist() == [
+        {"digest": content.digest, **plain(spec), "in_cache": in_cache} for spec, in_cache in rows
     ]

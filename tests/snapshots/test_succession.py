@@ -36,13 +36,19 @@ POOL = {name: [_package(name, number) for number in range(4)] for name in "abcde
 states = st.dictionaries(st.sampled_from(sorted(POOL)), st.integers(0, 3))
 
 
-@given(st.lists(states, max_size=6))
-def test_a_succession_gives_the_tables_of_its_contents(history: Sequence[dict[str, int]]) -> None:
+@given(st.lists(st.tuples(states, st.integers(0, 2)), max_size=6))
+def test_a_succession_gives_the_tables_of_its_contents(
+    history: Sequence[tuple[dict[str, int], int]],
+) -> None:
     """Whatever packages come, stay, change and go, each table is that of its content alone."""
     succession = Succession()
-    for state in history:
-        content = Content({name: POOL[name][number] for name, number in state.items()})
+    for state, num_outside in history:
+        packages = {name: POOL[name][number] for name, number in state.items()}
+        outside = [replace(_SPEC, name="gcc", hash=f"gcc{place}") for place in range(num_outside)]
+        content = Content(packages, outside)
         table = succession.table(content)
         assert table.equals(content.table())
-        assert table["hash"].to_pylist() == [spec.hash for spec in content.specs()]
+        specs = [*content.specs(), *outside]
+        assert table["hash"].to_pylist() == [spec.hash for spec in specs]
+        assert table["in_cache"].to_pylist() == [spec not in outside for spec in specs]
         assert set(table["digest"].to_pylist()) <= {content.digest}

@@ -1,7 +1,7 @@
 """The indexes of one tag, a stack each, merged: each spec once, with the stacks that have it."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -11,6 +11,7 @@ from snapshots.sources.buildcache.caches import Cache
 from snapshots.sources.buildcache.layouts import Place
 from snapshots.sources.buildcache.locations import link
 from snapshots.sources.buildcache.packages import Package
+from snapshots.sources.buildcache.specs import IndexSpecs
 from snapshots.sources.reports import Report
 
 
@@ -20,12 +21,18 @@ class Merged:
     def __init__(self, report: Report) -> None:
         self._report = report
         self._specs: dict[str, Spec] = {}
+        self._outside: dict[str, Spec] = {}
         self._homes: dict[str, Place] = {}
         self._stacks: defaultdict[str, set[str]] = defaultdict(set)
 
-    def add(self, stack: str | None, specs: Mapping[str, Spec], home: Place) -> None:
-        """Take in one index. The first one that has a spec is where its package is taken from."""
-        for digest, spec in specs.items():
+    def add(self, stack: str | None, specs: IndexSpecs, home: Place) -> None:
+        """Take in one index. The first one that has a spec is where its package is taken from.
+
+        Of a spec outside the cache the first index that states it counts.
+        """
+        for digest, spec in specs.outside.items():
+            self._outside.setdefault(digest, spec)
+        for digest, spec in specs.in_cache.items():
             known = self._specs.setdefault(digest, spec)
             if known is spec:
                 self._homes[digest] = home
@@ -59,6 +66,23 @@ class Merged:
                 tarball=tarball,
             )
 
+    def outside(self) -> Iterator[Spec]:
+        """Yield what those in the cache depend on, near or far, without being there themselves.
+
+        A spec that one index has in the cache is in the cache, whatever the others say.
+        """
+        seen: set[str] = set()
+        pending = _ends(self._specs.values())
+        while pending:
+            seen |= pending
+            found = [
+                self._outside[digest]
+                for digest in pending
+                if digest in self._outside and digest not in self._specs
+            ]
+            yield from found
+            pending = _ends(found) - seen
+
     def _conflict(self, known: Spec, spec: Spec, home: Place) -> SourceError:
         for field in Spec.__struct_fields__:
             before, now = getattr(known, field), getattr(spec, field)
@@ -67,3 +91,7 @@ class Merged:
         first = self._homes[spec.hash].location
         reason = f"{field} is {now!r}, but {before!r} in {first}"
         return SourceError(home.location, reason, key=f"installs.{spec.hash}")
+
+
+def _ends(specs: Iterable[Spec]) -> set[str]:
+    return {edge.hash for spec in specs for edge in spec.dependencies or ()}

@@ -129,7 +129,7 @@ class _Reading:
         packages = {}
         if self._sizes:
             packages = read_packages(merged.by_cache(), self._transport)
-        content = Content.of(merged.specs(packages))
+        content = Content.of(merged.specs(packages), merged.outside())
         if content or not self._report.skipped:
             source = Source(
                 kind="index",

@@ -7,6 +7,7 @@ build dependency that provides a language to it.
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import Raw
 
@@ -22,26 +23,46 @@ from snapshots.spack.spelling import canonical_compiler, canonical_variants
 _LANGUAGES = ("c", "cxx", "fortran")
 
 
-def decode(data: bytes | bytearray, location: str, report: Report) -> dict[str, Spec]:
-    """Return the specs, by hash, that an index says to be in the cache; they know no stacks.
+class IndexSpecs(NamedTuple):
+    """What an index says of specs, by hash: of those in the cache, and of others.
 
-    ``location`` names it in errors. Raises SourceError with the key of what is wrong. An entry that
-    cannot be read goes to ``report.bad``, a compiler that the index does not hold to
-    ``report.warn``.
+    ``outside`` are those that specs in the cache depend on, near or far. No spec knows its stacks.
+    """
+
+    in_cache: Mapping[str, Spec]
+    outside: Mapping[str, Spec]
+
+
+def decode(data: bytes | bytearray, location: str, report: Report) -> IndexSpecs:
+    """Return the specs of an index; ``location`` names it in errors.
+
+    Raises SourceError with the key of what is wrong. An entry that cannot be read goes to
+    ``report.bad``, a compiler that the index does not hold to ``report.warn``.
     """
     installs = databases.installs(data, location, report)
     reader = _Reader(installs, location)
-    specs: dict[str, Spec] = {}
+    in_cache: dict[str, Spec] = {}
+    outside: dict[str, Spec] = {}
+
+    def read(digest: str, into: dict[str, Spec]) -> None:
+        try:
+            into[digest] = reader.spec(digest, installs[digest].spec)
+        except SourceError as error:
+            report.bad(error)
+
     for digest, install in installs.items():
         if install.in_buildcache:
-            try:
-                specs[digest] = reader.spec(digest, install.spec)
-            except SourceError as error:
-                report.bad(error)
+            read(digest, in_cache)
+    seen: set[str] = set()
+    while pending := reader.ends() - seen:
+        seen |= pending
+        for digest in sorted(pending):
+            if digest in installs and not installs[digest].in_buildcache:
+                read(digest, outside)
     for (name, digest), count in reader.absent_compilers.items():
         who = f"the compiler {name}/{digest} of {count:,} specs"
         report.warn(f"{location}: {who} is not in the index, so they are read without one")
-    return specs
+    return IndexSpecs(in_cache, outside)
 
 
 class _Reader:
@@ -54,6 +75,10 @@ class _Reader:
         self._arches: dict[bytes, tuple[str, str, str]] = {}
         self._variants: dict[bytes, tuple[str, ...]] = {}
         self._edges: dict[bytes, Dependency] = {}
+
+    def ends(self) -> set[str]:
+        """Return the hashes that the specs read so far depend on."""
+        return {edge.hash for edge in self._edges.values()}
 
     def spec(self, digest: str, node: Node) -> Spec:
         """Return the record of one entry. Raises SourceError."""

@@ -4,13 +4,15 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from msgspec.structs import asdict, replace
 
 from snapshots.catalog import catalog as catalog_module
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
+from snapshots.contents import Content, Snapshot
 from snapshots.errors import CatalogError, EmptyCatalog, InvalidArgument
-from snapshots.models import RevisionInfo, Spec
+from snapshots.models import Dependency, RevisionInfo, Spec
 from snapshots.tables import REVISIONS, SPECS
 from tests.snapshots.factories import (
     SOURCE,
@@ -96,6 +98,31 @@ def test_every_fact_comes_back(catalog: Catalog) -> None:
         hash_of("2"): None,
         hash_of("3"): [],
     }
+
+
+def test_specs_outside_the_cache(catalog: Catalog) -> None:
+    """They are no specs of the revision, and the dependency graph knows their facts."""
+    gcc = full_spec("gcc", name="gcc", version="12.2.0", stacks=(), size=None, dependencies=())
+    edge = Dependency("gcc", gcc.hash, ("build",), ("c",))
+    specs = [a_spec("1", dependencies=(edge,)), a_spec("2")]
+    content = Content.of(specs, [gcc])
+    (made,) = catalog.publish([Snapshot(tag="develop", content=content, source=SOURCE)])
+    assert (made.revision.num_specs, made.revision.num_packages) == (2, 1)
+    library = Library(catalog)
+    frame = library.frames.get(made.revision.digest)
+    assert (len(frame), frame.packages) == (2, ["hdf5"])
+    graph = library.dependencies.get(made.revision.digest)
+    assert graph.outside.spec(0) == replace(gcc, dependencies=None)
+
+
+def test_a_catalog_that_is_older_than_a_column(catalog: Catalog) -> None:
+    """What was written before is read, what is written now is whole, and both stand together."""
+    old = Content.of(A).table().drop_columns(["in_cache", "package_hash"])
+    write_deltalake(f"{catalog.location}/specs", old, partition_by=["digest"])
+    before, now = Content.of(A).digest, publish(catalog, [full_spec()])
+    assert loaded(catalog, before) == A
+    assert len(catalog.load_dependencies(before)) == len(A)
+    assert loaded(catalog, now) == [replace(full_spec(), dependencies=None)]
 
 
 def test_the_same_again_publishes_nothing(catalog: Catalog) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
@@ -31,16 +32,28 @@ class Edge(NamedTuple):
 class Model:
     """What a graph should say, told from the records alone."""
 
-    def __init__(self, specs: Sequence[Spec], hashes: Sequence[str]) -> None:
-        by_hash = {spec.hash: spec for spec in specs}
-        self.edges = [
-            Edge(by_hash[digest], dependency)
-            for digest in hashes
-            for dependency in by_hash[digest].dependencies or ()
-        ]
-        found = {Absent(it.dependency.name, it.dependency.hash) for it in self.edges}
-        self.absent = sorted(it for it in found if it.hash not in by_hash)
+    def __init__(self, content: Content, hashes: Sequence[str]) -> None:
+        by_hash = {spec.hash: spec for spec in content.specs()}
+        self.stated = {spec.hash: spec for spec in content.outside.specs}
+        everything = by_hash | self.stated
+        found = {
+            it.hash: Absent(it.name, it.hash)
+            for spec in everything.values()
+            for it in spec.dependencies or ()
+            if it.hash not in everything
+        }
+        found |= {spec.hash: Absent(spec.name, spec.hash) for spec in self.stated.values()}
+        # All of one version, or of none, which stands last.
+        self.absent = sorted(
+            found.values(), key=lambda it: (it.name, it.hash not in self.stated, it.hash)
+        )
         self.nodes = [*hashes, *(it.hash for it in self.absent)]
+        self.edges = [
+            Edge(everything[digest], dependency)
+            for digest in self.nodes
+            if digest in everything
+            for dependency in everything[digest].dependencies or ()
+        ]
 
     def reached(
         self, start: str, types: Sequence[str] | None, *, transitive: bool, upwards: bool
@@ -72,10 +85,10 @@ class Model:
                 yield ends[not upwards], edge
 
 
-def random_specs(random: Random) -> list[Spec]:
+def random_content(random: Random) -> Content:
     """Return specs that depend on each other in cycles, on themselves, on others, twice on one."""
     size = random.randrange(1, 9)
-    labels = [*map(str, range(size)), "absent1", "absent2"]
+    labels = [*map(str, range(size)), "absent1", "absent2", "absent3"]
 
     def edge() -> Dependency:
         label = random.choice(labels)
@@ -87,18 +100,22 @@ def random_specs(random: Random) -> list[Spec]:
             return None
         return tuple(edge() for _ in range(random.randrange(4)))
 
-    return [
+    specs = [
         a_spec(str(number), name=f"package{number % 3}", dependencies=dependencies())
         for number in range(size)
     ]
+    outside = [
+        a_spec(label, name=random.choice((label, "package1")), dependencies=dependencies())
+        for label in some_of(random, labels[-3:])
+    ]
+    return Content.of(specs, outside)
 
 
-SPECS = seeded(random_specs)
+CONTENTS = seeded(random_content)
 
 
-def frame_and_graph(specs: Sequence[Spec]) -> tuple[Frame, DependencyGraph]:
+def frame_and_graph(content: Content) -> tuple[Frame, DependencyGraph]:
     """Return a frame of the specs with its graph, whose table has them in another order."""
-    content = Content.of(specs)
     table = content.table()
     frame = Frame(table, content.digest)
     return frame, DependencyGraph(table.take(shuffled(range(len(table)))), frame.hashes)
@@ -114,7 +131,7 @@ def mask_of(types: Sequence[str]) -> DependencyType:
 
 def told(frame: Frame, graph: DependencyGraph, reached: Reached) -> list[tuple[str, str, str, int]]:
     """Return the hash of each node, and of its edge the two ends and the types."""
-    hashes = [*frame.hashes.texts, *(it.hash for it in graph.absent)]
+    hashes = [*frame.hashes.texts, *graph.outside.hashes.texts]
     return [
         (
             hashes[node],
@@ -127,17 +144,17 @@ def told(frame: Frame, graph: DependencyGraph, reached: Reached) -> list[tuple[s
 
 
 @given(
-    SPECS,
+    CONTENTS,
     st.none() | st.lists(st.sampled_from(TYPES), unique=True),
     st.booleans(),
     st.booleans(),
 )
 def test_what_is_reached(
-    specs: list[Spec], types: list[str] | None, transitive: bool, upwards: bool
+    content: Content, types: list[str] | None, transitive: bool, upwards: bool
 ) -> None:
     """Each spec is reached once, by the first edge of a shortest way, in a stable order."""
-    frame, graph = frame_and_graph(specs)
-    model = Model(specs, frame.hashes.texts)
+    frame, graph = frame_and_graph(content)
+    model = Model(content, frame.hashes.texts)
     walk = graph.dependents_of if upwards else graph.dependencies_of
     for row, digest in enumerate(frame.hashes.texts):
         reached = walk(row, None if types is None else mask_of(types), transitive=transitive)
@@ -148,25 +165,24 @@ def test_what_is_reached(
         ]
 
 
-@given(SPECS, st.integers(0))
-def test_rows_above(specs: list[Spec], bits: int) -> None:
-    """The rows above some edges have one of them, or can walk to a spec that has one."""
-    frame, graph = frame_and_graph(specs)
-    model = Model(specs, frame.hashes.texts)
+@given(CONTENTS, st.integers(0))
+def test_nodes_above(content: Content, bits: int) -> None:
+    """The nodes above some edges have one of them, or can walk to a spec that has one."""
+    frame, graph = frame_and_graph(content)
+    model = Model(content, frame.hashes.texts)
     chosen = [bool(bits >> number & 1) for number in range(len(model.edges))]
     having = {edge.source.hash for edge, wanted in zip(model.edges, chosen, strict=True) if wanted}
-    above = graph.rows_above(np.array(chosen, np.bool_))
-    for row, digest in enumerate(frame.hashes.texts):
+    above = graph.nodes_above(np.array(chosen, np.bool_))
+    for node, digest in enumerate(model.nodes):
         below = model.reached(digest, None, transitive=True, upwards=False)
-        assert above[row] == bool(having & {digest, *(node for node, _ in below)})
+        assert above[node] == bool(having & {digest, *(other for other, _ in below)})
 
 
-@given(SPECS)
-def test_facts_of_edges(specs: list[Spec]) -> None:
+@given(CONTENTS)
+def test_facts_of_edges(content: Content) -> None:
     """Nothing that the records say of edges is lost, nor what is in no record of its own."""
-    frame, graph = frame_and_graph(specs)
-    model = Model(specs, frame.hashes.texts)
-    assert graph.absent == model.absent
+    frame, graph = frame_and_graph(content)
+    model = Model(content, frame.hashes.texts)
     assert [graph.absent_at(node) for node in range(graph.num_nodes)] == [
         *(None for _ in frame.hashes.texts),
         *model.absent,
@@ -181,25 +197,42 @@ def test_facts_of_edges(specs: list[Spec]) -> None:
         (it.source.hash, it.dependency.hash, mask_of(it.dependency.types), it.dependency.virtuals)
         for it in model.edges
     ]
-    known = {spec.hash: spec.dependencies is not None for spec in specs}
+    known = {spec.hash: spec.dependencies is not None for spec in content.specs()}
     assert graph.known.tolist() == [known[digest] for digest in frame.hashes.texts]
     assert graph.is_known == any(known.values())
+
+
+@given(CONTENTS)
+def test_facts_of_specs_outside_the_cache(content: Content) -> None:
+    """What a source states of them is there; of others no more than the name and hash of edges."""
+    frame, graph = frame_and_graph(content)
+    model = Model(content, frame.hashes.texts)
+    outside = graph.outside
+    assert len(outside) == len(graph.stated) == graph.num_nodes - graph.num_rows
+    for row, is_stated in enumerate(graph.stated.tolist()):
+        spec = outside.spec(row)
+        if is_stated:
+            assert spec == replace(model.stated[spec.hash], dependencies=None)
+        else:
+            facts = {name: getattr(spec, name) for name in spec.__struct_fields__}
+            known = {name for name, value in facts.items() if value is not None}
+            assert (spec.hash in model.stated, known) == (False, {"name", "hash"})
 
 
 @pytest.mark.parametrize("dependencies", [None, ()])
 def test_no_edges(dependencies: tuple[Dependency, ...] | None) -> None:
     """A content without edges has a graph: nothing is reached in it."""
-    _, graph = frame_and_graph([a_spec("a", dependencies=dependencies), a_spec("b")])
+    _, graph = frame_and_graph(Content.of([a_spec("a", dependencies=dependencies), a_spec("b")]))
     for walk in (graph.dependencies_of, graph.dependents_of):
         assert len(walk(0, transitive=True).nodes) == 0
-    assert not graph.rows_above(np.empty(0, np.bool_)).any()
+    assert not graph.nodes_above(np.empty(0, np.bool_)).any()
     assert graph.is_known == (dependencies is not None)
 
 
 def test_a_type_that_spack_does_not_have() -> None:
     """An edge of an unknown type is there, but none of the known types."""
     edge = Dependency("zlib", hash_of("zlib"), ("magic",))
-    _, graph = frame_and_graph([a_spec(dependencies=(edge,))])
+    _, graph = frame_and_graph(Content.of([a_spec(dependencies=(edge,))]))
     assert len(graph.dependencies_of(0).nodes) == 1
     assert len(graph.dependencies_of(0, mask_of(TYPES)).nodes) == 0
 
@@ -211,7 +244,7 @@ def test_a_long_way() -> None:
         a_spec(str(number), dependencies=(Dependency("hdf5", hash_of(str(number + 1)), ("link",)),))
         for number in range(size)
     ]
-    frame, graph = frame_and_graph(specs)
+    frame, graph = frame_and_graph(Content.of(specs))
     first = frame.hashes.find(hash_of("0"))
     assert first is not None
     reached = graph.dependencies_of(first, DependencyType.LINK, transitive=True)
@@ -227,14 +260,15 @@ def test_a_library_makes_a_graph_once(tmp_path_factory: pytest.TempPathFactory) 
     shelf = Library(catalog).dependencies
     assert shelf.kept(made.revision.digest) is None
     graph = shelf.get(made.revision.digest)
-    assert graph.absent == [Absent("zlib", hash_of("zlib"))]
+    assert graph.absent_at(1) == Absent("zlib", hash_of("zlib"))
     assert shelf.get(made.revision.digest) is graph is shelf.kept(made.revision.digest)
 
 
 def test_the_memory_it_takes() -> None:
     """The memory that a graph says it takes covers its arrays, those made later included."""
     edges = tuple(Dependency("zlib", hash_of(f"z{number}"), ("link",)) for number in range(50))
-    _, graph = frame_and_graph([a_spec(str(number), dependencies=edges) for number in range(200)])
+    specs = [a_spec(str(number), dependencies=edges) for number in range(200)]
+    _, graph = frame_and_graph(Content.of(specs))
     promised = graph.num_bytes
     graph.dependents_of(0)
     ways = (graph._up.starts, graph._up.edges, graph._down.starts)

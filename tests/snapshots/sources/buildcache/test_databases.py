@@ -20,7 +20,7 @@ from tests.snapshots.sources.buildcache.indexes import (
 
 def read(value: Any) -> dict[str, Spec]:
     """Return the specs of an index that is given as a JSON value."""
-    return decode(json.dumps(value).encode(), "index.json", Report())
+    return dict(decode(json.dumps(value).encode(), "index.json", Report()).in_cache)
 
 
 def only(spec: dict[str, Any], version: str) -> Spec:

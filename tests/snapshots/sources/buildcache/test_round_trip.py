@@ -131,4 +131,4 @@ def test_the_newest_spelling_of_pages() -> None:
     index = text(database(node("gcc", GCC, "10.2.1"), built))
     (stated,) = pages.parse_page(page.encode(), "specs.md", Report()).specs
     decoded = decode(index, "index.json", Report())
-    assert [known_to_pages(spec) for spec in decoded.values()] == [stated]
+    assert [known_to_pages(spec) for spec in decoded.in_cache.values()] == [stated]

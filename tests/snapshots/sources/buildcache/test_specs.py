@@ -24,10 +24,12 @@ from tests.snapshots.sources.buildcache.indexes import (
     small_database,
 )
 
+GLIBC = "g" * 32
+
 
 def read(value: Any, report: Report | None = None) -> dict[str, Spec]:
     """Decode an index given as a JSON value."""
-    return decode(json.dumps(value).encode(), "index.json", report or Report())
+    return dict(decode(json.dumps(value).encode(), "index.json", report or Report()).in_cache)
 
 
 def only(spec: dict[str, Any], version: str = "8", report: Report | None = None) -> Spec:
@@ -58,6 +60,40 @@ def test_a_small_index() -> None:
             Dependency("gcc-runtime", RUNTIME, ("link",)),
         ),
     )
+
+
+def test_what_an_index_says_of_specs_outside_the_cache() -> None:
+    """Those that specs in the cache depend on, near or far, are kept with all their facts."""
+    value = database(
+        node("gcc", GCC, "10.2.1", dependencies=[edge("glibc", GLIBC, ["link"], ["libc"])]),
+        node("glibc", GLIBC, "2.36", dependencies=[edge("linux", RUNTIME, ["build"], [])]),
+        node("unused", WRAPPER),
+        node("libelf", LIBELF, dependencies=[edge("gcc", GCC, ["build"], ["c"])]),
+    )
+    for digest in (GLIBC, WRAPPER):
+        value["database"]["installs"][digest]["in_buildcache"] = False
+    found = decode(json.dumps(value).encode(), "index.json", Report())
+    assert set(found.in_cache) == {LIBELF}
+    assert set(found.outside) == {GCC, GLIBC}
+    gcc = found.outside[GCC]
+    assert (gcc.version, gcc.target, gcc.variants) == ("10.2.1", "m1", ("build_system=generic",))
+    assert (gcc.namespace, gcc.package_hash) == (
+        "builtin.mock",
+        "ejr32l7tkp6uhdrlunqv4adkuxqwyac7====",
+    )
+    assert gcc.dependencies == (Dependency("glibc", GLIBC, ("link",), ("libc",)),)
+    assert gcc.stacks == ()
+
+
+def test_a_bad_spec_outside_the_cache() -> None:
+    """It is named like any other, and where it is skipped no more than its edges are left."""
+    value = small_database()
+    value["database"]["installs"][GCC]["spec"]["version"] = ""
+    with pytest.raises(SourceError) as caught:
+        read(value)
+    assert caught.value.key == f"installs.{GCC}.spec.version"
+    found = decode(json.dumps(value).encode(), "index.json", Report(skip_bad=True))
+    assert (set(found.in_cache), found.outside) == ({LIBELF, WRAPPER, RUNTIME}, {})
 
 
 def test_an_edge_without_types() -> None:

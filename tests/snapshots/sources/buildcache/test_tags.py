@@ -20,6 +20,7 @@ from tests.snapshots.sources.buildcache.indexes import (
     RUNTIME,
     WRAPPER,
     database,
+    edge,
     node,
     small_database,
 )
@@ -35,6 +36,8 @@ from tests.snapshots.sources.buildcache.readings import (
     snapshots,
     stacks_of,
 )
+
+_NEEDS_GCC = edge("gcc", GCC, ["build"], ["c"])
 
 
 def test_a_tag_of_several_stacks(server: Server) -> None:
@@ -59,6 +62,28 @@ def test_what_a_stack_only_depends_on(server: Server) -> None:
         WRAPPER: ("root",),
     }
     assert GCC not in stacks_of(snapshot)
+
+
+@pytest.mark.parametrize("order", [("e4s", "root"), ("root", "e4s")])
+def test_specs_outside_the_cache_of_a_tag(server: Server, order: tuple[str, str]) -> None:
+    """What one stack has in the cache is in it; what none has is outside, once."""
+    borrowing = small_database()
+    borrowing["database"]["installs"][WRAPPER]["in_buildcache"] = False
+    indexes = {"root": small_database(), "e4s": borrowing}
+    (snapshot,) = snapshots(serve_tags(server, {"develop": {it: indexes[it] for it in order}}))
+    assert set(by_hash(snapshot)) == {LIBELF, RUNTIME, WRAPPER}
+    assert [spec.hash for spec in snapshot.content.outside.specs] == [GCC]
+
+
+def test_specs_that_nothing_depends_on_any_more(server: Server) -> None:
+    """What only a spec that was skipped depends on is left out."""
+    index = database(node("gcc", GCC), node("libelf", LIBELF, dependencies=[_NEEDS_GCC]))
+    other = database(node("gcc", GCC), node("libelf", LIBELF, "9"))
+    url = serve_tags(server, {"develop": {"e4s": index, "root": other}})
+    report = Report(skip_bad=True)
+    (snapshot,) = snapshots(url, report=report)
+    assert [error.key for error in report.skipped] == [f"installs.{LIBELF}"]
+    assert snapshot.content.outside.specs == []
 
 
 def test_a_stack_of_two_indexes(server: Server) -> None:
