@@ -8,13 +8,16 @@ import strawberry
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.changes.diff import Comparison
+from snapshots.errors import UnknownPackage
 from snapshots.frames import matching
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
+from snapshots.frames.package_names import names_asked, names_known, require_known
 from snapshots.history import History
 from snapshots.models import RevisionInfo
 from snapshots.refs import is_whole_digest
+from snapshots.spack.constraints import SpecConstraint
 
 
 class NotLoaded(BaseException):
@@ -102,8 +105,22 @@ class Context:
             if asked.is_about_dependencies and not self.may_load:
                 raise NotLoaded  # each ^ walks through the whole graph, up to 30 ms
             mask = matching.select(loaded.frame, asked, loaded.dependencies)
+            if not mask.any():
+                self._require_known_names(loaded, asked)
             self._masks[key] = mask
         return mask
+
+    def _require_known_names(self, loaded: LoadedRevision, asked: SpecConstraint) -> None:
+        if names_asked(asked) <= loaded.frame.package.index.keys():
+            return
+        if not self.may_load:
+            raise NotLoaded  # who else knows the names can take reading the whole catalog
+        known = names_known(loaded.frame, loaded.dependencies())
+        try:
+            require_known(asked, known, self.library.package_names)
+        except UnknownPackage:
+            self.is_permanent = False
+            raise
 
     def compare(self, base: RevisionInfo, head: RevisionInfo) -> Comparison:
         """Return the comparison of two revisions' contents."""

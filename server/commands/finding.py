@@ -10,6 +10,7 @@ from server.console import DEFAULT_CATALOG, CatalogOption, JsonOption, note, say
 from snapshots.catalog.catalog import Catalog
 from snapshots.frames import matching
 from snapshots.frames.dependencies import DependencyGraph
+from snapshots.frames.package_names import names_asked, names_known, require_known
 from snapshots.models import Spec, revision_facts
 
 
@@ -18,8 +19,9 @@ def find_command(
         list[str],
         typer.Argument(
             metavar="SPEC...",
-            help="What to look for, in Spack's language: hdf5@1.12: +mpi %gcc@13 ^zlib. Write "
-            "~NAME for a variant that is off, or put the query in quotes.",
+            help="What to look for, in Spack's language: hdf5@1.12: +mpi %gcc@13 ^zlib. What "
+            "stands behind % or ^ describes that dependency, so the spec's own facts come first. "
+            "Write ~NAME for a variant that is off, or put the query in quotes.",
         ),
     ],
     ref: Annotated[
@@ -39,7 +41,7 @@ def find_command(
 ) -> None:
     """Print the specs that match, by package, newest version first; none is no failure."""
     query = " ".join(spec)
-    wanted = matching.read(query)
+    asked = matching.read(query)
     opened = Catalog(catalog)
     history = opened.require_history()
     revision = history.revisions[0] if ref is None else history.resolve(ref)
@@ -48,7 +50,9 @@ def find_command(
     def graph() -> DependencyGraph:
         return DependencyGraph(opened.load_dependencies(revision.digest), frame.hashes)
 
-    rows = np.flatnonzero(matching.select(frame, wanted, graph)).tolist()
+    rows = np.flatnonzero(matching.select(frame, asked, graph)).tolist()
+    if not rows and not names_asked(asked) <= frame.package.index.keys():
+        require_known(asked, names_known(frame, graph()), opened.package_names)
     found = [frame.spec(row) for row in rows[:limit]]
     if as_json:
         facts = {"revision": revision_facts(revision), "query": query, "total": len(rows)}

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import DeltaTable, WriterProperties, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
@@ -124,6 +125,19 @@ class Catalog:
             return inside
         outside = self._read(digest, SPECS.names, ("in_cache", "=", False))
         return pa.concat_tables([with_columns(inside, SPECS.names), outside])
+
+    def package_names(self) -> frozenset[str]:
+        """Read the names of all packages that any published content has or knows from outside."""
+        with self._translated():
+            specs = DeltaTable(self._uri("specs")).to_pyarrow_dataset(
+                filesystem=self._files("specs")
+            )
+            digests = pa.array(self._history.digests)
+            published = pc.field("digest").isin(digests)
+            names: set[str] = set()
+            for batch in specs.scanner(["name"], filter=published).to_batches():
+                names.update(batch["name"].unique().to_pylist())
+        return frozenset(names)
 
     def _read(self, digest: str, columns: list[str], *more: tuple[str, str, bool]) -> pa.Table:
         """Read columns; what a catalog that is older than a column has there is unknown."""

@@ -79,6 +79,7 @@ class Library:
         comparison_bytes: int = COMPARISON_BYTES,
     ) -> None:
         self._catalog = catalog
+        self._names: tuple[int, frozenset[str]] = -1, frozenset()
         self.frames: Shelf[str, Frame] = Shelf(catalog.load, lambda it: it.num_bytes, frame_bytes)
         self.dependencies: Shelf[str, DependencyGraph] = Shelf(
             self._load_dependencies, lambda it: it.num_bytes, frame_bytes
@@ -86,6 +87,13 @@ class Library:
         self.comparisons: Shelf[tuple[str, str], Comparison] = Shelf(
             self._compare, lambda it: it.num_bytes, comparison_bytes
         )
+
+    def package_names(self) -> frozenset[str]:
+        """Return the names of all packages in the catalog, read once for each of its states."""
+        generation = self._catalog.generation
+        if self._names[0] != generation:
+            self._names = generation, self._catalog.package_names()
+        return self._names[1]
 
     def _load_dependencies(self, digest: str) -> DependencyGraph:
         table = self._catalog.load_dependencies(digest)

@@ -93,13 +93,12 @@ def _chosen(installs: Mapping[str, Any], answers: Iterable[Answer]) -> set[str]:
     open_queries = [set(it.hashes) for it in answers if it.hashes]
     chosen: set[str] = set()
     while open_queries and len(chosen) < _NUM_SPECS:
-
-        def gain(digest: str) -> tuple[float, str]:
-            closure = closures[digest]
-            answered = sum(not closure.isdisjoint(found) for found in open_queries)
-            return answered / (1 + len(closure - chosen)), digest  # noqa: B023
-
-        best = max(closures, key=gain)
+        gains = {
+            digest: sum(not closure.isdisjoint(found) for found in open_queries)
+            / (1 + len(closure - chosen))
+            for digest, closure in closures.items()
+        }
+        best = max((gain, digest) for digest, gain in gains.items())[1]
         if not closures[best] - chosen:
             break
         chosen |= closures[best]
