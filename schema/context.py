@@ -1,5 +1,6 @@
 """What a request's resolvers share: the catalog as of the request's start, and what is loaded."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -8,12 +9,11 @@ import strawberry
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.changes.diff import Comparison
-from snapshots.errors import UnknownPackage
 from snapshots.frames import matching
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-from snapshots.frames.package_names import names_asked, names_known, require_known
+from snapshots.frames.package_names import require_known
 from snapshots.history import History
 from snapshots.models import RevisionInfo
 from snapshots.refs import is_whole_digest
@@ -111,16 +111,13 @@ class Context:
         return mask
 
     def _require_known_names(self, loaded: LoadedRevision, asked: SpecConstraint) -> None:
-        if names_asked(asked) <= loaded.frame.package.index.keys():
-            return
-        if not self.may_load:
-            raise NotLoaded  # who else knows the names can take reading the whole catalog
-        known = names_known(loaded.frame, loaded.dependencies())
-        try:
-            require_known(asked, known, self.library.package_names)
-        except UnknownPackage:
+        def elsewhere() -> Collection[str]:
             self.is_permanent = False
-            raise
+            if not self.may_load:
+                raise NotLoaded  # this can take reading the whole catalog
+            return self.library.package_names()
+
+        require_known(asked, loaded.frame, loaded.dependencies, elsewhere)
 
     def compare(self, base: RevisionInfo, head: RevisionInfo) -> Comparison:
         """Return the comparison of two revisions' contents."""

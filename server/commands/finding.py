@@ -10,7 +10,7 @@ from server.console import DEFAULT_CATALOG, CatalogOption, JsonOption, note, say
 from snapshots.catalog.catalog import Catalog
 from snapshots.frames import matching
 from snapshots.frames.dependencies import DependencyGraph
-from snapshots.frames.package_names import names_asked, names_known, require_known
+from snapshots.frames.package_names import require_known
 from snapshots.models import Spec, revision_facts
 
 
@@ -51,8 +51,8 @@ def find_command(
         return DependencyGraph(opened.load_dependencies(revision.digest), frame.hashes)
 
     rows = np.flatnonzero(matching.select(frame, asked, graph)).tolist()
-    if not rows and not names_asked(asked) <= frame.package.index.keys():
-        require_known(asked, names_known(frame, graph()), opened.package_names)
+    if not rows:
+        require_known(asked, frame, graph, opened.package_names)
     found = [frame.spec(row) for row in rows[:limit]]
     if as_json:
         facts = {"revision": revision_facts(revision), "query": query, "total": len(rows)}

@@ -8,7 +8,7 @@ other revisions have the package, and so whether it is a slip of the pen.
 from collections.abc import Callable, Collection
 from difflib import get_close_matches
 
-from snapshots.errors import UnknownPackage
+from snapshots.errors import InvalidArgument, UnknownPackage
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.spack.constraints import SpecConstraint
@@ -38,13 +38,27 @@ def names_known(frame: Frame, graph: DependencyGraph) -> set[str]:
 
 
 def require_known(
-    asked: SpecConstraint, known: Collection[str], elsewhere: Callable[[], Collection[str]]
+    asked: SpecConstraint,
+    frame: Frame,
+    load: Callable[[], DependencyGraph],
+    elsewhere: Callable[[], Collection[str]],
 ) -> None:
-    """Raise UnknownPackage for a name that is neither known here nor elsewhere.
+    """Raise an error where a query finds nothing because of a name that it goes by.
 
-    ``elsewhere`` is asked for the names that other revisions know, where there is need to. What a
-    cache need not have to be asked for it (compilers, languages, mpi) is always known.
+    That is UnknownPackage for a name that neither this revision nor others know, and
+    InvalidArgument for a virtual package in the place of a real one. ``load`` is asked for the
+    frame's graph and ``elsewhere`` for the names that other revisions know, both only where there
+    is need to. What a cache need not have to be asked for it (compilers, languages, mpi) is always
+    known.
     """
+    if names_asked(asked) <= frame.package.index.keys():
+        return
+    graph = load()
+    name = asked.name or ""
+    if name not in frame.package.index and (providers := _providers(frame, graph, name)):
+        reason = f"is a virtual package; ask for what provides it: {', '.join(providers)}"
+        raise InvalidArgument(name, reason)
+    known = names_known(frame, graph)
     missing = sorted(name for name in names_asked(asked) - _KNOWN_TO_SPACK if name not in known)
     if not missing:
         return
@@ -53,3 +67,10 @@ def require_known(
         if name not in others:
             every = sorted({*known, *others})
             raise UnknownPackage(name, get_close_matches(name, every, _NUM_NEAREST))
+
+
+def _providers(frame: Frame, graph: DependencyGraph, virtual: str) -> list[str]:
+    """Return the packages in the revision that provide a virtual package to others."""
+    provided = graph.virtuals.where(lambda virtuals: virtual in virtuals)
+    rows = graph.targets[provided[graph.virtuals.codes]]
+    return frame.package.present(rows[rows < len(frame)])

@@ -135,9 +135,9 @@ def test_nothing_found(find: Find, demo_catalog: Path) -> None:
 def test_a_package_that_only_another_revision_has(find: Find, tmp_path: Path) -> None:
     """Nothing is found where the asked revision lacks a package that the catalog knows."""
     source = Source(kind="pages", location="_cache", importer="a test")
+    contents = {name: Content.of([a_spec(name, name=name)]) for name in ("zlib", "hdf5")}
     Catalog(str(tmp_path)).publish(
-        Snapshot(tag=name, content=Content.of([a_spec(name, name=name)]), source=source)
-        for name in ("zlib", "hdf5")
+        [Snapshot(tag=tag, content=it, source=source) for tag, it in contents.items()]
     )
     assert find(tmp_path, "zlib", "--in", "hdf5").code == 0
     code, out, err = find(tmp_path, "zlip", "--in", "hdf5")

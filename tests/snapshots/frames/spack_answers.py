@@ -31,7 +31,7 @@ class Answer(NamedTuple):
 class Answers(NamedTuple):
     """An index as Spack writes it, as bytes, and what Spack answered about it."""
 
-    index: bytes
+    database: bytes
     answers: list[Answer]
 
 
@@ -121,7 +121,7 @@ def _reduced(install: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _reduce(whole: Answers) -> bytes:
-    installs = _installs(whole.index)
+    installs = _installs(whole.database)
     chosen = _chosen(installs, whole.answers)
     place = {digest: row for row, digest in enumerate(_in_cache(installs)) if digest in chosen}
     place = {digest: row for row, digest in enumerate(place)}

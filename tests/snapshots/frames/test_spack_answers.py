@@ -32,8 +32,8 @@ class Asked(NamedTuple):
 class Revision:
     """The specs of an index, in memory."""
 
-    def __init__(self, index: bytes) -> None:
-        specs = decode(index, "index.json", Report())
+    def __init__(self, database: bytes) -> None:
+        specs = decode(database, "index.json", Report())
         content = Content.of(specs.in_cache.values(), specs.outside.values())
         table = content.table()
         self.frame = Frame(table, content.digest)
@@ -75,7 +75,7 @@ def answers(request: pytest.FixtureRequest) -> Answers:
 @pytest.fixture(scope="module")
 def revision(answers: Answers) -> Revision:
     """Return the index that the answers are about."""
-    return Revision(answers.index)
+    return Revision(answers.database)
 
 
 def test_answers(answers: Answers, revision: Revision) -> None:
@@ -94,7 +94,7 @@ def test_short_forms(revision: Revision) -> None:
 
 def test_short_forms_where_less_is_stated(answers: Answers) -> None:
     """So it is where all that is known of external compilers is what they compiled."""
-    specs = decode(answers.index, "index.json", Report()).in_cache.values()
+    specs = decode(answers.database, "index.json", Report()).in_cache.values()
     content = Content.of(specs)
     table = content.table()
     frame = Frame(table, content.digest)
