@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from snapshots.frames.columns import Column, Mask
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import Hashes, match
+from snapshots.spack.virtuals import LANGUAGES
 from snapshots.tables import SPECS, split_by_cache, with_columns
 
 Nodes = npt.NDArray[np.int64]
@@ -130,10 +131,10 @@ class DependencyGraph:
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory the graph takes, with what walking it upwards will make."""
+        """About how much memory the graph takes, with what queries will make of it."""
         arrays = (self.known, self.sources, self.targets, self.types, self.virtuals.codes)
-        ways = 2 * 8 * self.num_nodes + 4 * len(self.targets)
-        return sum(array.nbytes for array in arrays) + ways + self.outside.num_bytes
+        made = 2 * 8 * self.num_nodes + 2 * 4 * len(self.targets)
+        return sum(array.nbytes for array in arrays) + made + self.outside.num_bytes
 
     @cached_property
     def absent_index(self) -> dict[str, int]:
@@ -146,6 +147,17 @@ class DependencyGraph:
         if row < 0:
             return None
         return Absent(self.outside.package.at(row), self.outside.hashes.at(row))
+
+    @cached_property
+    def edges_to_compilers(self) -> Numbers:
+        """The edges by which a compiler provides a language to what it builds."""
+        provided = self.virtuals.where(lambda virtuals: not LANGUAGES.isdisjoint(virtuals))
+        mask = provided[self.virtuals.codes] & (self.types & DependencyType.BUILD != 0)
+        return np.flatnonzero(mask).astype(np.int32)
+
+    def has_provider(self, virtual: str) -> bool:
+        """Tell whether anything provides a virtual package."""
+        return any(virtual in virtuals for virtuals in self.virtuals.values)
 
     # -- from one spec
 

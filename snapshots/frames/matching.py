@@ -139,11 +139,14 @@ class _Search:
         By their rows among those outside. A catalog of old knows no more than their names.
         """
         graph, compiler, outside = self._graph, self._frame.compiler, self._graph.outside
-        rows = graph.targets - np.int32(graph.num_rows)
-        edges = np.flatnonzero(self._provides_language & (rows >= 0))
-        edges = edges[(graph.sources[edges] < graph.num_rows) & ~graph.stated[rows[edges]]]
-        pairs = np.stack((rows[edges], compiler.codes[graph.sources[edges]]), axis=1)
-        versions = {}
+        versions: dict[int, str] = {}
+        if graph.stated.all():
+            return versions
+        edges = graph.edges_to_compilers
+        sources, rows = graph.sources[edges], graph.targets[edges] - graph.num_rows
+        told = (sources < graph.num_rows) & (rows >= 0)
+        told[told] = ~graph.stated[rows[told]]
+        pairs = np.stack((rows[told], compiler.codes[sources[told]]), axis=1)
         for row, code in np.unique(pairs, axis=0).tolist():
             name, _, version = (compiler.values[code] or "").partition("@")
             if name == outside.package.at(row):
@@ -168,16 +171,8 @@ class _Search:
     def _asked_by_compiler(self) -> Mask:
         """A mask over the nodes: the specs of older formats, as the module's docstring has them."""
         mask = self._having_compiler(lambda _: True)
-        mask[self._graph.sources[self._provides_language]] = False
+        mask[self._graph.sources[self._graph.edges_to_compilers]] = False
         mask[: len(self._frame)] |= ~self._graph.known
-        return mask
-
-    @cached_property
-    def _provides_language(self) -> Mask:
-        """A mask over the edges: those to a compiler."""
-        graph = self._graph
-        provided = graph.virtuals.where(lambda it: not LANGUAGES.isdisjoint(it))
-        mask: Mask = provided[graph.virtuals.codes] & (graph.types & DependencyType.BUILD != 0)
         return mask
 
     def _above(self, edges: Mask) -> Mask:
@@ -190,10 +185,8 @@ class _Search:
     def _edges(self, asked: SpecConstraint) -> Mask:
         """Return a mask over the edges: those to such a spec, whatever their types."""
         edges: Mask = self._nodes(asked)[self._graph.targets]
-        if asked.name is not None:
-            provides = self._provides(asked.name)
-            if provides.any():
-                edges |= provides & self._providers(asked)[self._graph.targets]
+        if asked.name is not None and self._graph.has_provider(asked.name):
+            edges |= self._provides(asked.name) & self._providers(asked)[self._graph.targets]
         return edges
 
     def _provides(self, virtual: str) -> Mask:
