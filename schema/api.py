@@ -23,10 +23,10 @@ from strawberry.schema.config import StrawberryConfig
 from schema import errors
 from schema.context import Context
 from schema.cost import Sizes, estimate, sizes_in
-from schema.executor import BatchExecutor
+from schema.executor import RenderingExecutor
 from schema.package import Package
 from schema.query import Query
-from schema.revision import Revision
+from schema.revision import Revision, Tag
 from schema.scalars import SCALARS
 from schema.spec import Spec
 from schema.stack import Stack
@@ -51,8 +51,8 @@ SCHEMA_FILE = Path(__file__).with_name("schema.graphql")
 
 schema = strawberry.Schema(
     query=Query,
-    types=[Revision, Package, Spec, Stack],
-    execution_context_class=BatchExecutor,
+    types=[Revision, Tag, Package, Spec, Stack],
+    execution_context_class=RenderingExecutor,
     config=StrawberryConfig(scalar_map=SCALARS),
 )
 
@@ -101,7 +101,7 @@ def document(query: str) -> Document:
 @lru_cache(maxsize=MAX_DOCUMENTS)
 def _estimate(query: str, operation_name: str | None, sizes: Sizes) -> int:
     node, found = document(query)
-    return 0 if node is None or found else estimate(node, operation_name, sizes)
+    return 0 if node is None or found else estimate(schema._schema, node, operation_name, sizes)  # noqa: SLF001
 
 
 def objects_asked(
@@ -123,7 +123,7 @@ def execute(
     operation_name: str | None = None,
     *,
     context: Context,
-    executor: type[Any] = BatchExecutor,
+    executor: type[Any] = RenderingExecutor,
 ) -> Answer:
     """Answer a request.
 

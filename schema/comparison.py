@@ -2,25 +2,19 @@
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated
+from typing import Annotated, Self
 
 import strawberry
 from strawberry.scalars import JSON
 
-from schema.connections import (
-    After,
-    Before,
-    Connection,
-    First,
-    Last,
-    PageArguments,
-    page_of,
-)
-from schema.context import Info, LoadedRevision
-from schema.node import Node, node_id
+from schema.connections import Connection, connection_field, page_of
+from schema.context import Context, Info, LoadedRevision
+from schema.cost import STACKS, VALUE, Cost
+from schema.node import Node, node_id, not_known
 from schema.package import Package
+from schema.paging import PageArguments
 from schema.revision import Revision
-from schema.scalars import ByteCount, given
+from schema.scalars import ByteCount, none_if_omitted
 from schema.spec import Spec
 from schema.spec_arguments import FilterArgument
 from snapshots.changes import diff
@@ -71,6 +65,13 @@ class NotesFormat(Enum):
 
     MARKDOWN = strawberry.enum_value("markdown", description="For people.")
     JSON = strawberry.enum_value("json", description="For programs: the same facts.")
+
+
+FIELDS = Cost(items=10)
+"""The facts of a spec that can differ."""
+
+NOTES = Cost(weight=50_000)
+"""Release notes: so many objects could be listed in their time."""
 
 
 @dataclass(frozen=True)
@@ -141,17 +142,17 @@ class PackageChange:
 
     @strawberry.field(description="The package in base; null where it was added.")
     def before(self) -> Package | None:
-        return _package(self.sides.base, self.change.name)
+        return Package.named(self.sides.base, self.change.name)
 
     @strawberry.field(description="The package in head; null where it was removed.")
     def after(self) -> Package | None:
-        return _package(self.sides.head, self.change.name)
+        return Package.named(self.sides.head, self.change.name)
 
-    @strawberry.field(description="Versions only in head, newest first.")
+    @strawberry.field(description="Versions only in head, newest first.", metadata=VALUE.metadata)
     def versions_added(self) -> list[str]:
         return self.change.versions_added
 
-    @strawberry.field(description="Versions only in base, newest first.")
+    @strawberry.field(description="Versions only in base, newest first.", metadata=VALUE.metadata)
     def versions_removed(self) -> list[str]:
         return self.change.versions_removed
 
@@ -211,7 +212,7 @@ class SpecChange:
     def after(self) -> Spec | None:
         return _spec(self.sides.head, self.change.after)
 
-    @strawberry.field(description="What differs, for CHANGED.")
+    @strawberry.field(description="What differs, for CHANGED.", metadata=FIELDS.metadata)
     def fields(self) -> list[FieldChange]:
         before, after = self.change.before, self.change.after
         if before is None or after is None:
@@ -235,9 +236,11 @@ class StackChange:
     size_delta: ByteCount | None = strawberry.field(
         description="By how much the sum of its known sizes rose."
     )
-    packages_added: list[str] = strawberry.field(description="Packages it has a spec of now.")
+    packages_added: list[str] = strawberry.field(
+        description="Packages it has a spec of now.", metadata=VALUE.metadata
+    )
     packages_removed: list[str] = strawberry.field(
-        description="Packages it has no spec of any more."
+        description="Packages it has no spec of any more.", metadata=VALUE.metadata
     )
 
 
@@ -250,6 +253,16 @@ class Comparison(Node):
 
     base_info: strawberry.Private[RevisionInfo]
     head_info: strawberry.Private[RevisionInfo]
+
+    @classmethod
+    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+        """Return the comparison of two digests and two keys."""
+        known = context.history.by_key
+        match parts:
+            case [_, _, base, head] if base in known and head in known:
+                return cls(base_info=known[base], head_info=known[head])
+        not_known(context)
+        return None
 
     def sides(self, info: Info) -> Sides:
         """Load and compare the two revisions."""
@@ -280,11 +293,11 @@ class Comparison(Node):
         delta = size_delta(totals.total_size_before, totals.total_size_after)
         return ComparisonSummary(**counts, total_size_delta=delta)
 
-    @strawberry.field(description="What is not counted as a change.")
+    @strawberry.field(description="What is not counted as a change.", metadata=VALUE.metadata)
     def left_out(self) -> list[str]:
         return list(diff.LEFT_OUT)
 
-    @strawberry.field(description="The packages that changed, by name.")
+    @connection_field("The packages that changed, by name.")
     def packages(
         self,
         info: Info,
@@ -296,26 +309,23 @@ class Comparison(Node):
             str | None,
             strawberry.argument(description="Case-insensitive substring of the name."),
         ] = strawberry.UNSET,
-        first: First = strawberry.UNSET,
-        after: After = strawberry.UNSET,
-        last: Last = strawberry.UNSET,
-        before: Before = strawberry.UNSET,
+        *,
+        page: PageArguments,
     ) -> Connection[PackageChange]:
-        arguments = PageArguments.of(first, after, last, before)
         sides = self.sides(info)
-        wanted = given(kinds)
+        wanted = none_if_omitted(kinds)
         changes = sides.changes.select_packages(
             None if wanted is None else [diff.PackageChangeKind(kind.value) for kind in wanted],
-            given(search),
+            none_if_omitted(search),
         )
         names = [change.name for change in changes]
 
         def make(place: int) -> PackageChange:
             return PackageChange(sides=sides, change=changes[place])
 
-        return Connection(page=page_of(arguments, names, make))
+        return Connection(page=page_of(page, names, make))
 
-    @strawberry.field(description="The hashes that came, went or changed, by package and hash.")
+    @connection_field("The hashes that came, went or changed, by package and hash.")
     def specs(
         self,
         info: Info,
@@ -324,14 +334,11 @@ class Comparison(Node):
             strawberry.argument(description="Only these kinds; all unless given."),
         ] = strawberry.UNSET,
         filter: FilterArgument = strawberry.UNSET,
-        first: First = strawberry.UNSET,
-        after: After = strawberry.UNSET,
-        last: Last = strawberry.UNSET,
-        before: Before = strawberry.UNSET,
+        *,
+        page: PageArguments,
     ) -> Connection[SpecChange]:
-        arguments = PageArguments.of(first, after, last, before)
         sides = self.sides(info)
-        wanted, conditions = given(kinds), given(filter)
+        wanted, conditions = none_if_omitted(kinds), none_if_omitted(filter)
         changes = sides.changes.select_specs(
             None if wanted is None else [diff.SpecChangeKind(kind.value) for kind in wanted],
             None if conditions is None else conditions.to_domain(),
@@ -341,9 +348,12 @@ class Comparison(Node):
         def make(place: int) -> SpecChange:
             return SpecChange(sides=sides, change=changes[place])
 
-        return Connection(page=page_of(arguments, hashes, make))
+        return Connection(page=page_of(page, hashes, make))
 
-    @strawberry.field(description="The stacks that came, went or have other specs; never root.")
+    @strawberry.field(
+        description="The stacks that came, went or have other specs; never root.",
+        metadata=STACKS.metadata,
+    )
     def stacks(self, info: Info) -> list[StackChange]:
         return [
             StackChange(
@@ -360,7 +370,7 @@ class Comparison(Node):
             for change in self.sides(info).changes.stacks
         ]
 
-    @strawberry.field(description="The release notes, whole.")
+    @strawberry.field(description="The release notes, whole.", metadata=NOTES.metadata)
     def release_notes(
         self,
         info: Info,
@@ -370,11 +380,6 @@ class Comparison(Node):
     ) -> str:
         log = changelog.changelog(self.base_info, self.head_info, self.sides(info).changes)
         return rendering.json(log) if format is NotesFormat.JSON else rendering.markdown(log)
-
-
-def _package(loaded: LoadedRevision, name: str) -> Package | None:
-    code = loaded.frame.package.index.get(name)
-    return None if code is None else Package(loaded=loaded, code=code)
 
 
 def _spec(loaded: LoadedRevision, row: int | None) -> Spec | None:

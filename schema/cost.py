@@ -1,44 +1,74 @@
 """How many objects a query asks for, told from its text before it runs.
 
-The estimate takes every page to be full. It is too high where lists are short, but no small text
-can ask for a large answer unseen: pages within pages multiply.
+Each field states its own cost where it is declared: see ``Cost``. The estimate takes every page to
+be full. It is too high where lists are short, but no small text can ask for a large answer unseen:
+pages within pages multiply.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from graphql import (
     DocumentNode,
     FieldNode,
     FragmentDefinitionNode,
     FragmentSpreadNode,
+    GraphQLField,
+    GraphQLSchema,
     IntValueNode,
     ListValueNode,
+    SchemaMetaFieldDef,
     SelectionSetNode,
+    TypeMetaFieldDef,
     VariableNode,
+    get_named_type,
+    get_nullable_type,
     get_operation_ast,
+    is_leaf_type,
+    is_list_type,
 )
 
-from schema.connections import PAGE_DEFAULT
+from schema.paging import PAGE_DEFAULT, PAGE_MAX, Paged
 
-LISTS = {"stacks": 30, "tags": 120, "numSpecsByStack": 30, "fields": 10}
-"""About how many objects the lists have that are not paged; the largest real ones."""
+COST = "cost"
+"""The key in a field's metadata of its Cost."""
 
-LEAVES = {
-    "releaseNotes": 50_000,
-    # Of packages alone: each is counted from the rows of the frame.
-    **dict.fromkeys(("compilers", "operatingSystems", "platforms", "targets"), 1),
-}
-"""How many objects could be listed in the time that these fields take."""
 
-WALK = 50
-"""How many objects could be listed in the time of a walk through the dependency graph."""
+class ItemsOf(NamedTuple):
+    """A list as long as the page that it stands on, or as the list in an argument."""
 
-FACETS = 2_000
-"""About how many counts all facets of a connection have together."""
+    argument: str | None
 
-_PAGED = frozenset({"packages", "specs", "revisions", "dependencies", "dependents"})
-_ITEMS = frozenset({"nodes", "edges"})
+
+ITEMS_OF_PAGE = ItemsOf(None)
+
+
+class Cost(NamedTuple):
+    """What a field costs, in objects that could be listed in the same time.
+
+    ``weight`` is for the field itself, ``items`` says how many objects it leads to, each of which
+    costs 1 and what is selected of it. ``arguments`` are costs on top where they are given.
+    """
+
+    weight: int = 0
+    items: int | ItemsOf = 1
+    arguments: Mapping[str, int] = MappingProxyType({})
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The metadata of a Strawberry field of this cost."""
+        return {COST: self}
+
+
+VALUE = Cost()
+"""What is there already: a value, or a short list of values."""
+
+STACKS = Cost(items=30)
+"""The stacks of a revision or package; the largest real ones have about as many."""
+
+INTROSPECTED = Cost(items=10)
+"""A list of introspection, which states no cost itself."""
 
 Sizes = tuple[tuple[str, int | None], ...]
 """The variables: their values or lengths where they can be sizes of pages or lists of ids."""
@@ -57,74 +87,109 @@ def _as_size(value: Any) -> int | None:
     return int(value) if whole else None
 
 
-def estimate(document: DocumentNode, operation_name: str | None, sizes: Sizes) -> int:
+def stated_cost(field: GraphQLField) -> Cost | None:
+    """Return the cost that a field of the schema states; None where it states none."""
+    declared = field.extensions.get("strawberry-definition")
+    cost: Cost | None = declared.metadata.get(COST) if declared else None
+    return cost
+
+
+def is_paged(field: GraphQLField) -> bool:
+    """Tell whether a field of the schema is a connection, which decides the size of its pages."""
+    declared = field.extensions.get("strawberry-definition")
+    return declared is not None and any(isinstance(it, Paged) for it in declared.extensions)
+
+
+def estimate(
+    schema: GraphQLSchema, document: DocumentNode, operation_name: str | None, sizes: Sizes
+) -> int:
     """Return how many objects an operation of a valid document may lead to."""
     operation = get_operation_ast(document, operation_name)
     if operation is None:
         return 0
-    fragments = {
-        definition.name.value: definition
-        for definition in document.definitions
-        if isinstance(definition, FragmentDefinitionNode)
-    }
+    root = schema.get_root_type(operation.operation)
     defaults = {
         definition.variable.name.value: _written_size(definition.default_value)
         for definition in operation.variable_definitions or ()
     }
-    return _Walk(fragments, defaults | dict(sizes)).below(operation.selection_set)
+    walk = _Walk(schema, document, defaults | dict(sizes))
+    return walk.below(root, operation.selection_set)
 
 
 class _Walk:
     """Adds up a selection; each fragment is walked once for each size of page it is spread on."""
 
     def __init__(
-        self, fragments: Mapping[str, FragmentDefinitionNode], sizes: Mapping[str, int | None]
+        self, schema: GraphQLSchema, document: DocumentNode, sizes: Mapping[str, int | None]
     ) -> None:
-        self._fragments = fragments
+        self._schema = schema
+        self._fragments = {
+            definition.name.value: definition
+            for definition in document.definitions
+            if isinstance(definition, FragmentDefinitionNode)
+        }
         self._sizes = sizes
         self._spread: dict[tuple[str, int], int] = {}
 
-    def below(self, selected: SelectionSetNode | None, page: int = 1) -> int:
+    def below(self, parent: Any, selected: SelectionSetNode | None, page: int = 1) -> int:
         """Return the objects of a selection; ``page`` is the size of the page it is made on."""
         if selected is None:
             return 0
-        return sum(self._of(node, page) for node in selected.selections)
+        return sum(self._of(parent, node, page) for node in selected.selections)
 
-    def _of(self, node: Any, page: int) -> int:
+    def _of(self, parent: Any, node: Any, page: int) -> int:
         if isinstance(node, FragmentSpreadNode):
             spread = node.name.value, page
             if spread not in self._spread:
-                self._spread[spread] = self.below(self._fragments[spread[0]].selection_set, page)
+                self._spread[spread] = self._of_fragment(parent, self._fragments[spread[0]], page)
             return self._spread[spread]
-        if not isinstance(node, FieldNode):
-            return self.below(node.selection_set, page)
-        name = node.name.value
-        if node.selection_set is None:
-            return LEAVES.get(name, 0)
-        if name == "facets":
-            return FACETS
-        if name in _PAGED:
-            walk = WALK if any(it.name.value == "transitive" for it in node.arguments or ()) else 1
-            return walk + self.below(node.selection_set, self._page(node))
-        count = self._items(node, page) if name in _ITEMS else LISTS.get(name, 1)
-        return count * (1 + self.below(node.selection_set))
+        if isinstance(node, FieldNode):
+            return self._of_field(parent, node, page)
+        return self._of_fragment(parent, node, page)
 
-    def _items(self, field: FieldNode, page: int) -> int:
-        """Return how many items a page has, or ``nodes(ids:)`` of the query itself."""
-        return page if not field.arguments else self._size(field.arguments[0].value) or 1
+    def _of_fragment(self, parent: Any, fragment: Any, page: int) -> int:
+        condition = fragment.type_condition
+        kind = self._schema.get_type(condition.name.value) if condition else parent
+        return self.below(kind, fragment.selection_set, page)
 
-    def _page(self, field: FieldNode) -> int:
-        sizes = (
-            self._size(argument.value)
-            for argument in field.arguments or ()
-            if argument.name.value in ("first", "last")
-        )
-        return max(0, min((size for size in sizes if size is not None), default=PAGE_DEFAULT))
+    def _of_field(self, parent: Any, node: FieldNode, page: int) -> int:
+        field = _field_of(parent, node.name.value)
+        if field is None:
+            return 0  # __typename
+        kind = get_named_type(field.type)
+        is_list = is_list_type(get_nullable_type(field.type))
+        cost = stated_cost(field) or (INTROSPECTED if is_list else VALUE)
+        given = {it.name.value: it.value for it in node.arguments or ()}
+        own = cost.weight + sum(cost.arguments.get(name, 0) for name in given)
+        if is_leaf_type(kind):
+            return own
+        if is_paged(field):
+            return own + 1 + self.below(kind, node.selection_set, self._page(given))
+        items = cost.items if isinstance(cost.items, int) else self._items(cost.items, given, page)
+        return own + items * (1 + self.below(kind, node.selection_set))
+
+    def _items(self, items: ItemsOf, given: Mapping[str, Any], page: int) -> int:
+        if items.argument is None:
+            return page
+        size = self._size(given.get(items.argument))
+        return 1 if size is None else max(1, size)
+
+    def _page(self, given: Mapping[str, Any]) -> int:
+        sizes = (self._size(given.get(name)) for name in ("first", "last"))
+        size = min((size for size in sizes if size is not None), default=PAGE_DEFAULT)
+        return max(0, min(size, PAGE_MAX))
 
     def _size(self, value: Any) -> int | None:
         if isinstance(value, VariableNode):
             return self._sizes.get(value.name.value)
         return _written_size(value)
+
+
+def _field_of(parent: Any, name: str) -> GraphQLField | None:
+    """Return the definition of a field; None for __typename."""
+    introspection = {"__schema": SchemaMetaFieldDef, "__type": TypeMetaFieldDef}
+    field: GraphQLField | None = introspection.get(name) or parent.fields.get(name)
+    return field
 
 
 def _written_size(value: Any) -> int | None:

@@ -1,19 +1,21 @@
 """Dependencies: what a spec needs, and what needs it."""
 
-from collections.abc import Sequence
-from enum import Enum
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import strawberry
 
-from schema.batches import Batch, batched, json_texts
-from schema.connections import Connection, Edge, Edges, Page, PageArguments, bad_cursor, window
+from schema.connections import Connection, Edge, Page, edges_field
 from schema.context import LoadedRevision
-from schema.scalars import given
-from snapshots.frames import dependencies
-from snapshots.frames.dependencies import Absent, DependencyGraph, Nodes, Reached
+from schema.cost import VALUE, Cost
+from schema.enums import describe_enum
+from schema.many import Each, LazyList, for_many
+from schema.paging import PageArguments, bad_cursor, window
+from schema.scalars import none_if_omitted
+from snapshots.frames.dependencies import DependencyGraph, DependencyType, Reached
 
 if TYPE_CHECKING:
     from schema.spec import Spec
@@ -21,23 +23,19 @@ if TYPE_CHECKING:
 LazySpec = Annotated["Spec", strawberry.lazy("schema.spec")]
 
 
-@strawberry.enum(description="What a spec needs another one for.")
-class DependencyType(Enum):
-    """A type of dependency; a dependency can have several."""
+describe_enum(
+    DependencyType,
+    "What a spec needs another one for.",
+    {
+        DependencyType.BUILD: "It is used while the spec is built.",
+        DependencyType.LINK: "The spec is linked to it.",
+        DependencyType.RUN: "It is used when the spec runs.",
+        DependencyType.TEST: "It is used to test the spec.",
+    },
+)
 
-    BUILD = strawberry.enum_value(
-        dependencies.DependencyType.BUILD, description="It is used while the spec is built."
-    )
-    LINK = strawberry.enum_value(
-        dependencies.DependencyType.LINK, description="The spec is linked to it."
-    )
-    RUN = strawberry.enum_value(
-        dependencies.DependencyType.RUN, description="It is used when the spec runs."
-    )
-    TEST = strawberry.enum_value(
-        dependencies.DependencyType.TEST, description="It is used to test the spec."
-    )
-
+WALK = Cost(arguments={"transitive": 50})
+"""A list of neighbours in the dependency graph; a walk through it takes as long as 50 objects."""
 
 TypesArgument = Annotated[
     list[DependencyType] | None,
@@ -50,60 +48,57 @@ TransitiveArgument = Annotated[
 ]
 
 
+def _names(nodes: "DependencyNodes") -> list[str]:
+    at, absent_at = nodes.loaded.frame.package.at, nodes.graph.absent_at
+    return [it.name if (it := absent_at(node)) else at(node) for node in nodes.numbers]
+
+
+def _hashes(nodes: "DependencyNodes") -> list[str]:
+    at, absent_at = nodes.loaded.frame.hashes.at, nodes.graph.absent_at
+    return [it.hash if (it := absent_at(node)) else at(node) for node in nodes.numbers]
+
+
 @strawberry.type(
     description="A spec that depends on another, or that another depends on. What a spec depends "
     "on need not be in the revision: external compilers, for example, are not."
 )
 class Dependency:
-    """A node of a revision's dependency graph; ``absent`` where it is no row of the frame."""
+    """A node of a revision's dependency graph, by its number."""
 
     loaded: strawberry.Private[LoadedRevision]
-    node: strawberry.Private[int]
-    absent: strawberry.Private[Absent | None]
+    graph: strawberry.Private[DependencyGraph]
+    number: strawberry.Private[int]
 
-    @strawberry.field(
-        description="The package's name.", metadata=batched(lambda rows: json_texts(rows.names()))
-    )
-    def name(self) -> str:
-        return self.absent.name if self.absent else self.loaded.frame.package.at(self.node)
-
-    @strawberry.field(
-        description="The DAG hash.", metadata=batched(lambda rows: json_texts(rows.hashes()))
-    )
-    def hash(self) -> str:
-        return self.absent.hash if self.absent else self.loaded.frame.hashes.at(self.node)
+    name: str = for_many(_names, "The package's name.")
+    hash: str = for_many(_hashes, "The DAG hash.")
 
     @strawberry.field(description="The spec itself; null where it is not in the revision.")
     def spec(self) -> LazySpec | None:
         from schema.spec import Spec
 
-        return None if self.absent else Spec(loaded=self.loaded, row=self.node)
+        is_absent = self.graph.absent_at(self.number) is not None
+        return None if is_absent else Spec(loaded=self.loaded, row=self.number)
+
+    def alone(self) -> "DependencyNodes":
+        """Return the list of this node alone."""
+        return DependencyNodes(self.loaded, self.graph, [self.number])
 
 
-class DependencyRows(Batch[Dependency]):
-    """Nodes of a revision's dependency graph."""
+class DependencyNodes(LazyList[Dependency]):
+    """Nodes of a revision's dependency graph, by their numbers."""
 
-    def __init__(self, loaded: LoadedRevision, graph: DependencyGraph, nodes: Nodes) -> None:
-        self._loaded = loaded
-        self._graph = graph
-        self._nodes = nodes.tolist()
+    def __init__(
+        self, loaded: LoadedRevision, graph: DependencyGraph, numbers: Sequence[int]
+    ) -> None:
+        self.loaded = loaded
+        self.graph = graph
+        self.numbers = numbers
 
     def __len__(self) -> int:
-        return len(self._nodes)
+        return len(self.numbers)
 
     def __getitem__(self, place: Any) -> Any:
-        node = self._nodes[place]
-        return Dependency(loaded=self._loaded, node=node, absent=self._graph.absent_at(node))
-
-    def names(self) -> list[str]:
-        """Return the package's name of each node."""
-        at, absent_at = self._loaded.frame.package.at, self._graph.absent_at
-        return [it.name if (it := absent_at(node)) else at(node) for node in self._nodes]
-
-    def hashes(self) -> list[str]:
-        """Return the hash of each node."""
-        at, absent_at = self._loaded.frame.hashes.at, self._graph.absent_at
-        return [it.hash if (it := absent_at(node)) else at(node) for node in self._nodes]
+        return Dependency(loaded=self.loaded, graph=self.graph, number=self.numbers[place])
 
 
 @strawberry.type(description="A dependency in a list, with the cursor to go on from.")
@@ -113,17 +108,19 @@ class DependencyEdge(Edge[Dependency]):
     types: list[DependencyType] = strawberry.field(
         description="What the one needs the other for. In a transitive list each is shown with the "
         "last step of a shortest way to it.",
-        metadata=batched(lambda edges: json_texts(edges.page.type_names())),
+        metadata=VALUE.metadata,
     )
     virtuals: list[str] = strawberry.field(
         description="The virtual packages (mpi, c, blas ...) that the one provides to the other, "
         "sorted.",
-        metadata=batched(lambda edges: json_texts(edges.page.virtuals())),
+        metadata=VALUE.metadata,
     )
 
 
 class DependencyPage(Page[Dependency]):
     """A page of what was reached in a graph."""
+
+    edge_type = DependencyEdge
 
     def __init__(
         self,
@@ -141,47 +138,20 @@ class DependencyPage(Page[Dependency]):
             return int(found[0]), int(found[0]) + 1
 
         part = window(arguments, len(reached.nodes), places)
-        rows = DependencyRows(loaded, graph, reached.nodes[part.start : part.stop])
-        super().__init__(part, rows, ())
-        self._rows = rows
+        shown = slice(part.start, part.stop)
+        nodes = DependencyNodes(loaded, graph, reached.nodes[shown].tolist())
+        super().__init__(part, nodes, _hashes(nodes))
         self._graph = graph
-        self._edges = reached.edges[part.start : part.stop]
+        self._edges = reached.edges[shown]
 
-    @cached_property
-    def cursors(self) -> Sequence[str]:
-        """The hash of each spec."""
-        return self._rows.hashes()
-
-    def types_at(self, place: int) -> list[DependencyType]:
-        """Return the types of one dependency."""
-        return _TYPES[self._graph.types[self._edges[place]]]
-
-    def virtuals_at(self, place: int) -> list[str]:
-        """Return the virtual packages that one dependency provides."""
-        return list(self._graph.virtuals.at(self._edges[place]))
-
-    def type_names(self) -> list[list[str]]:
-        """Return the types of each dependency as GraphQL names them."""
-        return [[kind.name for kind in self.types_at(place)] for place in range(len(self.items))]
-
-    def virtuals(self) -> list[list[str]]:
-        """Return the virtual packages that each dependency provides."""
-        return list(map(self.virtuals_at, range(len(self.items))))
-
-
-class DependencyEdges(Edges[Dependency]):
-    """The edges of a page of dependencies."""
-
-    page: DependencyPage
-
-    def __getitem__(self, place: Any) -> Any:
-        page = self.page
-        return DependencyEdge(
-            cursor=page.cursors[place],
-            node=page.items[place],
-            types=page.types_at(place),
-            virtuals=page.virtuals_at(place),
-        )
+    def edge_columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return the values of each field of the page's edges."""
+        size = len(self.items)
+        return {
+            **super().edge_columns(),
+            "types": Each(size, lambda place: _TYPES[self._graph.types[self._edges[place]]]),
+            "virtuals": Each(size, lambda place: list(self._graph.virtuals.at(self._edges[place]))),
+        }
 
 
 @strawberry.type(
@@ -191,9 +161,7 @@ class DependencyEdges(Edges[Dependency]):
 class DependencyConnection(Connection[Dependency]):
     """A connection whose edges are those of the graph."""
 
-    @strawberry.field(description="The items of the page, each with its cursor.")
-    def edges(self) -> list[DependencyEdge]:
-        return DependencyEdges(self.page)  # type: ignore[return-value]  # a list in GraphQL
+    edges: list[DependencyEdge] = edges_field()  # type: ignore[assignment]  # each is an Edge
 
 
 def dependencies_of(
@@ -227,17 +195,11 @@ def dependents_of(
 
 
 _TYPES = [
-    [DependencyType(kind) for kind in dependencies.DependencyType if kind & mask]
-    for mask in range(1 << len(DependencyType))
+    [kind for kind in DependencyType if kind & mask] for mask in range(1 << len(DependencyType))
 ]
 """The types that each mask of the graph stands for."""
 
 
-def _mask(types: list[DependencyType] | None) -> dependencies.DependencyType | None:
-    wanted = given(types)
-    if wanted is None:
-        return None
-    mask = dependencies.DependencyType(0)
-    for kind in wanted:
-        mask |= kind.value
-    return mask
+def _mask(types: list[DependencyType] | None) -> DependencyType | None:
+    kinds = none_if_omitted(types)
+    return None if kinds is None else reduce(or_, kinds, DependencyType(0))

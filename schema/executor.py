@@ -1,32 +1,29 @@
 """Lists that are rendered instead of resolved.
 
-graphql-core asks every object for every field, which costs some 5 microseconds each. Where a list
-is a batch and every field selected below it has a batch form, ``BatchExecutor`` asks the batch once
-for each field and joins the answers to one piece of JSON. In every other case, and where a batch
-form raises, the stock executor completes the list; both give the same JSON.
+graphql-core asks every object for every field, which costs some 5 microseconds each. Where every
+field selected below a list answers for many objects at once, ``RenderingExecutor`` asks the list
+once for each field and joins the answers to one piece of JSON. In every other case, and where a
+field raises, the stock executor completes the list; both give the same JSON.
 """
 
 from itertools import accumulate, pairwise
 from typing import Any
 
 import orjson
-from graphql import GraphQLError, get_named_type
+from graphql import GraphQLError, get_named_type, is_leaf_type, is_specified_scalar_type
 from graphql.execution.collect_fields import FieldDetails
 from graphql.execution.values import get_argument_values
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 from strawberry.types.arguments import convert_arguments
 from strawberry.types.field import StrawberryField
 
-from schema.batches import BATCH, Batch, Children, Coded, Objects, Texts
+from schema.json_objects import JsonObjects, Texts, json_texts
+from schema.many import ColumnSlice, LazyList, NotForMany, Sublists, function_for_many
 from snapshots.errors import CachelogError
 
 
-class _NoBatchForm(Exception):
-    """A field of the selection has no batch form."""
-
-
-class BatchExecutor(StrawberryGraphQLCoreExecutionContext):
-    """Strawberry's executor, with a short way for batches."""
+class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
+    """Strawberry's executor, with a short way for lazy lists."""
 
     def complete_list_value(
         self,
@@ -37,12 +34,12 @@ class BatchExecutor(StrawberryGraphQLCoreExecutionContext):
         result: Any,
         position_context: Any,
     ) -> Any:
-        """Complete a list: a batch as one JSON fragment where that is possible."""
-        if isinstance(result, Batch):
+        """Complete a list: a lazy one as one JSON fragment where that is possible."""
+        if isinstance(result, LazyList):
             item_type = get_named_type(return_type.of_type)
             try:
-                objects = self._objects(item_type, field_details_list, result, len(result))
-            except (_NoBatchForm, CachelogError, GraphQLError):
+                objects = self._render(item_type, field_details_list, result)
+            except (NotForMany, CachelogError, GraphQLError):
                 pass
             else:
                 return orjson.Fragment(objects.array(0, len(result)))
@@ -50,44 +47,42 @@ class BatchExecutor(StrawberryGraphQLCoreExecutionContext):
             return_type, field_details_list, info, path, result, position_context
         )
 
-    def _objects(
-        self, object_type: Any, parents: list[FieldDetails], batch: Any, size: int
-    ) -> Objects:
-        """Return the JSON of each object of a batch, with what is selected below it."""
+    def _render(self, object_type: Any, parents: list[FieldDetails], objects: Any) -> JsonObjects:
+        """Return the JSON of each object of a list, with what is selected below it."""
         selected = self.collect_subfields(object_type, parents)
         if selected.new_defer_usages:
-            raise _NoBatchForm
-        objects = Objects(size)
-        for name, details in selected.grouped_field_set.items():
-            if details[0].node.name.value == "__typename":
-                objects.add(name, f'"{object_type.name}"')
+            raise NotForMany
+        rendered = JsonObjects(len(objects))
+        for key, details in selected.grouped_field_set.items():
+            name = details[0].node.name.value
+            if name == "__typename":
+                rendered.add(key, name, f'"{object_type.name}"')
             else:
-                objects.add(name, self._answer(object_type, details, batch, size))
-        return objects
+                rendered.add(key, name, self._answers(object_type, name, details, objects))
+        return rendered
 
-    def _answer(
-        self, object_type: Any, details: list[FieldDetails], batch: Any, size: int
-    ) -> Texts | Coded:
-        """Return the JSON of one field of each object of a batch."""
-        field = object_type.fields[details[0].node.name.value]
+    def _answers(
+        self, object_type: Any, name: str, details: list[FieldDetails], objects: Any
+    ) -> Texts | ColumnSlice:
+        """Return the JSON of one field of each object."""
+        field = object_type.fields[name]
         declared: StrawberryField = field.extensions["strawberry-definition"]
-        form = declared.metadata.get(BATCH)
-        if form is None:
-            raise _NoBatchForm
-        if not size:
-            # There is nothing to ask, but the fields below may still have no batch form, or
+        item_type = get_named_type(field.type)
+        function = function_for_many(declared, is_leaf=is_leaf_type(item_type))
+        if not len(objects):
+            # There is nothing to ask, but fields below may have to be asked of each object, or have
             # arguments that the stock executor would never look at.
             return []
-        answer = form(batch, **self._arguments(field, declared, details[0]))
-        if not isinstance(answer, Children):
-            return answer  # type: ignore[no-any-return]
-        children = self._objects(
-            get_named_type(field.type), details, answer.batch, len(answer.batch)
-        )
-        if answer.counts is None:
-            return children.each()
-        bounds = accumulate(answer.counts, initial=0)
-        return [children.array(start, stop) for start, stop in pairwise(bounds)]
+        answer = function(objects, **self._arguments(field, declared, details[0]))
+        if isinstance(answer, ColumnSlice):
+            return answer
+        if isinstance(answer, Sublists):
+            children = self._render(item_type, details, answer.items)
+            bounds = accumulate(answer.counts, initial=0)
+            return [children.array(start, stop) for start, stop in pairwise(bounds)]
+        if is_leaf_type(item_type):
+            return json_texts(_serialized(item_type, answer))
+        return self._render(item_type, details, answer).each()
 
     def _arguments(
         self, field: Any, declared: StrawberryField, details: FieldDetails
@@ -99,9 +94,25 @@ class BatchExecutor(StrawberryGraphQLCoreExecutionContext):
             field, details.node, self.variable_values, details.fragment_variable_values
         )
         converter = self.schema._strawberry_schema.schema_converter  # type: ignore[attr-defined]  # noqa: SLF001
-        return convert_arguments(
+        arguments = convert_arguments(
             values,
             declared.arguments,
             scalar_registry=converter.scalar_registry,
             config=converter.config,
         )
+        for extension in declared.extensions:
+            arguments = extension.map_arguments(arguments)
+        return arguments
+
+
+def _serialized(leaf: Any, answer: Any) -> Any:
+    """Return values as JSON has them: members of an enum by their names, also in lists."""
+    if is_specified_scalar_type(leaf):
+        return answer
+    return [_serialized_value(leaf, value) for value in answer]
+
+
+def _serialized_value(leaf: Any, value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_serialized_value(leaf, item) for item in value]
+    return None if value is None else leaf.serialize(value)

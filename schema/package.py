@@ -1,37 +1,24 @@
 """Packages: all specs of one name in a revision."""
 
-from collections.abc import Callable
-from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 import strawberry
 
-from schema.batches import Batch, Children, batched, json_texts
-from schema.connections import (
-    After,
-    Before,
-    Connection,
-    First,
-    Last,
-    Page,
-    PageArguments,
-    bad_cursor,
-    window,
-)
-from schema.context import LoadedRevision
-from schema.node import Node, node_id
-from schema.scalars import ByteCount, given, given_texts
-from schema.spec_arguments import (
-    FilterArgument,
-    MatchingArgument,
-    OrderArgument,
-    OrderDirection,
-)
-from schema.spec_connection import SpecConnection, SpecPages, spec_connection, spec_page
+from schema.connections import Connection, Page
+from schema.context import Context, LoadedRevision
+from schema.cost import STACKS, VALUE, Cost
+from schema.many import LazyList, Sublists, Table, for_many
+from schema.node import Node, in_revision, node_id
+from schema.package_arguments import PackageFilter, PackageOrder
+from schema.paging import PageArguments, Paged, bad_cursor, window
+from schema.scalars import ByteCount, none_if_omitted
+from schema.spec_arguments import FilterArgument, MatchingArgument, OrderArgument, OrderDirection
+from schema.spec_connection import SpecConnection, SpecPages, spec_page
 from snapshots.frames import filters
 from snapshots.frames.columns import Column, ListColumn, Rows
-from snapshots.frames.frame import Frame, PackageField
+from snapshots.frames.frame import Frame
 
 if TYPE_CHECKING:
     from schema.revision import Revision
@@ -47,20 +34,21 @@ class StackCount:
     num_specs: int = strawberry.field(description="How many of the package's specs it has.")
 
 
-def of_frame(value: Callable[[Frame, int], Any], description: str) -> Any:
+def _for_each(value: Callable[[Frame, int], Any], description: str, cost: Cost = VALUE) -> Any:
     """Declare a field whose value follows from the frame and the package's code."""
 
-    def resolve(root: Any) -> Any:
-        return value(root.loaded.frame, root.code)
-
-    def texts(packages: "PackageRows") -> list[str]:
+    def values(packages: "PackageRows") -> list[Any]:
         frame = packages.loaded.frame
-        return json_texts(value(frame, code) for code in packages.codes.tolist())
+        return [value(frame, code) for code in packages.codes.tolist()]
 
-    return strawberry.field(resolver=resolve, description=description, metadata=batched(texts))
+    return for_many(values, description, cost=cost)
 
 
-def values_of(name: str, description: str) -> Any:
+COUNTED = Cost(weight=1)
+"""Values that are counted from the package's rows."""
+
+
+def _values_of(name: str, description: str) -> Any:
     """Declare a field that lists the values of a column among the package's specs."""
 
     def values(frame: Frame, code: int) -> list[str]:
@@ -70,11 +58,11 @@ def values_of(name: str, description: str) -> Any:
             return [item for item, _ in column.item_counts(rows)]
         return column.present(rows)
 
-    return of_frame(values, description)
+    return _for_each(values, description, COUNTED)
 
 
-def _name(frame: Frame, code: int) -> str:
-    return frame.packages[code]
+def _versions(frame: Frame, code: int) -> list[str]:
+    return frame.version.present(frame.slice_of(code))[::-1]
 
 
 def _num_specs(frame: Frame, code: int) -> int:
@@ -85,8 +73,51 @@ def _total_size(frame: Frame, code: int) -> int | None:
     return frame.size.total(frame.slice_of(code))
 
 
-def _versions(frame: Frame, code: int) -> list[str]:
-    return frame.version.present(frame.slice_of(code))[::-1]
+def _num_specs_by_stack(packages: "PackageRows") -> Sublists:
+    frame = packages.loaded.frame
+    counted = [frame.stacks.item_counts(frame.slice_of(code)) for code in packages.codes.tolist()]
+    pairs = [pair for of_package in counted for pair in of_package]
+    table = Table(
+        StackCount,
+        {"stack": [stack for stack, _ in pairs], "num_specs": [count for _, count in pairs]},
+    )
+    return Sublists(table, list(map(len, counted)))
+
+
+def _names(packages: "PackageRows") -> list[str]:
+    names = packages.loaded.frame.packages
+    return [names[code] for code in packages.codes.tolist()]
+
+
+def _ids(packages: "PackageRows") -> list[strawberry.ID]:
+    key = packages.loaded.info.key
+    return [node_id("Package", key, name) for name in _names(packages)]
+
+
+def _revisions(packages: "PackageRows") -> Sequence["Revision"]:
+    from schema.revision import Revision
+
+    return [Revision(info=packages.loaded.info)] * len(packages)
+
+
+def _specs(
+    packages: "PackageRows",
+    matching: MatchingArgument = strawberry.UNSET,
+    filter: FilterArgument = strawberry.UNSET,
+    order_by: OrderArgument = strawberry.UNSET,
+    *,
+    page: PageArguments,
+) -> SpecPages:
+    loaded = packages.loaded
+    asked = (*map(none_if_omitted, (matching, filter, order_by)), page.after, page.before)
+    if all(it is None for it in asked):
+        return SpecPages.of_packages(loaded, packages.codes, *page.bounds())
+    slice_of = loaded.frame.slice_of
+    pages = [
+        spec_page(loaded, slice_of(code), matching, filter, order_by, page)
+        for code in packages.codes.tolist()
+    ]
+    return SpecPages.of(loaded, pages)
 
 
 @strawberry.type(description="All specs of one name in a revision.")
@@ -96,56 +127,48 @@ class Package(Node):
     loaded: strawberry.Private[LoadedRevision]
     code: strawberry.Private[int]
 
-    name: str = of_frame(_name, "The package's name.")
-    versions: list[str] = of_frame(_versions, "Newest first, in Spack's own version order.")
-    compilers: list[str] = values_of("compiler", "The compilers of its specs.")
-    operating_systems: list[str] = values_of("operating_system", "What its specs run on.")
-    platforms: list[str] = values_of("platform", "The platforms of its specs.")
-    targets: list[str] = values_of("target", "The microarchitectures of its specs.")
-    stacks: list[str] = values_of("stacks", "The stacks that have a spec of it.")
-    num_specs: int = of_frame(_num_specs, "How many specs it has.")
-    total_size: ByteCount | None = of_frame(
+    id: strawberry.ID = for_many(_ids, "Opaque and stable.")
+    name: str = for_many(_names, "The package's name.")
+    revision: LazyRevision = for_many(_revisions, "The revision that it is part of.")
+    versions: list[str] = _for_each(
+        _versions, "Newest first, in Spack's own version order.", COUNTED
+    )
+    compilers: list[str] = _values_of("compiler", "The compilers of its specs.")
+    operating_systems: list[str] = _values_of("operating_system", "What its specs run on.")
+    platforms: list[str] = _values_of("platform", "The platforms of its specs.")
+    targets: list[str] = _values_of("target", "The microarchitectures of its specs.")
+    stacks: list[str] = _values_of(
+        "stacks",
+        "The stacks that have a spec of it, by their names alone. One selection cannot have this "
+        "and the `stacks` of a revision, which are objects, under one name: give one an alias.",
+    )
+    num_specs: int = _for_each(_num_specs, "How many specs it has.")
+    num_specs_by_stack: list[StackCount] = for_many(
+        _num_specs_by_stack, "How many of its specs each stack has, by name.", cost=STACKS
+    )
+    total_size: ByteCount | None = _for_each(
         _total_size, "The sum of its binary packages' sizes, as far as known."
     )
+    specs: SpecConnection = for_many(_specs, "Its specs.", extensions=[Paged()])
 
-    @strawberry.field(
-        description="Opaque and stable.", metadata=batched(lambda packages: packages.ids())
-    )
-    def id(self) -> strawberry.ID:
-        return node_id("Package", self.loaded.info.key, _name(self.loaded.frame, self.code))
+    @classmethod
+    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+        """Return the package of a revision's key and a name."""
+        found = in_revision(context, parts)
+        return cls.named(*found) if found else None
 
-    @strawberry.field(description="The revision that it is part of.")
-    def revision(self) -> LazyRevision:
-        from schema.revision import Revision
+    @classmethod
+    def named(cls, loaded: LoadedRevision, name: str) -> Self | None:
+        """Return a package of a revision; None where it has none of that name."""
+        code = loaded.frame.package.index.get(name)
+        return None if code is None else cls(loaded=loaded, code=code)
 
-        return Revision(info=self.loaded.info)
-
-    @strawberry.field(description="How many of its specs each stack has, by name.")
-    def num_specs_by_stack(self) -> list[StackCount]:
-        frame = self.loaded.frame
-        counts = frame.stacks.item_counts(frame.slice_of(self.code))
-        return [StackCount(stack=stack, num_specs=count) for stack, count in counts]
-
-    @strawberry.field(
-        description="Its specs.",
-        metadata=batched(lambda packages, **arguments: Children(packages.specs(**arguments))),
-    )
-    def specs(
-        self,
-        matching: MatchingArgument = strawberry.UNSET,
-        filter: FilterArgument = strawberry.UNSET,
-        order_by: OrderArgument = strawberry.UNSET,
-        first: First = strawberry.UNSET,
-        after: After = strawberry.UNSET,
-        last: Last = strawberry.UNSET,
-        before: Before = strawberry.UNSET,
-    ) -> SpecConnection:
-        rows = self.loaded.frame.slice_of(self.code)
-        arguments = PageArguments.of(first, after, last, before)
-        return spec_connection(self.loaded, rows, matching, filter, order_by, arguments)
+    def alone(self) -> "PackageRows":
+        """Return the list of this package alone."""
+        return PackageRows(self.loaded, np.array([self.code], np.int32))
 
 
-class PackageRows(Batch[Package]):
+class PackageRows(LazyList[Package]):
     """Packages by their codes; each becomes an object only where somebody asks for it."""
 
     def __init__(self, loaded: LoadedRevision, codes: Rows) -> None:
@@ -157,112 +180,6 @@ class PackageRows(Batch[Package]):
 
     def __getitem__(self, place: Any) -> Any:
         return Package(loaded=self.loaded, code=int(self.codes[place]))
-
-    def names(self) -> list[str]:
-        """Return the packages' names."""
-        return [self.loaded.frame.packages[code] for code in self.codes.tolist()]
-
-    def ids(self) -> list[str]:
-        """Return the JSON texts of the packages' ids."""
-        key = self.loaded.info.key
-        return [f'"{node_id("Package", key, name)}"' for name in self.names()]
-
-    def specs(
-        self,
-        matching: MatchingArgument = strawberry.UNSET,
-        filter: FilterArgument = strawberry.UNSET,
-        order_by: OrderArgument = strawberry.UNSET,
-        first: First = strawberry.UNSET,
-        after: After = strawberry.UNSET,
-        last: Last = strawberry.UNSET,
-        before: Before = strawberry.UNSET,
-    ) -> SpecPages:
-        """Return a page of each package's specs."""
-        arguments = PageArguments.of(first, after, last, before)
-        asked = (given(matching), given(filter), given(order_by), arguments.after, arguments.before)
-        if all(it is None for it in asked):
-            bounds = arguments.bounds()
-            return SpecPages.of_packages(self.loaded, self.codes, *bounds)
-        slice_of = self.loaded.frame.slice_of
-        pages = [
-            spec_page(self.loaded, slice_of(code), matching, filter, order_by, arguments)
-            for code in self.codes.tolist()
-        ]
-        return SpecPages.of(self.loaded, pages)
-
-
-# -- lists of packages
-
-
-@strawberry.input(
-    description="Every list is any-of; the fields together are all-of. The conditions on specs "
-    "(stacks, compilers, targets ...) must all be met by one spec of the package."
-)
-class PackageFilter:
-    """Conditions on packages."""
-
-    search: str | None = strawberry.field(
-        default=strawberry.UNSET, description="Case-insensitive substring of the name."
-    )
-    names: list[str] | None = strawberry.field(
-        default=strawberry.UNSET, description="Names, exactly."
-    )
-    stacks: list[str] | None = strawberry.field(
-        default=strawberry.UNSET, description="Stacks that have a spec of the package."
-    )
-    compilers: list[str] | None = strawberry.field(
-        default=strawberry.UNSET, description="gcc matches every gcc; gcc@13.2.0 that one."
-    )
-    operating_systems: list[str] | None = strawberry.field(
-        default=strawberry.UNSET, description="Operating systems."
-    )
-    platforms: list[str] | None = strawberry.field(
-        default=strawberry.UNSET, description="Platforms."
-    )
-    targets: list[str] | None = strawberry.field(
-        default=strawberry.UNSET, description="Microarchitectures."
-    )
-
-    def to_domain(self) -> filters.PackageFilter:
-        """Return the conditions as the frame takes them."""
-        return filters.PackageFilter(
-            search=given(self.search),
-            names=given_texts(self.names),
-            stacks=given_texts(self.stacks),
-            compilers=given_texts(self.compilers),
-            operating_systems=given_texts(self.operating_systems),
-            platforms=given_texts(self.platforms),
-            targets=given_texts(self.targets),
-        )
-
-
-@strawberry.enum(description="What packages are ordered by; equal ones stand by name.")
-class PackageOrderField(Enum):
-    """A field to order packages by."""
-
-    NAME = strawberry.enum_value(PackageField.NAME, description="By name.")
-    NUM_SPECS = strawberry.enum_value(
-        PackageField.NUM_SPECS, description="By the number of specs in the revision."
-    )
-
-
-@strawberry.input(description="An order of packages.")
-class PackageOrder:
-    """A field and a direction."""
-
-    field: PackageOrderField = strawberry.field(description="What to order by.")
-    direction: OrderDirection = strawberry.field(
-        default=OrderDirection.ASC, description="Which way."
-    )
-
-
-PackageFilterArgument = Annotated[
-    PackageFilter | None, strawberry.argument(description="Which packages; all unless given.")
-]
-PackageOrderArgument = Annotated[
-    PackageOrder | None,
-    strawberry.argument(description="In which order; by name unless given."),
-]
 
 
 def package_connection(
@@ -277,12 +194,12 @@ def package_connection(
     Raises InvalidArgument for a bad cursor.
     """
     frame = loaded.frame
-    wanted, order = given(wanted), given(order)
+    wanted, order = none_if_omitted(wanted), none_if_omitted(order)
     codes = frame.select_packages(wanted.to_domain() if wanted else filters.PackageFilter())
     if stack is not None:
         codes = codes[frame.packages_having(frame.in_stack(stack))[codes]]
     if order is not None:
-        codes = frame.sort_packages(codes, order.field.value)
+        codes = frame.sort_packages(codes, order.field)
         if order.direction is OrderDirection.DESC:
             codes = codes[::-1]
 
@@ -294,4 +211,4 @@ def package_connection(
 
     part = window(arguments, len(codes), places)
     shown = PackageRows(loaded, codes[part.start : part.stop])
-    return Connection(page=Page(part, shown, shown.names()))
+    return Connection(page=Page(part, shown, _names(shown)))

@@ -5,14 +5,13 @@ from typing import Annotated
 import strawberry
 
 from schema.comparison import Comparison
-from schema.connections import After, Before, Connection, First, Last, PageArguments
+from schema.connections import Connection, connection_field
 from schema.context import Context, Info
-from schema.node import Node, parse_node_id
-from schema.package import Package
+from schema.cost import Cost, ItemsOf
+from schema.node import Node, find_node
+from schema.paging import PageArguments
 from schema.revision import Revision, Tag, revision_connection
-from schema.scalars import given
-from schema.spec import Spec
-from schema.stack import stack_of
+from schema.scalars import DateTime, none_if_omitted
 from snapshots.errors import InvalidArgument, RevisionNotFound
 from snapshots.models import RevisionInfo
 
@@ -34,7 +33,10 @@ class Query:
     ) -> Node | None:
         return find_node(info.context, id)
 
-    @strawberry.field(description="Objects by their ids, in the same order; null where none is.")
+    @strawberry.field(
+        description="Objects by their ids, in the same order; null where none is.",
+        metadata=Cost(items=ItemsOf("ids")).metadata,
+    )
     def nodes(
         self,
         info: Info,
@@ -44,7 +46,8 @@ class Query:
 
     @strawberry.field(
         description="Every tag of the catalog, in natural order: develop, then releases newest "
-        "first, then dated snapshots newest first."
+        "first, then dated snapshots newest first.",
+        metadata=Cost(items=120).metadata,  # about as many as the largest real catalog has
     )
     def tags(self, info: Info) -> list[Tag]:
         return [Tag(name=name) for name in info.context.changing_history().tags]
@@ -55,23 +58,34 @@ class Query:
         info: Info,
         name: Annotated[str, strawberry.argument(description="The tag's name.")],
     ) -> Tag | None:
-        known = info.context.changing_history().of_tag(name)
-        return Tag(name=name) if known else None
+        return Tag.named(info.context, name)
 
-    @strawberry.field(description="Published revisions, newest first.")
+    @connection_field("Published revisions, newest first.")
     def revisions(
         self,
         info: Info,
         tag: Annotated[
             str | None, strawberry.argument(description="Only those of this tag.")
         ] = strawberry.UNSET,
-        first: First = strawberry.UNSET,
-        after: After = strawberry.UNSET,
-        last: Last = strawberry.UNSET,
-        before: Before = strawberry.UNSET,
+        series: Annotated[
+            str | None, strawberry.argument(description="Only those of tags of this series.")
+        ] = strawberry.UNSET,
+        since: Annotated[
+            DateTime | None, strawberry.argument(description="Only those taken then or later.")
+        ] = strawberry.UNSET,
+        until: Annotated[
+            DateTime | None, strawberry.argument(description="Only those taken then or earlier.")
+        ] = strawberry.UNSET,
+        *,
+        page: PageArguments,
     ) -> Connection[Revision]:
-        arguments = PageArguments.of(first, after, last, before)
-        return revision_connection(info.context.changing_history(), given(tag), arguments)
+        lines = info.context.changing_history().select(
+            tag=none_if_omitted(tag),
+            series=none_if_omitted(series),
+            since=none_if_omitted(since),
+            until=none_if_omitted(until),
+        )
+        return revision_connection(lines, page)
 
     @strawberry.field(
         description=f"One revision. ref is one of: {_REF} Without ref: the newest revision of the "
@@ -111,28 +125,3 @@ def _resolve(context: Context, ref: str | None) -> RevisionInfo:
     if not revisions:
         raise RevisionNotFound("", "the catalog is empty")
     return revisions[0]
-
-
-def find_node(context: Context, id: str) -> Node | None:
-    """Return the object of an id; None where there is none. Raises InvalidArgument for no id."""
-    kind, parts = parse_node_id(id)
-    known = context.history.by_key
-    match kind, parts:
-        case "Revision", [_, key] if key in known:
-            return Revision(info=known[key])
-        case "Comparison", [_, _, base, head] if base in known and head in known:
-            return Comparison(base_info=known[base], head_info=known[head])
-        case (("Package" | "Spec" | "Stack"), [key, name]) if key in known:
-            loaded = context.load(known[key])
-            if kind == "Stack":
-                return stack_of(loaded, name)
-            if kind == "Package":
-                code = loaded.frame.package.index.get(name)
-                return None if code is None else Package(loaded=loaded, code=code)
-            row = loaded.frame.hashes.find(name)
-            return None if row is None else Spec(loaded=loaded, row=row)
-        case (("Revision" | "Comparison" | "Package" | "Spec" | "Stack"), _):
-            # Another replica may know a revision that this one has yet to see.
-            context.is_permanent = False
-            return None
-    raise InvalidArgument("id", f"{id!r} is no id of this API")

@@ -1,33 +1,23 @@
 """Revisions, and the tags that they are published under."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Self
 
 import strawberry
 
-from schema.connections import (
-    After,
-    Before,
-    Connection,
-    First,
-    Last,
-    PageArguments,
-    page_of,
-)
-from schema.context import Info
-from schema.node import Node, node_id
-from schema.package import (
-    Package,
-    PackageFilterArgument,
-    PackageOrderArgument,
-    package_connection,
-)
+from schema.connections import Connection, connection_field, page_of
+from schema.context import Context, Info
+from schema.cost import STACKS
+from schema.node import Node, node_id, not_known
+from schema.package import Package, package_connection
+from schema.package_arguments import PackageFilterArgument, PackageOrderArgument
+from schema.paging import PageArguments
 from schema.scalars import ByteCount, DateTime
 from schema.spec import Spec
 from schema.spec_arguments import FilterArgument, MatchingArgument, OrderArgument
 from schema.spec_connection import SpecConnection, spec_connection
-from schema.stack import Stack, stack_of, stacks_of
+from schema.stack import Stack, stacks_of
 from snapshots import refs
-from snapshots.history import History
 from snapshots.models import RevisionInfo
 
 
@@ -57,9 +47,22 @@ class Revision(Node):
     def id(self) -> strawberry.ID:
         return node_id("Revision", self.info.digest, self.info.key)
 
-    @strawberry.field(description="The tag that it was published under.")
+    @classmethod
+    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+        """Return the revision of a digest and a key."""
+        match parts:
+            case [_, key] if key in context.history.by_key:
+                return cls(info=context.history.by_key[key])
+        not_known(context)
+        return None
+
+    @strawberry.field(description="The name of the tag that it was published under.")
     def tag(self) -> str:
         return self.info.tag
+
+    @strawberry.field(description="The tag that it was published under, with its series.")
+    def tag_info(self) -> "Tag":
+        return Tag(name=self.info.tag)
 
     @strawberry.field(
         description="sha256 of the canonical content; independent of file order, spelling noise "
@@ -110,24 +113,19 @@ class Revision(Node):
         info: Info,
         name: Annotated[str, strawberry.argument(description="The package's name.")],
     ) -> Package | None:
-        loaded = info.context.load(self.info)
-        code = loaded.frame.package.index.get(name)
-        return None if code is None else Package(loaded=loaded, code=code)
+        return Package.named(info.context.load(self.info), name)
 
-    @strawberry.field(description="Its packages.")
+    @connection_field("Its packages.")
     def packages(
         self,
         info: Info,
         filter: PackageFilterArgument = strawberry.UNSET,
         order_by: PackageOrderArgument = strawberry.UNSET,
-        first: First = strawberry.UNSET,
-        after: After = strawberry.UNSET,
-        last: Last = strawberry.UNSET,
-        before: Before = strawberry.UNSET,
+        *,
+        page: PageArguments,
     ) -> Connection[Package]:
-        arguments = PageArguments.of(first, after, last, before)
         loaded = info.context.load(self.info)
-        return package_connection(loaded, None, filter, order_by, arguments)
+        return package_connection(loaded, None, filter, order_by, page)
 
     @strawberry.field(description="A spec by its whole hash.")
     def spec(
@@ -139,21 +137,18 @@ class Revision(Node):
         row = loaded.frame.hashes.find(hash)
         return None if row is None else Spec(loaded=loaded, row=row)
 
-    @strawberry.field(description="Its specs.")
+    @connection_field("Its specs.")
     def specs(
         self,
         info: Info,
         matching: MatchingArgument = strawberry.UNSET,
         filter: FilterArgument = strawberry.UNSET,
         order_by: OrderArgument = strawberry.UNSET,
-        first: First = strawberry.UNSET,
-        after: After = strawberry.UNSET,
-        last: Last = strawberry.UNSET,
-        before: Before = strawberry.UNSET,
+        *,
+        page: PageArguments,
     ) -> SpecConnection:
-        arguments = PageArguments.of(first, after, last, before)
         loaded = info.context.load(self.info)
-        return spec_connection(loaded, slice(None), matching, filter, order_by, arguments)
+        return spec_connection(loaded, slice(None), matching, filter, order_by, page)
 
     @strawberry.field(description="A stack by its name.")
     def stack(
@@ -161,9 +156,13 @@ class Revision(Node):
         info: Info,
         name: Annotated[str, strawberry.argument(description="The stack's name.")],
     ) -> Stack | None:
-        return stack_of(info.context.load(self.info), name)
+        return Stack.named(info.context.load(self.info), name)
 
-    @strawberry.field(description="Its stacks, by name.")
+    @strawberry.field(
+        description="Its stacks, by name. One selection cannot have this and the `stacks` of a "
+        "package or spec, which are names alone, under one name: give one an alias.",
+        metadata=STACKS.metadata,
+    )
     def stacks(self, info: Info) -> list[Stack]:
         return stacks_of(info.context.load(self.info))
 
@@ -182,10 +181,28 @@ def revision_of(info: RevisionInfo | None) -> Revision | None:
 
 
 @strawberry.type(description="A name that revisions are published under.")
-class Tag:
+class Tag(Node):
     """A tag of the catalog."""
 
     name: str = strawberry.field(description="The tag's name.")
+
+    @strawberry.field(description="Opaque and stable.")
+    def id(self) -> strawberry.ID:
+        return node_id("Tag", self.name)
+
+    @classmethod
+    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+        """Return the tag of a name."""
+        match parts:
+            case [name]:
+                return cls.named(context, name)
+        not_known(context)
+        return None
+
+    @classmethod
+    def named(cls, context: Context, name: str) -> Self | None:
+        """Return a tag of the catalog; None where there is none of that name."""
+        return cls(name=name) if context.changing_history().of_tag(name) else None
 
     @strawberry.field(
         description="The family the tag is ordered in: develop, develop-DATE, vX.Y.Z, or the tag "
@@ -198,23 +215,14 @@ class Tag:
     def latest(self, info: Info) -> Revision:
         return Revision(info=info.context.changing_history().of_tag(self.name)[0])
 
-    @strawberry.field(description="Its revisions, newest first.")
-    def revisions(
-        self,
-        info: Info,
-        first: First = strawberry.UNSET,
-        after: After = strawberry.UNSET,
-        last: Last = strawberry.UNSET,
-        before: Before = strawberry.UNSET,
-    ) -> Connection[Revision]:
-        arguments = PageArguments.of(first, after, last, before)
-        return revision_connection(info.context.changing_history(), self.name, arguments)
+    @connection_field("Its revisions, newest first.")
+    def revisions(self, info: Info, *, page: PageArguments) -> Connection[Revision]:
+        return revision_connection(info.context.changing_history().of_tag(self.name), page)
 
 
 def revision_connection(
-    history: History, tag: str | None, arguments: PageArguments
+    lines: Sequence[RevisionInfo], arguments: PageArguments
 ) -> Connection[Revision]:
-    """Return a connection over all revisions, or those of a tag, newest first."""
-    lines = history.revisions if tag is None else history.of_tag(tag)
+    """Return a connection over lines of the catalog, newest first."""
     keys = [line.key for line in lines]
     return Connection(page=page_of(arguments, keys, lambda place: Revision(info=lines[place])))

@@ -6,6 +6,7 @@ from typing import Any, NewType
 import strawberry
 from strawberry.types.scalar import ScalarDefinition
 
+from snapshots.errors import InvalidArgument
 from snapshots.models import utc
 from snapshots.refs import parse_moment
 
@@ -13,33 +14,42 @@ ByteCount = NewType("ByteCount", int)
 DateTime = NewType("DateTime", datetime)
 
 
-def rfc3339(moment: datetime) -> str:
+def rfc3339(value: datetime) -> str:
     """Return a moment in UTC as RFC 3339 has it: 2025-03-30T12:00:00Z."""
-    return utc(moment).isoformat().replace("+00:00", "Z")
+    return utc(value).isoformat().replace("+00:00", "Z")
+
+
+def moment(value: object) -> datetime:
+    """Return the moment that a client writes as text; raises InvalidArgument."""
+    if not isinstance(value, str):
+        raise InvalidArgument("time", "a date or time is a text, such as 2025-03-30T12:00:00Z")
+    return parse_moment(value)
 
 
 SCALARS: dict[object, ScalarDefinition] = {
     ByteCount: strawberry.scalar(
         name="ByteCount",
         description="A size in bytes; a JSON number (sizes pass 2^31).",
+        specified_by_url="https://www.rfc-editor.org/rfc/rfc8259#section-6",
         serialize=int,
         parse_value=int,
     ),
     DateTime: strawberry.scalar(
         name="DateTime",
         description="RFC 3339 date and time, in UTC.",
+        specified_by_url="https://www.rfc-editor.org/rfc/rfc3339#section-5.6",
         serialize=rfc3339,
-        parse_value=parse_moment,
+        parse_value=moment,
     ),
 }
 
 
-def given(value: Any) -> Any:
+def none_if_omitted(value: Any) -> Any:
     """Return the value of an optional argument; None where it was left out."""
     return None if value is strawberry.UNSET else value
 
 
-def given_texts(value: list[str] | None) -> tuple[str, ...] | None:
+def tuple_if_given(value: list[str] | None) -> tuple[str, ...] | None:
     """Return a list argument as a tuple; None where it was left out."""
-    texts = given(value)
-    return None if texts is None else tuple(texts)
+    values = none_if_omitted(value)
+    return None if values is None else tuple(values)

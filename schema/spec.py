@@ -1,22 +1,29 @@
 """Specs: one built configuration each, as rows of a revision's frame."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
+import numpy as np
 import strawberry
 
-from schema.batches import Batch, Children, Coded, batched, json_texts
-from schema.connections import After, Before, First, Last, PageArguments
-from schema.context import LoadedRevision
+from schema.connections import connection_field
+from schema.context import Context, LoadedRevision
+from schema.cost import VALUE
 from schema.dependency import (
+    WALK,
     DependencyConnection,
     TransitiveArgument,
     TypesArgument,
     dependencies_of,
     dependents_of,
 )
-from schema.node import Node, node_id
+from schema.many import LazyList, column, for_many
+from schema.node import Node, in_revision, node_id
+from schema.paging import PageArguments
 from schema.scalars import ByteCount
+from snapshots.facts import Fact, Kept, Unit
 from snapshots.frames.columns import Rows
+from snapshots.models import SPEC_FACTS
 
 if TYPE_CHECKING:
     from schema.package import Package
@@ -24,107 +31,114 @@ if TYPE_CHECKING:
 LazyPackage = Annotated["Package", strawberry.lazy("schema.package")]
 
 
-def column(name: str, description: str) -> Any:
-    """Declare a field that is a column of the frame."""
-
-    def value(root: Any) -> Any:
-        return getattr(root.loaded.frame, name).at(root.row)
-
-    def coded(specs: "SpecRows") -> Coded:
-        return Coded(specs.loaded.frame, name, specs.rows)
-
-    return strawberry.field(resolver=value, description=description, metadata=batched(coded))
+def _ids(specs: "SpecRows") -> list[strawberry.ID]:
+    key, hashes = specs.loaded.info.key, specs.loaded.frame.hashes
+    return [node_id("Spec", key, hashes.at(row)) for row in specs.rows.tolist()]
 
 
-@strawberry.type(description="One built configuration of a package.")
-class Spec(Node):
-    """A row of a revision's frame."""
+def _versions(specs: "SpecRows") -> list[list[str]]:
+    at = specs.loaded.frame.version.at
+    return [[at(row)] for row in specs.rows.tolist()]
+
+
+def _short_forms(specs: "SpecRows") -> list[str]:
+    spec = specs.loaded.frame.spec
+    return [spec(row).short for row in specs.rows.tolist()]
+
+
+def _packages(specs: "SpecRows") -> Sequence["Package"]:
+    from schema.package import PackageRows
+
+    return PackageRows(specs.loaded, specs.loaded.frame.package.codes[specs.rows])
+
+
+_UNITS = {Unit.BYTES: ByteCount}
+
+Kind = TypeVar("Kind", bound=type)
+
+
+def _with_fact_fields(cls: Kind) -> Kind:
+    """Give a class a field for each fact of a spec but the dependencies, which have arguments."""
+    for fact in SPEC_FACTS.values():
+        if fact.kept is not Kept.EDGES:
+            setattr(cls, fact.name, column(fact.name, fact.description, _graphql_type(fact)))
+    return cls
+
+
+def _graphql_type(fact: Fact) -> Any:
+    kind = list[str] if fact.value_type == tuple[str, ...] else fact.value_type
+    if fact.unit is not None:
+        kind = _UNITS[fact.unit]
+    return kind | None if fact.is_optional else kind
+
+
+@strawberry.type
+@_with_fact_fields
+class SpecFacts(Node):
+    """A row of a revision's frame, with the fields that are a column of it."""
 
     loaded: strawberry.Private[LoadedRevision]
     row: strawberry.Private[int]
 
-    hash: str = column("hashes", "The DAG hash: 32 characters of a-z2-7.")
-    name: str = column("package", "The package's name.")
-    version: str = column("version", "The version that was built.")
-    compiler: str | None = column(
-        "compiler",
-        "name@version, canonical (gcc@13.2.0, never gcc@=13.2.0); null where the spec has none.",
-    )
-    operating_system: str = column("operating_system", "The operating system it was built for.")
-    platform: str = column("platform", "The platform it was built for: linux, darwin ...")
-    target: str = column("target", "The microarchitecture it was built for.")
-    variants: list[str] = column(
-        "variants",
-        "Canonical Spack spelling: +shared, ~mpi, build_type=Release, patches=26090f4,b231fcc.",
-    )
-    stacks: list[str] = column("stacks", "The stacks that it was built in, sorted.")
-    size: ByteCount | None = column("size", "The binary package's size, where it is known.")
-    tarball: str | None = column("tarball", "The binary package's URL, where it is known.")
-    namespace: str | None = column("namespace", "The package repository: builtin ...")
-    package_hash: str | None = column("package_hash", "The hash of the package's recipe.")
 
-    @strawberry.field(description="Opaque and stable.", metadata=batched(lambda specs: specs.ids()))
-    def id(self) -> strawberry.ID:
-        return node_id("Spec", self.loaded.info.key, self.loaded.frame.hashes.at(self.row))
+@strawberry.type(description="One built configuration of a package.")
+class Spec(SpecFacts):
+    """A row of a revision's frame."""
 
-    @strawberry.field(
-        description="The version that was built, as a list of one.",
-        metadata=batched(lambda specs: specs.versions()),
+    id: strawberry.ID = for_many(_ids, "Opaque and stable.")
+    versions: list[str] = for_many(
+        _versions, "The version that was built, as a list of one.", cost=VALUE
     )
-    def versions(self) -> list[str]:
-        return [self.loaded.frame.version.at(self.row)]
-
-    @strawberry.field(
-        description="Spack's short form: hdf5@1.14.5%gcc@13.2.0+mpi~cxx build_type=Release "
+    short: str = for_many(
+        _short_forms,
+        "Spack's short form: hdf5@1.14.5%gcc@13.2.0+mpi~cxx build_type=Release "
         "arch=linux-ubuntu24.04-x86_64_v3.",
-        metadata=batched(lambda specs: specs.shorts()),
     )
-    def short(self) -> str:
-        return self.loaded.frame.spec(self.row).short
+    package: LazyPackage = for_many(_packages, "The package in the same revision.")
 
-    @strawberry.field(
-        description="The package in the same revision.",
-        metadata=batched(lambda specs: Children(specs.packages())),
-    )
-    def package(self) -> LazyPackage:
-        from schema.package import Package
+    @classmethod
+    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+        """Return the spec of a revision's key and a hash."""
+        if (found := in_revision(context, parts)) is None:
+            return None
+        loaded, hash = found
+        row = loaded.frame.hashes.find(hash)
+        return None if row is None else cls(loaded=loaded, row=row)
 
-        return Package(loaded=self.loaded, code=int(self.loaded.frame.package.codes[self.row]))
+    def alone(self) -> "SpecRows":
+        """Return the list of this spec alone."""
+        return SpecRows(self.loaded, np.array([self.row], np.int32))
 
-    @strawberry.field(
-        description="What it depends on. Null where the revision's source did not tell the spec's "
-        "dependencies. A transitive list ends where dependencies are not known."
+    @connection_field(
+        "What it depends on. Null where the revision's source did not tell the spec's "
+        "dependencies. A transitive list ends where dependencies are not known.",
+        cost=WALK,
     )
     def dependencies(
         self,
+        *,
+        page: PageArguments,
         types: TypesArgument = strawberry.UNSET,
         transitive: TransitiveArgument = False,
-        first: First = strawberry.UNSET,
-        after: After = strawberry.UNSET,
-        last: Last = strawberry.UNSET,
-        before: Before = strawberry.UNSET,
     ) -> DependencyConnection | None:
-        arguments = PageArguments.of(first, after, last, before)
-        return dependencies_of(self.loaded, self.row, types, transitive, arguments)
+        return dependencies_of(self.loaded, self.row, types, transitive, page)
 
-    @strawberry.field(
-        description="What depends on it: specs of the same revision, and others that they depend "
-        "on. Null where the revision's source told no dependencies at all."
+    @connection_field(
+        "What depends on it: specs of the same revision, and others that they depend on. Null "
+        "where the revision's source told no dependencies at all.",
+        cost=WALK,
     )
     def dependents(
         self,
+        *,
+        page: PageArguments,
         types: TypesArgument = strawberry.UNSET,
         transitive: TransitiveArgument = False,
-        first: First = strawberry.UNSET,
-        after: After = strawberry.UNSET,
-        last: Last = strawberry.UNSET,
-        before: Before = strawberry.UNSET,
     ) -> DependencyConnection | None:
-        arguments = PageArguments.of(first, after, last, before)
-        return dependents_of(self.loaded, self.row, types, transitive, arguments)
+        return dependents_of(self.loaded, self.row, types, transitive, page)
 
 
-class SpecRows(Batch[Spec]):
+class SpecRows(LazyList[Spec]):
     """Specs as rows of a frame; each becomes an object only where somebody asks for it."""
 
     def __init__(self, loaded: LoadedRevision, rows: Rows) -> None:
@@ -136,23 +150,3 @@ class SpecRows(Batch[Spec]):
 
     def __getitem__(self, place: Any) -> Any:
         return Spec(loaded=self.loaded, row=int(self.rows[place]))
-
-    def ids(self) -> list[str]:
-        """Return the JSON texts of the specs' ids."""
-        key, hashes = self.loaded.info.key, self.loaded.frame.hashes
-        return [f'"{node_id("Spec", key, hashes.at(row))}"' for row in self.rows.tolist()]
-
-    def versions(self) -> list[str]:
-        """Return the JSON texts of the specs' versions, as lists of one."""
-        return [f"[{text}]" for text in self.loaded.frame.version.texts_at(self.rows)]
-
-    def shorts(self) -> list[str]:
-        """Return the JSON texts of the specs' short forms."""
-        spec = self.loaded.frame.spec
-        return json_texts(spec(row).short for row in self.rows.tolist())
-
-    def packages(self) -> Any:
-        """Return the package of each spec."""
-        from schema.package import PackageRows
-
-        return PackageRows(self.loaded, self.loaded.frame.package.codes[self.rows])

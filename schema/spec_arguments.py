@@ -5,7 +5,8 @@ from typing import Annotated
 
 import strawberry
 
-from schema.scalars import given, given_texts
+from schema.enums import describe_enum
+from schema.scalars import none_if_omitted, tuple_if_given
 from snapshots.frames import filters
 from snapshots.frames.frame import SpecField
 from snapshots.frames.matching import MAX_DEPENDENCIES, MAX_LENGTH
@@ -48,15 +49,15 @@ class SpecFilter:
     def to_domain(self) -> filters.SpecFilter:
         """Return the conditions as the frame takes them."""
         return filters.SpecFilter(
-            packages=given_texts(self.packages),
-            versions=given_texts(self.versions),
-            compilers=given_texts(self.compilers),
-            operating_systems=given_texts(self.operating_systems),
-            platforms=given_texts(self.platforms),
-            targets=given_texts(self.targets),
-            stacks=given_texts(self.stacks),
-            variants=given_texts(self.variants),
-            hash_prefix=given(self.hash_prefix),
+            packages=tuple_if_given(self.packages),
+            versions=tuple_if_given(self.versions),
+            compilers=tuple_if_given(self.compilers),
+            operating_systems=tuple_if_given(self.operating_systems),
+            platforms=tuple_if_given(self.platforms),
+            targets=tuple_if_given(self.targets),
+            stacks=tuple_if_given(self.stacks),
+            variants=tuple_if_given(self.variants),
+            hash_prefix=none_if_omitted(self.hash_prefix),
         )
 
 
@@ -68,27 +69,26 @@ class OrderDirection(Enum):
     DESC = strawberry.enum_value("desc", description="High to low: ASC read backwards.")
 
 
-@strawberry.enum(description="What specs are ordered by; equal ones stand by package and hash.")
-class SpecOrderField(Enum):
-    """A field to order specs by."""
-
-    PACKAGE = strawberry.enum_value(
-        SpecField.PACKAGE, description="By package, newest version first."
-    )
-    VERSION = strawberry.enum_value(SpecField.VERSION, description="In Spack's version order.")
-    HASH = strawberry.enum_value(SpecField.HASH, description="By hash.")
-    COMPILER = strawberry.enum_value(
-        SpecField.COMPILER, description="By name and version; none stands lowest."
-    )
-    TARGET = strawberry.enum_value(SpecField.TARGET, description="By name.")
-    SIZE = strawberry.enum_value(SpecField.SIZE, description="By bytes; unknown stands lowest.")
+describe_enum(
+    SpecField,
+    "What specs are ordered by; equal ones stand by package and hash.",
+    {
+        SpecField.PACKAGE: "By package, newest version first.",
+        SpecField.VERSION: "In Spack's version order.",
+        SpecField.HASH: "By hash.",
+        SpecField.COMPILER: "By name and version; none stands lowest.",
+        SpecField.TARGET: "By name.",
+        SpecField.SIZE: "By bytes; unknown stands lowest.",
+    },
+    name="SpecOrderField",
+)
 
 
 @strawberry.input(description="An order of specs.")
 class SpecOrder:
     """A field and a direction."""
 
-    field: SpecOrderField = strawberry.field(description="What to order by.")
+    field: SpecField = strawberry.field(description="What to order by.")
     direction: OrderDirection = strawberry.field(
         default=OrderDirection.ASC, description="Which way."
     )

@@ -1,82 +1,77 @@
 """Pages of specs, with facets over everything that the question is about."""
 
-from collections.abc import Sequence
-from functools import cached_property
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import strawberry
 
-from schema.connections import (
-    Connection,
-    Page,
-    PageArguments,
-    PageInfo,
-    Window,
-    bad_cursor,
-    page_info,
-    window,
-)
+from schema.connections import Connection, Page, PageInfo
 from schema.context import LoadedRevision
-from schema.scalars import given
+from schema.cost import Cost
+from schema.many import ColumnSlice, LazyList, Table
+from schema.paging import PageArguments, Window, bad_cursor, window
+from schema.scalars import none_if_omitted
 from schema.spec import Spec, SpecRows
 from schema.spec_arguments import OrderDirection, SpecFilter, SpecOrder
 from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.frame import Frame, SpecField
+
+COUNTING = 20
+"""How many objects could be listed in the time that a facet's rows are counted in."""
 
 
 class SpecPage(Page[Spec]):
     """A page of the specs that a question is about; ``rows`` are all of them, in their order."""
 
     def __init__(self, loaded: LoadedRevision, rows: Rows, part: Window) -> None:
-        super().__init__(part, SpecRows(loaded, rows[part.start : part.stop]), ())
+        self.shown = rows[part.start : part.stop]
+        cursors = ColumnSlice(loaded.frame, "hashes", self.shown)
+        super().__init__(part, SpecRows(loaded, self.shown), cursors)
         self.loaded = loaded
         self.rows = rows
 
-    @property
-    def shown(self) -> Rows:
-        """The rows of the page."""
-        return self.rows[self.part.start : self.part.stop]
 
-    @cached_property
-    def cursors(self) -> Sequence[str]:
-        """The hash of each spec."""
-        return [self.loaded.frame.hashes.at(row) for row in self.shown.tolist()]
-
-    def cursor_texts(self) -> list[str]:
-        """Return the JSON text of each cursor."""
-        return self.loaded.frame.hashes.texts_at(self.shown)
-
-    def info(self) -> PageInfo:
-        """Return where the page stands; makes no more cursors than it tells."""
-        return _page_info(self.loaded, self.part, self.shown)
-
-
-class SpecPages(NamedTuple):
-    """Pages of the specs of many packages, as a batch of connections.
+class SpecPages(LazyList["SpecConnection"]):
+    """Pages of the specs of several packages, as one list of connections.
 
     ``shown`` are the rows of all pages, one page after the other; ``counts``, ``starts`` and
     ``totals`` say for each page how many it shows, how many stand before, and how many there are.
+    ``page_at`` makes the page at a place, with all of its rows.
     """
 
-    loaded: LoadedRevision
-    shown: Rows
-    counts: Sequence[int]
-    starts: Sequence[int]
-    totals: Sequence[int]
+    def __init__(
+        self,
+        loaded: LoadedRevision,
+        shown: Rows,
+        counts: Sequence[int],
+        starts: Sequence[int],
+        totals: Sequence[int],
+        page_at: Callable[[int], SpecPage],
+    ) -> None:
+        self.counts = counts
+        self.totals = totals
+        self._loaded = loaded
+        self._shown = shown
+        self._starts = starts
+        self._page_at = page_at
 
     def __len__(self) -> int:
         return len(self.counts)
 
+    def __getitem__(self, place: Any) -> Any:
+        return SpecConnection(page=self._page_at(place))
+
     @classmethod
     def of(cls, loaded: LoadedRevision, pages: Sequence[SpecPage]) -> "SpecPages":
-        """Put pages together, one at the least."""
+        """Put pages together, at least one."""
         return cls(
             loaded,
             np.concatenate([page.shown for page in pages]),
             [len(page.items) for page in pages],
             [page.part.start for page in pages],
             [page.part.total for page in pages],
+            pages.__getitem__,
         )
 
     @classmethod
@@ -90,32 +85,35 @@ class SpecPages(NamedTuple):
         counts = stops - starts
         before = np.cumsum(counts) - counts
         shown = np.repeat(starts - before, counts) + np.arange(counts.sum())
+
+        def page_at(place: int) -> SpecPage:
+            begin, end = int(begins[place]), int(ends[place])
+            part = Window(int(starts[place]) - begin, int(stops[place]) - begin, end - begin)
+            return SpecPage(loaded, np.arange(begin, end, dtype=np.int32), part)
+
         return cls(
             loaded,
             shown.astype(np.int32),
             counts.tolist(),
             (starts - begins).tolist(),
             (ends - begins).tolist(),
+            page_at,
         )
 
     def merged(self) -> SpecPage:
         """Return all items as one page."""
-        size = len(self.shown)
-        return SpecPage(self.loaded, self.shown, Window(0, size, size))
+        size = len(self._shown)
+        return SpecPage(self._loaded, self._shown, Window(0, size, size))
 
     def infos(self) -> list[PageInfo]:
         """Return where each page stands."""
         infos, offset = [], 0
-        for start, count, total in zip(self.starts, self.counts, self.totals, strict=True):
+        for start, count, total in zip(self._starts, self.counts, self.totals, strict=True):
+            shown = self._shown[offset : offset + count]
             part = Window(start, start + count, total)
-            infos.append(_page_info(self.loaded, part, self.shown[offset : offset + count]))
+            infos.append(PageInfo.of(part, ColumnSlice(self._loaded.frame, "hashes", shown)))
             offset += count
         return infos
-
-
-def _page_info(loaded: LoadedRevision, part: Window, shown: Rows) -> PageInfo:
-    ends = shown[[0, -1]] if len(shown) else shown
-    return page_info(part, list(map(loaded.frame.hashes.at, ends.tolist())))
 
 
 @strawberry.type(description="How many of the specs have a value.")
@@ -126,15 +124,22 @@ class FacetCount:
     count: int = strawberry.field(description="How many of the specs have it.")
 
 
-def facet(column: str, what: str) -> Any:
-    """Declare the counts of a column's values."""
+def facet(column: str, what: str, values: int) -> Any:
+    """Declare the counts of a column's values; ``values`` is about how many it may have."""
 
-    def counts(root: Any) -> list[FacetCount]:
+    def counts(root: Any) -> Sequence[FacetCount]:
         page: SpecPage = root.page
         counted = page.loaded.frame.facet(column, page.rows)
-        return [FacetCount(value=value, count=count) for value, count in counted]
+        return Table(
+            FacetCount,
+            {"value": [value for value, _ in counted], "count": [count for _, count in counted]},
+        )
 
-    return strawberry.field(resolver=counts, description=f"{what}, the most frequent first.")
+    return strawberry.field(
+        resolver=counts,
+        description=f"{what}, the most frequent first.",
+        metadata=Cost(weight=COUNTING, items=values).metadata,
+    )
 
 
 @strawberry.type(description="What the specs of a connection, all pages of it, have in common.")
@@ -143,13 +148,13 @@ class Facets:
 
     page: strawberry.Private[SpecPage]
 
-    packages: list[FacetCount] = facet("package", "Packages")
-    versions: list[FacetCount] = facet("version", "Versions")
-    compilers: list[FacetCount] = facet("compiler", "Compilers")
-    operating_systems: list[FacetCount] = facet("operating_system", "Operating systems")
-    platforms: list[FacetCount] = facet("platform", "Platforms")
-    targets: list[FacetCount] = facet("target", "Microarchitectures")
-    stacks: list[FacetCount] = facet("stacks", "Stacks")
+    packages: list[FacetCount] = facet("package", "Packages", 1500)
+    versions: list[FacetCount] = facet("version", "Versions", 1500)
+    compilers: list[FacetCount] = facet("compiler", "Compilers", 30)
+    operating_systems: list[FacetCount] = facet("operating_system", "Operating systems", 10)
+    platforms: list[FacetCount] = facet("platform", "Platforms", 5)
+    targets: list[FacetCount] = facet("target", "Microarchitectures", 50)
+    stacks: list[FacetCount] = facet("stacks", "Stacks", 50)
 
 
 @strawberry.type(description="A page of specs.")
@@ -187,11 +192,11 @@ def spec_page(
 ) -> SpecPage:
     """Return a page of the specs of a slice or mask of the frame; raises as ``spec_connection``."""
     frame = loaded.frame
-    order = given(order)
-    field = order.field.value if order else SpecField.PACKAGE
+    order = none_if_omitted(order)
+    field = order.field if order else SpecField.PACKAGE
     falling = order is not None and order.direction is OrderDirection.DESC
-    rows = _selected(frame, within, given(wanted))
-    if (query := given(matching)) is not None:
+    rows = _selected(frame, within, none_if_omitted(wanted))
+    if (query := none_if_omitted(matching)) is not None:
         rows = rows[loaded.matching(query)[rows]]
     rows = _ordered(frame, rows, field, falling)
 

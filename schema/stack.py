@@ -1,17 +1,15 @@
 """Stacks: the build environments that specs are built in."""
 
+from typing import Self
+
 import strawberry
 
-from schema.connections import After, Before, Connection, First, Last, PageArguments
-from schema.context import LoadedRevision
-from schema.node import Node, node_id
-from schema.package import (
-    LazyRevision,
-    Package,
-    PackageFilterArgument,
-    PackageOrderArgument,
-    package_connection,
-)
+from schema.connections import Connection, connection_field
+from schema.context import Context, LoadedRevision
+from schema.node import Node, in_revision, node_id
+from schema.package import LazyRevision, Package, package_connection
+from schema.package_arguments import PackageFilterArgument, PackageOrderArgument
+from schema.paging import PageArguments
 from schema.scalars import ByteCount
 from schema.spec_arguments import FilterArgument, MatchingArgument, OrderArgument
 from schema.spec_connection import SpecConnection, spec_connection
@@ -28,6 +26,17 @@ class Stack(Node):
     loaded: strawberry.Private[LoadedRevision]
 
     name: str = strawberry.field(description="The stack's name.")
+
+    @classmethod
+    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+        """Return the stack of a revision's key and a name."""
+        found = in_revision(context, parts)
+        return cls.named(*found) if found else None
+
+    @classmethod
+    def named(cls, loaded: LoadedRevision, name: str) -> Self | None:
+        """Return a stack of a revision; None where it has none of that name."""
+        return cls(loaded=loaded, name=name) if name in loaded.frame.stacks.item_index else None
 
     @strawberry.field(description="Opaque and stable.")
     def id(self) -> strawberry.ID:
@@ -55,41 +64,29 @@ class Stack(Node):
         size = frame.size.total(rows)
         return None if size is None else ByteCount(size)
 
-    @strawberry.field(description="The packages with a spec in it.")
+    @connection_field("The packages with a spec in it.")
     def packages(
         self,
         filter: PackageFilterArgument = strawberry.UNSET,
         order_by: PackageOrderArgument = strawberry.UNSET,
-        first: First = strawberry.UNSET,
-        after: After = strawberry.UNSET,
-        last: Last = strawberry.UNSET,
-        before: Before = strawberry.UNSET,
+        *,
+        page: PageArguments,
     ) -> Connection[Package]:
-        arguments = PageArguments.of(first, after, last, before)
-        return package_connection(self.loaded, self.name, filter, order_by, arguments)
+        return package_connection(self.loaded, self.name, filter, order_by, page)
 
-    @strawberry.field(description="Its specs.")
+    @connection_field("Its specs.")
     def specs(
         self,
         matching: MatchingArgument = strawberry.UNSET,
         filter: FilterArgument = strawberry.UNSET,
         order_by: OrderArgument = strawberry.UNSET,
-        first: First = strawberry.UNSET,
-        after: After = strawberry.UNSET,
-        last: Last = strawberry.UNSET,
-        before: Before = strawberry.UNSET,
+        *,
+        page: PageArguments,
     ) -> SpecConnection:
         within = self.loaded.frame.in_stack(self.name)
-        arguments = PageArguments.of(first, after, last, before)
-        return spec_connection(self.loaded, within, matching, filter, order_by, arguments)
+        return spec_connection(self.loaded, within, matching, filter, order_by, page)
 
 
 def stacks_of(loaded: LoadedRevision) -> list[Stack]:
     """Return every stack of a revision, by name."""
     return [Stack(loaded=loaded, name=name) for name in loaded.frame.stacks.items]
-
-
-def stack_of(loaded: LoadedRevision, name: str) -> Stack | None:
-    """Return a stack of a revision; None where it has none of that name."""
-    known = name in loaded.frame.stacks.item_index
-    return Stack(loaded=loaded, name=name) if known else None

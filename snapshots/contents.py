@@ -1,7 +1,7 @@
 """What a revision holds, package by package: its canonical digest and its Arrow rows.
 
-Both are kept with each package. A history of daily states, where few packages change from one to
-the next, so costs little more than its changes.
+A package keeps its digest, and its rows are cut out of the content before. A history of daily
+states, where few packages change from one to the next, so costs little more than its changes.
 """
 
 import hashlib
@@ -9,29 +9,25 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
+from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
 import msgspec
-import orjson
 import pyarrow as pa
 
-from snapshots.models import Dependency, Source, Spec
-from snapshots.tables import SPECS
+from snapshots.models import SPEC_FACTS, Source, Spec
+from snapshots.tables import SPEC_ROWS, SPECS, spec_rows
 
-_IDENTITY = ("hash", "name", "version", "compiler", "operating_system", "platform", "target")
-_LISTS = ("variants", "stacks")
-_FACTS = ("size", "tarball", "namespace", "package_hash", "dependencies")
-
-_identity = attrgetter(*_IDENTITY, *_LISTS)
-_facts = attrgetter(*_FACTS)
-_ROW = pa.schema([field for field in SPECS if field.name != "digest"])
+_always_known = attrgetter(*(it.name for it in SPEC_FACTS.values() if not it.may_be_unknown))
+_SOMETIMES_KNOWN = [it.name for it in SPEC_FACTS.values() if it.may_be_unknown]
+_sometimes_known = attrgetter(*_SOMETIMES_KNOWN)
+_NOTHING_KNOWN = (None,) * len(_SOMETIMES_KNOWN)
+_json = msgspec.json.Encoder()
 
 
 class _Specs:
-    """Specs by rising hash."""
-
-    _in_cache: bool
+    """Specs by rising hash, and their digest."""
 
     def __init__(self, specs: Iterable[Spec]) -> None:
         self.specs = sorted(specs, key=attrgetter("hash"))
@@ -43,32 +39,12 @@ class _Specs:
         Facts that are not known are left out, so that a kind of fact that cachelog learns to read
         later changes no digest of the past.
         """
-        digest = hashlib.sha256()
-        for spec in self.specs:
-            facts = zip(_FACTS, _facts(spec), strict=True)
-            known = {name: _plain(value) for name, value in facts if value is not None}
-            line = [*_identity(spec), known]
-            digest.update(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
-        return digest.digest()
-
-    @cached_property
-    def rows(self) -> pa.RecordBatch:
-        """The columns of ``snapshots.tables.SPECS`` but the digest, one row a spec."""
-        columns: dict[str, Any] = {
-            name: list(map(attrgetter(name), self.specs)) for name in Spec.__struct_fields__
-        }
-        columns["dependencies"] = [
-            None if edges is None else [msgspec.structs.asdict(edge) for edge in edges]
-            for edges in columns["dependencies"]
-        ]
-        columns["in_cache"] = [self._in_cache] * len(self.specs)
-        return pa.RecordBatch.from_pydict(columns, schema=_ROW)
+        lines = [(*_always_known(spec), _known(_sometimes_known(spec))) for spec in self.specs]
+        return hashlib.sha256(_json.encode_lines(lines)).digest()
 
 
 class PackageContent(_Specs):
-    """The specs of one package, by rising hash."""
-
-    _in_cache = True
+    """The specs of one package."""
 
     @cached_property
     def stacks(self) -> frozenset[str]:
@@ -83,9 +59,7 @@ class PackageContent(_Specs):
 
 
 class OutsideContent(_Specs):
-    """The specs outside the cache that those in it depend on, by rising hash."""
-
-    _in_cache = False
+    """The specs outside the cache that those in it depend on."""
 
 
 class Content:
@@ -151,16 +125,17 @@ class Succession:
     """Makes the tables of contents that follow one another.
 
     To join the rows of a thousand packages takes longer than to write them. So what a content has
-    from the one before it is cut out of that one's rows, in as few slices as possible.
+    from the one before it is cut out of that one's rows, in as few slices as possible, and the
+    rows of new packages that stand side by side are made at once.
     """
 
     def __init__(self) -> None:
-        self._rows = _ROW.empty_table()
+        self._rows = SPEC_ROWS.empty_table()
         self._places: dict[str, tuple[PackageContent, int]] = {}
 
     def table(self, content: Content) -> pa.Table:
         """Return the rows of the table ``specs``, sorted by package so that they compress well."""
-        self._rows = pa.Table.from_batches(self._pieces(content), _ROW).combine_chunks()
+        self._rows = pa.Table.from_batches(self._pieces(content), SPEC_ROWS).combine_chunks()
         self._places.clear()
         place = 0
         for name, package in content.packages.items():
@@ -168,21 +143,29 @@ class Succession:
             place += len(package.specs)
         rows = self._rows
         if content.outside.specs:
-            outside = pa.Table.from_batches([content.outside.rows], _ROW)
-            rows = pa.concat_tables([rows, outside])
+            outside = spec_rows(content.outside.specs, in_cache=False)
+            rows = pa.concat_tables([rows, pa.Table.from_batches([outside])])
         return rows.add_column(0, SPECS.field("digest"), pa.repeat(content.digest, len(rows)))
 
     def _pieces(self, content: Content) -> Iterator[pa.RecordBatch]:
+        def is_known(item: tuple[str, PackageContent]) -> bool:
+            name, package = item
+            return self._places.get(name, (None, 0))[0] is package
+
+        for known, run in groupby(content.packages.items(), is_known):
+            if known:
+                yield from self._cut_out(run)
+            else:
+                yield spec_rows([spec for _, package in run for spec in package.specs])
+
+    def _cut_out(self, run: Iterable[tuple[str, PackageContent]]) -> Iterator[pa.RecordBatch]:
         start = stop = 0
-        for name, package in content.packages.items():
-            known, place = self._places.get(name, (None, 0))
-            if known is not package or place != stop:
+        for name, package in run:
+            _, place = self._places[name]
+            if place != stop:
                 yield from self._rows.slice(start, stop - start).to_batches()
                 start = stop = place
-            if known is package:
-                stop += len(package.specs)
-            else:
-                yield package.rows
+            stop += len(package.specs)
         yield from self._rows.slice(start, stop - start).to_batches()
 
 
@@ -195,8 +178,15 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     taken_at: datetime | None = None
 
 
+def _known(facts: tuple[Any, ...]) -> dict[str, Any]:
+    if facts == _NOTHING_KNOWN:
+        return {}
+    known = zip(_SOMETIMES_KNOWN, facts, strict=True)
+    return {name: _plain(value) for name, value in known if value is not None}
+
+
 def _plain(value: Any) -> Any:
+    """Return a fact as JSON has it, records as lists of their values."""
     if isinstance(value, tuple):
-        edges: tuple[Dependency, ...] = value
-        return [msgspec.structs.astuple(edge) for edge in edges]
-    return value
+        return list(map(_plain, value))
+    return msgspec.structs.astuple(value) if isinstance(value, msgspec.Struct) else value

@@ -7,6 +7,7 @@ from datetime import datetime
 from difflib import get_close_matches
 from functools import cached_property
 
+from snapshots import refs
 from snapshots.errors import AmbiguousRef, RevisionNotFound
 from snapshots.models import RevisionInfo
 from snapshots.refs import DIGEST_PREFIX_MIN, Ref, age_key, natural_key, parse_ref, series
@@ -58,6 +59,26 @@ class History:
     def of_tag(self, tag: str) -> Sequence[RevisionInfo]:
         """Return the revisions of a tag, newest first; none where the tag is not known."""
         return self._by_tag.get(tag, [])[::-1]
+
+    def select(
+        self,
+        *,
+        tag: str | None = None,
+        series: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> Sequence[RevisionInfo]:
+        """Return the revisions that meet every condition, newest first.
+
+        ``since`` and ``until`` are about when a revision was taken; both are included.
+        """
+        return [
+            revision
+            for revision in (self.revisions if tag is None else self.of_tag(tag))
+            if (series is None or refs.series(revision.tag) == series)
+            and (since is None or revision.taken_at >= since)
+            and (until is None or revision.taken_at <= until)
+        ]
 
     def at(self, tag: str, moment: datetime) -> RevisionInfo | None:
         """Return the newest revision of a tag at or before a moment."""

@@ -3,11 +3,14 @@
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
+from snapshots.facts import Fact, Kept, Unit, facts_of
 from snapshots.spack.short_form import short_form
+from snapshots.spack.spelling import compiler_key
+from snapshots.spack.versions import VersionKey, version_key
 
 SIZE_MAX = (1 << 53) - 1
 """The largest size in bytes that every reader of JSON takes exactly."""
@@ -16,6 +19,10 @@ SIZE_MAX = (1 << 53) - 1
 def utc(moment: datetime) -> datetime:
     """Return the moment in UTC; one without a zone is taken to be in UTC already."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _version_order(version: str) -> tuple[VersionKey, str]:
+    return version_key(version), version
 
 
 class Dependency(msgspec.Struct, frozen=True, gc=False, order=True):
@@ -34,29 +41,66 @@ class Dependency(msgspec.Struct, frozen=True, gc=False, order=True):
 class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One built configuration of a package, in canonical spelling.
 
-    Fields that default to None are facts that a source may not know. ``size`` is in bytes.
+    This is the table of the facts of a spec: all that keeps, compares or shows them follows from
+    it. Fields that default to None are facts that a source may not know. New ones stand last, so
+    that no digest of the past changes.
     """
 
-    hash: str
-    name: str
-    version: str
-    compiler: str | None
-    operating_system: str
-    platform: str
-    target: str
-    variants: tuple[str, ...]
-    stacks: tuple[str, ...]
-    size: int | None = None
-    tarball: str | None = None
-    namespace: str | None = None
-    package_hash: str | None = None
-    dependencies: tuple[Dependency, ...] | None = None
+    hash: Annotated[
+        str, Fact("The DAG hash: 32 characters of a-z2-7.", kept=Kept.KEY, is_compared=False)
+    ]
+    name: Annotated[str, Fact("The package's name.")]
+    version: Annotated[str, Fact("The version that was built.", sort_key=_version_order)]
+    compiler: Annotated[
+        str | None,
+        Fact(
+            "name@version, canonical (gcc@13.2.0, never gcc@=13.2.0); null where the spec has "
+            "none.",
+            sort_key=compiler_key,
+        ),
+    ]
+    operating_system: Annotated[str, Fact("The operating system it was built for.")]
+    platform: Annotated[str, Fact("The platform it was built for: linux, darwin ...")]
+    target: Annotated[str, Fact("The microarchitecture it was built for.")]
+    variants: Annotated[
+        tuple[str, ...],
+        Fact(
+            "Canonical Spack spelling: +shared, ~mpi, build_type=Release, patches=26090f4,b231fcc."
+        ),
+    ]
+    stacks: Annotated[tuple[str, ...], Fact("The stacks that it was built in, sorted.")]
+    size: Annotated[
+        int | None,
+        Fact("The binary package's size, where it is known.", kept=Kept.PLAIN, unit=Unit.BYTES),
+    ] = None
+    tarball: Annotated[
+        str | None,
+        Fact(
+            "The binary package's URL, where it is known.",
+            kept=Kept.PLAIN,
+            is_compared=False,  # it names the tag and stack that the binary was fetched for
+        ),
+    ] = None
+    namespace: Annotated[str | None, Fact("The package repository: builtin ...")] = None
+    package_hash: Annotated[str | None, Fact("The hash of the package's recipe.")] = None
+    dependencies: Annotated[
+        tuple[Dependency, ...] | None,
+        Fact(
+            "What it depends on.",
+            kept=Kept.EDGES,
+            is_compared=False,  # they are the same as long as the hash is
+        ),
+    ] = None
 
     @property
     def short(self) -> str:
         """Spack's short form, as ``snapshots.spack.short_form`` has it."""
         architecture = f"{self.platform}-{self.operating_system}-{self.target}"
         return short_form(self.name, self.version, self.variants, architecture, self.compiler)
+
+
+SPEC_FACTS = facts_of(Spec)
+"""The facts of a spec, by name."""
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,43 +1,51 @@
 """The catalog's two tables in Arrow's terms."""
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
+from typing import Any, get_args, get_origin
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.models import RevisionInfo, Source
+from snapshots.models import SPEC_FACTS, RevisionInfo, Source, Spec
 
-_TEXTS = pa.list_(pa.string())
-_DEPENDENCY = pa.struct(
-    [("name", pa.string()), ("hash", pa.string()), ("types", _TEXTS), ("virtuals", _TEXTS)]
-)
+_SCALARS = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}
+
+
+def _arrow_type(value_type: Any) -> pa.DataType:
+    """Return the type of a column of such values; a record becomes a struct of its fields."""
+    if get_origin(value_type) is tuple:
+        return pa.list_(_arrow_type(get_args(value_type)[0]))
+    if value_type in _SCALARS:
+        return _SCALARS[value_type]
+    fields = msgspec.structs.fields(value_type)
+    return pa.struct([(field.name, _arrow_type(field.type)) for field in fields])
+
+
+def _field(name: str, column_type: pa.DataType, comment: str) -> pa.Field:
+    return pa.field(name, column_type, metadata={"comment": comment})
+
 
 SPECS = pa.schema(
     [
-        ("digest", pa.string()),
-        ("hash", pa.string()),
-        ("name", pa.string()),
-        ("version", pa.string()),
-        ("compiler", pa.string()),
-        ("operating_system", pa.string()),
-        ("platform", pa.string()),
-        ("target", pa.string()),
-        ("variants", _TEXTS),
-        ("stacks", _TEXTS),
-        ("size", pa.int64()),
-        ("tarball", pa.string()),
-        ("namespace", pa.string()),
-        ("package_hash", pa.string()),
-        ("dependencies", pa.list_(_DEPENDENCY)),
-        ("in_cache", pa.bool_()),
+        _field("digest", pa.string(), "The content that the row belongs to."),
+        *(
+            _field(fact.name, _arrow_type(fact.value_type), fact.description)
+            for fact in SPEC_FACTS.values()
+        ),
+        _field(
+            "in_cache",
+            pa.bool_(),
+            "False for a row that is no spec of the content, but outside the cache: a spec of the "
+            "content depends on it. Null is true, in catalogs older than this column.",
+        ),
     ]
 )
-"""One row a spec; ``digest`` names the content that it belongs to.
+"""One row a spec. Any reader of Delta tables is told what the columns are."""
 
-Where ``in_cache`` is false, the row is no spec of the revision, but one outside the cache that
-specs of the revision depend on. Catalogs of before that column have null there: true.
-"""
+SPEC_ROWS = pa.schema([field for field in SPECS if field.name != "digest"])
+"""The columns of ``SPECS`` but the digest."""
 
 _TIME = pa.timestamp("us", tz="UTC")
 
@@ -61,6 +69,30 @@ REVISIONS = pa.schema(
 """One row a published revision."""
 
 _SOURCE = "source_"
+
+
+def spec_rows(specs: Sequence[Spec], *, in_cache: bool = True) -> pa.RecordBatch:
+    """Return one row a spec, with the columns of ``SPEC_ROWS``."""
+    columns = [
+        _column(SPEC_ROWS.field(name), list(map(attrgetter(name), specs))) for name in SPEC_FACTS
+    ]
+    columns.append(pa.repeat(in_cache, len(specs)))
+    return pa.RecordBatch.from_arrays(columns, schema=SPEC_ROWS)
+
+
+def _column(field: pa.Field, values: list[Any]) -> pa.Array:
+    if not pa.types.is_list(field.type):
+        return pa.array(values, field.type)
+    # Few lists are distinct, and to convert one takes as long as to convert all its texts.
+    places = {value: place for place, value in enumerate(dict.fromkeys(values))}
+    distinct: list[Any] = list(places)
+    if pa.types.is_struct(field.type.value_type):
+        distinct = [
+            None if edges is None else list(map(msgspec.structs.asdict, edges))
+            for edges in distinct
+        ]
+    rows = pa.array(map(places.__getitem__, values), pa.int32(), size=len(values))
+    return pa.array(distinct, field.type).take(rows)
 
 
 def with_columns(table: pa.Table, names: Sequence[str]) -> pa.Table:

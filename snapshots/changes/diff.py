@@ -16,7 +16,7 @@ from snapshots.frames.columns import Column, Mask, NumberColumn, Rows, rows_wher
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import match
-from snapshots.models import Spec
+from snapshots.models import SPEC_FACTS, Spec
 from snapshots.spack.names import ROOT_STACK, natural_key
 from snapshots.spack.versions import version_key
 
@@ -29,8 +29,13 @@ LEFT_OUT = (
 )
 """What a comparison does not count as a change."""
 
-_ALWAYS_KNOWN = ("version", "compiler", "operating_system", "platform", "target", "variants")
-_SOMETIMES_KNOWN = ("size", "namespace", "package_hash")
+_COMPARED = [fact for fact in SPEC_FACTS.values() if fact.is_compared]
+_ALWAYS_KNOWN = [
+    fact.name
+    for fact in _COMPARED
+    if not fact.may_be_unknown and fact.name not in ("name", "stacks")
+]
+_SOMETIMES_KNOWN = [fact.name for fact in _COMPARED if fact.may_be_unknown]
 
 
 class SpecChangeKind(Enum):
@@ -385,8 +390,7 @@ def field_changes(before: Spec, after: Spec) -> list[FieldChange]:
 
 
 def _facts(spec: Spec) -> dict[str, Any]:
-    facts: dict[str, Any] = msgspec.to_builtins(spec)
-    del facts["tarball"], facts["dependencies"]
+    facts = {fact.name: msgspec.to_builtins(getattr(spec, fact.name)) for fact in _COMPARED}
     facts["stacks"] = [stack for stack in spec.stacks if stack != ROOT_STACK]
     unknown = [name for name in _SOMETIMES_KNOWN if facts[name] is None]
     return {name: value for name, value in facts.items() if name not in unknown}

@@ -6,8 +6,7 @@ questions are asked of the distinct values once, and answered for the rows by nu
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import pairwise
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +20,38 @@ Rows = npt.NDArray[np.int32]
 Value = TypeVar("Value")
 
 
+class FactColumn(Protocol):
+    """What the columns of all kinds of facts have in common."""
+
+    @property
+    def num_bytes(self) -> int:
+        """About how much memory the column takes, with what queries will make of it."""
+
+    def at(self, row: int) -> Any:
+        """Return the value of a row."""
+
+    def texts_at(self, rows: Rows) -> list[str]:
+        """Return the JSON texts of the rows."""
+
+    def reordered(self, rows: Rows) -> "FactColumn":
+        """Return the column with these rows, every one of them once, in their order."""
+
+
 class Column(Generic[Value]):
     """One value a row. ``values`` are distinct and in the column's own order; None comes first."""
 
     def __init__(self, codes: Codes, values: Sequence[Value]) -> None:
         self.codes = codes
         self.values = values
+
+    def reordered(self, rows: Rows) -> "Column[Value]":
+        """Return the column with these rows, in their order."""
+        return Column(self.codes[rows], self.values)
+
+    @property
+    def sort_keys(self) -> npt.NDArray[Any]:
+        """Numbers that stand to each other as the values of the rows do."""
+        return self.codes
 
     @cached_property
     def index(self) -> dict[Value, int]:
@@ -110,6 +135,10 @@ class ListColumn(Column[tuple[str, ...]]):
         lengths = np.fromiter((len(value or ()) for value in values), np.int64, len(values))
         self.owner = np.repeat(np.arange(len(values), dtype=np.int32), lengths)
 
+    def reordered(self, rows: Rows) -> "ListColumn":
+        """Return the column with these rows, in their order."""
+        return ListColumn(self.codes[rows], self.values, self.items, self.flat)
+
     def fingerprints_without(self, item: str) -> npt.NDArray[np.int64]:
         """Return a 64-bit hash of each distinct list, as if the item stood in none."""
         kept = (value and tuple(other for other in value if other != item) for value in self.values)
@@ -142,6 +171,10 @@ class PlainColumn:
         self.array = array
         self.is_known = array.null_count < len(array)
 
+    def reordered(self, rows: Rows) -> "PlainColumn":
+        """Return the column with these rows, in their order."""
+        return PlainColumn(self.array.take(pa.array(rows)))
+
     @property
     def num_bytes(self) -> int:
         """How much memory the column takes."""
@@ -165,6 +198,20 @@ class NumberColumn:
     def __init__(self, numbers: npt.NDArray[np.int64]) -> None:
         self.numbers = numbers
         self.is_known = bool((numbers >= 0).any())
+
+    def reordered(self, rows: Rows) -> "NumberColumn":
+        """Return the column with these rows, in their order."""
+        return NumberColumn(self.numbers[rows])
+
+    @property
+    def sort_keys(self) -> npt.NDArray[Any]:
+        """Numbers that stand to each other as the values of the rows do."""
+        return self.numbers
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory the column takes."""
+        return self.numbers.nbytes
 
     def at(self, row: int) -> int | None:
         """Return the value of a row."""
@@ -194,6 +241,11 @@ def column_of(array: pa.ChunkedArray, sort_key: Callable[[Any], Any]) -> Column[
     return Column(_inverse(order)[codes], [values[code] for code in order])
 
 
+def number_column_of(array: pa.ChunkedArray) -> NumberColumn:
+    """Build a column from Arrow integers."""
+    return NumberColumn(np.asarray(array.fill_null(-1), np.int64))
+
+
 def list_column_of(array: pa.ChunkedArray) -> ListColumn:
     """Build a list column from Arrow lists of texts; None stands behind all lists."""
     lists = array.combine_chunks()
@@ -202,27 +254,22 @@ def list_column_of(array: pa.ChunkedArray) -> ListColumn:
     order = sorted(range(len(items)), key=items.__getitem__)
     items = [items[code] for code in order]
     item_codes = _inverse(order)[np.asarray(encoded.indices, np.int32)]
+    # Equal lists have equal bytes of item codes, and Arrow finds equal bytes.
     lengths = np.asarray(pc.list_value_length(lists).fill_null(0))
-    offsets = [0, *np.cumsum(lengths).tolist()]
-
-    # Equal lists have equal bytes of item codes.
-    raw = item_codes.tobytes()
-    width = item_codes.itemsize
-    seen: dict[bytes, int] = {}
-    codes = np.fromiter(
-        (
-            seen.setdefault(raw[start * width : stop * width], len(seen))
-            for start, stop in pairwise(offsets)
-        ),
-        np.int32,
+    offsets = np.concatenate(([0], np.cumsum(lengths * item_codes.itemsize))).astype(np.int32)
+    is_known = np.packbits(np.asarray(lists.is_valid()), bitorder="little")
+    distinct = pa.Array.from_buffers(
+        pa.binary(),
         len(lists),
-    )
-    flat = np.frombuffer(b"".join(seen), np.int32)
+        [pa.py_buffer(is_known), pa.py_buffer(offsets), pa.py_buffer(item_codes)],
+    ).dictionary_encode()
+    keys = distinct.dictionary.to_pylist()
+    codes = np.asarray(distinct.indices.fill_null(len(keys)), np.int32)
+    flat = np.frombuffer(b"".join(keys), np.int32)
     values: list[Any] = [
-        tuple(map(items.__getitem__, np.frombuffer(key, np.int32).tolist())) for key in seen
+        tuple(map(items.__getitem__, np.frombuffer(key, np.int32).tolist())) for key in keys
     ]
     if lists.null_count:
-        codes[np.asarray(lists.is_null())] = len(values)
         values.append(None)
     return ListColumn(codes, values, items, flat)
 

@@ -4,20 +4,20 @@ The rows stand in one order that the content alone decides: by package, newest v
 hash. Everything that a query asks - masks, orders, facets - is arithmetic on the columns' codes.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cached_property
-from operator import attrgetter, itemgetter
-from threading import Lock
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from cachetools import LRUCache, cachedmethod
 
+from snapshots.facts import Fact, Kept
 from snapshots.frames.columns import (
     Column,
+    FactColumn,
     ListColumn,
     Mask,
     NumberColumn,
@@ -25,19 +25,22 @@ from snapshots.frames.columns import (
     Rows,
     column_of,
     list_column_of,
+    number_column_of,
     rows_where,
 )
-from snapshots.frames.combinations import Joint, join
+from snapshots.frames.combinations import Combinations
 from snapshots.frames.filters import PackageFilter, SpecFilter, built_with, having_all, having_any
 from snapshots.frames.hashes import Hashes
-from snapshots.models import Spec
+from snapshots.models import SPEC_FACTS, Spec
 from snapshots.spack.names import ROOT_STACK
-from snapshots.spack.spelling import compiler_key
-from snapshots.spack.versions import version_key
 from snapshots.tables import split_by_cache
 
-_JOINTS = 64
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
+_ALWAYS_COMPARED = [
+    fact.name
+    for fact in SPEC_FACTS.values()
+    if fact.is_compared and not fact.may_be_unknown and fact.name != "stacks"
+]
 
 
 class SpecField(Enum):
@@ -56,6 +59,7 @@ class PackageField(Enum):
 
     NAME = "name"
     NUM_SPECS = "num_specs"
+    SIZE = "size"
 
 
 class Frame:
@@ -64,32 +68,37 @@ class Frame:
     ``table`` has the columns of ``snapshots.tables.SPECS``, in any order of rows; ``digest`` names
     the content. With ``in_cache=False`` the frame has the rows outside the cache instead. Facts
     that their source does not state are None there, whatever their type says.
+
+    ``columns`` are by the names of the facts. Each is an attribute, too; those that are asked for
+    by name are declared here. ``package`` and ``hashes`` are the columns of ``name`` and ``hash``.
     """
+
+    hashes: Hashes
+    package: Column[str]
+    version: Column[str]
+    compiler: Column[str | None]
+    operating_system: Column[str]
+    platform: Column[str]
+    target: Column[str]
+    variants: ListColumn
+    stacks: ListColumn
+    size: NumberColumn
+    tarball: PlainColumn
+    namespace: Column[str | None]
+    package_hash: Column[str | None]
 
     def __init__(self, table: pa.Table, digest: str, *, in_cache: bool = True) -> None:
         self.digest = digest
         inside, outside = split_by_cache(table)
         table = inside if in_cache else outside
-        names = column_of(table["name"], str)
-        versions = column_of(table["version"], lambda version: (version_key(version), version))
-        hashes = Hashes("".join(table["hash"].to_pylist()).encode())
-        rows = _own_order(names, versions, hashes)
-
-        self.hashes = hashes.reordered(rows)
-        self.package = _reordered(names, rows)
-        self.version = _reordered(versions, rows)
-        self.compiler: Column[str | None] = _reordered(
-            column_of(table["compiler"], compiler_key), rows
-        )
-        self.operating_system = _reordered(column_of(table["operating_system"], str), rows)
-        self.platform = _reordered(column_of(table["platform"], str), rows)
-        self.target = _reordered(column_of(table["target"], str), rows)
-        self.namespace = _reordered(column_of(table["namespace"], str), rows)
-        self.package_hash = _reordered(column_of(table["package_hash"], str), rows)
-        self.variants = _reordered_lists(list_column_of(table["variants"]), rows)
-        self.stacks = _reordered_lists(list_column_of(table["stacks"]), rows)
-        self.tarball = PlainColumn(table["tarball"].combine_chunks().take(pa.array(rows)))
-        self.size = NumberColumn(np.asarray(table["size"].fill_null(-1), np.int64)[rows])
+        columns = {
+            fact.name: _column(fact, table[fact.name])
+            for fact in SPEC_FACTS.values()
+            if fact.kept is not Kept.EDGES
+        }
+        rows = _own_order(columns)
+        self.columns = {name: column.reordered(rows) for name, column in columns.items()}
+        vars(self).update(self.columns, package=self.columns["name"], hashes=self.columns["hash"])
 
         counts = np.bincount(self.package.codes, minlength=len(self.package.values))
         self.starts: npt.NDArray[np.int32] = np.concatenate(([0], np.cumsum(counts))).astype(
@@ -97,8 +106,8 @@ class Frame:
         )
         # Every comparison needs these; who loads a frame waits anyway.
         _ = self.fingerprints, self.hashes.sorted_keys
-        self._joints: LRUCache[tuple[str, ...], Joint | None] = LRUCache(_JOINTS)
-        self._lock = Lock()
+        coded = {name: it for name, it in self.columns.items() if isinstance(it, Column)}
+        self.combinations = Combinations(coded, len(self))
         self._orders: dict[SpecField, tuple[Rows, Rows]] = {}
 
     def __len__(self) -> int:
@@ -107,33 +116,9 @@ class Frame:
     @cached_property
     def num_bytes(self) -> int:
         """About how much memory the frame takes, with what queries will make of it."""
-        columns = (
-            self.package,
-            self.version,
-            self.compiler,
-            self.operating_system,
-            self.platform,
-            self.target,
-            self.namespace,
-            self.package_hash,
-            self.variants,
-            self.stacks,
-        )
         orders = 2 * len(SpecField) * 4 * len(self)
-        hashes = (32 + 8 + 8 + 4 + 89 + 91) * len(self)
-        plain = self.tarball.num_bytes + self.size.numbers.nbytes
-        return sum(column.num_bytes for column in columns) + plain + orders + hashes
-
-    @cachedmethod(attrgetter("_joints"), lock=attrgetter("_lock"), key=lambda _frame, names: names)
-    def joint(self, names: tuple[str, ...]) -> Joint | None:
-        """Return the named columns joined; None where they have too many values in common."""
-        column = getattr(self, names[-1])
-        if not isinstance(column, Column):
-            return None
-        if len(names) == 1:
-            return join(None, column)
-        before = self.joint(names[:-1])
-        return None if before is None else join(before, column)
+        columns = sum(column.num_bytes for column in self.columns.values())
+        return columns + orders + self.combinations.max_bytes
 
     # -- packages and stacks
 
@@ -165,15 +150,8 @@ class Frame:
         Two rows that differ share one by chance in one of some 10^19 pairs.
         """
         mixed = self.stacks_without_root[self.stacks.codes].astype(np.uint64)
-        for column in (
-            self.package,
-            self.version,
-            self.compiler,
-            self.operating_system,
-            self.platform,
-            self.target,
-            self.variants,
-        ):
+        for name in _ALWAYS_COMPARED:
+            column = getattr(self, name)
             mixed = mixed * _MIXER + column.fingerprints[column.codes].astype(np.uint64)
         return mixed
 
@@ -190,21 +168,11 @@ class Frame:
 
     def spec(self, row: int) -> Spec:
         """Return the record of a row, without its dependencies."""
-        return Spec(
-            hash=self.hashes.at(row),
-            name=self.package.at(row),
-            version=self.version.at(row),
-            compiler=self.compiler.at(row),
-            operating_system=self.operating_system.at(row),
-            platform=self.platform.at(row),
-            target=self.target.at(row),
-            variants=self.variants.at(row),
-            stacks=self.stacks.at(row),
-            size=self.size.at(row),
-            tarball=self.tarball.at(row),
-            namespace=self.namespace.at(row),
-            package_hash=self.package_hash.at(row),
-        )
+        return Spec(**{name: at(row) for name, at in self._readers})
+
+    @cached_property
+    def _readers(self) -> Sequence[tuple[str, Callable[[int], Any]]]:
+        return [(name, column.at) for name, column in self.columns.items()]
 
     # -- questions
 
@@ -275,21 +243,23 @@ class Frame:
                 return np.arange(len(self), dtype=np.int32)
             case SpecField.HASH:
                 return self.hashes.order
-            case SpecField.VERSION:
-                keys: npt.NDArray[Any] = self.version.codes
-            case SpecField.COMPILER:
-                keys = self.compiler.codes
-            case SpecField.TARGET:
-                keys = self.target.codes
-            case SpecField.SIZE:
-                keys = self.size.numbers
-        return np.argsort(keys, kind="stable").astype(np.int32)
+        column = getattr(self, field.value)
+        return np.argsort(column.sort_keys, kind="stable").astype(np.int32)
 
     def sort_packages(self, codes: Rows, field: PackageField) -> Rows:
         """Return the package codes in rising order."""
         if field is PackageField.NAME:
             return codes
-        return codes[np.argsort(np.diff(self.starts)[codes], kind="stable")]
+        keys = np.diff(self.starts) if field is PackageField.NUM_SPECS else self._package_sizes()
+        return codes[np.argsort(keys[codes], kind="stable")]
+
+    def _package_sizes(self) -> npt.NDArray[np.int64]:
+        """Return the sum of the known sizes of each package; -1 where none is known."""
+        known = self.size.numbers >= 0
+        sums = np.zeros(len(self.packages), np.int64)
+        np.add.at(sums, self.package.codes[known], self.size.numbers[known])
+        sums[~self.packages_having(known)] = -1
+        return sums
 
     # -- facets
 
@@ -300,16 +270,21 @@ class Frame:
         return sorted(counts, key=itemgetter(1), reverse=True)
 
 
-def _own_order(names: Column[str], versions: Column[str], hashes: Hashes) -> Rows:
-    by_hash = hashes.order
+def _column(fact: Fact, values: pa.ChunkedArray) -> FactColumn:
+    """Return the values of a fact as a frame keeps them."""
+    if fact.kept is Kept.KEY:
+        return Hashes("".join(values.to_pylist()).encode())
+    if fact.kept is Kept.PLAIN:
+        is_number = fact.value_type is int
+        return number_column_of(values) if is_number else PlainColumn(values.combine_chunks())
+    is_list = fact.value_type == tuple[str, ...]
+    return list_column_of(values) if is_list else column_of(values, fact.sort_key)
+
+
+def _own_order(columns: Mapping[str, Any]) -> Rows:
+    """Return the rows by package, newest version first, by hash."""
+    names, versions, by_hash = columns["name"], columns["version"], columns["hash"].order
     newest_first = len(versions.values) - versions.codes.astype(np.int64)
-    group = names.codes * np.int64(len(versions.values) + 1) + newest_first
-    return by_hash[np.argsort(group[by_hash], kind="stable")]
-
-
-def _reordered(column: Column[Any], rows: Rows) -> Column[Any]:
-    return Column(column.codes[rows], column.values)
-
-
-def _reordered_lists(column: ListColumn, rows: Rows) -> ListColumn:
-    return ListColumn(column.codes[rows], column.values, column.items, column.flat)
+    group: npt.NDArray[np.int64] = names.codes * np.int64(len(versions.values) + 1) + newest_first
+    rows: Rows = by_hash[np.argsort(group[by_hash], kind="stable")]
+    return rows

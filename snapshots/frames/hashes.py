@@ -35,6 +35,13 @@ class Hashes:
     def __len__(self) -> int:
         return len(self.keys)
 
+    @property
+    def num_bytes(self) -> int:
+        """How much memory the hashes take once their texts are made, plain and quoted."""
+        arrays = WIDTH + 8 + 8 + 4
+        texts = 2 * 8 + 2 * 50 + 2 * WIDTH
+        return (arrays + texts) * len(self)
+
     def at(self, row: int) -> str:
         """Return the hash of a row."""
         return self.raw[row * WIDTH : (row + 1) * WIDTH].decode()

@@ -5,10 +5,11 @@ some hundred times faster than YAML would; JSON is YAML too, so the result is th
 """
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from typing import Any
 
+import msgspec
 import orjson
 import yaml
 
@@ -18,75 +19,111 @@ MAX_DEPTH = 50
 """How deep YAML may nest; the deepest real page needs four."""
 
 _SHORT = 200
+_NOT_TYPED: Mapping[str, "msgspec.json.Decoder[Any]"] = {}
 
-_CLOSING = re.compile(rb"^---[ \t]*\r?$", re.M)
-_ENTRY = re.compile(r"(?P<key>[A-Za-z_][A-Za-z0-9_-]*):[ \t]+(?P<value>\S.*)")
+_MARKER = re.compile(rb"---[ \t]*\r?(?:\n|\Z)")
+_KEY = re.compile(r"(?P<key>[A-Za-z_][A-Za-z0-9_-]*):[ \t]+(?=\S)")
 
 
 class FrontMatter:
-    """The keys of a page with their values, and the line (from 1) that each key stands on."""
+    """The keys of a page with their values, and the line (from 1) that each key stands on.
+
+    A value is in ``typed`` where it was decoded to a type that the caller asked for, otherwise in
+    ``values``.
+    """
 
     def __init__(self, location: str) -> None:
         self.location = location
         self.values: dict[str, Any] = {}
+        self.typed: dict[str, Any] = {}
         self.lines: dict[str, int] = {}
 
-    def add(self, key: object, value: Any, line: int) -> None:
-        """Take in one key; raises SourceError where it is no text or stands there already."""
+    def add(self, key: object, value: Any, line: int, *, typed: bool = False) -> None:
+        """Add one key. Raises SourceError where it is no text or stands there already."""
         if not isinstance(key, str):
             raise SourceError(self.location, f"the key {key!r} is no text", line=line)
-        if key in self.values:
+        if key in self.lines:
             raise SourceError(self.location, "stands there twice", line=line, key=key)
-        self.values[key] = value
+        (self.typed if typed else self.values)[key] = value
         self.lines[key] = line
 
 
-def parse(data: bytes, location: str) -> FrontMatter:
+def parse(
+    data: bytes,
+    location: str,
+    *,
+    typed: Mapping[str, "msgspec.json.Decoder[Any]"] = _NOT_TYPED,
+) -> FrontMatter:
     """Parse a page that is front matter between two ``---`` lines and nothing else.
+
+    ``typed`` has decoders by key: what such a decoder makes of a value that is one line of JSON is
+    in the result's ``typed``. A value that it cannot decode is read like any other.
 
     Raises SourceError, with ``location`` in it, where the bytes are anything else.
     """
     text = _between_markers(data, location)
-    return _parse_lines(text, location) or _parse_yaml(text, location)
+    return _parse_lines(text, location, typed) or _parse_yaml(text, location)
 
 
 def _between_markers(data: bytes, location: str) -> str:
     data = data.removeprefix(b"\xef\xbb\xbf")
     if not data.strip():
         raise SourceError(location, "is empty")
-    opening = _CLOSING.match(data)
+    opening = _MARKER.match(data)
     if opening is None:
         raise SourceError(location, "does not begin with a '---' line", line=1)
-    closing = _CLOSING.search(data, opening.end() + 1)
+    start = opening.end()
+    closing = _marker_after(data, start)
     if closing is None:
         raise SourceError(location, "is cut: the closing '---' line is missing")
     if data[closing.end() :].strip():
         line = data.count(b"\n", 0, closing.start()) + 2
         raise SourceError(location, "has text after its front matter", line=line)
     try:
-        return data[opening.end() + 1 : closing.start()].decode()
+        return data[start : closing.start()].decode()
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, opening.end() + 1 + error.start) + 1
+        line = data.count(b"\n", 0, start + error.start) + 1
         raise SourceError(location, f"is not UTF-8: {error.reason}", line=line) from None
 
 
-def _parse_lines(text: str, location: str) -> FrontMatter | None:
+def _marker_after(data: bytes, start: int) -> re.Match[bytes] | None:
+    # A regular expression that searches the whole page takes as long as decoding it.
+    place = start
+    while True:
+        if marker := _MARKER.match(data, place):
+            return marker
+        place = data.find(b"\n---", place) + 1
+        if not place:
+            return None
+
+
+def _parse_lines(
+    text: str, location: str, typed: Mapping[str, "msgspec.json.Decoder[Any]"]
+) -> FrontMatter | None:
     """Read a page whose every line is a key with its whole value; None where one is not."""
     matter = FrontMatter(location)
     for number, line in enumerate(text.split("\n"), start=2):
-        if not line.strip():
-            continue
-        match = _ENTRY.fullmatch(line.rstrip())
+        match = _KEY.match(line)
         if match is None:
-            return None
+            if line.strip():
+                return None
+            continue
+        key, value = match["key"], line[match.end() :]
+        decoder = typed.get(key)
+        if decoder is not None:
+            try:
+                matter.add(key, decoder.decode(value), number, typed=True)
+                continue
+            except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
+                pass
         try:
-            value = orjson.loads(match["value"])
+            matter.add(key, orjson.loads(value), number)
         except orjson.JSONDecodeError:
             try:
-                value = (_known_line if len(line) <= _SHORT else _one_line_of_yaml)(line)
+                value = (_known_line if len(line) <= _SHORT else _one_line_of_yaml)(line.rstrip())
             except (yaml.YAMLError, ValueError):
                 return None
-        matter.add(match["key"], value, number)
+            matter.add(key, value, number)
     return matter
 
 

@@ -17,7 +17,7 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from schema import api
 from schema.context import Context
-from schema.executor import BatchExecutor
+from schema.executor import RenderingExecutor
 from server.app import GRAPHQL_PATH, create_app
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
@@ -39,7 +39,7 @@ def run(plan: Plan, name: str) -> Iterator[Measurement]:
             "Strawberry as it comes": _executing(
                 query, catalog, library, StrawberryGraphQLCoreExecutionContext
             ),
-            "cachelog: execution alone": _executing(query, catalog, library, BatchExecutor),
+            "cachelog: execution alone": _executing(query, catalog, library, RenderingExecutor),
         }
         for temper, kept in (("cold", 0), ("hot", Settings.response_cache)):
             settings = Settings(

@@ -4,12 +4,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from snapshots.models import Spec
+from strawberry.utils.str_converters import to_camel_case
+
+from snapshots.models import SPEC_FACTS, Spec
 from snapshots.spack.names import ROOT_STACK, natural_key
 from snapshots.spack.spelling import compiler_key
 from snapshots.spack.versions import version_key
 
 Json = dict[str, Any]
+
+PLAIN_FACTS = [name for name in SPEC_FACTS if name != "dependencies"]
+"""The facts of a spec that are a field without arguments."""
 
 # -- specs
 
@@ -67,23 +72,12 @@ def matches(spec: Spec, conditions: Json) -> bool:
 
 def spec_json(spec: Spec) -> Json:
     """Return a spec with every field that is a value."""
-    return {
-        "hash": spec.hash,
-        "name": spec.name,
-        "version": spec.version,
-        "versions": [spec.version],
-        "compiler": spec.compiler,
-        "operatingSystem": spec.operating_system,
-        "platform": spec.platform,
-        "target": spec.target,
-        "variants": list(spec.variants),
-        "stacks": list(spec.stacks),
-        "size": spec.size,
-        "tarball": spec.tarball,
-        "namespace": spec.namespace,
-        "packageHash": spec.package_hash,
-        "short": spec.short,
+    values = {name: getattr(spec, name) for name in PLAIN_FACTS}
+    facts = {
+        to_camel_case(name): list(value) if isinstance(value, tuple) else value
+        for name, value in values.items()
     }
+    return {**facts, "versions": [spec.version], "short": spec.short}
 
 
 def _built_with(spec: Spec, wanted: Sequence[str]) -> bool:
@@ -210,10 +204,8 @@ def changed_fields(before: Spec, after: Spec) -> list[Json]:
     return changes
 
 
-_COMPARED = sorted(
-    {*Spec.__struct_fields__} - {"hash", "tarball", "dependencies"}  # left out of comparisons
-)
-_MAY_BE_UNKNOWN = {"size", "namespace", "package_hash"}
+_COMPARED = sorted(name for name, fact in SPEC_FACTS.items() if fact.is_compared)
+_MAY_BE_UNKNOWN = {name for name, fact in SPEC_FACTS.items() if fact.may_be_unknown}
 
 
 def _plain(spec: Spec, path: str) -> Any:

@@ -1,5 +1,9 @@
 """Questions that together ask for every field of every type."""
 
+from strawberry.utils.str_converters import to_camel_case
+
+from tests.schema.naive import PLAIN_FACTS
+
 REVISION = """fragment R on Revision {
   id tag digest takenAt publishedAt numPackages numSpecs numStacks totalSize
   source { kind location version importer synthetic }
@@ -24,10 +28,7 @@ fragment P on Package {
   name versions compilers operatingSystems platforms targets stacks numSpecs totalSize
   numSpecsByStack { stack numSpecs }
 }"""
-SPEC = """fragment S on Spec {
-  hash name version versions compiler operatingSystem platform target variants stacks
-  size tarball namespace packageHash short
-}"""
+SPEC = f"fragment S on Spec {{ {' '.join(map(to_camel_case, PLAIN_FACTS))} versions short }}"
 SPECS = f"""query($ref: String!, $hash: String!) {{
   revision(ref: $ref) {{
     spec(hash: $hash) {{ ...S id package {{ name }} }}

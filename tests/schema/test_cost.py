@@ -3,12 +3,45 @@
 from typing import Any
 
 import pytest
-from graphql import parse
+from graphql import (
+    DocumentNode,
+    get_named_type,
+    get_nullable_type,
+    is_list_type,
+    is_object_type,
+    parse,
+)
 
-from schema.api import MAX_OBJECTS
-from schema.cost import FACETS, LEAVES, LISTS, estimate, sizes_in
+from schema import api
+from schema.cost import Cost, Sizes, is_paged, sizes_in, stated_cost
+from schema.cost import estimate as estimate_in
 
-STACKS, TAGS = LISTS["stacks"], LISTS["tags"]
+SCHEMA = api.schema._schema
+
+
+def cost_of(kind: str, name: str) -> Cost:
+    """Return what a field of the schema says that it costs."""
+    cost = stated_cost(SCHEMA.type_map[kind].fields[name])  # type: ignore[attr-defined]
+    assert cost is not None
+    return cost
+
+
+def items_of(kind: str, name: str) -> int:
+    """Return how many objects a list states."""
+    items = cost_of(kind, name).items
+    assert isinstance(items, int)
+    return items
+
+
+def estimate(document: DocumentNode, name: str | None, sizes: Sizes) -> int:
+    """Return the estimate of an operation of this schema."""
+    return estimate_in(SCHEMA, document, name, sizes)
+
+
+STACKS, TAGS = items_of("Revision", "stacks"), items_of("Query", "tags")
+NOTES = cost_of("Comparison", "releaseNotes").weight
+COUNTING = cost_of("Facets", "stacks").weight
+FACETS = "{ revision { specs(first: 0) { facets { %s } } } }"
 SPECS = "{ revision { specs%s { nodes { hash } } } }"
 
 COUNTS: dict[str, tuple[str, dict[str, Any], int]] = {
@@ -34,7 +67,7 @@ COUNTS: dict[str, tuple[str, dict[str, Any], int]] = {
         "{ revision { specs(first: 7) { totalCount pageInfo { endCursor } "
         "facets { packages { count } stacks { count } } } } }",
         {},
-        3 + FACETS,
+        2 + 1 + 1 + 2 * COUNTING + items_of("Facets", "packages") + items_of("Facets", "stacks"),
     ),
     "pages within pages": (
         "{ revision { packages(first: 10) { nodes { specs(first: 20) { nodes { hash } } } } } }",
@@ -67,8 +100,28 @@ COUNTS: dict[str, tuple[str, dict[str, Any], int]] = {
     "release notes": (
         '{ compare(base: "a", head: "b") { a: releaseNotes b: releaseNotes(format: JSON) } }',
         {},
-        1 + 2 * LEAVES["releaseNotes"],
+        1 + 2 * NOTES,
     ),
+    "fewer ids than none": ("{ nodes(ids: -2000000000) { id } }", {}, 1),
+    "a larger page than there can be": (SPECS % "(first: 99999)", {}, 2 + 1000),
+    "the same names in several types": (
+        "{ revision { stacks { name } specs(first: 5) { nodes { stacks } } "
+        "packages(first: 5) { nodes { stacks compilers numSpecsByStack { stack } } } } }",
+        {},
+        1 + STACKS + (1 + 5) + (1 + 5 * (1 + 1 + 1 + items_of("Package", "numSpecsByStack"))),
+    ),
+    "counts under many names": (
+        FACETS % " ".join(f"a{number}: stacks {{ value }}" for number in range(100)),
+        {},
+        1 + 1 + 1 + 100 * (COUNTING + items_of("Facets", "stacks")),
+    ),
+    "a walk through dependencies": (
+        '{ revision { spec(hash: "a") { dependents(transitive: true, first: 5) '
+        "{ nodes { name } } dependencies(first: 5) { nodes { name } } } } }",
+        {},
+        2 + cost_of("Spec", "dependents").arguments["transitive"] + (1 + 5) + (1 + 5),
+    ),
+    "introspection": ('{ __schema { types { name } } __type(name: "A") { name } }', {}, 12),
     "one id alone": ('{ nodes(ids: "a") { id } }', {}, 1),
 }
 
@@ -101,4 +154,33 @@ def test_release_notes_are_neither_free_nor_forbidden() -> None:
         question % " ".join(f"a{number}: releaseNotes" for number in range(count))
         for count in (5, 100)
     )
-    assert estimate(parse(few), None, ()) < MAX_OBJECTS < estimate(parse(many), None, ())
+    assert estimate(parse(few), None, ()) < api.MAX_OBJECTS < estimate(parse(many), None, ())
+
+
+FIELDS = [
+    (kind.name, name, field)
+    for kind in SCHEMA.type_map.values()
+    if is_object_type(kind) and not kind.name.startswith("__")
+    for name, field in kind.fields.items()
+]
+
+
+def test_every_list_states_how_long_it_may_be() -> None:
+    """A list of objects states its size, one of values its weight; connections have pages."""
+    for kind, name, field in FIELDS:
+        if is_list_type(get_nullable_type(field.type)):
+            assert stated_cost(field) is not None, f"{kind}.{name} states no cost"
+        if get_named_type(field.type).name.endswith("Connection"):
+            assert is_paged(field), f"{kind}.{name} has no pages"
+
+
+def test_what_takes_long_states_a_weight() -> None:
+    """Release notes, counts over all specs, and walks through all dependencies are not free."""
+    for kind, name, field in FIELDS:
+        cost = stated_cost(field)
+        if kind == "Facets" or name == "releaseNotes":
+            assert cost is not None, f"{kind}.{name}"
+            assert cost.weight > 0, f"{kind}.{name}"
+        if "transitive" in field.args:
+            assert cost is not None, f"{kind}.{name}"
+            assert cost.arguments["transitive"] > 0, f"{kind}.{name}"

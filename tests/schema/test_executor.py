@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from schema import api
-from schema.executor import BatchExecutor
+from schema.executor import RenderingExecutor
 from schema.spec import Spec
 from tests.schema.documents import Question, Writer
 from tests.schema.worlds import World, known_world, pools_of
@@ -34,7 +34,7 @@ def answered(world: World, question: Question, executor: type[Any]) -> tuple[byt
 
 def assert_same(world: World, question: Question) -> bytes:
     """Hold that both executors answer alike, and return the answer."""
-    ours = answered(world, question, BatchExecutor)
+    ours = answered(world, question, RenderingExecutor)
     assert ours == answered(world, question, StrawberryGraphQLCoreExecutionContext)
     return ours[0]
 
@@ -127,7 +127,7 @@ def test_lists_make_no_objects(world: World, monkeypatch: pytest.MonkeyPatch) ->
         raise AssertionError("an object was made")
 
     monkeypatch.setattr(Spec, "__init__", refuse)
-    assert answered(world, Question(text, {}), BatchExecutor) == expected
+    assert answered(world, Question(text, {}), RenderingExecutor) == expected
     stock = answered(world, Question(text, {}), StrawberryGraphQLCoreExecutionContext)
     assert stock != expected
 

@@ -15,7 +15,7 @@ from tests.schema.worlds import SOURCE, World, comparison_id, known_world, opene
 
 IDS = """query($base: String!, $head: String!) {
   revision(ref: $head) {
-    __typename id
+    __typename id tagInfo { __typename id name }
     packages { nodes { __typename id name } }
     specs(first: 1000) { nodes { __typename id hash } edges { node { __typename id hash } } }
     stacks { __typename id name }
@@ -25,6 +25,7 @@ IDS = """query($base: String!, $head: String!) {
 }"""
 FETCH = """fragment Facts on Node {
   __typename id ... on Package { name } ... on Spec { hash } ... on Stack { name }
+  ... on Tag { name }
 } query($ids: [ID!]!) { nodes(ids: $ids) { ...Facts } }"""
 ONE = "query($id: ID!) { node(id: $id) { __typename id } }"
 
@@ -52,10 +53,11 @@ def refs_of(world: World) -> dict[str, str]:
 
 
 def test_every_object_is_fetched_again_by_its_id(world: World) -> None:
-    """Objects of all five types come back as they were, in the order asked for."""
+    """Objects of all six types come back as they were, in the order asked for."""
     known = objects_in(world.data(IDS, **refs_of(world)))
     assert {it["__typename"] for it in known} == {
         "Revision",
+        "Tag",
         "Package",
         "Spec",
         "Stack",
@@ -76,7 +78,7 @@ def test_ids_name_one_object_each(world: World) -> None:
         assert facts.setdefault(it["id"], it) == it
     numbers = len(world.newest.specs), len({spec.name for spec in world.newest.specs})
     stacks = len({stack for spec in world.newest.specs for stack in spec.stacks})
-    assert len(facts) == sum(numbers) + stacks + 2
+    assert len(facts) == sum(numbers) + stacks + 3
 
 
 def test_ids_outlive_the_process(world: World) -> None:
@@ -115,6 +117,8 @@ def test_an_id_of_nothing_is_null(world: World) -> None:
         node_id("Spec", key, "short"),
         node_id("Stack", key, "nope"),
         node_id("Comparison", digest, digest, key, "0" * 18),
+        node_id("Tag", "nope"),
+        node_id("Tag"),
         node_id("Package", key),
         node_id("Spec"),
         node_id("Revision", digest, key, "more"),
@@ -128,7 +132,7 @@ NO_IDS = {
     "no base64": "a",
     "odd letters": "ü\n",
     "no UTF-8": base64.b64encode(b"\xff:\xff").decode(),
-    "another type": node_id("Tag", "develop"),
+    "another type": node_id("Series", "develop"),
     "no type": node_id(""),
 }
 

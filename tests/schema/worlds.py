@@ -221,7 +221,11 @@ def pools_of(world: World) -> dict[str, list[str]]:
     stacks = sorted({stack for spec in specs for stack in spec.stacks})
     refs = [*(info.tag for info in infos), *(info.digest for info in infos), infos[0].digest[:9]]
     refs += ["develop~1", "develop~7", "v0.22.1~1", "develop@2025-01-19", "develop@never"]
-    ids = [*map(revision_id, infos), *(comparison_id(info, infos[-1]) for info in infos)]
+    ids = [
+        *map(revision_id, infos),
+        node_id("Tag", "develop"),
+        *(comparison_id(info, infos[-1]) for info in infos),
+    ]
     for state in states[::2]:
         key = state.info.key
         ids += [node_id("Package", key, name) for name in names]
@@ -232,6 +236,9 @@ def pools_of(world: World) -> dict[str, list[str]]:
         "base": refs,
         "head": refs,
         "tag": [info.tag for info in infos],
+        "series": ["develop", "vX.Y.Z"],
+        "since": ["2025-01-19", "2025-01-19T12:00:00Z", "2025-03-01T00:00:00+02:00"],
+        "until": ["2025-01-19", "2025-01-19T12:00:00Z", "2025-03-01T00:00:00+02:00"],
         "id": ids,
         "ids": ids,
         "hash": [spec.hash for spec in specs],

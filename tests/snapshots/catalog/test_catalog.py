@@ -345,6 +345,9 @@ def test_tables_are_open(catalog: Catalog) -> None:
     digest = publish(catalog, A)
     specs = DeltaTable(f"{catalog.location}/specs")
     assert specs.to_pyarrow_table().schema.names == SPECS.names
+    comments = {field.name: field.metadata["comment"] for field in specs.schema().fields}
+    assert comments.keys() == set(SPECS.names)
+    assert comments["platform"] == "The platform it was built for: linux, darwin ..."
     assert specs.metadata().partition_columns == ["digest"]
     assert [uri.split("/")[-2] for uri in specs.file_uris()] == [f"digest={digest}"]
     revisions = DeltaTable(f"{catalog.location}/revisions").to_pyarrow_table()

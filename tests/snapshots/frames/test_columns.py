@@ -22,6 +22,9 @@ from snapshots.frames.columns import (
 WORDS = ("gcc", "clang", "oneapi", "é", "")
 TEXTS = st.lists(st.none() | st.sampled_from(WORDS), max_size=12)
 LISTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=3).map(tuple), max_size=12)
+UNKNOWN_LISTS = st.lists(
+    st.none() | st.lists(st.sampled_from(WORDS), max_size=2).map(tuple), max_size=20
+)
 NUMBERS = st.lists(st.none() | st.integers(0, 1 << 40), max_size=12)
 
 
@@ -105,6 +108,21 @@ def test_lists_come_back(values: list[tuple[str, ...]]) -> None:
     assert list(column.items) == sorted({item for value in values for item in value})
     rows = some_rows(len(values))
     assert column.texts_at(rows) == [orjson.dumps(values[row]).decode() for row in rows]
+
+
+@given(UNKNOWN_LISTS)
+def test_unknown_lists_are_none(values: list[tuple[str, ...] | None]) -> None:
+    """What is not known is not an empty list, and holds nothing."""
+    column = list_column_of(chunked(values, pa.list_(pa.string())))  # type: ignore[arg-type]
+    assert [column.at(row) for row in range(len(values))] == values
+    rows = some_rows(len(values))
+    assert column.texts_at(rows) == [orjson.dumps(values[row]).decode() for row in rows]
+    assert column.known()[column.codes].tolist() == [value is not None for value in values]
+    for word in WORDS:
+        held = [word in (value or ()) for value in values]
+        assert column.having(word)[column.codes].tolist() == held
+    counted = column.counts(slice(None))
+    assert dict(counted) == Counter(value for value in values if value is not None)
 
 
 @given(LISTS.map(lambda lists: [tuple(dict.fromkeys(items)) for items in lists]))

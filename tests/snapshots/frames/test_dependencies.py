@@ -13,10 +13,12 @@ from msgspec.structs import replace
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.contents import Content
+from snapshots.demo import history
 from snapshots.frames.dependencies import Absent, DependencyGraph, DependencyType, Reached
 from snapshots.frames.frame import Frame
 from snapshots.models import Dependency, Spec
 from tests.snapshots.factories import a_snapshot, a_spec, hash_of, seeded, shuffled, some_of
+from tests.snapshots.memory import measured
 
 TYPES = ("build", "link", "run", "test")
 VIRTUALS = ("blas", "c", "mpi")
@@ -264,14 +266,19 @@ def test_a_library_makes_a_graph_once(tmp_path_factory: pytest.TempPathFactory) 
     assert shelf.get(made.revision.digest) is graph is shelf.kept(made.revision.digest)
 
 
-def test_the_memory_it_takes() -> None:
-    """The memory that a graph says it takes covers its arrays, those made later included."""
-    edges = tuple(Dependency("zlib", hash_of(f"z{number}"), ("link",)) for number in range(50))
-    specs = [a_spec(str(number), dependencies=edges) for number in range(200)]
-    _, graph = frame_and_graph(Content.of(specs))
-    promised = graph.num_bytes
+def use(graph: DependencyGraph) -> None:
+    """Ask a graph for all that it keeps once it was asked for."""
     graph.dependents_of(0)
-    ways = (graph._up.starts, graph._up.edges, graph._down.starts)
-    arrays = (graph.sources, graph.targets, graph.types, graph.virtuals.codes, *ways)
-    held = sum(array.nbytes for array in arrays if array is not None)
-    assert held <= promised < 2 * held
+    _ = graph.absent_index, graph.is_known, graph.edges_to_compilers
+
+
+@pytest.mark.parametrize("num_outside", [0, 1_000])
+def test_memory(num_outside: int) -> None:
+    """The estimate that memory is bounded by is what a graph takes, once all of it was used."""
+    (snapshot,) = history(revisions=1, packages=200, specs=4_000)
+    outside = [a_spec(f"outside {number}", version=str(number)) for number in range(num_outside)]
+    content = Content(snapshot.content.packages, outside)
+    table = content.table()
+    hashes = Frame(table, "d").hashes
+    graph, held = measured(lambda: DependencyGraph(table, hashes), use)
+    assert 0.7 * held < graph.num_bytes < 1.5 * held

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from snapshots.contents import Content
+from snapshots.demo import history
+from snapshots.frames.columns import Column, ListColumn
 from snapshots.frames.filters import PackageFilter, SpecFilter
 from snapshots.frames.frame import Frame, PackageField, SpecField
 from snapshots.models import Spec
@@ -32,6 +35,7 @@ from tests.snapshots.factories import (
     hash_of,
     seeded,
 )
+from tests.snapshots.memory import measured
 from tests.snapshots.records import frame_of
 
 COMPILER_NAMES = ("gcc", "clang", "gcc@=13.2.0", "none", *filter(None, COMPILERS))
@@ -283,8 +287,40 @@ def test_empty_frame() -> None:
     assert frame.facet("stacks", slice(None)) == []
 
 
-def test_memory_grows_with_the_specs() -> None:
-    """The estimate that memory is bounded by counts rows and distinct values."""
-    specs = [full_spec(str(number), version=str(number)) for number in range(50)]
-    few, many = frame_of(specs[:10]), frame_of(specs)
-    assert 3 * few.num_bytes < many.num_bytes < 6 * few.num_bytes
+def use(frame: Frame) -> None:
+    """Ask a frame for all that it keeps once it was asked for."""
+    for column in frame.columns.values():
+        if isinstance(column, Column):
+            _ = column.texts, column.index, column.fingerprints
+        if isinstance(column, ListColumn):
+            _ = column.item_index
+    rows = np.arange(len(frame), dtype=np.int32)
+    _ = frame.hashes.texts, frame.hashes.texts_at(rows), frame.spec(0)
+    for field in SpecField:
+        frame.order(field)
+
+
+@pytest.mark.parametrize("number", [400, 4_000])
+def test_memory(number: int) -> None:
+    """The estimate that memory is bounded by is what a frame takes, once all of it was used."""
+    (snapshot,) = history(revisions=1, packages=number // 10, specs=number)
+    table = snapshot.content.table()
+    frame, held = measured(lambda: Frame(table, "d"), use)
+    assert 0.7 * held < frame.num_bytes - frame.combinations.max_bytes < 1.5 * held
+
+
+def test_memory_of_facts_with_many_values() -> None:
+    """So it is where every spec has values of its own."""
+    specs = [
+        full_spec(
+            f"spec {number}",
+            version=f"1.{number}",
+            variants=(f"flavour={number}", "+shared"),
+            stacks=(f"stack{number % 500}", "root"),
+        )
+        for number in range(2_000)
+    ]
+    table = Content.of(specs).table()
+    frame, held = measured(lambda: Frame(table, "d"), use)
+    of_arrow = frame.tarball.num_bytes
+    assert 0.7 * held < frame.num_bytes - frame.combinations.max_bytes - of_arrow < 1.5 * held
