@@ -113,10 +113,10 @@ class DependencyGraph:
         )
         self._down = _Adjacency(self.sources, None, self.targets, self.num_nodes)
 
-    def _nodes(self, wanted: Hashes, hashes: Hashes) -> Numbers:
+    def _nodes(self, of: Hashes, hashes: Hashes) -> Numbers:
         """Return the node of each hash, all of them being those of nodes."""
-        nodes = match(wanted, hashes)
-        outside = match(wanted, self.outside.hashes)
+        nodes = match(of, hashes)
+        outside = match(of, self.outside.hashes)
         return np.where(nodes < 0, outside + np.int32(self.num_rows), nodes)
 
     @property
@@ -175,7 +175,7 @@ class DependencyGraph:
     def dependents_of(
         self, row: int, types: DependencyType | None = None, *, transitive: bool = False
     ) -> Reached:
-        """Return the nodes that depend on a row, likewise."""
+        """Return the nodes that depend on a row; arguments as for ``dependencies_of``."""
         return self._reach(row, types, self._up, transitive=transitive)
 
     def _reach(
@@ -211,7 +211,7 @@ class DependencyGraph:
     ) -> Iterator[Reached]:
         """Yield what is one step away from the nodes, then what is two steps away, and so on.
 
-        Every node comes once, those to begin with never: cycles end by themselves.
+        Every node is yielded once, and the nodes to start from never, so that cycles end.
         """
         is_new = np.ones(self.num_nodes, np.bool_)
         first = np.empty(self.num_nodes, np.int64)
@@ -221,8 +221,8 @@ class DependencyGraph:
             if types is not None:
                 edges = edges[self.types[edges] & types.value != 0]
             ends = adjacency.ends[edges]
-            wanted = is_new[ends]
-            edges, ends = edges[wanted], ends[wanted]
+            to_new = is_new[ends]
+            edges, ends = edges[to_new], ends[to_new]
             # Where several edges lead to one node, numpy keeps what is assigned last.
             first[ends[::-1]] = edges[::-1]
             reached = np.zeros(self.num_nodes, np.bool_)
