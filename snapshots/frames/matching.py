@@ -202,7 +202,7 @@ class _Search:
         virtual = asked.name or ""
         if asked.versions is not None and virtual in VERSIONED:
             reason = f"{virtual} is a virtual package; which versions are provided is not known"
-            raise InvalidArgument(f"{virtual}@{asked.versions}", reason)
+            raise InvalidArgument(f"versions of {virtual}", reason)
         mask = np.ones(self._graph.num_nodes, np.bool_)
         for compiler, languages in LANGUAGES_OF_COMPILERS.items():
             if variant := languages.get(virtual):

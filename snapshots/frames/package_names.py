@@ -56,8 +56,10 @@ def require_known(
     graph = load()
     name = asked.name or ""
     if name not in frame.package.index and (providers := _providers(frame, graph, name)):
-        reason = f"is a virtual package; ask for what provides it: {', '.join(providers)}"
-        raise InvalidArgument(name, reason)
+        what = f"{name} is a virtual package"
+        raise InvalidArgument(
+            "package", f"{what}; ask for what provides it: {', '.join(providers)}"
+        )
     known = names_known(frame, graph)
     missing = sorted(name for name in names_asked(asked) - _KNOWN_TO_SPACK if name not in known)
     if not missing:

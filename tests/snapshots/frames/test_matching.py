@@ -195,7 +195,7 @@ def test_a_compiler_provides_the_languages_that_it_was_built_for() -> None:
 @pytest.mark.parametrize("sigil", ["%", "^"])
 def test_versions_of_a_virtual_package(sigil: str) -> None:
     """What versions of mpi are provided is in no record: the question is refused."""
-    with pytest.raises(InvalidArgument, match="mpi@3: mpi is a virtual package"):
+    with pytest.raises(InvalidArgument, match="versions of mpi: mpi is a virtual package"):
         selected(WORLD, f"lib {sigil}mpi@3")
 
 

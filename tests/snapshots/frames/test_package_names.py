@@ -93,5 +93,7 @@ def test_unknown_names(query: str, name: str, nearest: tuple[str, ...]) -> None:
 
 def test_a_virtual_package_in_the_place_of_a_real_one() -> None:
     """No spec is a virtual package: the answer names what provides it."""
-    with pytest.raises(InvalidArgument, match=r"zlib-api: is a virtual package; .*: zlib-ng$"):
+    with pytest.raises(
+        InvalidArgument, match=r"package: zlib-api is a virtual package; .*: zlib-ng$"
+    ):
         require_known(parse("zlib-api@1:"), FRAME, graph, list)
