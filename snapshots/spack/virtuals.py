@@ -41,14 +41,12 @@ VERSIONED = frozenset(
         "glu",
         "glx",
         "java",
-        "lapack",
         "libgfortran",
         "libllvm",
         "lua-lang",
         "mpi",
         "opencl",
         "osmesa",
-        "scalapack",
     }
 )
 """The virtual packages of which some provider provides certain versions only.
