@@ -1,28 +1,17 @@
 """The API as one object: documents in, results out."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import strawberry
-from graphql import (
-    DocumentNode,
-    ExecutionResult,
-    GraphQLError,
-    GraphQLFormattedError,
-    OperationType,
-    execute_sync,
-    get_operation_ast,
-    parse,
-    specified_rules,
-    validate,
-)
+from graphql import ExecutionResult, GraphQLFormattedError, OperationType, execute_sync
+from graphql.utilities.print_schema import print_schema_definition
 from strawberry.schema.config import StrawberryConfig
 
 from schema import errors
 from schema.context import Context
-from schema.cost import Sizes, estimate, sizes_in
+from schema.documents import Document, Documents
 from schema.executor import RenderingExecutor
 from schema.package import Package
 from schema.query import Query
@@ -31,20 +20,8 @@ from schema.scalars import SCALARS
 from schema.spec import Spec
 from schema.stack import Stack
 
-MAX_LENGTH = 64_000
-"""How many characters a document may have."""
-
-MAX_TOKENS = 2_000
-"""How many tokens a document may have; GraphiQL's introspection query has some 500.
-
-Validation takes time in the square of it.
-"""
-
 MAX_OBJECTS = 2_000_000
 """How many objects a query may ask for, as ``schema.cost`` estimates them."""
-
-MAX_DOCUMENTS = 512
-"""How many parsed and validated documents are kept."""
 
 SCHEMA_FILE = Path(__file__).with_name("schema.graphql")
 """The schema as it is committed; ``sdl()`` generates it."""
@@ -57,11 +34,15 @@ schema = strawberry.Schema(
 )
 
 
-class Document(NamedTuple):
-    """A request's document: what could be parsed of it, and the errors that make it invalid."""
+schema._schema.description = (  # noqa: SLF001 - Strawberry takes no description of a schema
+    "The contents of Spack build caches, revision by revision: what a cache held at each time, and "
+    "what changed between two times, down to every spec's hash. It is read-only, and follows "
+    "Relay's conventions: opaque ids, connections and node(id:). An answer about a digest is the "
+    "same for ever."
+)
 
-    node: DocumentNode | None
-    errors: tuple[GraphQLFormattedError, ...]
+
+_documents = Documents(schema._schema)  # noqa: SLF001
 
 
 class Answer(NamedTuple):
@@ -81,40 +62,21 @@ class Answer(NamedTuple):
         return body | {"data": self.data} if self.executed else body
 
 
-@lru_cache(maxsize=MAX_DOCUMENTS)
 def document(query: str) -> Document:
-    """Parse and validate a document; the latest ones are kept."""
-    try:
-        if len(query) > MAX_LENGTH:
-            raise GraphQLError(f"The document has more than {MAX_LENGTH:,} characters.")
-        node = parse(query, max_tokens=MAX_TOKENS)
-    except GraphQLError as error:
-        return Document(None, (errors.formatted(error, default_code=errors.PARSE_FAILED),))
-    except RecursionError:
-        too_deep = GraphQLError("The document nests too deeply.")
-        return Document(None, (errors.formatted(too_deep, default_code=errors.PARSE_FAILED),))
-    found = validate(schema._schema, node, specified_rules)  # noqa: SLF001
-    shown = (errors.formatted(it, default_code=errors.VALIDATION_FAILED) for it in found)
-    return Document(node, tuple(shown))
-
-
-@lru_cache(maxsize=MAX_DOCUMENTS)
-def _estimate(query: str, operation_name: str | None, sizes: Sizes) -> int:
-    node, found = document(query)
-    return 0 if node is None or found else estimate(schema._schema, node, operation_name, sizes)  # noqa: SLF001
+    """Return a document, parsed and validated; the latest ones are kept."""
+    return _documents.get(query)
 
 
 def objects_asked(
     query: str, operation_name: str | None, variables: Mapping[str, Any] | None
 ) -> int:
     """Return about how many objects a request asks for; 0 for a document that is not valid."""
-    return _estimate(query, operation_name, sizes_in(variables))
+    return document(query).objects_asked(schema._schema, operation_name, variables)  # noqa: SLF001
 
 
 def operation_type(query: Document, operation_name: str | None) -> OperationType | None:
     """Return whether an operation is a query, mutation or subscription; None if there is none."""
-    operation = get_operation_ast(query.node, operation_name) if query.node else None
-    return operation.operation if operation else None
+    return query.operation_type(operation_name)
 
 
 def execute(
@@ -132,7 +94,8 @@ def execute(
     asked = document(query)
     if asked.node is None or asked.errors:
         return Answer(None, asked.errors, executed=False)
-    if (objects := objects_asked(query, operation_name, variables)) > MAX_OBJECTS:
+    objects = asked.objects_asked(schema._schema, operation_name, variables)  # noqa: SLF001
+    if objects > MAX_OBJECTS:
         return Answer(None, (_too_large(objects),), executed=False)
     result = execute_sync(
         schema._schema,  # noqa: SLF001 - Strawberry's own way costs more than a small query does
@@ -162,4 +125,5 @@ def _answer(result: ExecutionResult) -> Answer:
 
 def sdl() -> str:
     """Return the schema in GraphQL's own language."""
-    return schema.as_str() + "\n"
+    about = print_schema_definition(schema._schema)  # noqa: SLF001 - Strawberry prints none
+    return f"{about}\n\n{schema.as_str()}\n"

@@ -1,90 +1,42 @@
-"""Comparisons: what came, went and changed between two revisions."""
+"""Comparisons: what was added, removed and changed between two revisions."""
 
-from dataclasses import dataclass
-from enum import Enum
 from typing import Annotated, Self
 
 import strawberry
-from strawberry.scalars import JSON
 
-from schema.connections import Connection, connection_field, page_of
-from schema.context import Context, Info, LoadedRevision
+from schema.changes import ChangeRows, LoadedComparison, change_connection, size_delta
+from schema.connections import Connection, connection_field
+from schema.context import Context, Info, NotLoaded
 from schema.cost import STACKS, VALUE, Cost
+from schema.enums import describe_enum
 from schema.node import Node, node_id, not_known
-from schema.package import Package
+from schema.package_change import PackageChange
 from schema.paging import PageArguments
 from schema.revision import Revision
 from schema.scalars import ByteCount, none_if_omitted
-from schema.spec import Spec
 from schema.spec_arguments import FilterArgument
-from snapshots.changes import diff
+from schema.spec_change import SpecChange
+from schema.stack_change import StackChange
+from snapshots.changes.diff import LEFT_OUT
+from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.models import RevisionInfo
-from snapshots.notes import changelog, rendering
-
-
-@strawberry.enum(description="What became of a package: the first that applies, in this order.")
-class PackageChangeKind(Enum):
-    """A kind of package change."""
-
-    ADDED = strawberry.enum_value("added", description="Only in head.")
-    REMOVED = strawberry.enum_value("removed", description="Only in base.")
-    UPGRADED = strawberry.enum_value(
-        "upgraded", description="The newest version rose, in Spack's version order."
-    )
-    DOWNGRADED = strawberry.enum_value("downgraded", description="The newest version fell.")
-    VERSIONS_CHANGED = strawberry.enum_value(
-        "versions_changed", description="The newest version stands, the set of versions differs."
-    )
-    REBUILT = strawberry.enum_value("rebuilt", description="The same versions, other hashes.")
-    CHANGED = strawberry.enum_value(
-        "changed", description="The same hashes, other facts about them."
-    )
-
-
-@strawberry.enum(description="What became of a hash.")
-class SpecChangeKind(Enum):
-    """A kind of spec change."""
-
-    ADDED = strawberry.enum_value("added", description="Only in head.")
-    REMOVED = strawberry.enum_value("removed", description="Only in base.")
-    CHANGED = strawberry.enum_value("changed", description="The same hash, other facts.")
-
-
-@strawberry.enum(description="What became of a stack.")
-class StackChangeKind(Enum):
-    """A kind of stack change."""
-
-    ADDED = strawberry.enum_value("added", description="Only in head.")
-    REMOVED = strawberry.enum_value("removed", description="Only in base.")
-    CHANGED = strawberry.enum_value("changed", description="In both, with other specs.")
-
-
-@strawberry.enum(description="How release notes are written.")
-class NotesFormat(Enum):
-    """A format of release notes."""
-
-    MARKDOWN = strawberry.enum_value("markdown", description="For people.")
-    JSON = strawberry.enum_value("json", description="For programs: the same facts.")
-
-
-FIELDS = Cost(items=10)
-"""The facts of a spec that can differ."""
+from snapshots.notes import changelog
+from snapshots.notes.rendering import NotesFormat, render
 
 NOTES = Cost(weight=50_000)
 """Release notes: so many objects could be listed in their time."""
 
 
-@dataclass(frozen=True)
-class Sides:
-    """A comparison with its two revisions loaded."""
-
-    base: LoadedRevision
-    head: LoadedRevision
-    changes: diff.Comparison
+describe_enum(
+    NotesFormat,
+    "How release notes are written.",
+    {NotesFormat.MARKDOWN: "For people.", NotesFormat.JSON: "For programs: the same facts."},
+)
 
 
 @strawberry.type(
-    description="How many packages, specs and stacks came, went and changed; total sizes."
+    description="How many packages, specs and stacks were added, removed and changed; total sizes."
 )
 class ComparisonSummary:
     """The totals of a comparison."""
@@ -120,130 +72,6 @@ class ComparisonSummary:
     )
 
 
-def size_delta(before: int | None, after: int | None) -> ByteCount | None:
-    """Return by how many bytes a size rose; None where one of the two is not known."""
-    return None if before is None or after is None else ByteCount(after - before)
-
-
-@strawberry.type(description="What became of a package.")
-class PackageChange:
-    """A package change, with the package on both sides."""
-
-    sides: strawberry.Private[Sides]
-    change: strawberry.Private[diff.PackageChange]
-
-    @strawberry.field(description="The package's name.")
-    def name(self) -> str:
-        return self.change.name
-
-    @strawberry.field(description="What became of it.")
-    def kind(self) -> PackageChangeKind:
-        return PackageChangeKind(self.change.kind.value)
-
-    @strawberry.field(description="The package in base; null where it was added.")
-    def before(self) -> Package | None:
-        return Package.named(self.sides.base, self.change.name)
-
-    @strawberry.field(description="The package in head; null where it was removed.")
-    def after(self) -> Package | None:
-        return Package.named(self.sides.head, self.change.name)
-
-    @strawberry.field(description="Versions only in head, newest first.", metadata=VALUE.metadata)
-    def versions_added(self) -> list[str]:
-        return self.change.versions_added
-
-    @strawberry.field(description="Versions only in base, newest first.", metadata=VALUE.metadata)
-    def versions_removed(self) -> list[str]:
-        return self.change.versions_removed
-
-    @strawberry.field(description="How many of its hashes are only in head.")
-    def specs_added(self) -> int:
-        return self.change.specs_added
-
-    @strawberry.field(description="How many of its hashes are only in base.")
-    def specs_removed(self) -> int:
-        return self.change.specs_removed
-
-    @strawberry.field(description="How many of its hashes have other facts.")
-    def specs_changed(self) -> int:
-        return self.change.specs_changed
-
-    @strawberry.field(description="By how much the sum of its known sizes rose.")
-    def size_delta(self) -> ByteCount | None:
-        return size_delta(self.change.size_before, self.change.size_after)
-
-
-@strawberry.type(
-    description="A fact that differs: path as in stacks, compiler, variants; before and after as "
-    "JSON."
-)
-class FieldChange:
-    """A field change."""
-
-    path: str = strawberry.field(description="The field that differs.")
-    before: JSON | None = strawberry.field(description="Its value in base.")
-    after: JSON | None = strawberry.field(description="Its value in head.")
-
-
-@strawberry.type(description="What became of a hash.")
-class SpecChange:
-    """A spec change, with the spec on both sides."""
-
-    sides: strawberry.Private[Sides]
-    change: strawberry.Private[diff.SpecChange]
-
-    @strawberry.field(description="What became of it.")
-    def kind(self) -> SpecChangeKind:
-        return SpecChangeKind(self.change.kind.value)
-
-    @strawberry.field(description="The DAG hash.")
-    def hash(self) -> str:
-        return self.change.hash
-
-    @strawberry.field(description="The package's name.")
-    def name(self) -> str:
-        return self.change.name
-
-    @strawberry.field(description="The spec in base; null where it was added.")
-    def before(self) -> Spec | None:
-        return _spec(self.sides.base, self.change.before)
-
-    @strawberry.field(description="The spec in head; null where it was removed.")
-    def after(self) -> Spec | None:
-        return _spec(self.sides.head, self.change.after)
-
-    @strawberry.field(description="What differs, for CHANGED.", metadata=FIELDS.metadata)
-    def fields(self) -> list[FieldChange]:
-        before, after = self.change.before, self.change.after
-        if before is None or after is None:
-            return []
-        changes = diff.field_changes(
-            self.sides.base.frame.spec(before), self.sides.head.frame.spec(after)
-        )
-        return [FieldChange(path=it.path, before=it.before, after=it.after) for it in changes]
-
-
-@strawberry.type(description="What became of a stack.")
-class StackChange:
-    """A stack change."""
-
-    name: str = strawberry.field(description="The stack's name.")
-    kind: StackChangeKind = strawberry.field(description="What became of it.")
-    num_specs_before: int = strawberry.field(description="How many specs it had in base.")
-    num_specs_after: int = strawberry.field(description="How many specs it has in head.")
-    specs_added: int = strawberry.field(description="How many hashes it gained.")
-    specs_removed: int = strawberry.field(description="How many hashes it lost.")
-    size_delta: ByteCount | None = strawberry.field(
-        description="By how much the sum of its known sizes rose."
-    )
-    packages_added: list[str] = strawberry.field(
-        description="Packages it has a spec of now.", metadata=VALUE.metadata
-    )
-    packages_removed: list[str] = strawberry.field(
-        description="Packages it has no spec of any more.", metadata=VALUE.metadata
-    )
-
-
 @strawberry.type(
     description="The difference of two revisions. A permanent object: its id names both digests, "
     "so it never changes."
@@ -264,10 +92,10 @@ class Comparison(Node):
         not_known(context)
         return None
 
-    def sides(self, info: Info) -> Sides:
+    def loaded(self, info: Info) -> LoadedComparison:
         """Load and compare the two revisions."""
         context = info.context
-        return Sides(
+        return LoadedComparison(
             context.load(self.base_info),
             context.load(self.head_info),
             context.compare(self.base_info, self.head_info),
@@ -288,14 +116,14 @@ class Comparison(Node):
 
     @strawberry.field(description="The totals.")
     def summary(self, info: Info) -> ComparisonSummary:
-        totals = changelog.summarize(self.sides(info).changes)
+        totals = changelog.summarize(self.loaded(info).changes)
         counts = {name: getattr(totals, name) for name in totals.__struct_fields__}
         delta = size_delta(totals.total_size_before, totals.total_size_after)
         return ComparisonSummary(**counts, total_size_delta=delta)
 
     @strawberry.field(description="What is not counted as a change.", metadata=VALUE.metadata)
     def left_out(self) -> list[str]:
-        return list(diff.LEFT_OUT)
+        return list(LEFT_OUT)
 
     @connection_field("The packages that changed, by name.")
     def packages(
@@ -312,20 +140,11 @@ class Comparison(Node):
         *,
         page: PageArguments,
     ) -> Connection[PackageChange]:
-        sides = self.sides(info)
-        wanted = none_if_omitted(kinds)
-        changes = sides.changes.select_packages(
-            None if wanted is None else [diff.PackageChangeKind(kind.value) for kind in wanted],
-            none_if_omitted(search),
-        )
-        names = [change.name for change in changes]
+        comparison = self.loaded(info)
+        table = comparison.changes.select_packages(none_if_omitted(kinds), none_if_omitted(search))
+        return change_connection(PackageChange, comparison, table, "name", page)
 
-        def make(place: int) -> PackageChange:
-            return PackageChange(sides=sides, change=changes[place])
-
-        return Connection(page=page_of(page, names, make))
-
-    @connection_field("The hashes that came, went or changed, by package and hash.")
+    @connection_field("The hashes that were added, removed or changed, by package and hash.")
     def specs(
         self,
         info: Info,
@@ -337,38 +156,19 @@ class Comparison(Node):
         *,
         page: PageArguments,
     ) -> Connection[SpecChange]:
-        sides = self.sides(info)
-        wanted, conditions = none_if_omitted(kinds), none_if_omitted(filter)
-        changes = sides.changes.select_specs(
-            None if wanted is None else [diff.SpecChangeKind(kind.value) for kind in wanted],
-            None if conditions is None else conditions.to_domain(),
-        )
-        hashes = [change.hash for change in changes]
-
-        def make(place: int) -> SpecChange:
-            return SpecChange(sides=sides, change=changes[place])
-
-        return Connection(page=page_of(page, hashes, make))
+        comparison, conditions = self.loaded(info), none_if_omitted(filter)
+        domain_filter = None if conditions is None else conditions.to_domain()
+        table = comparison.changes.select_specs(none_if_omitted(kinds), domain_filter)
+        return change_connection(SpecChange, comparison, table, "hash", page)
 
     @strawberry.field(
-        description="The stacks that came, went or have other specs; never root.",
+        description="The stacks that were added, removed or have other specs; never root.",
         metadata=STACKS.metadata,
     )
     def stacks(self, info: Info) -> list[StackChange]:
-        return [
-            StackChange(
-                name=change.name,
-                kind=StackChangeKind(change.kind.value),
-                num_specs_before=change.num_specs_before,
-                num_specs_after=change.num_specs_after,
-                specs_added=change.specs_added,
-                specs_removed=change.specs_removed,
-                size_delta=size_delta(change.size_before, change.size_after),
-                packages_added=list(change.packages_added),
-                packages_removed=list(change.packages_removed),
-            )
-            for change in self.sides(info).changes.stacks
-        ]
+        comparison = self.loaded(info)
+        stacks = comparison.changes.stacks
+        return ChangeRows(StackChange, comparison, stacks)  # type: ignore[return-value]
 
     @strawberry.field(description="The release notes, whole.", metadata=NOTES.metadata)
     def release_notes(
@@ -378,9 +178,7 @@ class Comparison(Node):
             NotesFormat, strawberry.argument(description="How they are written.")
         ] = NotesFormat.MARKDOWN,
     ) -> str:
-        log = changelog.changelog(self.base_info, self.head_info, self.sides(info).changes)
-        return rendering.json(log) if format is NotesFormat.JSON else rendering.markdown(log)
-
-
-def _spec(loaded: LoadedRevision, row: int | None) -> Spec | None:
-    return None if row is None else Spec(loaded=loaded, row=row)
+        if not info.context.may_load:
+            raise NotLoaded  # a change of all packages takes some 50 ms to write
+        log = changelog.changelog(self.base_info, self.head_info, self.loaded(info).changes)
+        return render(log, format)

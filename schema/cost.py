@@ -18,13 +18,13 @@ from graphql import (
     GraphQLSchema,
     IntValueNode,
     ListValueNode,
+    OperationDefinitionNode,
     SchemaMetaFieldDef,
     SelectionSetNode,
     TypeMetaFieldDef,
     VariableNode,
     get_named_type,
     get_nullable_type,
-    get_operation_ast,
     is_leaf_type,
     is_list_type,
 )
@@ -70,13 +70,18 @@ STACKS = Cost(items=30)
 INTROSPECTED = Cost(items=10)
 """A list of introspection, which states no cost itself."""
 
-Sizes = tuple[tuple[str, int | None], ...]
-"""The variables: their values or lengths where they can be sizes of pages or lists of ids."""
+Sizes = Mapping[str, int | None]
+"""What the variables say about sizes, by their names: a number, or the length of a list."""
 
 
-def sizes_in(variables: Mapping[str, Any] | None) -> Sizes:
-    """Return what the variables of a request can say about sizes."""
-    return tuple((name, _as_size(value)) for name, value in (variables or {}).items())
+def sizes_in(operation: OperationDefinitionNode, variables: Mapping[str, Any] | None) -> Sizes:
+    """Return what an operation's variables say about sizes, by default or in a request."""
+    given = variables or {}
+    return {
+        name: _as_size(given[name]) if name in given else _written_size(definition.default_value)
+        for definition in operation.variable_definitions or ()
+        if (name := definition.variable.name.value)
+    }
 
 
 def _as_size(value: Any) -> int | None:
@@ -101,27 +106,20 @@ def is_paged(field: GraphQLField) -> bool:
 
 
 def estimate(
-    schema: GraphQLSchema, document: DocumentNode, operation_name: str | None, sizes: Sizes
+    schema: GraphQLSchema,
+    document: DocumentNode,
+    operation: OperationDefinitionNode,
+    sizes: Sizes,
 ) -> int:
     """Return how many objects an operation of a valid document may lead to."""
-    operation = get_operation_ast(document, operation_name)
-    if operation is None:
-        return 0
     root = schema.get_root_type(operation.operation)
-    defaults = {
-        definition.variable.name.value: _written_size(definition.default_value)
-        for definition in operation.variable_definitions or ()
-    }
-    walk = _Walk(schema, document, defaults | dict(sizes))
-    return walk.below(root, operation.selection_set)
+    return _Walk(schema, document, sizes).below(root, operation.selection_set)
 
 
 class _Walk:
     """Adds up a selection; each fragment is walked once for each size of page it is spread on."""
 
-    def __init__(
-        self, schema: GraphQLSchema, document: DocumentNode, sizes: Mapping[str, int | None]
-    ) -> None:
+    def __init__(self, schema: GraphQLSchema, document: DocumentNode, sizes: Sizes) -> None:
         self._schema = schema
         self._fragments = {
             definition.name.value: definition

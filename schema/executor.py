@@ -18,7 +18,7 @@ from strawberry.types.arguments import convert_arguments
 from strawberry.types.field import StrawberryField
 
 from schema.json_objects import JsonObjects, Texts, json_texts
-from schema.many import ColumnSlice, LazyList, NotForMany, Sublists, function_for_many
+from schema.many import ColumnSlice, LazyList, NotForMany, Sublists, WhereKnown, function_for_many
 from snapshots.errors import CachelogError
 
 
@@ -80,6 +80,9 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
             children = self._render(item_type, details, answer.items)
             bounds = accumulate(answer.counts, initial=0)
             return [children.array(start, stop) for start, stop in pairwise(bounds)]
+        if isinstance(answer, WhereKnown):
+            texts = iter(self._render(item_type, details, answer.items).each())
+            return [next(texts) if is_known else "null" for is_known in answer.is_known]
         if is_leaf_type(item_type):
             return json_texts(_serialized(item_type, answer))
         return self._render(item_type, details, answer).each()

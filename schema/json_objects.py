@@ -12,6 +12,14 @@ from snapshots.frames.combinations import Part
 
 Texts = list[str]
 
+COMBINED_ROWS = 200
+"""For fewer rows than these, to combine columns takes longer than it ever saves."""
+
+
+def json_text(value: Any) -> str:
+    """Return the JSON text of a value."""
+    return orjson.dumps(value).decode()
+
 
 def json_texts(values: Iterable[Any]) -> Texts:
     """Return the JSON text of each value."""
@@ -107,8 +115,8 @@ class _Run:
 
     def takes(self, values: ColumnSlice) -> bool:
         """Tell whether a further column can be rendered with those that are there."""
-        if not self._slices:
-            return True
+        if not self._slices or len(values) < COMBINED_ROWS:
+            return not self._slices
         names = [it.column for it in self._slices]
         return values.frame.combinations.of((*names, values.column)) is not None
 
@@ -148,11 +156,11 @@ class _Run:
 def _members(keys: Sequence[str], parts: Sequence[Part]) -> Texts:
     """Return for each combination the members of a JSON object: each key with its value."""
     template = ",".join(f'"{key}":%s' for key in keys)
-    values = [map(column.texts.__getitem__, codes.tolist()) for column, codes in parts]
+    values = [map(column.mapped(json_text).__getitem__, codes.tolist()) for column, codes in parts]
     return [template % combination for combination in zip(*values, strict=True)]
 
 
 def column_texts(values: ColumnSlice) -> Texts:
     """Return the JSON texts of a column at some rows."""
-    texts: Texts = getattr(values.frame, values.column).texts_at(values.rows)
+    texts: Texts = getattr(values.frame, values.column).mapped_at(json_text, values.rows)
     return texts

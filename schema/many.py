@@ -70,6 +70,16 @@ class Sublists(NamedTuple):
     counts: Sequence[int]
 
 
+class WhereKnown(NamedTuple):
+    """The objects that a field leads to from some of the parents, and null from the others.
+
+    ``is_known`` says for each parent whether one of the ``items`` is its own.
+    """
+
+    items: Sequence[Any]
+    is_known: Sequence[bool]
+
+
 class Each(Sequence[Item]):
     """A list of ``size`` whose items are computed by their place, every time they are asked for."""
 
@@ -111,8 +121,8 @@ class ColumnSlice(Sequence[Any]):
         return getattr(self.frame, self.column).at(int(self.rows[place]))
 
 
-Answer = Sequence[Any] | Sublists
-"""What a field answers for many objects: a value or object for each, or a list for each."""
+Answer = Sequence[Any] | WhereKnown | Sublists
+"""What a field answers for many objects: a value, an object or null, or a list for each."""
 
 ForMany = Callable[..., Answer]
 """A function of a list of objects, and of the field's arguments by keyword."""
@@ -133,6 +143,8 @@ def for_many(
 
     def resolve(self: Listed, **arguments: Any) -> Any:
         answer = function(self.alone(), **arguments)
+        if isinstance(answer, WhereKnown):
+            return answer.items[0] if answer.is_known[0] else None
         return answer.items if isinstance(answer, Sublists) else answer[0]
 
     signature = inspect.signature(function)

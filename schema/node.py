@@ -16,11 +16,11 @@ _SEPARATOR = ":"
 def node_id(kind: str, *parts: str) -> strawberry.ID:
     """Return the id of an object: its type and what names it there, opaque to clients."""
     plain = _SEPARATOR.join((kind, *parts))
-    return strawberry.ID(base64.b64encode(plain.encode()).decode())
+    return strawberry.ID(binascii.b2a_base64(plain.encode(), newline=False).decode())
 
 
 def parse_node_id(text: str) -> tuple[str, list[str]]:
-    """Return the type and the parts of an id; raises InvalidArgument for a text that is none."""
+    """Return the type and the parts of an id; raises InvalidArgument for any other text."""
     try:
         kind, *parts = base64.b64decode(text, validate=True).decode().split(_SEPARATOR)
     except (binascii.Error, UnicodeDecodeError, ValueError):
@@ -41,7 +41,8 @@ class Node:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        Node.types[cls.__name__] = cls
+        if "of_id" in vars(cls):
+            Node.types[cls.__name__] = cls
 
     @strawberry.field(
         description="Opaque and stable: the same object has the same id after a restart and on "

@@ -185,7 +185,7 @@ class PackageRows(LazyList[Package]):
 def package_connection(
     loaded: LoadedRevision,
     stack: str | None,
-    wanted: PackageFilter | None,
+    conditions: PackageFilter | None,
     order: PackageOrder | None,
     arguments: PageArguments,
 ) -> Connection[Package]:
@@ -194,8 +194,8 @@ def package_connection(
     Raises InvalidArgument for a bad cursor.
     """
     frame = loaded.frame
-    wanted, order = none_if_omitted(wanted), none_if_omitted(order)
-    codes = frame.select_packages(wanted.to_domain() if wanted else filters.PackageFilter())
+    conditions, order = none_if_omitted(conditions), none_if_omitted(order)
+    codes = frame.select_packages(conditions.to_domain() if conditions else filters.PackageFilter())
     if stack is not None:
         codes = codes[frame.packages_having(frame.in_stack(stack))[codes]]
     if order is not None:

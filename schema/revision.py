@@ -87,7 +87,7 @@ class Revision(Node):
     def num_specs(self) -> int:
         return self.info.num_specs
 
-    @strawberry.field(description="How many stacks it has.")
+    @strawberry.field(description="How many stacks it has, without root, their union.")
     def num_stacks(self) -> int:
         return self.info.num_stacks
 
@@ -159,8 +159,8 @@ class Revision(Node):
         return Stack.named(info.context.load(self.info), name)
 
     @strawberry.field(
-        description="Its stacks, by name. One selection cannot have this and the `stacks` of a "
-        "package or spec, which are names alone, under one name: give one an alias.",
+        description="Its stacks, by name, root among them. One selection cannot have this and the "
+        "`stacks` of a package or spec, which are names alone, under one name: give one an alias.",
         metadata=STACKS.metadata,
     )
     def stacks(self, info: Info) -> list[Stack]:

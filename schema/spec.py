@@ -32,13 +32,16 @@ LazyPackage = Annotated["Package", strawberry.lazy("schema.package")]
 
 
 def _ids(specs: "SpecRows") -> list[strawberry.ID]:
-    key, hashes = specs.loaded.info.key, specs.loaded.frame.hashes
-    return [node_id("Spec", key, hashes.at(row)) for row in specs.rows.tolist()]
+    key, texts = specs.loaded.info.key, specs.loaded.frame.hashes.texts
+    return [node_id("Spec", key, texts[row]) for row in specs.rows.tolist()]
 
 
 def _versions(specs: "SpecRows") -> list[list[str]]:
-    at = specs.loaded.frame.version.at
-    return [[at(row)] for row in specs.rows.tolist()]
+    return specs.loaded.frame.version.mapped_at(_list_of_one, specs.rows)
+
+
+def _list_of_one(value: str) -> list[str]:
+    return [value]
 
 
 def _short_forms(specs: "SpecRows") -> list[str]:

@@ -171,7 +171,7 @@ def spec_connection(
     loaded: LoadedRevision,
     within: slice | Mask,
     matching: str | None,
-    wanted: SpecFilter | None,
+    conditions: SpecFilter | None,
     order: SpecOrder | None,
     arguments: PageArguments,
 ) -> SpecConnection:
@@ -179,14 +179,14 @@ def spec_connection(
 
     Raises InvalidArgument for a bad cursor, and what ``snapshots.frames.matching`` raises.
     """
-    return SpecConnection(page=spec_page(loaded, within, matching, wanted, order, arguments))
+    return SpecConnection(page=spec_page(loaded, within, matching, conditions, order, arguments))
 
 
 def spec_page(
     loaded: LoadedRevision,
     within: slice | Mask,
     matching: str | None,
-    wanted: SpecFilter | None,
+    conditions: SpecFilter | None,
     order: SpecOrder | None,
     arguments: PageArguments,
 ) -> SpecPage:
@@ -195,7 +195,7 @@ def spec_page(
     order = none_if_omitted(order)
     field = order.field if order else SpecField.PACKAGE
     falling = order is not None and order.direction is OrderDirection.DESC
-    rows = _selected(frame, within, none_if_omitted(wanted))
+    rows = _selected(frame, within, none_if_omitted(conditions))
     if (query := none_if_omitted(matching)) is not None:
         rows = rows[loaded.matching(query)[rows]]
     rows = _ordered(frame, rows, field, falling)
@@ -212,9 +212,9 @@ def spec_page(
     return SpecPage(loaded, rows, window(arguments, len(rows), places))
 
 
-def _selected(frame: Frame, within: slice | Mask, wanted: SpecFilter | None) -> Rows:
+def _selected(frame: Frame, within: slice | Mask, filter: SpecFilter | None) -> Rows:
     """Return the rows that are asked for, in the frame's own order."""
-    conditions = wanted.to_domain() if wanted is not None else None
+    conditions = filter.to_domain() if filter is not None else None
     if isinstance(within, slice):
         start, stop, _ = within.indices(len(frame))
         if conditions is None:

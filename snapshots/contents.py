@@ -49,7 +49,7 @@ class PackageContent(_Specs):
     @cached_property
     def stacks(self) -> frozenset[str]:
         """The stacks that have a spec of the package."""
-        return frozenset(stack for spec in self.specs for stack in spec.stacks)
+        return frozenset().union(*{spec.stacks for spec in self.specs})
 
     @cached_property
     def total_size(self) -> int | None:
@@ -118,10 +118,10 @@ class Content:
 
     def table(self) -> pa.Table:
         """Return the rows of the table ``specs``, sorted by package so that they compress well."""
-        return Succession().table(self)
+        return SuccessiveTables().table(self)
 
 
-class Succession:
+class SuccessiveTables:
     """Makes the tables of contents that follow one another.
 
     To join the rows of a thousand packages takes longer than to write them. So what a content has

@@ -10,7 +10,7 @@ from functools import cached_property
 from snapshots import refs
 from snapshots.errors import AmbiguousRef, RevisionNotFound
 from snapshots.models import RevisionInfo
-from snapshots.refs import DIGEST_PREFIX_MIN, Ref, age_key, natural_key, parse_ref, series
+from snapshots.refs import DIGEST_PREFIX_MIN, Ref, age_key, catalog_order, parse_ref, series
 
 _NEAREST = 3
 
@@ -49,7 +49,7 @@ class History:
     def tags(self) -> list[str]:
         """Every tag in natural order."""
         newest_first = sorted(self._by_tag, key=lambda tag: (age_key(tag), tag), reverse=True)
-        return sorted(newest_first, key=natural_key)
+        return sorted(newest_first, key=catalog_order)
 
     @cached_property
     def digests(self) -> list[str]:

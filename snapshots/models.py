@@ -91,6 +91,14 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
             is_compared=False,  # they are the same as long as the hash is
         ),
     ] = None
+    patches: Annotated[
+        tuple[str, ...] | None,
+        Fact(
+            "The sha256 of each patch, in the order that they were applied in, where it is known; "
+            "the variant has seven digits of each.",
+            is_compared=False,  # they are the same as long as the hash is
+        ),
+    ] = None
 
     @property
     def short(self) -> str:
@@ -123,7 +131,8 @@ class RevisionInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     ``digest`` is the sha256 of the content, so several lines may share one. Both times are in UTC:
     ``taken_at`` is when the cache stood so, ``published_at`` when the catalog learned of it.
-    ``total_size`` is in bytes, None where no size is known.
+    ``num_stacks`` leaves out root, the union of all stacks; lines that cachelog before 0.2 wrote
+    count it, and stay as they are. ``total_size`` is in bytes, None where no size is known.
     """
 
     tag: str

@@ -120,8 +120,8 @@ def age_key(tag: str) -> VersionKey:
     return version_key(tag)
 
 
-def natural_key(tag: str) -> tuple[int, str]:
-    """Return the key of a tag's family in the catalog's natural order.
+def catalog_order(tag: str) -> tuple[int, str]:
+    """Return the key of a tag's family in the order that the catalog lists tags in.
 
     develop stands first, then releases, then dated snapshots, then other tags. Within a family,
     ``age_key`` in falling order comes next.

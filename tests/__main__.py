@@ -1,4 +1,7 @@
-"""Every check of the project, one after the other: ``python -m tests``."""
+"""Every check of the project, one after the other: ``python -m tests``.
+
+``python -m tests --static`` runs those that only read the code, which takes seconds.
+"""
 
 import shlex
 import subprocess
@@ -6,22 +9,20 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-CHECKS = (
-    "ruff check",
-    "ruff format --check",
-    "mypy",
-    "lint-imports",
-    "pytest -n auto",
-)
+STATIC = ("ruff check", "ruff format --check", "mypy", "lint-imports")
+DYNAMIC = ("pytest -n auto --cov", "python -m tests.coverage_floor")
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     """Run the checks; stop at the first that fails and return its exit code."""
+    if arguments not in ([], ["--static"]):
+        print(__doc__, file=sys.stderr)
+        return 2
     beside_python = Path(sys.executable).parent
-    for check in CHECKS:
+    for check in STATIC if arguments else STATIC + DYNAMIC:
         print(f"$ {check}", flush=True)
-        program, *arguments = shlex.split(check)
-        code = subprocess.run([beside_python / program, *arguments], cwd=ROOT).returncode
+        program, *options = shlex.split(check)
+        code = subprocess.run([beside_python / program, *options], cwd=ROOT).returncode
         if code:
             print(f"{check}: left with {code}", file=sys.stderr)
             return code
@@ -29,4 +30,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(sys.argv[1:]))

@@ -22,19 +22,13 @@ from server.console import (
     say_json,
 )
 from snapshots.catalog.catalog import Catalog
-from snapshots.changes.diff import (
-    LEFT_OUT,
-    Comparison,
-    PackageChange,
-    PackageChangeKind,
-    SpecChange,
-    SpecChangeKind,
-    field_changes,
-)
+from snapshots.changes.diff import LEFT_OUT, Comparison
+from snapshots.changes.package_changes import PackageChange, PackageChangeKind
+from snapshots.changes.spec_changes import SpecChange, SpecChangeKind
 from snapshots.errors import CachelogError, InvalidArgument
 from snapshots.frames.filters import SpecFilter
 from snapshots.models import RevisionInfo, revision_facts
-from snapshots.notes.changelog import Summary, changelog, summarize
+from snapshots.notes.changelog import Section, Summary, changelog, summarize
 from snapshots.notes.rendering import json, markdown
 
 _UNCUT = 1_000
@@ -91,11 +85,14 @@ def diff_command(
     """Print what changed from BASE to HEAD: + came, - went, ~ changed."""
     old, new, comparison = _compare(catalog, base, head)
     _require_known(comparison, package, stack)
-    wanted = SpecFilter(
-        packages=None if package is None else (package,),
-        stacks=None if stack is None else (stack,),
-    )
-    changes = comparison.select_specs(wanted=wanted)
+    if package is not None or stack is not None:
+        comparison = comparison.narrowed(
+            SpecFilter(
+                packages=None if package is None else (package,),
+                stacks=None if stack is None else (stack,),
+            )
+        )
+    changes = comparison.specs
     if as_json:
         only = {"package": package, "stack": stack}
         say_json(_diff_facts(old, new, comparison, changes) | {"only": only})
@@ -196,7 +193,7 @@ def _lines(comparison: Comparison, changes: Sequence[SpecChange], *, stat: bool)
 
 
 def _headline(change: PackageChange) -> str:
-    kind = change.kind.value.replace("_", " ")
+    kind = Section.of(change).value.replace("_", " ")
     if change.kind in (PackageChangeKind.UPGRADED, PackageChangeKind.DOWNGRADED):
         return f"{change.name}: {kind} {change.newest_before} -> {change.newest_after}"
     return f"{change.name}: {kind}"
@@ -210,7 +207,7 @@ def _spec_lines(comparison: Comparison, change: SpecChange) -> Iterator[str]:
     ]
     yield f"  {_SIGNS[change.kind]} {change.hash} {records[-1].short}"
     if change.kind is SpecChangeKind.CHANGED:
-        for field in field_changes(*records):
+        for field in comparison.field_changes(change):
             yield f"      {field.path}: {_shown(field.before)} -> {_shown(field.after)}"
 
 
@@ -226,15 +223,12 @@ def _totals(changes: Sequence[SpecChange]) -> str:
 def _diff_facts(
     old: RevisionInfo, new: RevisionInfo, comparison: Comparison, changes: Sequence[SpecChange]
 ) -> dict[str, Any]:
-    names = {change.name for change in changes}
     summary: Summary = summarize(comparison)
     return {
         "base": revision_facts(old),
         "head": revision_facts(new),
         "summary": msgspec.to_builtins(summary),
-        "packages": [
-            msgspec.to_builtins(change) for change in comparison.packages if change.name in names
-        ],
+        "packages": [msgspec.to_builtins(change) for change in comparison.packages],
         "specs": {
             kind.value: [
                 _spec_facts(comparison, change) for change in changes if change.kind is kind
@@ -249,6 +243,5 @@ def _diff_facts(
 def _spec_facts(comparison: Comparison, change: SpecChange) -> dict[str, Any]:
     facts: dict[str, Any] = {"hash": change.hash, "name": change.name}
     if change.before is not None and change.after is not None:
-        before, after = comparison.base.spec(change.before), comparison.head.spec(change.after)
-        facts["fields"] = [msgspec.to_builtins(field) for field in field_changes(before, after)]
+        facts["fields"] = [msgspec.to_builtins(it) for it in comparison.field_changes(change)]
     return facts

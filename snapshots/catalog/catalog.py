@@ -20,12 +20,13 @@ from deltalake import DeltaTable, WriterProperties, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
-from snapshots.contents import Content, Snapshot, Succession
+from snapshots.contents import Content, Snapshot, SuccessiveTables
 from snapshots.errors import CatalogError, EmptyCatalog
 from snapshots.frames.frame import Frame
 from snapshots.history import History
 from snapshots.models import RevisionInfo, utc
 from snapshots.refs import check_tag, tag_date
+from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import (
     REVISIONS,
     SPECS,
@@ -184,9 +185,9 @@ class Catalog:
                 known.add(revision.digest)
                 unknown.append(snapshot)
             publications.append(Publication(revision, is_new=True))
-        successions: defaultdict[str, Succession] = defaultdict(Succession)
+        tables_by_tag: defaultdict[str, SuccessiveTables] = defaultdict(SuccessiveTables)
         for group in _groups(unknown):
-            self._write_contents(group, successions)
+            self._write_contents(group, tables_by_tag)
         if added := [made.revision for made in publications if made.is_new]:
             self._append_revisions(added)
         return [self._as_it_stands(made) for made in publications]
@@ -200,7 +201,7 @@ class Catalog:
         return Publication(standing, is_new=False)
 
     def _write_contents(
-        self, snapshots: Sequence[Snapshot], successions: defaultdict[str, Succession]
+        self, snapshots: Sequence[Snapshot], tables_by_tag: defaultdict[str, SuccessiveTables]
     ) -> None:
         digests = ", ".join(f"'{snapshot.content.digest}'" for snapshot in snapshots)
 
@@ -209,7 +210,7 @@ class Catalog:
             # the same contents that was killed half way.
             write_deltalake(
                 DeltaTable.create(self._uri("specs"), SPECS, "ignore", partition_by=["digest"]),
-                pa.RecordBatchReader.from_batches(SPECS, _rows(snapshots, successions)),
+                pa.RecordBatchReader.from_batches(SPECS, _rows(snapshots, tables_by_tag)),
                 mode="overwrite",
                 schema_mode="merge",  # a catalog may be older than a column
                 predicate=f"digest IN ({digests})",
@@ -293,11 +294,11 @@ def _groups(snapshots: Iterable[Snapshot]) -> Iterator[list[Snapshot]]:
 
 
 def _rows(
-    snapshots: Iterable[Snapshot], successions: defaultdict[str, Succession]
+    snapshots: Iterable[Snapshot], tables_by_tag: defaultdict[str, SuccessiveTables]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of each content, made only then: all at once would take much memory."""
     for snapshot in snapshots:
-        yield from successions[snapshot.tag].table(snapshot.content).to_batches()
+        yield from tables_by_tag[snapshot.tag].table(snapshot.content).to_batches()
 
 
 def _describe(snapshot: Snapshot, taken_at: datetime, published_at: datetime) -> RevisionInfo:
@@ -309,7 +310,7 @@ def _describe(snapshot: Snapshot, taken_at: datetime, published_at: datetime) ->
         published_at=published_at,
         num_packages=len(content.packages),
         num_specs=len(content),
-        num_stacks=len(content.stacks),
+        num_stacks=len(content.stacks - {ROOT_STACK}),
         total_size=content.total_size(),
         source=snapshot.source,
     )

@@ -1,50 +1,20 @@
-"""The demo's build cache as it changes: what befalls packages and stacks in a week."""
+"""The demo's build cache as it changes: what happens to packages and stacks in a week.
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+Only recipes, versions and stacks are edited here. Which specs change follows from that: one upgrade
+changes the hashes of all that depends on it, near or far.
+"""
 
-from msgspec.structs import replace
-
-from snapshots.contents import Content, PackageContent
-from snapshots.demo.builder import Builder
+from snapshots.contents import Content
 from snapshots.demo.draws import Draw
+from snapshots.demo.machines import STACKS
 from snapshots.demo.names import package_names
+from snapshots.demo.packages import Package
 from snapshots.demo.recipes import Recipe, make_recipe
-from snapshots.models import Spec
-from snapshots.spack.names import ROOT_STACK
 
 _MOST_VERSIONS = 3
-
-
-@dataclass(slots=True)
-class DemoPackage:
-    """A package as it stands in the cache.
-
-    ``rungs`` are the places of its versions on the recipe's ladder, oldest first, ``newest`` is
-    the highest rung there ever was, and ``quota`` the usual number of its specs.
-    """
-
-    recipe: Recipe
-    quota: int
-    rungs: list[int]
-    newest: int
-    content: PackageContent
-
-    @property
-    def specs(self) -> Sequence[Spec]:
-        """The specs that the cache has of it."""
-        return self.content.specs
-
-    def become(self, specs: Sequence[Spec]) -> None:
-        """Take over the specs; content that stays the same is kept with all it has computed."""
-        same = len(specs) == len(self.specs)
-        if not same or any(new is not old for new, old in zip(specs, self.specs, strict=True)):
-            self.content = PackageContent(specs)
-
-    def of_rung(self, rung: int) -> list[Spec]:
-        """Return the specs of the version on that rung."""
-        version = self.recipe.version(rung)
-        return [spec for spec in self.specs if spec.version == version]
+_FIRST_RUNG = 6
+_MOST_AFFECTED = 0.25
+_CLOSED_AT_FIRST = ("gpu-tests", "tutorial")
 
 
 class DemoCache:
@@ -52,169 +22,138 @@ class DemoCache:
 
     def __init__(self, draw: Draw, label: str) -> None:
         self._draw = draw
-        self._builder = Builder(draw, label)
+        self._label = label
         self._names = package_names()
-        self._packages: list[DemoPackage] = []
+        self._closed = list(_CLOSED_AT_FIRST)
+        self._packages: dict[str, Package] = {}
+        """By name; each depends on earlier ones only, so there are no cycles."""
 
     def content(self) -> Content:
         """Return what the cache holds now."""
-        return Content({package.recipe.name: package.content for package in self._packages})
+        return Content({name: package.content for name, package in self._packages.items()})
 
     def fill(self, packages: int, specs: int) -> None:
         """Make the first revision; a few packages have far more specs than the others."""
-        weights = [int(1000 / (0.01 + self._draw.random())) for _ in range(packages)]
-        total, spare = sum(weights), specs - packages
-        quotas = [1 + spare * weight // total for weight in weights]
+        recipes: dict[str, Recipe] = {}
+        for _ in range(packages):
+            name = next(self._names)
+            recipes[name] = make_recipe(self._draw, name, list(recipes))
+        weights = [
+            int(1000 * len(recipe.usual_configurations) / (0.2 + self._draw.random()))
+            for recipe in recipes.values()
+        ]
+        total = sum(weights)
+        quotas = [1 + (specs - packages) * weight // total for weight in weights]
         for index in range(specs - sum(quotas)):
             quotas[index] += 1
-        for quota in quotas:
-            self._add(quota)
+        for recipe, quota in zip(recipes.values(), quotas, strict=True):
+            self._add(recipe, quota)
+        self._concretize(set(recipes))
 
     def evolve(self, number: int) -> None:
         """Go on to the revision of that number, counted from 0."""
-        if number % 3 == 1:
-            self._open_stack()
-        elif number % 3 == 2:
-            self._close_stack()
-        fates = self._fates()
-        before, self._packages = self._packages, []
-        self._builder.withdraw_offers()
-        freed = []
-        for package in before:
-            fate = fates.get(package.recipe.name, _settle)
-            package.become(fate(self._builder, package))
-            if package.specs:
-                self._keep(package)
-            else:
-                freed.append(package.quota)
-        for quota in freed:
-            self._add(quota)
+        edited = self._edit()
+        if number % 3:
+            self._open_stack() if number % 3 == 1 else self._close_stack()
+            edited |= self._packages.keys()
+        self._concretize(edited)
 
-    def _add(self, quota: int) -> None:
-        recipe = make_recipe(self._draw, next(self._names))
-        newest = recipe.first_rung
+    def _add(self, recipe: Recipe, quota: int) -> None:
         depth = min(quota, 1 + int(_MOST_VERSIONS * self._draw.low()))
-        rungs = list(range(newest - depth + 1, newest + 1))
-        versions = [recipe.version(rung) for rung in reversed(rungs)]
-        specs = []
-        for index in range(quota):
-            on_branch = recipe.branch if index % 8 == 7 else None
-            specs.append(self._builder.build(recipe, on_branch or versions[index % depth]))
-        self._keep(DemoPackage(recipe, quota, rungs, newest, PackageContent(specs)))
+        newest = _FIRST_RUNG + recipe.base % 7
+        self._packages[recipe.name] = Package(
+            recipe=recipe,
+            label=self._label,
+            quota=quota,
+            depth=depth,
+            oldest=newest - depth + 1,
+            newest=newest,
+        )
 
-    def _keep(self, package: DemoPackage) -> None:
-        # Only earlier packages are ever on offer: that keeps dependencies free of cycles.
-        self._packages.append(package)
-        self._builder.offer(package.recipe.name, package.specs)
+    def _concretize(self, edited: set[str]) -> None:
+        """Make the specs of the edited packages anew, and of those that depend on changed ones."""
+        changed = edited - self._packages.keys()
+        for name, package in self._packages.items():
+            is_affected = name in edited or not changed.isdisjoint(package.recipe.dependencies)
+            if is_affected and package.concretize(self._packages, self._closed):
+                changed.add(name)
 
     def _open_stack(self) -> None:
-        stack = self._builder.open_stack()
-
-        def join(spec: Spec) -> Spec:
-            if not self._builder.may_join(spec, stack) or self._draw.random() > 0.3:
-                return spec
-            return replace(spec, stacks=tuple(sorted([*spec.stacks, stack])))
-
-        self._restack(join)
+        self._closed.pop(0)
 
     def _close_stack(self) -> None:
-        stack = self._builder.close_stack()
+        """Close a stack; every machine keeps at least one."""
+        shared = []
+        for stack, machine in STACKS.items():
+            others = set(machine.stacks).difference(self._closed, [stack])
+            if others and stack not in self._closed:
+                shared.append(stack)
+        self._closed.append(self._draw.pick(shared))
 
-        def leave(spec: Spec) -> Spec:
-            if stack not in spec.stacks:
-                return spec
-            left = tuple(other for other in spec.stacks if other != stack)
-            if left == (ROOT_STACK,):
-                return self._builder.move(spec)
-            return replace(spec, stacks=left)
+    def _edit(self) -> set[str]:
+        """Edit some packages and return their names, added and removed ones included.
 
-        self._restack(leave)
+        In the real cache most changes are near the leaves, and some far below: of two packages it
+        edits the one that fewer specs depend on, but the first time the other one.
+        """
+        before = set(self._packages)
+        edited = {name for name, package in self._packages.items() if self._settles(package)}
+        affected = self._specs_affected()
+        left = int(_MOST_AFFECTED * sum(it.num_specs for it in self._packages.values()))
+        edits = [edit for edit, one_in in _EDITS for _ in range(1 + len(before) // one_in)]
+        for place, edit in enumerate(edits):
+            names = [it for it in affected if it not in edited and affected[it] <= left]
+            if not names and not place:
+                names = [min(affected, key=affected.__getitem__)]
+            if drawn := self._draw.some(names, 2):
+                name = (min if place else max)(drawn, key=affected.__getitem__)
+                edit(self._packages[name])
+                edited.add(name)
+                left -= affected[name]
+        rest = [name for name in affected if name not in edited]
+        for name in self._draw.some(rest, 1 + len(before) // 25):
+            self._packages[name].moves += 1
+            edited.add(name)
+        leaves = [it for it in rest if affected[it] == self._packages[it].num_specs]
+        for name in self._draw.some(leaves, 1 + len(before) // 200):
+            quota = self._packages.pop(name).quota
+            self._add(make_recipe(self._draw, next(self._names), list(self._packages)), quota)
+        return edited | (before ^ self._packages.keys())
 
-    def _restack(self, change: Callable[[Spec], Spec]) -> None:
-        for package in self._packages:
-            package.become([change(spec) for spec in package.specs])
+    def _settles(self, package: Package) -> bool:
+        """Drop the oldest version some time after an upgrade, and tell whether that is now."""
+        overfull = package.newest - package.oldest >= package.depth
+        settles = overfull and self._draw.random() < 0.7
+        package.oldest += settles
+        return settles
 
-    def _fates(self) -> dict[str, "Fate"]:
-        number = len(self._packages)
-        kinds = [fate for fate, one_in in _FATES for _ in range(1 + number // one_in)]
-        chosen = self._draw.some(self._packages, len(kinds))
-        return {package.recipe.name: fate for package, fate in zip(chosen, kinds, strict=False)}
-
-
-Fate = Callable[[Builder, DemoPackage], Sequence[Spec]]
-"""What befalls a package between two revisions: returns the specs that it has in the later one."""
-
-
-def _settle(builder: Builder, package: DemoPackage) -> Sequence[Spec]:
-    """Drop the oldest version some time after an upgrade; else leave all as it is."""
-    overfull = len(package.rungs) > 1 and len(package.specs) > package.quota
-    if overfull and builder.draw.random() < 0.7:
-        return _without_oldest(package)
-    return package.specs
+    def _specs_affected(self) -> dict[str, int]:
+        """Return for each package how many specs depend on it, near or far, and its own."""
+        affected = {name: {name} for name in self._packages}
+        for name in reversed(self._packages):
+            for dependency in self._packages[name].recipe.dependencies:
+                if dependency in affected:
+                    affected[dependency] |= affected[name]
+        return {
+            name: sum(self._packages[other].num_specs for other in others)
+            for name, others in affected.items()
+        }
 
 
-def _upgrade(builder: Builder, package: DemoPackage) -> Sequence[Spec]:
-    """Add a version, with as many specs as the package will lack once its oldest is dropped."""
-    recipe, models = package.recipe, package.of_rung(package.rungs[-1])
-    specs = package.specs
-    if len(package.rungs) == _MOST_VERSIONS:
-        specs = _without_oldest(package)
-    staying = len(specs) - len(package.of_rung(package.rungs[0]))
+def _upgrade(package: Package) -> None:
     package.newest += 1
-    package.rungs.append(package.newest)
-    version = recipe.version(package.newest)
-    number = max(1, package.quota - staying)
-    added = (builder.rebuild(models[i % len(models)], recipe, version) for i in range(number))
-    return [*specs, *added]
+    package.oldest = max(package.oldest, package.newest - package.depth)
 
 
-def _without_oldest(package: DemoPackage) -> list[Spec]:
-    dropped = package.recipe.version(package.rungs.pop(0))
-    return [spec for spec in package.specs if spec.version != dropped]
+def _withdraw(package: Package) -> None:
+    """Take the newest version back; where it is the only one, build the one before it."""
+    package.newest = max(0, package.newest - 1)
+    package.oldest = min(package.oldest, package.newest)
 
 
-def _withdraw(builder: Builder, package: DemoPackage) -> Sequence[Spec]:
-    """Take the newest version back; where it is the only one, build the one before it instead."""
-    recipe, gone = package.recipe, package.rungs.pop()
-    withdrawn = recipe.version(gone)
-    staying = [spec for spec in package.specs if spec.version != withdrawn]
-    if package.rungs:
-        return staying
-    package.rungs.append(max(gone - 1, 0))
-    version = recipe.version(package.rungs[0])
-    again = (spec for spec in package.specs if spec.version == withdrawn)
-    return [*staying, *(builder.rebuild(spec, recipe, version) for spec in again)]
+def _change_recipe(package: Package) -> None:
+    package.edition += 1
 
 
-def _rebuild(builder: Builder, package: DemoPackage) -> Sequence[Spec]:
-    return [builder.rebuild(spec, package.recipe, spec.version) for spec in package.specs]
-
-
-def _touch(builder: Builder, package: DemoPackage) -> Sequence[Spec]:
-    """Rebuild some of the specs."""
-    return [
-        builder.rebuild(spec, package.recipe, spec.version)
-        if builder.draw.random() < 0.25
-        else spec
-        for spec in package.specs
-    ]
-
-
-def _move(builder: Builder, package: DemoPackage) -> Sequence[Spec]:
-    """Move some of the specs to other stacks."""
-    return [builder.move(spec) if builder.draw.random() < 0.3 else spec for spec in package.specs]
-
-
-def _remove(_builder: Builder, _package: DemoPackage) -> Sequence[Spec]:
-    return []
-
-
-_FATES: tuple[tuple[Fate, int], ...] = (
-    (_upgrade, 25),
-    (_touch, 8),
-    (_rebuild, 50),
-    (_move, 25),
-    (_withdraw, 250),
-    (_remove, 200),
-)
-"""Each fate, and of how many packages it befalls one; where packages are few, the first ones."""
+_EDITS = ((_upgrade, 300), (_withdraw, 250), (_change_recipe, 50), (_upgrade, 25))
+"""Each edit, and of how many packages it happens to one."""

@@ -1,4 +1,4 @@
-"""Random choices that are the same for ever."""
+"""Random choices that are the same in every version of Python."""
 
 from collections.abc import Sequence
 from random import Random
@@ -22,6 +22,10 @@ class Draw(Random):
     def pick(self, choices: Sequence[T]) -> T:
         """Return one of the choices, each as likely as the others."""
         return choices[int(self.random() * len(choices))]
+
+    def pick_early(self, choices: Sequence[T]) -> T:
+        """Return one of the choices, more often one of the first."""
+        return choices[int(self.low() * len(choices))]
 
     def some(self, choices: Sequence[T], number: int) -> list[T]:
         """Return that many different choices, or all where there are fewer, in random order."""

@@ -1,7 +1,6 @@
 """The demo as cache pages, the way the newest pages of the public build cache are spelled."""
 
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -72,17 +71,13 @@ def _spell(variant: str) -> str:
 
 def _meta(details: list[dict[str, Any]]) -> dict[str, Any]:
     by_stack = Counter(stack for spec in details for stack in spec["stacks"])
-    return {
-        "versions": _distinct(version for spec in details for version in spec["versions"]),
-        "compilers": _distinct(spec["compiler"] for spec in details),
-        "oss": _distinct(spec["os"] for spec in details),
-        "platforms": _distinct(spec["platform"] for spec in details),
-        "targets": _distinct(spec["target"] for spec in details),
+    meta: dict[str, Any] = {
+        f"{key}s": sorted({spec[key] for spec in details})
+        for key in ("compiler", "os", "platform", "target")
+    }
+    return meta | {
+        "versions": sorted({spec["versions"][0] for spec in details}),
         "stacks": sorted(by_stack),
         "num_specs": len(details),
         "num_specs_by_stack": dict(by_stack),
     }
-
-
-def _distinct(values: Iterable[str]) -> list[str]:
-    return sorted(set(values))

@@ -10,7 +10,6 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,6 +17,7 @@ Codes = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int32]
 Value = TypeVar("Value")
+Image = TypeVar("Image")
 
 
 class FactColumn(Protocol):
@@ -30,8 +30,8 @@ class FactColumn(Protocol):
     def at(self, row: int) -> Any:
         """Return the value of a row."""
 
-    def texts_at(self, rows: Rows) -> list[str]:
-        """Return the JSON texts of the rows."""
+    def mapped_at(self, function: Callable[[Any], Image], rows: Rows) -> list[Image]:
+        """Return what a function makes of the value of each row."""
 
     def reordered(self, rows: Rows) -> "FactColumn":
         """Return the column with these rows, every one of them once, in their order."""
@@ -43,6 +43,7 @@ class Column(Generic[Value]):
     def __init__(self, codes: Codes, values: Sequence[Value]) -> None:
         self.codes = codes
         self.values = values
+        self._mapped: dict[Any, list[Any]] = {}
 
     def reordered(self, rows: Rows) -> "Column[Value]":
         """Return the column with these rows, in their order."""
@@ -65,7 +66,7 @@ class Column(Generic[Value]):
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory the column takes once its texts are made."""
+        """About how much memory the column takes, with a text made of each distinct value."""
         return self.codes.nbytes + sum(map(_size_of, self.values))
 
     @cached_property
@@ -81,18 +82,22 @@ class Column(Generic[Value]):
         """Return a mask over the distinct values: all but None."""
         return self.where(lambda value: value is not None)
 
-    @cached_property
-    def texts(self) -> list[str]:
-        """The JSON text of each distinct value."""
-        return list(map(_json, self.values))
+    def mapped(self, function: Callable[[Value], Image]) -> list[Image]:
+        """Return what a function makes of each distinct value; kept, for each function.
+
+        Only functions of cachelog's own modules belong here: there are few, for ever the same.
+        """
+        if function not in self._mapped:
+            self._mapped[function] = list(map(function, self.values))
+        return self._mapped[function]
 
     def at(self, row: int) -> Value:
         """Return the value of a row."""
         return self.values[int(self.codes[row])]
 
-    def texts_at(self, rows: Rows) -> list[str]:
-        """Return the JSON texts of the rows."""
-        return list(map(self.texts.__getitem__, self.codes[rows].tolist()))
+    def mapped_at(self, function: Callable[[Value], Image], rows: Rows) -> list[Image]:
+        """Return what a function makes of the value of each row; see ``mapped``."""
+        return list(map(self.mapped(function).__getitem__, self.codes[rows].tolist()))
 
     def present(self, rows: Rows | slice) -> list[Value]:
         """Return the distinct values among the rows, in the column's order, without None."""
@@ -112,10 +117,10 @@ class Column(Generic[Value]):
         """Return a mask over the distinct values: those that are accepted."""
         return np.fromiter(map(accept, self.values), np.bool_, len(self.values))
 
-    def among(self, wanted: Sequence[Value]) -> Mask:
-        """Return a mask over the distinct values: those that are wanted."""
+    def among(self, values: Sequence[Value]) -> Mask:
+        """Return a mask over the distinct values: those that are among the given ones."""
         mask = np.zeros(len(self.values), np.bool_)
-        mask[[code for value in wanted if (code := self.index.get(value)) is not None]] = True
+        mask[[code for value in values if (code := self.index.get(value)) is not None]] = True
         return mask
 
 
@@ -185,11 +190,11 @@ class PlainColumn:
         value: str | None = self.array[int(row)].as_py()
         return value
 
-    def texts_at(self, rows: Rows) -> list[str]:
-        """Return the JSON texts of the rows."""
+    def mapped_at(self, function: Callable[[str | None], Image], rows: Rows) -> list[Image]:
+        """Return what a function makes of the value of each row."""
         if not self.is_known:
-            return ["null"] * len(rows)
-        return [_json(value) for value in self.array.take(pa.array(rows)).to_pylist()]
+            return [function(None)] * len(rows)
+        return list(map(function, self.array.take(pa.array(rows)).to_pylist()))
 
 
 class NumberColumn:
@@ -218,9 +223,10 @@ class NumberColumn:
         number = int(self.numbers[row])
         return None if number < 0 else number
 
-    def texts_at(self, rows: Rows) -> list[str]:
-        """Return the JSON texts of the rows."""
-        return [str(number) if number >= 0 else "null" for number in self.numbers[rows].tolist()]
+    def mapped_at(self, function: Callable[[int | None], Image], rows: Rows) -> list[Image]:
+        """Return what a function makes of the number of each row."""
+        numbers = self.numbers[rows].tolist()
+        return [function(None if number < 0 else number) for number in numbers]
 
     def total(self, rows: Rows | slice = slice(None)) -> int | None:
         """Return the sum of the known numbers of the rows; None where none is known."""
@@ -279,12 +285,8 @@ def rows_where(mask: Mask) -> Rows:
     return np.flatnonzero(mask).astype(np.int32)
 
 
-def _json(value: object) -> str:
-    return orjson.dumps(value).decode()
-
-
 def _size_of(value: object) -> int:
-    """Return about how many bytes a distinct value takes, with its JSON text and index entry."""
+    """Return about how many bytes a distinct value takes, with its index entry and a text of it."""
     if isinstance(value, tuple):
         return 300 + sum(len(item) + 12 for item in value)
     return 300 + 2 * len(value) if isinstance(value, str) else 0

@@ -24,6 +24,7 @@ BYTES_PER_ROW = 96
 BYTES_AT_LEAST = 256_000
 
 _ENTRY_BYTES = 500
+_MARKED = 1 << 20
 
 Part = tuple[Column[Any], Codes]
 """A column, and the code of its value in each combination."""
@@ -37,6 +38,11 @@ class Combination(NamedTuple):
 
     codes: npt.NDArray[np.int16]
     parts: Mapping[str, Part]
+
+    @property
+    def num_combinations(self) -> int:
+        """How many combinations there are."""
+        return len(next(iter(self.parts.values()))[1])
 
     @property
     def num_bytes(self) -> int:
@@ -106,8 +112,8 @@ def _combined(before: Combination, name: str, column: Column[Any]) -> Combinatio
     if name in before.parts:
         return before
     size = len(column.values)
-    pairs, codes = np.unique(
-        before.codes.astype(np.int64) * size + column.codes, return_inverse=True
+    pairs, codes = _distinct(
+        before.codes.astype(np.int64) * size + column.codes, before.num_combinations * size
     )
     if len(pairs) > MAX_COMBINATIONS:
         return None
@@ -115,6 +121,20 @@ def _combined(before: Combination, name: str, column: Column[Any]) -> Combinatio
     parts = {other: (it, values[of_before]) for other, (it, values) in before.parts.items()}
     parts[name] = column, (pairs % size).astype(np.int32)
     return Combination(codes.astype(np.int16), parts)
+
+
+def _distinct(numbers: npt.NDArray[np.int64], bound: int) -> tuple[npt.NDArray[np.int64], Codes]:
+    """Return the distinct ones of numbers from 0 to below the bound, and the place of each."""
+    if bound > _MARKED:
+        distinct, places = np.unique(numbers, return_inverse=True)
+        return distinct, places.astype(np.int32)
+    # To mark what there is takes a tenth of the time of a sort.
+    marked = np.zeros(bound, np.bool_)
+    marked[numbers] = True
+    distinct = np.flatnonzero(marked)
+    place_of = np.zeros(bound, np.int32)
+    place_of[distinct] = np.arange(len(distinct), dtype=np.int32)
+    return distinct, place_of[numbers]
 
 
 def _size_of(value: Combination | list[str] | None) -> int:

@@ -113,10 +113,10 @@ class DependencyGraph:
         )
         self._down = _Adjacency(self.sources, None, self.targets, self.num_nodes)
 
-    def _nodes(self, of: Hashes, hashes: Hashes) -> Numbers:
+    def _nodes(self, ends: Hashes, hashes: Hashes) -> Numbers:
         """Return the node of each hash, all of them being those of nodes."""
-        nodes = match(of, hashes)
-        outside = match(of, self.outside.hashes)
+        nodes = match(ends, hashes)
+        outside = match(ends, self.outside.hashes)
         return np.where(nodes < 0, outside + np.int32(self.num_rows), nodes)
 
     @property
@@ -221,8 +221,8 @@ class DependencyGraph:
             if types is not None:
                 edges = edges[self.types[edges] & types.value != 0]
             ends = adjacency.ends[edges]
-            to_new = is_new[ends]
-            edges, ends = edges[to_new], ends[to_new]
+            is_first = is_new[ends]
+            edges, ends = edges[is_first], ends[is_first]
             # Where several edges lead to one node, numpy keeps what is assigned last.
             first[ends[::-1]] = edges[::-1]
             reached = np.zeros(self.num_nodes, np.bool_)

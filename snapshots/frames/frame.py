@@ -176,46 +176,46 @@ class Frame:
 
     # -- questions
 
-    def select(self, wanted: SpecFilter, within: slice = slice(None)) -> Mask:
+    def select(self, conditions: SpecFilter, within: slice = slice(None)) -> Mask:
         """Return a mask over the rows of ``within``: those that meet every condition."""
         mask = np.ones(len(range(*within.indices(len(self)))), np.bool_)
-        for column, accepted in self._conditions(wanted):
+        for column, accepted in self._accepted(conditions):
             mask &= accepted[column.codes[within]]
-        if wanted.hash_prefix is not None:
+        if conditions.hash_prefix is not None:
             found = np.zeros(len(self), np.bool_)
-            found[self.hashes.with_prefix(wanted.hash_prefix)] = True
+            found[self.hashes.with_prefix(conditions.hash_prefix)] = True
             mask &= found[within]
         return mask
 
-    def _conditions(self, wanted: SpecFilter) -> Iterator[tuple[Column[Any], Mask]]:
+    def _accepted(self, conditions: SpecFilter) -> Iterator[tuple[Column[Any], Mask]]:
         """Yield the columns that a filter is about, with a mask over their distinct values."""
         exact = (
-            (self.package, wanted.packages),
-            (self.version, wanted.versions),
-            (self.operating_system, wanted.operating_systems),
-            (self.platform, wanted.platforms),
-            (self.target, wanted.targets),
+            (self.package, conditions.packages),
+            (self.version, conditions.versions),
+            (self.operating_system, conditions.operating_systems),
+            (self.platform, conditions.platforms),
+            (self.target, conditions.targets),
         )
         for column, values in exact:
             if values is not None:
                 yield column, column.among(values)
-        if wanted.compilers is not None:
-            yield self.compiler, built_with(self.compiler, wanted.compilers)
-        if wanted.stacks is not None:
-            yield self.stacks, having_any(self.stacks, wanted.stacks)
-        if wanted.variants is not None:
-            yield self.variants, having_all(self.variants, wanted.variants)
+        if conditions.compilers is not None:
+            yield self.compiler, built_with(self.compiler, conditions.compilers)
+        if conditions.stacks is not None:
+            yield self.stacks, having_any(self.stacks, conditions.stacks)
+        if conditions.variants is not None:
+            yield self.variants, having_all(self.variants, conditions.variants)
 
-    def select_packages(self, wanted: PackageFilter) -> Rows:
+    def select_packages(self, conditions: PackageFilter) -> Rows:
         """Return the codes of the packages that meet every condition, by name."""
         mask = np.ones(len(self.packages), np.bool_)
-        of_specs = wanted.of_specs()
+        of_specs = conditions.of_specs()
         if of_specs != SpecFilter():
             mask &= self.packages_having(self.select(of_specs))
-        if wanted.names is not None:
-            mask &= self.package.among(wanted.names)
-        if wanted.search is not None:
-            search = wanted.search.lower()
+        if conditions.names is not None:
+            mask &= self.package.among(conditions.names)
+        if conditions.search is not None:
+            search = conditions.search.lower()
             mask &= self.package.where(lambda name: search in name.lower())
         return rows_where(mask)
 

@@ -1,15 +1,18 @@
 """The hashes of a frame: 32 characters each, found and compared through packed keys."""
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.frames.columns import Rows
+from snapshots.frames.columns import Image, Rows
 
 WIDTH = 32
 _KEY_CHARACTERS = 12
 _BITS = 5
+_PIECE = 4_096
 
 Keys = npt.NDArray[np.uint64]
 
@@ -31,6 +34,7 @@ class Hashes:
         self.raw = raw
         self.table = np.frombuffer(raw, np.uint8).reshape(-1, WIDTH)
         self.keys = _pack(self.table)
+        self._mapped: dict[Any, list[Any]] = {}
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -52,13 +56,14 @@ class Hashes:
         text = self.raw.decode()
         return [text[start : start + WIDTH] for start in range(0, len(text), WIDTH)]
 
-    @cached_property
-    def _quoted(self) -> list[str]:
-        return [f'"{text}"' for text in self.texts]
+    def mapped_at(self, function: Callable[[str], Image], rows: Rows) -> list[Image]:
+        """Return what a function makes of the hash of each row.
 
-    def texts_at(self, rows: Rows) -> list[str]:
-        """Return the JSON texts of the rows."""
-        return list(map(self._quoted.__getitem__, rows.tolist()))
+        Kept for all hashes and each function: only those of cachelog's own modules belong here.
+        """
+        if function not in self._mapped:
+            self._mapped[function] = list(map(function, self.texts))
+        return list(map(self._mapped[function].__getitem__, rows.tolist()))
 
     def reordered(self, rows: Rows) -> "Hashes":
         """Return the hashes of the rows, every one of them once, in their order."""
@@ -99,34 +104,48 @@ class Hashes:
 
     def with_prefix(self, prefix: str) -> Rows:
         """Return the rows whose hash begins so, by rising hash."""
-        wanted = prefix.encode(errors="replace")
-        if len(wanted) > WIDTH or any(byte not in _ALPHABET for byte in wanted):
+        beginning = prefix.encode(errors="replace")
+        if len(beginning) > WIDTH or any(byte not in _ALPHABET for byte in beginning):
             return np.empty(0, np.int32)
         low, high = (
-            _pack(np.frombuffer(wanted.ljust(WIDTH, filler), np.uint8).reshape(1, WIDTH))[0]
+            _pack(np.frombuffer(beginning.ljust(WIDTH, filler), np.uint8).reshape(1, WIDTH))[0]
             for filler in (b"2", b"z")
         )
         start = np.searchsorted(self.sorted_keys, low, "left")
         stop = np.searchsorted(self.sorted_keys, high, "right")
         rows = self.order[start:stop]
-        if len(wanted) > _KEY_CHARACTERS:
+        if len(beginning) > _KEY_CHARACTERS:
             rows = np.array([row for row in rows if self.at(row).startswith(prefix)], np.int32)
         return rows
 
 
 def match(base: Hashes, head: Hashes) -> Rows:
     """Pair the hashes that both have: return for each row of base its row in head, or -1."""
-    partners = np.full(len(base), -1, np.int32)
-    if not len(head):
-        return partners
-    found = np.searchsorted(head.sorted_keys, base.sorted_keys)
-    np.minimum(found, len(head) - 1, out=found)
-    both = head.sorted_keys[found] == base.sorted_keys
-    partners[base.order[both]] = head.order[found[both]]
-    rows = np.flatnonzero(partners >= 0)
-    if not np.array_equal(base.words[rows], head.words[partners[rows]]):
+    keys = np.concatenate([base.sorted_keys, head.sorted_keys])
+    order = np.argsort(keys, kind="stable")  # merges the two runs, base before head
+    in_order = keys[order]
+    places = np.flatnonzero(in_order[1:] == in_order[:-1])
+    ours, theirs = order[places], order[places + 1] - len(base)
+    if len(places) and (ours.max() >= len(base) or theirs.min() < 0):
+        return _match_texts(base, head)  # one side has a key twice
+    rows, partner_rows = base.order[ours], head.order[theirs]
+    if not _are_equal(base, rows, head, partner_rows):
         return _match_texts(base, head)
+    partners = np.full(len(base), -1, np.int32)
+    partners[rows] = partner_rows
     return partners
+
+
+def _are_equal(base: Hashes, base_rows: Rows, head: Hashes, head_rows: Rows) -> bool:
+    """Tell whether the whole hashes of two lists of rows are equal, pair by pair."""
+    # Piece by piece: fresh memory for all of them would take longer than to compare them.
+    pieces = (slice(start, start + _PIECE) for start in range(0, len(base_rows), _PIECE))
+    return all(
+        np.array_equal(
+            base.words.take(base_rows[piece], axis=0), head.words.take(head_rows[piece], axis=0)
+        )
+        for piece in pieces
+    )
 
 
 def _match_texts(base: Hashes, head: Hashes) -> Rows:

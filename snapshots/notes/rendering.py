@@ -1,6 +1,7 @@
 """A changelog as text that can be published: Markdown or JSON, the same to the byte every time."""
 
 from datetime import datetime
+from enum import Enum
 from functools import cache
 
 import msgspec
@@ -18,10 +19,24 @@ _TITLES = {
     "versions_changed": "Other version changes",
     "removed": "Removed packages",
     "rebuilt": "Rebuilt packages",
+    "more_builds": "Packages with more builds",
+    "fewer_builds": "Packages with fewer builds",
     "changed": "Changed facts",
 }
 _STACK_TITLES = {"added": "Added stacks", "removed": "Removed stacks"}
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
+
+
+class NotesFormat(Enum):
+    """How release notes are written: for people, or with the same facts for programs."""
+
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+def render(log: Changelog, format_: NotesFormat) -> str:
+    """Render release notes in a format."""
+    return json(log) if format_ is NotesFormat.JSON else markdown(log)
 
 
 def markdown(log: Changelog) -> str:
@@ -65,7 +80,7 @@ def json(log: Changelog) -> str:
         "head": revision_facts(log.head),
         "summary": msgspec.to_builtins(log.summary) | {"size_delta": log.summary.size_delta},
         "packages": {
-            kind.value: [
+            section.value: [
                 {
                     "name": entry.change.name,
                     "newest_before": entry.change.newest_before,
@@ -81,7 +96,7 @@ def json(log: Changelog) -> str:
                 }
                 for entry in entries
             ]
-            for kind, entries in log.packages.items()
+            for section, entries in log.packages.items()
         },
         "stacks": {
             kind.value: [

@@ -1,6 +1,7 @@
 """Names as Spack has them: hashes, packages, stacks, and the order people expect of names."""
 
 import re
+from collections.abc import Iterable
 
 from snapshots.spack.versions import number_key
 
@@ -9,7 +10,7 @@ ROOT_STACK = "root"
 
 _HASH = re.compile(r"[a-z2-7]{32}")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_DIGITS = re.compile(r"([0-9]+)")
+_DIGITS = re.compile(r"[0-9]+")
 
 
 def is_hash(text: str) -> bool:
@@ -22,8 +23,23 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
+def natural_key(name: str) -> str:
     """Return a sort key that puts names as people do: lib2 before lib10."""
-    return tuple(
-        (0, *number_key(part)) if part.isdecimal() else (1, 0, part) for part in _DIGITS.split(name)
-    )
+    return _DIGITS.sub(_number_text, name)
+
+
+def natural_order(names: Iterable[str]) -> list[str]:
+    """Return the names as people sort them; those with equal keys (lib1, lib01) by their text.
+
+    Names hold no line breaks, so that one pass makes the keys of all of them.
+    """
+    ordered = sorted(names)
+    keys = natural_key("\n".join(ordered)).split("\n")
+    return [name for _, name in sorted(zip(keys, ordered, strict=True))] if ordered else []
+
+
+def _number_text(digits: re.Match[str]) -> str:
+    # Below every character of a name, since "lib2" stands before "lib-x" as "lib" does; then the
+    # length, since longer numbers are larger.
+    length, text = number_key(digits[0])
+    return f"\0{chr(length)}{text}"

@@ -16,9 +16,11 @@ import msgspec
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes.diff import Comparison
+from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
-from tests.benchmarks.measuring import Measurement, Target, Turn, measure, milliseconds
+from tests.benchmarks import comparing_over_graphql
+from tests.benchmarks.measuring import Measurement, Target, Turn, measure, milliseconds, set_aside
 from tests.benchmarks.plans import Plan
 
 DEEPDIFF_SPECS = 2_000
@@ -27,7 +29,7 @@ Record = dict[str, Any]
 
 
 class Found(NamedTuple):
-    """How many hashes came, went and changed; None where a way does not look at facts."""
+    """How many hashes were added, removed and changed; None where a way does not look at facts."""
 
     added: int
     removed: int
@@ -56,11 +58,14 @@ def run(plan: Plan) -> Iterator[Measurement]:
     contenders = {name: _checked(name, make, pair.expected) for name, make in prepared.items()}
     size = min(DEEPDIFF_SPECS, plan.data.specs)
     scale = plan.data.specs / size
-    contenders[f"deepdiff: {size:,} specs, time x {scale:g}"] = pair.deepdiff(size, scale)
-    plan.notes.append(
-        f"deepdiff compares {size:,} specs of each revision; its time is multiplied by {scale:g}, "
-        "as if it grew in proportion"
-    )
+    if find_spec("deepdiff"):
+        contenders[f"deepdiff: {size:,} specs, time x {scale:g}"] = pair.deepdiff(size, scale)
+        plan.notes.append(
+            f"deepdiff compares {size:,} specs of each revision; its time is multiplied by "
+            f"{scale:g}, as if it grew in proportion"
+        )
+    else:
+        plan.notes.append("deepdiff is not installed, so it is left out: cachelog[bench]")
     yield from measure(
         "compare",
         f"two loaded revisions of {plan.data.specs:,} specs",
@@ -69,13 +74,14 @@ def run(plan: Plan) -> Iterator[Measurement]:
         rounds=plan.rounds,
         targets={ours: Target(1)},
     )
+    yield from comparing_over_graphql.run(plan)
     gc.unfreeze()
 
 
 def _checked(name: str, prepare: Callable[[], Compare], expected: Found) -> Turn:
     def turn() -> float:
         compare = prepare()
-        _set_aside()
+        set_aside()
         found: list[Found] = []
         elapsed = milliseconds(lambda: found.append(compare()))
         (only,) = found
@@ -158,30 +164,22 @@ class _Pair:
         return compare
 
     def deepdiff(self, size: int, scale: float) -> Turn:
-        from deepdiff import DeepDiff
-
+        difference = import_module("deepdiff").DeepDiff
         base, head = (
             {record["hash"]: record for record in records[:size]} for records in self._records
         )
 
         def turn() -> float:
-            _set_aside()
-            return scale * milliseconds(lambda: DeepDiff(base, head))
+            set_aside()
+            return scale * milliseconds(lambda: difference(base, head))
 
         return turn
 
 
-def _set_aside() -> None:
-    """Spare the collector what all contenders have prepared: it is no part of their work."""
-    gc.unfreeze()
-    gc.collect()
-    gc.freeze()
-
-
 def _found(base: Frame, head: Frame) -> Found:
     comparison = Comparison(base, head)
-    changed, _ = comparison.changed
-    return Found(len(comparison.added), len(comparison.removed), len(changed))
+    added, removed, changed = (comparison.specs.count(kind) for kind in SpecChangeKind)
+    return Found(added, removed, changed)
 
 
 def _records(frame: Frame) -> list[Record]:

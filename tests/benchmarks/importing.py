@@ -32,7 +32,7 @@ def run(plan: Plan) -> Iterator[Measurement]:
         },
         unit="ms",
         rounds=plan.rounds,
-        targets={"cachelog: read and publish": Target(25)},
+        targets={"cachelog: read and publish": Target(12)},
     )
 
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "build" / "benchmarks"
 
 # What decides the bytes of a catalog and of pages; where it changes, the data is made anew.
-_DECIDING = ("demo/*.py", "models.py", "contents.py", "tables.py", "catalog.py")
+_DECIDING = ("demo/*.py", "models.py", "contents.py", "tables.py", "catalog/*.py")
 _SMALL = {"packages": 40, "specs": 400}
 
 
@@ -35,6 +35,11 @@ class Data:
     def catalog(self) -> Path:
         """The catalog."""
         return self._made(f"catalog-{self.specs}", self._publish)
+
+    @cached_property
+    def distant(self) -> Path:
+        """A catalog of two revisions like those of ``catalog``, with two others between them."""
+        return self._made(f"distant-{self.specs}", self._publish_distant)
 
     @cached_property
     def pages(self) -> Path:
@@ -59,6 +64,10 @@ class Data:
     def _publish(self, folder: Path) -> None:
         snapshots = demo.history(revisions=2, packages=self.packages, specs=self.specs)
         Catalog(str(folder)).publish(list(snapshots))
+
+    def _publish_distant(self, folder: Path) -> None:
+        first, *_, last = demo.history(revisions=4, packages=self.packages, specs=self.specs)
+        Catalog(str(folder)).publish([first, last])
 
     def _write_pages(self, folder: Path) -> None:
         *_, newest = demo.history(revisions=2, packages=self.packages, specs=self.specs)

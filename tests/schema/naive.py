@@ -152,6 +152,17 @@ def stack_json(name: str, specs: Iterable[Spec]) -> Json:
     }
 
 
+PACKAGE_ORDERS: Mapping[str, Callable[[str, Iterable[Spec]], int]] = {
+    "NAME": lambda _name, _specs: 0,
+    "NUM_SPECS": lambda name, specs: sum(spec.name == name for spec in specs),
+    "SIZE": lambda name, specs: -1 if (size := _size_of(name, specs)) is None else size,
+}
+
+
+def _size_of(name: str, specs: Iterable[Spec]) -> int | None:
+    return total_size(spec for spec in specs if spec.name == name)
+
+
 def names(specs: Iterable[Spec]) -> list[str]:
     """Return the packages of the specs, by name."""
     return sorted({spec.name for spec in specs})

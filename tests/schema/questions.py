@@ -5,11 +5,11 @@ from strawberry.utils.str_converters import to_camel_case
 from tests.schema.naive import PLAIN_FACTS
 
 REVISION = """fragment R on Revision {
-  id tag digest takenAt publishedAt numPackages numSpecs numStacks totalSize
+  id tag tagInfo { name } digest takenAt publishedAt numPackages numSpecs numStacks totalSize
   source { kind location version importer synthetic }
 }"""
 REVISIONS = f"""query($tag: String) {{
-  tags {{ name series latest {{ ...R }} revisions {{ totalCount nodes {{ digest }} }} }}
+  tags {{ id name series latest {{ ...R }} revisions {{ totalCount nodes {{ digest }} }} }}
   tag(name: "develop") {{ name series }}
   revisions(tag: $tag) {{
     totalCount pageInfo {{ hasNextPage hasPreviousPage startCursor endCursor }}

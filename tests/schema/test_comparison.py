@@ -1,17 +1,26 @@
 """Comparisons: every field, against differences worked out from the records of both sides."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
+from schema import api
+from schema.context import Context, NotLoaded
+from schema.package import Package
+from schema.package_change import PackageChange
+from schema.spec import Spec as SpecNode
+from schema.spec_change import FieldChange, SpecChange
+from schema.stack_change import StackChange
 from snapshots.changes.diff import LEFT_OUT
 from snapshots.models import Spec
 from snapshots.spack.names import ROOT_STACK
 from tests.schema import naive, questions
-from tests.schema.worlds import State, World, comparison_id, known_world
+from tests.schema.worlds import State, World, comparison_id, known_world, opened, plain
 
 PAIRS = [*permutations((0, 2, 4, 5), 2), (1, 3), (5, 5)]
 EVERY_PAIR = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: "{}-{}".format(*pair))
@@ -72,7 +81,7 @@ def package_changes(base: State, head: State) -> list[dict[str, Any]]:
 
 
 def spec_changes(base: State, head: State) -> list[dict[str, Any]]:
-    """Return the hashes that came, went or changed, by package and hash."""
+    """Return the hashes that were added, removed or changed, by package and hash."""
     old, new = ({spec.hash: spec for spec in side.specs} for side in (base, head))
     changes = []
     for key in old.keys() | new.keys():
@@ -94,7 +103,7 @@ def spec_changes(base: State, head: State) -> list[dict[str, Any]]:
 
 
 def stack_changes(base: State, head: State) -> list[dict[str, Any]]:
-    """Return the stacks that came, went or have other specs; root is none of them."""
+    """Return the stacks that were added, removed or have other specs; root is none of them."""
     changes = []
     names = {stack for spec in (*base.specs, *head.specs) for stack in spec.stacks} - {ROOT_STACK}
     for name in naive.by_name(names):
@@ -121,7 +130,7 @@ def stack_changes(base: State, head: State) -> list[dict[str, Any]]:
 
 @EVERY_PAIR
 def test_packages_that_changed(world: World, pair: tuple[int, int]) -> None:
-    """Each with the first kind that applies, versions that came and went, and both sides."""
+    """Each with the first kind that applies, versions added and removed, and both sides."""
     expected = package_changes(*sides_of(world, pair))
     packages = compared(world, pair)["packages"]
     assert packages["nodes"] == expected
@@ -221,22 +230,24 @@ def test_packages_are_chosen_by_kind_and_name(
 
 @pytest.mark.parametrize("kinds", [None, [], ["ADDED"], ["REMOVED", "CHANGED"]])
 @pytest.mark.parametrize(
-    "wanted", [None, {}, {"stacks": ["e4s"]}, {"compilers": ["gcc"], "targets": ["m1"]}], ids=str
+    "conditions",
+    [None, {}, {"stacks": ["e4s"]}, {"compilers": ["gcc"], "targets": ["m1"]}],
+    ids=str,
 )
 def test_specs_are_chosen_by_kind_and_filter(
-    world: World, kinds: list[str] | None, wanted: dict[str, Any] | None
+    world: World, kinds: list[str] | None, conditions: dict[str, Any] | None
 ) -> None:
-    """A change is wanted where the spec met the filter before or meets it after."""
+    """A change is chosen where the spec met the filter before or meets it after."""
     base, head = sides_of(world, (0, 5))
     old, new = ({spec.hash: spec for spec in side.specs} for side in (base, head))
     refs = {"base": base.info.digest, "head": head.info.digest}
-    found = world.data(SELECTED, **refs, specKinds=kinds, filter=wanted)["compare"]["specs"]
+    found = world.data(SELECTED, **refs, specKinds=kinds, filter=conditions)["compare"]["specs"]
     assert [node["hash"] for node in found["nodes"]] == [
         change["hash"]
         for change in spec_changes(base, head)
         if (kinds is None or change["kind"] in kinds)
         and any(
-            naive.matches(side[change["hash"]], wanted or {})
+            naive.matches(side[change["hash"]], conditions or {})
             for side in (old, new)
             if change["hash"] in side
         )
@@ -267,7 +278,112 @@ def test_release_notes_tell_the_same_in_both_formats(world: World) -> None:
 
 
 def test_a_revision_compared_with_itself_has_no_changes(world: World) -> None:
-    """Nothing came, went or changed, and the release notes say so."""
+    """Nothing was added, removed or changed, and the release notes say so."""
     data = compared(world, (5, 5))
     assert (data["packages"]["nodes"], data["specs"]["nodes"], data["stacks"]) == ([], [], [])
     assert "Nothing changed." in data["releaseNotes"]
+
+
+def hashes_of(world: World, pair: tuple[int, int], arguments: str, **variables: Any) -> list[str]:
+    """Return the hashes of a page of changes."""
+    base, head = sides_of(world, pair)
+    question = (
+        "query($base: String!, $head: String!, $at: String) { compare(base: $base, head: $head) "
+        f"{{ specs({arguments}) {{ nodes {{ hash }} }} }} }}"
+    )
+    refs = {"base": base.info.digest, "head": head.info.digest}
+    specs = world.data(question, **refs, **variables)["compare"]["specs"]
+    return [node["hash"] for node in specs["nodes"]]
+
+
+AFTER, BEFORE = "first: 3, after: $at, kinds: [ADDED]", "last: 3, before: $at, kinds: [ADDED]"
+
+
+def test_pages_of_changes_go_on_from_each_cursor(world: World) -> None:
+    """Also where only some kinds are listed; what is not in the list is no cursor of it."""
+    changes = spec_changes(*sides_of(world, (0, 5)))
+    added = [change["hash"] for change in changes if change["kind"] == "ADDED"]
+    assert len(added) > 5
+    for place, cursor in enumerate(added):
+        assert hashes_of(world, (0, 5), AFTER, at=cursor) == added[place + 1 : place + 4]
+        assert hashes_of(world, (0, 5), BEFORE, at=cursor) == added[max(place - 3, 0) : place]
+    removed = next(change["hash"] for change in changes if change["kind"] == "REMOVED")
+    refs = {"base": world.states[0].info.digest, "head": world.states[5].info.digest}
+    for cursor in (removed, "nope"):
+        question = (
+            "query($base: String!, $head: String!, $at: String!) { compare(base: $base, "
+            "head: $head) { specs(after: $at, kinds: [ADDED]) { totalCount } } }"
+        )
+        error = world.error(question, **refs, at=cursor)
+        assert f"{cursor!r} is no cursor of this list" in error["message"]
+    names = [change["name"] for change in package_changes(*sides_of(world, (0, 5)))]
+    question = (
+        "query($base: String!, $head: String!, $at: String!) { compare(base: $base, head: $head) "
+        "{ packages(after: $at, first: 2) { nodes { name } } } }"
+    )
+    for place, name in enumerate(names):
+        found = world.data(question, **refs, at=name)["compare"]["packages"]["nodes"]
+        assert [node["name"] for node in found] == names[place + 1 : place + 3]
+
+
+EVERY_LIST = """query($base: String!, $head: String!) { compare(base: $base, head: $head) {
+  packages { totalCount pageInfo { endCursor } edges { cursor node { name } } nodes {
+    __typename name kind versionsAdded versionsRemoved specsAdded specsRemoved specsChanged
+    sizeDelta before { name versions specs(first: 1) { nodes { hash } } } after { id numSpecs } } }
+  specs(first: 1000) { edges { cursor node { hash } } nodes {
+    kind hash name fields { path before after __typename }
+    before { short package { name } } after { hash size __typename } } }
+  stacks { name kind numSpecsBefore numSpecsAfter specsAdded specsRemoved sizeDelta packagesAdded
+    packagesRemoved } } }"""
+
+
+@EVERY_PAIR
+def test_lists_of_changes_make_no_objects(
+    world: World, pair: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are rendered like lists of specs, sides that are null included, to the same bytes."""
+    base, head = sides_of(world, pair)
+    refs = {"base": base.info.digest, "head": head.info.digest}
+
+    def answered(**options: Any) -> bytes:
+        answer = api.execute(EVERY_LIST, refs, context=world.context(), **options)
+        return orjson.dumps(answer.body())
+
+    expected = answered(executor=StrawberryGraphQLCoreExecutionContext)
+
+    def refuse(*_args: object, **_facts: object) -> None:
+        raise AssertionError("an object was made")
+
+    nouns: Sequence[type] = (SpecChange, PackageChange, StackChange, FieldChange, SpecNode, Package)
+    for noun in nouns:
+        monkeypatch.setattr(noun, "__init__", refuse)
+    assert answered() == expected
+    assert b"errors" not in expected
+
+
+def test_an_event_loop_compares_nothing(world: World) -> None:
+    """What takes long leaves at once; a comparison that is in memory is answered from there."""
+    fresh = opened(Path(world.catalog.location))
+    base, head = (world.states[number].info.digest for number in (0, 5))
+    refs = {"base": base, "head": head}
+    summary = SELECTED
+    for digest in (base, head):
+        fresh.library.frames.get(digest)
+    hasty = Context(fresh.catalog, fresh.library, may_load=False)
+    with pytest.raises(NotLoaded):
+        api.execute(summary, refs, context=hasty)
+    patient = plain(api.execute(summary, refs, context=fresh.context()))
+    assert plain(api.execute(summary, refs, context=hasty)) == patient
+
+
+def test_an_event_loop_writes_no_release_notes(world: World) -> None:
+    """They are as long as the change is, so a thread writes them even where all is in memory."""
+    base, head = (world.states[number].info.digest for number in (0, 5))
+    question = "query($a: String!, $b: String!) { compare(base: $a, head: $b) { releaseNotes } }"
+    assert world.data(question, a=base, b=head)
+    with pytest.raises(NotLoaded):
+        api.execute(
+            question,
+            {"a": base, "b": head},
+            context=Context(world.catalog, world.library, may_load=False),
+        )

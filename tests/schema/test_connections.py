@@ -73,7 +73,7 @@ def questions(draw: st.DrawFn) -> tuple[Listing, dict[str, Any]]:
     if "$filter" in listing.question and draw(st.booleans()):
         variables["filter"] = {"targets": draw(st.sampled_from([["m1"], ["m1", "rhel8"], []]))}
     if "$order" in listing.question and draw(st.booleans()):
-        fields = ["NAME", "NUM_SPECS"] if listing.item == "name" else list(naive.ORDERS)
+        fields = [*(naive.PACKAGE_ORDERS if listing.item == "name" else naive.ORDERS)]
         field, direction = draw(st.sampled_from(fields)), draw(st.sampled_from(["ASC", "DESC"]))
         variables["order"] = {"field": field, "direction": direction}
     return listing, variables

@@ -88,6 +88,7 @@ def test_the_committed_schema_is_the_one_that_is_served() -> None:
 
 def described() -> Iterator[tuple[str, str | None]]:
     """Yield every place of the schema that can have a description, with the description."""
+    yield "schema", OURS.description
     for name, kind in types_of(OURS).items():
         yield name, kind.description
         parts = getattr(kind, "values", None) or getattr(kind, "fields", {})

@@ -1,4 +1,4 @@
-"""The executor for batches: the same answers as the stock one, to the byte, without the objects."""
+"""Lists that are rendered: the same answers as the stock executor, to the byte, without objects."""
 
 import random
 from typing import Any
@@ -60,6 +60,8 @@ SPECS = "{ revision { specs { nodes { %s } } } }"
 PACKAGES = "{ revision { packages { nodes { %s } } } }"
 NESTED = PACKAGES % "name specs%s { nodes { hash } }"
 
+COMPARE = '{ compare(base: "develop~1", head: "develop") { %s } }'
+
 SPECIAL = {
     "all fields skipped": SPECS % "hash @skip(if: true)",
     "all fields below skipped": PACKAGES % "specs { nodes { hash @include(if: false) } }",
@@ -82,7 +84,18 @@ SPECIAL = {
     "pages below a list": PACKAGES
     % "specs(first: 1) { totalCount edges { cursor node { hash package { specs(last: 1) "
     "{ pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } } } } }",
-    "a field without batch form": SPECS % "hash package { revision { tag } }",
+    "a field that is asked of each object": SPECS % "hash package { revision { tag } }",
+    "counts below a list": PACKAGES
+    % "name numSpecsByStack { numSpecs stack } revision { __typename }",
+    "facets": "{ revision { specs { facets { stacks { count value __typename } "
+    "packages { a: value b: value } } } } }",
+    "both sides of changes": COMPARE
+    % "packages { nodes { kind before { name versions } after { id specs { nodes { hash } } } } } "
+    "specs { nodes { kind before { hash id } after { short } fields { path before after } } } "
+    "stacks { kind name packagesAdded }",
+    "what is not there in base": COMPARE % "specs(kinds: [ADDED]) { nodes { before { hash } } }",
+    "what is not there in head": COMPARE
+    % "packages(kinds: [REMOVED]) { nodes { name after { name } before { numSpecs } } }",
     "facets below a list": PACKAGES % "specs { facets { stacks { value count } } nodes { hash } }",
 }
 

@@ -101,7 +101,7 @@ def test_packages_are_those_that_the_filter_means(world: World, data: st.DataObj
     conditions = data.draw(of_specs, label="conditions on specs")
     search = data.draw(st.sampled_from([None, "", "LI", "py-", "10", "nope"]), label="search")
     names = data.draw(some_of(pools_of(world)["names"]), label="names")
-    order = data.draw(orders(["NAME", "NUM_SPECS"]), label="order")
+    order = data.draw(orders(list(naive.PACKAGE_ORDERS)), label="order")
     variables = {"filter": {**conditions, "search": search, "names": names}, "order": order}
     found = world.data(PACKAGES, ref=state.info.digest, **variables)["revision"]
 
@@ -113,8 +113,9 @@ def test_packages_are_those_that_the_filter_means(world: World, data: st.DataObj
             and (names is None or name in names)
             and any(spec.name == name and naive.matches(spec, conditions) for spec in state.specs)
         ]
-        if order and order["field"] == "NUM_SPECS":
-            chosen.sort(key=lambda name: sum(spec.name == name for spec in state.specs))
+        if order:
+            key = naive.PACKAGE_ORDERS[order["field"]]
+            chosen.sort(key=lambda name: key(name, state.specs))
         falling = order and order.get("direction") == "DESC"
         return chosen[::-1] if falling else chosen
 

@@ -133,6 +133,7 @@ NO_IDS = {
     "odd letters": "ü\n",
     "no UTF-8": base64.b64encode(b"\xff:\xff").decode(),
     "another type": node_id("Series", "develop"),
+    "the interface": node_id("Node", "develop"),
     "no type": node_id(""),
 }
 

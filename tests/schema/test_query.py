@@ -35,12 +35,13 @@ def revision_json(state: State, number: int) -> dict[str, Any]:
     return {
         "id": revision_id(state.info),
         "tag": state.info.tag,
+        "tagInfo": {"name": state.info.tag},
         "digest": state.info.digest,
         "takenAt": TAKEN[number],
         "publishedAt": state.info.published_at.isoformat().replace("+00:00", "Z"),
         "numPackages": len(naive.names(state.specs)),
         "numSpecs": len(state.specs),
-        "numStacks": len({stack for spec in state.specs for stack in spec.stacks}),
+        "numStacks": len({stack for spec in state.specs for stack in spec.stacks} - {"root"}),
         "totalSize": naive.total_size(state.specs),
         "source": {name: getattr(SOURCE, name) for name in SOURCE.__struct_fields__},
     }
@@ -119,6 +120,40 @@ def test_revisions_stand_newest_first(
         "startCursor": cursors[0] if cursors else None,
         "endCursor": cursors[-1] if cursors else None,
     }
+
+
+CHOICES: dict[str, tuple[dict[str, str], tuple[int, ...]]] = {
+    "a series": ({"series": "vX.Y.Z"}, (3, 1)),
+    "a series of dated tags": ({"series": "develop-DATE"}, (2, 0)),
+    "no known series": ({"series": "v0.22.0"}, ()),
+    "a moment on": ({"since": TAKEN[4]}, (5, 4)),
+    "a moment back": ({"until": TAKEN[1]}, (1, 0)),
+    "two moments": ({"since": TAKEN[1], "until": TAKEN[3]}, (3, 2, 1)),
+    "two moments the wrong way round": ({"since": TAKEN[3], "until": TAKEN[1]}, ()),
+    "all of them": ({"tag": "develop", "series": "develop", "since": TAKEN[5]}, (5,)),
+    "a tag of another series": ({"tag": "develop", "series": "vX.Y.Z"}, ()),
+}
+
+
+@pytest.mark.parametrize(("asked", "numbers"), CHOICES.values(), ids=CHOICES)
+def test_revisions_are_chosen_by_series_and_time(
+    world: World, asked: dict[str, str], numbers: tuple[int, ...]
+) -> None:
+    """Both moments are included; all conditions must be met."""
+    question = """query($tag: String, $series: String, $since: DateTime, $until: DateTime) {
+      revisions(tag: $tag, series: $series, since: $since, until: $until) { nodes { digest } }
+    }"""
+    found = world.data(question, **asked)["revisions"]["nodes"]
+    assert [node["digest"] for node in found] == [world.states[it].info.digest for it in numbers]
+
+
+@pytest.mark.parametrize("moment", ["yesterday", "2025-13-01", "20250101", 20250101, {"of": 1}])
+def test_a_moment_is_a_text_of_rfc_3339(world: World, moment: object) -> None:
+    """Anything else is the client's fault, in a variable as in the document."""
+    error = world.error(
+        "query($since: DateTime) { revisions(since: $since) { totalCount } }", since=moment
+    )
+    assert error["extensions"]["code"] == "BAD_USER_INPUT"
 
 
 REFS = {

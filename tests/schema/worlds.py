@@ -166,6 +166,7 @@ def _spec(draw: random.Random) -> Spec:
         tarball=draw.choice((None, f'https://cache.example/a "b" ü/{draw.randrange(9)}.spack')),
         namespace=draw.choice((None, "builtin")),
         package_hash=draw.choice((None, "2345abcd")),
+        patches=draw.choice((None, (), ("b231fcc4", "26090f41"))),
     )
 
 

@@ -132,7 +132,7 @@ def counted(expected: list[tuple[str, Spec, Spec]]) -> str:
 
 
 def test_a_difference_is_told_hash_by_hash(world: World) -> None:
-    """Package by package: + came, - went, ~ changed with the facts that differ."""
+    """Package by package: + added, - removed, ~ changed with the facts that differ."""
     expected = changes(world.states[0], world.states[5])
     assert {sign for sign, _, _ in expected} == set(SIGNS)
     assert_lines(good(world, "diff", BASE, HEAD), world, expected)
@@ -185,6 +185,59 @@ def test_a_difference_as_json(world: World) -> None:
     assert facts["summary"]["specs_added"] == len(facts["specs"]["added"])
     assert {it["name"] for it in facts["packages"]} == {after.name for _, _, after in expected}
     assert facts["left_out"]
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        (("--package", "hdf5"), {"packages": ["hdf5"]}),
+        (("--stack", "hep"), {"stacks": ["hep"]}),
+        (("--package", "hdf5", "--stack", "hep"), {"packages": ["hdf5"], "stacks": ["hep"]}),
+    ],
+    ids=str,
+)
+def test_a_narrowed_difference_is_narrow_in_all_its_parts(
+    world: World, options: tuple[str, ...], wanted: dict[str, list[str]]
+) -> None:
+    """Summary, packages and stacks are those of the specs that are chosen on either side."""
+    sides = world.states[0].specs, world.states[5].specs
+    hashes = {it.hash for side in sides for it in side if naive.matches(it, wanted)}
+    base, head = ({it.hash: it for it in side if it.hash in hashes} for side in sides)
+    expected = [it for it in changes(world.states[0], world.states[5]) if it[2].hash in hashes]
+    facts = good(world, "diff", BASE, HEAD, "--json", *options).json
+
+    summary = facts["summary"]
+    for sign, kind in SIGNS.items():
+        told = [after.hash for it, _, after in expected if it == sign]
+        assert [it["hash"] for it in facts["specs"][kind]] == told
+        assert summary[f"specs_{kind}"] == len(told)
+    assert summary["specs_unchanged"] == len({*base, *head}) - len(expected)
+    assert summary["total_size_before"] == naive.total_size([*base.values()])
+    assert summary["total_size_after"] == naive.total_size([*head.values()])
+
+    packages = {it["name"]: it for it in facts["packages"]}
+    assert packages.keys() == {after.name for _, _, after in expected}
+    for name, package in packages.items():
+        old, new = ([it for it in side.values() if it.name == name] for side in (base, head))
+        assert package["kind"] == str(naive.package_kind(old, new)).lower()
+        added = [it for sign, _, it in expected if sign == "+" and it.name == name]
+        assert package["specs_added"] == len(added)
+        assert package["size_after"] == (naive.total_size(new) if new else 0)
+    counts = [count for kind, count in summary.items() if kind.startswith("packages_")]
+    names = {it.name for side in (base, head) for it in side.values()}
+    assert sum(counts) == len(names)
+
+    for stack in facts["stacks"]:
+        inside = [
+            {it.hash for it in side.values() if stack["name"] in it.stacks} for side in (base, head)
+        ]
+        assert stack["num_specs_before"] == len(inside[0])
+        assert stack["num_specs_after"] == len(inside[1])
+        assert stack["specs_added"] == len(inside[1] - inside[0])
+    assert facts["only"] == {
+        "package": wanted.get("packages", [None])[0],
+        "stack": wanted.get("stacks", [None])[0],
+    }
 
 
 @pytest.mark.parametrize(

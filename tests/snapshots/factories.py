@@ -75,6 +75,7 @@ def full_spec(label: str = "a", **facts: Any) -> Spec:
             "tarball": f"https://example.org/{label}.spack",
             "namespace": "builtin",
             "package_hash": "ejr32l7tkp6uhdrlunqv4adkuxqwyac7====",
+            "patches": ("b231fcc4d5cf", "26090f418891"),
             "dependencies": (
                 Dependency("gcc", hash_of("gcc"), ("build",), ("c", "cxx")),
                 Dependency("zlib", hash_of("zlib"), ("build", "link")),
@@ -145,6 +146,7 @@ def random_facts(random: Random) -> dict[str, Any]:
         "namespace": random.choice((None, "builtin", "mine")),
         "package_hash": random.choice((None, "abc====", "def====")),
         "dependencies": random.choice((None, tuple(sorted(edges)))),
+        "patches": random.choice((None, (), ("b231fcc4d5cf", "26090f418891"))),
     }
 
 

@@ -10,9 +10,9 @@ from snapshots.errors import InvalidArgument
 from snapshots.refs import (
     Ref,
     age_key,
+    catalog_order,
     check_tag,
     is_whole_digest,
-    natural_key,
     parse_moment,
     parse_ref,
     series,
@@ -173,4 +173,4 @@ def test_age_within_a_series() -> None:
 def test_natural_order_of_families() -> None:
     """The tag develop comes first, then releases, dated snapshots, and what is in no family."""
     tags = ["develop", "v0.22.0", "develop-2025-03-30", "e4s-2024-01-01", "e4s-24.11", "main"]
-    assert sorted(shuffled(tags), key=natural_key) == tags
+    assert sorted(shuffled(tags), key=catalog_order) == tags

@@ -22,8 +22,8 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
     """The bytes of ``location``: ``size`` of them in an open file, from ``start`` on.
 
     The file is held open because other processes may replace or delete it under its name.
-    ``encoding`` is the Content-Encoding that the bytes came in, ``etag`` what the server called
-    them, and ``kept`` the file that later runs find them in.
+    ``encoding`` is the Content-Encoding of the bytes, ``etag`` the version that the server states,
+    and ``kept`` the file in which later runs find them.
     """
 
     location: str
@@ -37,7 +37,7 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
     def load(
         self, *, limit: int, compression: str = "none", algorithm: str = "sha256"
     ) -> tuple[bytearray, str]:
-        """Return the unpacked content, and the checksum of what lay before ``compression``.
+        """Return the unpacked content, and the checksum of it with ``compression`` still on.
 
         This can be done once: the file is closed. Raises SourceError where the content is larger
         than ``limit`` bytes, or is no good gzip.

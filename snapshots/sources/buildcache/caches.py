@@ -10,6 +10,7 @@ import msgspec
 from snapshots.models import Spec
 from snapshots.sources.buildcache.locations import join, link
 
+_NO_COMPILER = "none@none"
 _UNFIT = re.compile(r"[^A-Za-z0-9_+.-]")
 
 
@@ -22,10 +23,10 @@ class Cache(msgspec.Struct, frozen=True):
     def tarball(self, spec: Spec) -> str | None:
         """Return the URL of a spec's package if it follows from the spec.
 
-        It does in layout 2, whose paths name the compiler and its version; None for a spec that
-        has none.
+        It does in layout 2, whose paths name the compiler and its version, ``none-none`` for a
+        spec without a compiler. None for other layouts, and for a compiler without a version.
         """
-        name, _, version = (spec.compiler or "").partition("@")
+        name, _, version = (spec.compiler or _NO_COMPILER).partition("@")
         if self.layout != 2 or not version:
             return None
         arch = file_name(spec.platform, spec.operating_system, spec.target)

@@ -1,7 +1,12 @@
 """Spack's database of versions 5 to 8 as JSON, which the index of a build cache is: its entries.
 
-Source: the databases that Spack writes. Only what a Spec needs is decoded, and what many entries
-share (architecture, parameters, edges) stays JSON here, to be decoded once for each distinct text.
+Source: the databases that Spack writes. Up to version 7 each spec has its ``compiler``; version 8
+has it among the dependencies, or in the annotations of specs that an older Spack made. Edges have
+``parameters``, or in older indexes ``type``. The form of version 5 before Spack 0.17, in which the
+name stands around each object, is not read.
+
+Only what a Spec needs is decoded, and what many entries share (architecture, parameters, edges)
+stays JSON here, to be decoded once for each distinct text.
 """
 
 from collections.abc import Mapping
@@ -76,6 +81,7 @@ class Node(msgspec.Struct, gc=False):
     package_hash: str | None = None
     compiler: Compiler | None = None
     annotations: Annotations | None = None
+    patches: list[str] = []
     hash: str | None = None
 
 
@@ -104,26 +110,6 @@ class _RawDocument(msgspec.Struct):
     database: _RawDatabase
 
 
-class _OldEdge(msgspec.Struct, gc=False):
-    hash: str
-    type: list[str]
-
-
-class _OldNode(msgspec.Struct, gc=False):
-    version: str
-    arch: Raw
-    parameters: Raw = Raw(b"{}")
-    dependencies: dict[str, _OldEdge] = {}
-    namespace: str | None = None
-    compiler: Compiler | None = None
-    hash: str | None = None
-
-
-class _OldInstall(msgspec.Struct, gc=False):
-    in_buildcache: bool
-    spec: dict[str, _OldNode]
-
-
 def installs(data: bytes | bytearray, location: str, report: Report) -> Mapping[str, Install]:
     """Return the entries of a database by their hashes; ``location`` names it in errors.
 
@@ -140,7 +126,7 @@ def installs(data: bytes | bytearray, location: str, report: Report) -> Mapping[
     found: dict[str, Install] = {}
     for digest, text in raw.installs.items():
         try:
-            found[digest] = _install(text, location, f"installs.{digest}")
+            found[digest] = decode_json(text, Install, location, f"installs.{digest}")
         except SourceError as error:
             report.bad(error)
     return found
@@ -150,37 +136,3 @@ def _check_version(version: str, location: str) -> None:
     if version not in VERSIONS:
         reason = f"{version!r} is not a version that can be read: {', '.join(VERSIONS)}"
         raise SourceError(location, reason, key="database.version")
-
-
-def _install(text: Raw, location: str, key: str) -> Install:
-    try:
-        return decode_json(text, Install, location, key)
-    except SourceError:
-        old = _old_install(text)
-        if old is None:
-            raise
-        return old
-
-
-def _old_install(text: Raw) -> Install | None:
-    """Read an entry of version 5 as Spack wrote it before 0.17, the name around each object."""
-    try:
-        old = msgspec.json.decode(text, type=_OldInstall)
-        ((name, node),) = old.spec.items()
-    except (ValueError, RecursionError):  # that of msgspec is a ValueError too
-        return None
-    edges = [
-        Raw(msgspec.json.encode(Edge(name=other, hash=edge.hash, type=edge.type)))
-        for other, edge in node.dependencies.items()
-    ]
-    spec = Node(
-        name=name,
-        version=node.version,
-        arch=node.arch,
-        parameters=node.parameters,
-        dependencies=edges,
-        namespace=node.namespace,
-        compiler=node.compiler,
-        hash=node.hash,
-    )
-    return Install(in_buildcache=old.in_buildcache, spec=spec)

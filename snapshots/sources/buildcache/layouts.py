@@ -112,7 +112,7 @@ def cache_of(location: str) -> Cache | None:
 
 
 def fetch(place: Place, transport: Transport) -> FetchedIndex:
-    """Bring the index at a place to disk. Raises Missing or SourceError."""
+    """Download the index at a place to disk. Raises Missing or SourceError."""
     if path_of(place.location).endswith(".manifest.json"):
         return _fetch_blob(place, transport)
     return FetchedIndex(

@@ -27,7 +27,7 @@ _CLEARTEXT = re.compile(
 _DASH_ESCAPE = re.compile(rb"^- ", re.M)
 
 DOCUMENT_HEADS = (b"{", _SIGNED)
-"""What a JSON document begins with, be it signed or not."""
+"""What a JSON document begins with, signed or not."""
 
 
 class Blob(msgspec.Struct, frozen=True, rename="camel"):
@@ -73,9 +73,9 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 def parse_manifest(document: bytes | bytearray, location: str) -> Manifest:
-    """Parse a manifest, be it signed or not; the signature is not looked at.
+    """Parse a manifest, signed or not; the signature is not checked.
 
-    Raises SourceError where it is none, or names a blob that cannot be read.
+    Raises SourceError for what is no manifest, or names a blob that cannot be read.
     """
     manifest = decode_json(cleartext(document, location), Manifest, location)
     return msgspec.structs.replace(manifest, signed=document.startswith(_SIGNED))

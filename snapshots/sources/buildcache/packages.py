@@ -39,23 +39,23 @@ def read_packages(
     skips what is bad.
     """
     packages: dict[str, Package] = {}
-    wanted: dict[str, str] = {}
+    hash_by_manifest: dict[str, str] = {}
     elsewhere = 0
     for cache, specs in specs_by_cache.items():
         if cache is not None and cache.layout == 3:
-            wanted |= {cache.spec_manifest(spec): spec.hash for spec in specs}
+            hash_by_manifest |= {cache.spec_manifest(spec): spec.hash for spec in specs}
         else:
             elsewhere += len(specs)
     if elsewhere:
         reason = "only a build cache of layout 3 states them"
         transport.report.warn(f"{elsewhere:,} sizes stay unknown: {reason}")
     with closing(KnownPackages(transport.settings.cache_dir, transport.report)) as known:
-        for location in list(wanted):
+        for location in list(hash_by_manifest):
             package = known.find(location)
             if package is not None:
-                packages[wanted.pop(location)] = package
-        for location, package in known.keeping(_read_all(wanted, transport)):
-            packages[wanted[location]] = package
+                packages[hash_by_manifest.pop(location)] = package
+        for location, package in known.keeping(_read_all(hash_by_manifest, transport)):
+            packages[hash_by_manifest[location]] = package
     return packages
 
 

@@ -104,6 +104,7 @@ class _Reader:
             namespace=node.namespace and sys.intern(node.namespace),
             package_hash=node.package_hash and sys.intern(node.package_hash),
             dependencies=dependencies,
+            patches=tuple(map(sys.intern, node.patches)),
         )
 
     def _arch(self, raw: Raw, place: str) -> tuple[str, str, str]:

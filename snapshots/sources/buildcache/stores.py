@@ -1,8 +1,8 @@
-"""Bodies that came over the net, on disk: for this run alone, or for later ones too.
+"""Downloaded bodies on disk: for this run alone, or for later ones too.
 
-An entry of the store is one file: a line of JSON that says what it is, the body as it came, and
-the sha256 of both. It is put in place as a whole and read through one open file, so that several
-processes can use, replace and prune a store at once.
+An entry of the store is one file: a line of JSON that describes it, the body as it was received,
+and the sha256 of both. It is put in place as a whole and read through one open file, so that
+several processes can use, replace and prune a store at once.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Store:
-    """The bodies in a folder, of which only the last used are kept, up to ``bound`` bytes.
+    """The bodies in a folder; the least recently used are deleted beyond ``bound`` bytes.
 
     Without a folder nothing outlasts the run.
     """

@@ -1,4 +1,4 @@
-"""The list of tags and stacks that a public cache offers: which there are, and which are wanted.
+"""The list of tags and stacks that a public cache offers: which there are, and a selection.
 
 Its form is ``{TAG: [{"label": STACK, "url": URL of the stack's index}, ...], ...}``.
 """
@@ -22,31 +22,33 @@ class Stack(msgspec.Struct, frozen=True):
     url: str
 
 
-def only_tag(wanted: Sequence[str], location: str) -> str:
+def only_tag(tags: Sequence[str], location: str) -> str:
     """Return the tag for a location that says none of its own.
 
-    Raises TagNeeded where none is wanted, and InvalidArgument for several, or one that is none.
+    ``tags`` are what the user asked for. Raises TagNeeded where there is none, and InvalidArgument
+    for several, or for a text that cannot be a tag.
     """
-    if not wanted:
+    if not tags:
         raise TagNeeded(location)
-    if len(wanted) > 1:
+    if len(tags) > 1:
         raise InvalidArgument("--tag", f"{location} is one build cache: name one tag")
-    return check_tag(wanted[0])
+    return check_tag(tags[0])
 
 
 def chosen_tags(
-    listed: Mapping[str, Raw], wanted: Sequence[str], location: str, report: Report
+    listed: Mapping[str, Raw], tags: Sequence[str], location: str, report: Report
 ) -> Iterator[tuple[str, list[Stack]]]:
-    """Yield the tags that fit one of the names or globs, all if none is given, with their stacks.
+    """Yield the listed tags that fit one of ``tags`` (names or globs) with their stacks.
 
-    Raises InvalidArgument where one fits none. What is wrong with a tag goes to ``report.bad``.
+    Where ``tags`` is empty, all listed ones. Raises InvalidArgument for a name or glob that fits
+    none. What is wrong with a tag goes to ``report.bad``.
     """
-    for want in wanted:
-        if not any(fits(tag, [want]) for tag in listed):
+    for name in tags:
+        if not any(fits(tag, [name]) for tag in listed):
             known = ", ".join(sorted(listed)) or "none"
-            raise InvalidArgument("--tag", f"{want} fits no tag of {location} ({known})")
+            raise InvalidArgument("--tag", f"{name} fits no tag of {location} ({known})")
     for tag, raw in listed.items():
-        if not wanted or fits(tag, wanted):
+        if not tags or fits(tag, tags):
             try:
                 yield tag, _stacks(tag, raw, location)
             except SourceError as error:

@@ -1,7 +1,7 @@
 """Reading bytes from a folder, a file, or an http(s):// URL.
 
-What is large goes to disk as it comes over the wire, so several indexes can be fetched at once in
-little memory. No credentials are used.
+What is large is written to disk while it is downloaded, so several indexes can be fetched at once
+in little memory. No credentials are used.
 """
 
 import random
@@ -40,8 +40,8 @@ Result = TypeVar("Result")
 class Transport:
     """Reads locations; a context manager, and safe to share between threads.
 
-    Leaving it closes every body. A request that is under way then, in whatever thread, ends with a
-    SourceError: with the next bytes that come, or when the server was silent for too long.
+    Leaving it closes every body. A request that is still running then, in any thread, ends with a
+    SourceError: at the next bytes received, or when the server was silent for too long.
     """
 
     def __init__(self, settings: ReadSettings, report: Report) -> None:
@@ -87,9 +87,9 @@ class Transport:
         return self._request("GET", location, {}, content)
 
     def fetch(self, location: str, *, key: str | None = None) -> Body:
-        """Bring a large content to disk, unless it lies there unchanged since an earlier run.
+        """Download a large content to disk, unless it is there unchanged since an earlier run.
 
-        One content is kept for each ``key``, the location if none is given. Raises Missing or
+        One content is kept for each ``key``, which is the location by default. Raises Missing or
         SourceError.
         """
         if not is_url(location):
@@ -141,7 +141,7 @@ class Transport:
         return body
 
     def _watched(self, response: "httpx.Response", location: str) -> Iterator[bytes]:
-        """Yield the body as it comes over the wire; stop at the limit, and when told to."""
+        """Yield the body as it is received; stop at the limit, and when reading is stopped."""
         limit, total = self.settings.max_index_bytes, responses.length_of(response)
         done = 0
         for chunk in response.iter_raw():
@@ -163,19 +163,19 @@ class Transport:
         """Return what ``use`` makes of the response; try again where that may help."""
         import httpx
 
-        failure, asked = "", 0.0
+        failure, requested_wait = "", 0.0
         for attempt in range(self.settings.attempts):
             if attempt:
-                self._pause(attempt, asked)
+                self._pause(attempt, requested_wait)
             self._check_stopped(url)
-            asked = 0.0
+            requested_wait = 0.0
             try:
                 with self._client().stream(method, url, headers=headers) as response:
                     if not responses.may_recover(response):
                         responses.check_status(response, url)
                         return use(response)
                     failure = responses.status_of(response)
-                    asked = responses.retry_after(response)
+                    requested_wait = responses.retry_after(response)
             except httpx.TooManyRedirects:
                 reason = f"redirects more than {_MAX_REDIRECTS} times, perhaps in a circle"
                 raise SourceError(url, f"{reason}; give the final URL") from None
@@ -185,16 +185,18 @@ class Transport:
                 failure = f"no answer within {self.settings.timeout:g} s"
             except httpx.TransportError as error:
                 failure = f"the connection failed: {str(error) or type(error).__name__}"
-            if asked > _LONGEST_WAIT:
-                raise SourceError(url, f"{failure}; try again in {asked:.0f} s, as it asks")
+            if requested_wait > _LONGEST_WAIT:
+                raise SourceError(
+                    url, f"{failure}; try again in {requested_wait:.0f} s, as it asks"
+                )
         times = f"tried {self.settings.attempts} times"
         raise SourceError(url, f"{failure} ({times}); try again later")
 
-    def _pause(self, attempt: int, asked: float) -> None:
+    def _pause(self, attempt: int, requested_wait: float) -> None:
         """Wait before another attempt, at least as long as the server asked for."""
         jitter = random.uniform(0.5, 1.5)  # noqa: S311  # it spreads load and hides nothing
         pause = self.settings.backoff * 2 ** (attempt - 1) * jitter
-        self._stopped.wait(max(pause, asked))
+        self._stopped.wait(max(pause, requested_wait))
 
     def _check_stopped(self, url: str) -> None:
         if self._stopped.is_set():

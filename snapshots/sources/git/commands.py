@@ -67,9 +67,9 @@ def run(repository: Repository, *command: str, data: bytes = b"") -> bytes:
 
 
 class Stream:
-    """A git command that runs while a block is in progress, and is ended with it.
+    """A git command that runs during a ``with`` block, and is killed at its end.
 
-    It reads ``data`` where that is given, else what is written to ``input``. Entering raises
+    It reads ``data``, or what is written to ``input`` if ``data`` is None. Entering raises
     SourceError where git is not installed.
     """
 
@@ -83,18 +83,18 @@ class Stream:
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
-        # Files for what is given and for complaints: two more pipes could block one another.
+        # Files for the input and for complaints: two more pipes could block one another.
         self._complaints = self._open.enter_context(TemporaryFile())
-        given = self._open.enter_context(TemporaryFile())
+        input_file = self._open.enter_context(TemporaryFile())
         if self._data is not None:
-            given.write(self._data)
-            given.seek(0)
+            input_file.write(self._data)
+            input_file.seek(0)
         try:
             self._process = subprocess.Popen(  # noqa: S603 - as in run()
                 self._command,
                 cwd=self._repository.folder,
                 env=_environment(self._repository.folder),
-                stdin=subprocess.PIPE if self._data is None else given,
+                stdin=subprocess.PIPE if self._data is None else input_file,
                 stdout=subprocess.PIPE,
                 stderr=self._complaints,
             )
@@ -102,7 +102,7 @@ class Stream:
             self._open.close()
             raise _not_started(self._repository, error) from None
         assert self._process.stdout is not None  # noqa: S101 - for the type checker
-        self.input = self._process.stdin or given
+        self.input = self._process.stdin or input_file
         self.output = self._process.stdout
         return self
 
@@ -117,12 +117,12 @@ class Stream:
             pass
 
     def check(self) -> None:
-        """Raise SourceError where the command, which has written all it will, failed."""
+        """Wait for the end of the command and raise SourceError where it failed."""
         if self._process.wait():
             raise self.failure()
 
     def failure(self) -> SourceError:
-        """Return why the output ended before its time."""
+        """Return the error for output that ended too early."""
         self._process.kill()
         status = self._process.wait()
         self._complaints.seek(0)

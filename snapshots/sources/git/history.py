@@ -28,7 +28,7 @@ from snapshots.sources.git.objects import (
     folder_path,
 )
 from snapshots.sources.git.pages import PageReader, TaggedPages
-from snapshots.sources.git.walk import Published, Walk, Wanted, is_page
+from snapshots.sources.git.walk import Published, TagSelection, Walk, is_page
 from snapshots.sources.reports import Report
 
 Every = Literal["commit", "day", "week"]
@@ -80,20 +80,20 @@ def read(
     trees = [empty_tree(commits[0].hash), *(commit.tree for commit in commits[first:])]
     with blobs_of(origin) as blobs, closing(changes_between(origin, trees)) as steps:
         reader = PageReader(blobs, report)
-        wanted = Wanted(tags)
+        selection = TagSelection(tags)
         published = Published(places, start)
-        walk = Walk(folder, commits, published, wanted, reader, report)
+        walk = Walk(folder, commits, published, selection, reader, report)
         states = _States(walk.pages, origin.location, history, report)
         for place, changes in enumerate(steps, first):
             report.progress("reading commits", place, len(commits))
-            walk.take(place, changes)
+            walk.apply(place, changes)
             if _ends_period(place, commits, _PERIODS[every]):
                 for changed, tag in walk.touched(place):
                     yield from states.snapshot(tag, commits[changed])
         reader.summarize()
     report.progress("reading commits", len(commits), len(commits))
-    if not any(tag in wanted for tag in places):
-        _check_found(walk.tags_met, wanted, origin.location)
+    if not any(tag in selection for tag in places):
+        _check_found(walk.tags_found, selection, origin.location)
 
 
 class _States:
@@ -185,10 +185,10 @@ def _check_times(commits: Sequence[Commit], location: str, report: Report) -> No
         )
 
 
-def _check_found(tags: Collection[str], wanted: Wanted, location: str) -> None:
-    """Raise an error where there is no page at all, or none of a tag that is wanted."""
+def _check_found(tags: Collection[str], selection: TagSelection, location: str) -> None:
+    """Raise an error where there is no page at all, or none of a tag that is selected."""
     if not tags:
         raise SourceError(location, "holds no cache pages (files named *.md)")
-    if not any(tag in wanted for tag in tags):
+    if not any(tag in selection for tag in tags):
         known = ", ".join(sorted(tags))
-        raise InvalidArgument("--tag", f"{wanted} fits no tag of the pages ({known})")
+        raise InvalidArgument("--tag", f"{selection} fits no tag of the pages ({known})")

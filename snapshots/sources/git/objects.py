@@ -43,7 +43,7 @@ class Change(NamedTuple):
 def folder_path(path: str) -> str:
     """Return a folder's path in a repository without superfluous slashes; empty for the root.
 
-    Raises InvalidArgument where the path leads out of the repository or cannot be asked for.
+    Raises InvalidArgument where the path leads out of the repository or git cannot be asked for it.
     """
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if ".." in parts or "\n" in path or "\0" in path:
@@ -58,9 +58,9 @@ def commits_of(repository: Repository, folder: str) -> list[Commit]:
     """
     listed = run(repository, "rev-list", "--first-parent", "--reverse", "--timestamp", "HEAD", "--")
     lines = [line.split() for line in listed.decode().splitlines()]
-    asked = "".join(f"{commit}:{folder}\n" for _, commit in lines)
+    requests = "".join(f"{commit}:{folder}\n" for _, commit in lines)
     check = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
-    found = run(repository, *check, data=asked.encode(errors="surrogateescape")).split(b"\n")
+    found = run(repository, *check, data=requests.encode(errors="surrogateescape")).split(b"\n")
     nothing = tree = empty_tree(lines[0][1])
     commits = []
     for (seconds, commit), answer in zip(lines, found, strict=False):
@@ -94,14 +94,14 @@ def changes_between(
 
     Raises SourceError where git fails.
     """
-    asked = "".join(f"{old} {new}\n" for old, new in pairwise(trees))
+    requests = "".join(f"{old} {new}\n" for old, new in pairwise(trees))
     command = ["diff-tree", "--stdin", "--raw", "--no-renames", "-z", *["-r"] * recursive]
-    with Stream(repository, *command, data=asked.encode()) as stream:
+    with Stream(repository, *command, data=requests.encode()) as stream:
         yield from _parse_changes(_fields(stream))
 
 
 def _fields(stream: Stream) -> Iterator[bytes]:
-    """Split the output at NUL, reading on only as far as is asked for."""
+    """Split the output at NUL, reading no further than the caller asks."""
     rest = b""
     while chunk := stream.output.read(_CHUNK):
         *fields, rest = (rest + chunk).split(b"\0")

@@ -131,15 +131,15 @@ class TaggedPages:
     def _without_repetition(
         self, pages: dict[str, BlobPage], commit: str
     ) -> Iterator[tuple[str, PackageContent]]:
-        homes: dict[str, str] = {}
+        paths: dict[str, str] = {}
         for path, page in sorted(pages.items()):
             specs: list[Spec] = []
             for spec in page.package.specs:
-                home = homes.setdefault(spec.hash, path)
-                if home == path and (not specs or specs[-1].hash != spec.hash):
+                first = paths.setdefault(spec.hash, path)
+                if first == path and (not specs or specs[-1].hash != spec.hash):
                     specs.append(spec)
                 elif (path, spec.hash) not in self._reported:
-                    where = "spec_details" if home == path else f"in {home}"
+                    where = "spec_details" if first == path else f"in {first}"
                     reason = f"the hash {spec.hash} stands there already ({where})"
                     self._report.bad(SourceError(f"{commit}:{path}", reason, key=page.name))
                     self._reported.add((path, spec.hash))

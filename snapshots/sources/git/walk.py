@@ -14,8 +14,8 @@ _NONE = -1
 _UNCHANGED = -1
 
 
-class Wanted:
-    """Which tags to publish: those that one of the names or globs fits; all where there is none.
+class TagSelection:
+    """The tags to publish: those that one of the names or globs fits; all where there is none.
 
     ``default`` is the tag of pages that state none: the only name, if it is no glob.
     """
@@ -44,59 +44,59 @@ class Published:
         return max(self._places.get(tag, self._start), self._start)
 
 
-class _Home:
-    """A folder of pages, and the tag of the first page met there; empty where it has none.
+class _PageFolder:
+    """A folder of pages, and the tag of the first page found in it; empty where it has none.
 
     ``is_sure`` where the folder has the tag's name too, so that all its pages must be of that tag.
-    While the folder is asleep its pages are known by their blobs only. It wakes when one of them
-    changes after what is done of the tag.
+    ``deferred`` has the blobs of its pages by path as long as no page has to be read: until one of
+    them changes after the last commit that is done for the tag. It is None from then on.
     """
 
-    def __init__(self, folder: str, tag: str) -> None:
+    def __init__(self, path: str, tag: str) -> None:
         self.tag = tag
-        self.is_sure = tag != "" and folder.rpartition("/")[2] == tag
-        self.asleep: dict[str, str] | None = {} if tag else None
+        self.is_sure = tag != "" and path.rpartition("/")[2] == tag
+        self.deferred: dict[str, str] | None = {} if tag else None
 
 
 class Walk:
-    """Takes in the changes of one commit after the other and tells which tags they touched."""
+    """Applies the changes of one commit after the other and tells which tags they touched."""
 
     def __init__(
         self,
         folder: str,
         commits: Sequence[Commit],
         published: Published,
-        wanted: Wanted,
+        selection: TagSelection,
         reader: PageReader,
         report: Report,
     ) -> None:
         self.pages = TaggedPages(report)
-        self.tags_met: set[str] = set()
-        """The tags of folders and pages that were met, wanted or not."""
+        self.tags_found: set[str] = set()
+        """The tags of folders and pages so far, selected or not."""
         self._folder = folder
         self._commits = commits
         self._published = published
-        self._wanted = wanted
+        self._selection = selection
         self._reader = reader
         self._report = report
-        self._homes: dict[str, _Home] = {}
+        self._folders: dict[str, _PageFolder] = {}
         self._changed: dict[str, tuple[str | None, int]] = {}
 
-    def take(self, place: int, changes: Iterable[Change]) -> None:
-        """Take in what the commit at a place of the line changed."""
+    def apply(self, place: int, changes: Iterable[Change]) -> None:
+        """Apply what the commit at a place of the line changed."""
         for below, blob, _ in changes:
             path = f"{self._folder}/{below}" if self._folder else below
-            home = self._home(path, blob, place) if is_page(below) else None
-            if home is None or (home.is_sure and home.tag not in self._wanted):
+            folder = self._page_folder(path, blob, place) if is_page(below) else None
+            if folder is None or (folder.is_sure and folder.tag not in self._selection):
                 continue
-            if home.asleep is not None and place > self._published.until(home.tag):
-                self._wake(home.tag)
-            if home.asleep is None:
+            if folder.deferred is not None and place > self._published.until(folder.tag):
+                self._read_deferred(folder.tag)
+            if folder.deferred is None:
                 self._changed[path] = blob, place
             elif blob is None:
-                home.asleep.pop(path, None)
+                folder.deferred.pop(path, None)
             else:
-                home.asleep[path] = blob
+                folder.deferred[path] = blob
 
     def touched(self, now: int) -> list[tuple[int, str]]:
         """Bring ``pages`` up to the commit at a place; return which tags that touches, and where.
@@ -115,54 +115,58 @@ class Walk:
                     if tag is not None:
                         places[tag] = max(place, places.get(tag, _UNCHANGED))
             for tag in places:
-                self._wake(tag)
+                self._read_deferred(tag)
         return sorted(
             (place, tag) for tag, place in places.items() if place > self._published.until(tag)
         )
 
-    def _home(self, path: str, blob: str | None, place: int) -> _Home | None:
-        folder, _, name = path.rpartition("/")
+    def _page_folder(self, path: str, blob: str | None, place: int) -> _PageFolder | None:
+        directory, _, name = path.rpartition("/")
         if name == "specs.md":
-            folder = folder.rpartition("/")[0]
-        home = self._homes.get(folder)
-        if home is None and blob is not None:
-            home = self._homes[folder] = _Home(folder, self._first_tag(path, blob, place))
-        return home
+            directory = directory.rpartition("/")[0]
+        folder = self._folders.get(directory)
+        if folder is None and blob is not None:
+            folder = self._folders[directory] = _PageFolder(
+                directory, self._first_tag(path, blob, place)
+            )
+        return folder
 
     def _first_tag(self, path: str, blob: str, place: int) -> str:
         file = PurePosixPath(path)
         page = self._reader.peek(blob, self._location(path, place))
         if page is not None:
-            tag = page.tag or tag_in_path(file, page.name) or self._wanted.default
+            tag = page.tag or tag_in_path(file, page.name) or self._selection.default
         else:
             tag = tag_in_path(file, file.parent.name)
         if tag is None:
             return ""
-        self.tags_met.add(tag)
+        self.tags_found.add(tag)
         return tag
 
-    def _wake(self, tag: str) -> None:
-        """Wake all folders that can have pages of the tag."""
-        for home in self._homes.values():
-            if home.asleep is not None and (home.tag == tag or not home.is_sure):
-                self._changed |= {path: (blob, _UNCHANGED) for path, blob in home.asleep.items()}
-                home.asleep = None
+    def _read_deferred(self, tag: str) -> None:
+        """Let the pages be read in all folders that can have pages of the tag."""
+        for folder in self._folders.values():
+            if folder.deferred is not None and (folder.tag == tag or not folder.is_sure):
+                self._changed |= {
+                    path: (blob, _UNCHANGED) for path, blob in folder.deferred.items()
+                }
+                folder.deferred = None
 
     def _put(self, path: str, blob: str, place: int) -> str | None:
-        """Let a page stand; return its tag, or None where it is bad or not wanted."""
+        """Let a page stand; return its tag, or None where it is bad or not selected."""
         location = self._location(path, place)
         page = self._reader.read(blob, location)
         if page is None:
             return None
-        tag = page.tag or tag_in_path(PurePosixPath(path), page.name) or self._wanted.default
+        tag = page.tag or tag_in_path(PurePosixPath(path), page.name) or self._selection.default
         if tag is None:
             raise TagNeeded(location)
         try:
-            self.tags_met.add(check_tag(tag))
+            self.tags_found.add(check_tag(tag))
         except InvalidArgument as error:
             self._report.bad(SourceError(location, error.reason))
             return None
-        if tag not in self._wanted:
+        if tag not in self._selection:
             return None
         self.pages.put(path, tag, page)
         return tag

@@ -60,7 +60,7 @@ def usual_specs(details: Sequence[Detail], name: str) -> tuple[Spec, ...] | None
                     target=detail.target,
                     variants=_variants(bytes(detail.variants)),
                     stacks=_stacks(bytes(detail.stacks)),
-                    size=size_in_bytes(detail.size),
+                    size=None if detail.size == "-" else size_in_bytes(detail.size),
                     tarball=detail.tarball or None,
                 )
                 for detail in details

@@ -40,7 +40,7 @@ def check_summary(matter: FrontMatter, specs: Sequence[Spec], report: Report) ->
             if stated.get(stack, 0) != by_stack[stack]:
                 disagree(f"num_specs_by_stack.{stack}", stated.get(stack, 0), by_stack[stack])
     found: dict[str, set[str]] = {key: set(map(fact, specs)) for key, fact in _LISTED.items()}
-    found["compilers"].discard(None)  # type: ignore[arg-type]
+    found["compilers"].discard(None)
     found["stacks"] = set(by_stack)
     for key, values in found.items():
         listed = meta.get(key)
@@ -54,11 +54,11 @@ def check_summary(matter: FrontMatter, specs: Sequence[Spec], report: Report) ->
 
 
 def _specs_by_stack(specs: Sequence[Spec]) -> Counter[str]:
-    by_stack = Counter[str]()
+    by_stack: dict[str, int] = {}
     for stacks, number in Counter(map(attrgetter("stacks"), specs)).items():
         for stack in stacks:
-            by_stack[stack] += number
-    return by_stack
+            by_stack[stack] = by_stack.get(stack, 0) + number
+    return Counter(by_stack)
 
 
 def _listing(names: set[str], others: set[str]) -> str:

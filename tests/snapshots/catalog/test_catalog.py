@@ -70,7 +70,7 @@ def test_a_revision_says_what_it_is(catalog: Catalog) -> None:
         "published_at": revision.published_at,
         "num_packages": 2,
         "num_specs": 2,
-        "num_stacks": 2,
+        "num_stacks": 1,  # root is none
         "total_size": 7_000_000_000,
         "source": SOURCE,
     }

@@ -84,6 +84,21 @@ def test_most_hashes_persist(revisions: list[Snapshot]) -> None:
         assert 0.02 < len(new.keys() - old.keys()) / len(new) < 0.2
 
 
+def test_changes_ripple_up(revisions: list[Snapshot]) -> None:
+    """What is new without an edit of its own has a dependency that is new, and so on down."""
+    for before, after in pairwise(revisions):
+        old, new = by_hash(before), by_hash(after)
+        recipes = {(spec.name, spec.version, spec.package_hash) for spec in old.values()}
+        rippled = 0
+        for digest in new.keys() - old.keys():
+            spec = new[digest]
+            assert spec.dependencies is not None
+            below = any(edge.hash not in old for edge in spec.dependencies)
+            known = (spec.name, spec.version, spec.package_hash) in recipes
+            rippled += below and known
+        assert rippled > 0.1 * len(new.keys() - old.keys())
+
+
 def test_stacks_appear_and_disappear(revisions: list[Snapshot]) -> None:
     """Now and then a stack opens or closes, and the specs of a closed one stay in the cache."""
     changes = Counter[str]()

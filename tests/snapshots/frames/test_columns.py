@@ -63,7 +63,7 @@ def test_texts_come_back(values: list[str | None]) -> None:
     distinct = sorted(set(values) - {None}, key=lambda text: (len(text or ""), text))
     assert list(column.values) == [None] * (None in values) + distinct
     rows = some_rows(len(values))
-    assert column.texts_at(rows) == [orjson.dumps(values[row]).decode() for row in rows]
+    assert column.mapped_at(orjson.dumps, rows) == [orjson.dumps(values[row]) for row in rows]
 
 
 @given(TEXTS)
@@ -107,7 +107,7 @@ def test_lists_come_back(values: list[tuple[str, ...]]) -> None:
     assert len(set(column.values)) == len(column.values)
     assert list(column.items) == sorted({item for value in values for item in value})
     rows = some_rows(len(values))
-    assert column.texts_at(rows) == [orjson.dumps(values[row]).decode() for row in rows]
+    assert column.mapped_at(orjson.dumps, rows) == [orjson.dumps(values[row]) for row in rows]
 
 
 @given(UNKNOWN_LISTS)
@@ -116,7 +116,7 @@ def test_unknown_lists_are_none(values: list[tuple[str, ...] | None]) -> None:
     column = list_column_of(chunked(values, pa.list_(pa.string())))  # type: ignore[arg-type]
     assert [column.at(row) for row in range(len(values))] == values
     rows = some_rows(len(values))
-    assert column.texts_at(rows) == [orjson.dumps(values[row]).decode() for row in rows]
+    assert column.mapped_at(repr, rows) == [repr(values[row]) for row in rows]
     assert column.known()[column.codes].tolist() == [value is not None for value in values]
     for word in WORDS:
         held = [word in (value or ()) for value in values]
@@ -153,7 +153,7 @@ def test_plain_texts(values: list[str | None]) -> None:
     column = PlainColumn(pa.array(values, pa.string()))
     rows = some_rows(len(values))
     assert [column.at(row) for row in range(len(values))] == values
-    assert column.texts_at(rows) == [orjson.dumps(values[row]).decode() for row in rows]
+    assert column.mapped_at(orjson.dumps, rows) == [orjson.dumps(values[row]) for row in rows]
 
 
 @given(NUMBERS)
@@ -162,7 +162,7 @@ def test_numbers(values: list[int | None]) -> None:
     column = NumberColumn(np.array([-1 if it is None else it for it in values], np.int64))
     assert [column.at(row) for row in range(len(values))] == values
     rows = some_rows(len(values))
-    assert column.texts_at(rows) == [orjson.dumps(values[row]).decode() for row in rows]
+    assert column.mapped_at(orjson.dumps, rows) == [orjson.dumps(values[row]) for row in rows]
     known = [number for row in rows if (number := values[row]) is not None]
     assert column.total(rows) == (sum(known) if known else None)
     assert column.total() == column.total(np.arange(len(values), dtype=np.int32))

@@ -207,15 +207,23 @@ def test_order(specs: list[Spec]) -> None:
 
 @given(SPECS)
 def test_order_of_packages(specs: list[Spec]) -> None:
-    """Packages sort by name, or by how many specs they have and then by name."""
+    """Packages sort by name, by how many specs they have, or by their known sizes; then by name."""
     frame = frame_of(specs)
     counts = Counter(spec.name for spec in specs)
     codes = np.arange(len(counts), dtype=np.int32)
     by_name = frame.sort_packages(codes, PackageField.NAME)
     assert [frame.packages[code] for code in by_name] == sorted(counts)
-    by_size = frame.sort_packages(codes, PackageField.NUM_SPECS)
-    assert [frame.packages[code] for code in by_size] == sorted(
+    by_number = frame.sort_packages(codes, PackageField.NUM_SPECS)
+    assert [frame.packages[code] for code in by_number] == sorted(
         sorted(counts), key=counts.__getitem__
+    )
+    sizes = dict.fromkeys(counts, -1)
+    for spec in specs:
+        if spec.size is not None:
+            sizes[spec.name] = max(0, sizes[spec.name]) + spec.size
+    by_size = frame.sort_packages(codes, PackageField.SIZE)
+    assert [frame.packages[code] for code in by_size] == sorted(
+        sorted(counts), key=sizes.__getitem__
     )
 
 
@@ -291,11 +299,11 @@ def use(frame: Frame) -> None:
     """Ask a frame for all that it keeps once it was asked for."""
     for column in frame.columns.values():
         if isinstance(column, Column):
-            _ = column.texts, column.index, column.fingerprints
+            _ = column.mapped(repr), column.index, column.fingerprints
         if isinstance(column, ListColumn):
             _ = column.item_index
     rows = np.arange(len(frame), dtype=np.int32)
-    _ = frame.hashes.texts, frame.hashes.texts_at(rows), frame.spec(0)
+    _ = frame.hashes.mapped_at(repr, rows), frame.spec(0)
     for field in SpecField:
         frame.order(field)
 

@@ -39,7 +39,7 @@ def test_hashes_come_back(texts: list[str]) -> None:
     assert hashes.texts == texts
     assert [hashes.at(row) for row in range(len(texts))] == texts
     rows = np.arange(len(texts), dtype=np.int32)[::-1]
-    assert hashes.texts_at(rows) == [f'"{text}"' for text in reversed(texts)]
+    assert hashes.mapped_at(str.upper, rows) == [text.upper() for text in reversed(texts)]
     assert hashes.reordered(rows).texts == texts[::-1]
 
 

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from hypothesis import given
 from msgspec.structs import asdict
 
-from snapshots.changes.diff import LEFT_OUT, Comparison, PackageChangeKind, StackChangeKind
+from snapshots.changes.diff import LEFT_OUT, Comparison
+from snapshots.changes.package_changes import PackageChange, PackageChangeKind
+from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.models import Spec
-from snapshots.notes.changelog import Changelog, changelog
+from snapshots.notes.changelog import Changelog, Section, changelog
 from snapshots.spack.names import natural_key
 from tests.snapshots.factories import SPECS, a_revision, a_spec
 from tests.snapshots.records import frame_of
@@ -25,16 +27,25 @@ def log_of(base: Sequence[Spec], head: Sequence[Spec]) -> Changelog:
     return changelog(BASE, HEAD, compare(base, head))
 
 
+def section_of(change: PackageChange) -> str:
+    """Return where the notes should tell of a change."""
+    if change.kind is not PackageChangeKind.REBUILT or (
+        change.specs_added and change.specs_removed
+    ):
+        return change.kind.value
+    return "more_builds" if change.specs_added else "fewer_builds"
+
+
 @given(SPECS, SPECS)
 def test_every_change_is_told_once(base: list[Spec], head: list[Spec]) -> None:
-    """The sections together hold all changed packages, each in that of its kind, none is empty."""
+    """The sections hold all changed packages, each in that of its kind; no section is empty."""
     comparison, log = compare(base, head), log_of(base, head)
     told = [entry.change for entries in log.packages.values() for entry in entries]
-    assert sorted(told, key=lambda it: natural_key(it.name)) == comparison.packages
+    assert sorted(told, key=lambda it: natural_key(it.name)) == list(comparison.packages)
     assert all(log.packages.values())
-    for kind, entries in log.packages.items():
+    for section, entries in log.packages.items():
         names = [entry.change.name for entry in entries]
-        assert {entry.change.kind for entry in entries} == {kind}
+        assert {section_of(entry.change) for entry in entries} == {section.value}
         assert names == sorted(names, key=natural_key)
     stacks = [entry.change for entries in log.stacks.values() for entry in entries]
     assert all(log.stacks.values())
@@ -63,27 +74,33 @@ def test_summary_adds_up(base: list[Spec], head: list[Spec]) -> None:
         assert summary[f"total_size_{side}"] == (sum(sizes) if sizes else None)
 
 
-def test_order_of_the_sections() -> None:
-    """News come first, then what is gone, then what was only rebuilt or described anew."""
-    kinds = ["1.2 1.2", "1.2 1.3", "1.3 1.2", "1.2+1.1 1.2", "1.2 1.2!"]
-    base, head = [a_spec("gone", name="gone")], [a_spec("come", name="come")]
-    for number, kind in enumerate(kinds):
-        for specs, side in zip((base, head), kind.split(), strict=True):
-            for version in side.split("+"):
-                label = f"{number} {side if number == 4 else version}"
-                specs.append(a_spec(label, name=f"p{number}", version=version.rstrip("!")))
-    head[1] = a_spec("0 1.2", name="p0", version="1.2", target="m1")
-    log = log_of(base, head)
-    assert list(log.packages) == [
-        PackageChangeKind.ADDED,
-        PackageChangeKind.UPGRADED,
-        PackageChangeKind.DOWNGRADED,
-        PackageChangeKind.VERSIONS_CHANGED,
-        PackageChangeKind.REMOVED,
-        PackageChangeKind.REBUILT,
-        PackageChangeKind.CHANGED,
-    ]
-    assert all(len(entries) == 1 for entries in log.packages.values())
+SECTIONS = [
+    ("", "1.2", Section.ADDED),
+    ("1.2", "1.3", Section.UPGRADED),
+    ("1.3", "1.2", Section.DOWNGRADED),
+    ("1.2 1.1", "1.2", Section.VERSIONS_CHANGED),
+    ("1.2", "", Section.REMOVED),
+    ("1.2", "1.2!", Section.REBUILT),
+    ("1.2", "1.2 1.2!", Section.MORE_BUILDS),
+    ("1.2 1.2!", "1.2", Section.FEWER_BUILDS),
+    ("1.2", "1.2~", Section.CHANGED),
+]
+"""Versions before and after: ``!`` marks another build of a version, ``~`` another target."""
+
+
+def test_the_sections_and_their_order() -> None:
+    """News come first, then what was removed, then what was only rebuilt or described anew."""
+    sides: tuple[list[Spec], list[Spec]] = ([], [])
+    for number, (*versions, _) in enumerate(SECTIONS):
+        for specs, side in zip(sides, versions, strict=True):
+            for word in side.split():
+                label, version = f"{number} {word.rstrip('~')}", word.rstrip("!~")
+                target = "m1" if word.endswith("~") else "x86_64_v3"
+                specs.append(a_spec(label, name=f"p{number}", version=version, target=target))
+    log = log_of(*sides)
+    told = [(entry.change.name, it) for it, entries in log.packages.items() for entry in entries]
+    assert told == [(f"p{number}", it) for number, (_, _, it) in enumerate(SECTIONS)]
+    assert list(log.packages) == list(Section)
 
 
 def test_entries_tell_facts_and_sizes_of_stacks() -> None:
@@ -95,7 +112,7 @@ def test_entries_tell_facts_and_sizes_of_stacks() -> None:
         a_spec("3", name="zlib", stacks=("e4s", "root")),
     ]
     log = log_of(base, head)
-    entries = log.packages[PackageChangeKind.CHANGED]
+    entries = log.packages[Section.CHANGED]
     assert [entry.facts for entry in entries] == [{"target": 1, "stacks": 2}, {"stacks": 1}]
     ((added,), (removed,)) = log.stacks.values()
     assert (added.change.name, added.num_packages, added.change.num_specs_after) == ("new", 1, 2)

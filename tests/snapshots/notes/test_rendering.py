@@ -13,6 +13,7 @@ from snapshots.contents import Content
 from snapshots.models import RevisionInfo, Spec
 from snapshots.notes import rendering
 from snapshots.notes.changelog import Changelog, changelog
+from snapshots.spack.names import ROOT_STACK
 from tests.snapshots.factories import SPECS, a_revision, a_spec
 from tests.snapshots.records import frame_of
 
@@ -26,7 +27,7 @@ def revision(tag: str, taken: int, specs: Sequence[Spec], *, synthetic: bool) ->
         digest=content.digest,
         num_packages=len(content.packages),
         num_specs=len(content),
-        num_stacks=len(content.stacks),
+        num_stacks=len(content.stacks - {ROOT_STACK}),
         total_size=content.total_size(),
         source=replace(line.source, synthetic=synthetic),
     )
@@ -52,6 +53,10 @@ BASE = [
     a_spec("7", name="eigen", version="3.4.0"),
     a_spec("8", name="fftw", version="3.3.10"),
     a_spec("9", name="gdb", version="14.2"),
+    a_spec("17", name="hdf5", version="1.14.5"),
+    a_spec("18", name="hypre", version="2.32.0"),
+    a_spec("19", name="hypre", version="2.32.0"),
+    a_spec("20", name="hypre", version="2.32.0"),
 ]
 HEAD = [
     a_spec("2", name="boost", version="1.85.0"),
@@ -62,6 +67,9 @@ HEAD = [
     a_spec("13", name="eigen", version="3.4.0"),
     a_spec("8", name="fftw", version="3.3.10", target="m1", stacks=("e4s", "hep", "root")),
     a_spec("9", name="gdb", version="14.2"),
+    a_spec("17", name="hdf5", version="1.14.5"),
+    a_spec("21", name="hdf5", version="1.14.5"),
+    a_spec("18", name="hypre", version="2.32.0"),
     a_spec("14", name="lib10", version="2", stacks=("hep", "root")),
     a_spec("15", name="lib2", version="1.0", stacks=("hep", "root")),
     a_spec("16", name="lib2", version="develop", stacks=("hep", "root")),
@@ -70,13 +78,13 @@ HEAD = [
 MARKDOWN = """\
 # Spack build cache: v0.21.0 → v0.22.0
 
-From **v0.21.0** of 5 January 2025 (`8ad06843eade`) to **v0.22.0** of 4 February 2025 \
-(`473b6b66c01a`):
+From **v0.21.0** of 5 January 2025 (`5ba557c6633f`) to **v0.22.0** of 4 February 2025 \
+(`4866279ebebd`):
 
 | | before | after | added | removed | changed |
 |---|---:|---:|---:|---:|---:|
-| Packages | 7 | 8 | 2 | 1 | 5 |
-| Specs | 9 | 11 | 7 | 5 | 1 |
+| Packages | 9 | 10 | 2 | 1 | 7 |
+| Specs | 13 | 14 | 8 | 7 | 1 |
 | Stacks | 2 | 2 | 1 | 1 | 1 |
 
 ## Added packages (2)
@@ -103,6 +111,14 @@ From **v0.21.0** of 5 January 2025 (`8ad06843eade`) to **v0.22.0** of 4 February
 ## Rebuilt packages (1)
 
 - `eigen` 3.4.0 (1 spec added, 1 removed)
+
+## Packages with more builds (1)
+
+- `hdf5` 1.14.5 (1 spec added)
+
+## Packages with fewer builds (1)
+
+- `hypre` 2.32.0 (2 specs removed)
 
 ## Changed facts (1)
 
@@ -136,7 +152,7 @@ def test_markdown_of_nothing() -> None:
     text = rendering.markdown(log_of(BASE, BASE))
     assert "Nothing changed." in text
     assert "## " not in text
-    assert "| Packages | 7 | 7 | 0 | 0 | 0 |" in text
+    assert "| Packages | 9 | 9 | 0 | 0 | 0 |" in text
     assert "Size" not in text
 
 
@@ -181,9 +197,9 @@ def test_json() -> None:
         "digest": log.base.digest,
         "taken_at": "2025-01-05T00:00:00Z",
         "published_at": "2025-01-05T00:00:00Z",
-        "num_packages": 7,
-        "num_specs": 9,
-        "num_stacks": 3,
+        "num_packages": 9,
+        "num_specs": 13,
+        "num_stacks": 2,
         "total_size": None,
         "source": {
             "kind": "pages",
@@ -230,6 +246,8 @@ TITLES = {
     "versions_changed": "Other version changes",
     "removed": "Removed packages",
     "rebuilt": "Rebuilt packages",
+    "more_builds": "Packages with more builds",
+    "fewer_builds": "Packages with fewer builds",
     "changed": "Changed facts",
 }
 

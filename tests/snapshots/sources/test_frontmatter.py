@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import orjson
 import pytest
 import yaml
@@ -52,6 +53,32 @@ def test_json_and_yaml_are_read_alike(values: dict[str, Any]) -> None:
         block = yaml.safe_dump(values, default_flow_style=flow_style, allow_unicode=True)
         if values:
             assert parse(page(block), "specs.md").values == values
+
+
+NUMBERS = {"numbers": msgspec.json.Decoder(list[int])}
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "[1, 2] \r", "[]"])
+def test_a_typed_value(text: str) -> None:
+    """One line of JSON that the key's decoder takes is typed, and no plain value."""
+    matter = parse(page(f"title: x\nnumbers: {text}"), "specs.md", typed=NUMBERS)
+    assert matter.values == {"title": "x"}
+    assert matter.typed == {"numbers": orjson.loads(text)}
+    assert matter.lines == {"title": 2, "numbers": 3}
+
+
+@pytest.mark.parametrize("text", ["[1, x]", '["1"]', "1", "\n- 1\n- 2", "[1, # one\n 2]"])
+def test_a_value_that_its_decoder_cannot_take(text: str) -> None:
+    """Another type, YAML, and values of several lines are plain values."""
+    matter = parse(page(f"numbers: {text}"), "specs.md", typed=NUMBERS)
+    assert matter.values == parse(page(f"numbers: {text}"), "specs.md").values
+    assert not matter.typed
+
+
+def test_a_typed_key_given_twice() -> None:
+    """A typed value counts as one of its key."""
+    with pytest.raises(SourceError, match="numbers: stands there twice"):
+        parse(page("numbers: [1]\nnumbers: [x]"), "specs.md", typed=NUMBERS)
 
 
 @given(st.binary(max_size=60) | st.binary(max_size=60).map(lambda it: b"---\n" + it + b"\n---\n"))

@@ -1,5 +1,6 @@
 """Files and folders of cache pages to snapshots: which are read, and under which tag."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,26 @@ def test_unreadable_file(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     report = Report(skip_bad=True)
     assert not snapshots(page, report=report)
     assert len(report.skipped) == 1
+
+
+def test_unreadable_folder(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that the system does not list is bad, not empty: its pages must not seem removed."""
+    page = write("develop/a/specs.md", "1")
+    closed = write("develop/b/specs.md", "2").parent
+    scandir = os.scandir
+
+    def refuse(path: str) -> Any:
+        if path == str(closed):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(SourceError) as caught:
+        snapshots(tmp_path)
+    assert str(caught.value) == f"{closed}: cannot be read: Permission denied"
+    report = Report(skip_bad=True)
+    assert packages(snapshots(page.parents[1], report=report)) == {"develop": ["a"]}
+    assert [error.location for error in report.skipped] == [str(closed)]
 
 
 def test_a_hash_twice_on_a_page(write: Write) -> None:

@@ -1,12 +1,14 @@
 """Spack's notions: the order of versions, and the one spelling of each fact."""
 
+import re
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.spack.names import is_hash, is_name, natural_key
+from snapshots.spack.names import is_hash, is_name, natural_key, natural_order
 from snapshots.spack.spelling import (
     canonical_compiler,
     canonical_variant,
@@ -231,3 +233,14 @@ def test_compiler_order() -> None:
     """Compilers go by name, then by version."""
     compilers = ["clang@16.0.6", "gcc@9.4.0", "gcc@13.2.0", "gcc@develop", "gcc-runtime@1.0"]
     assert sorted(shuffled(compilers), key=compiler_key) == compilers
+
+
+@given(st.lists(st.text("ab019-._Z", max_size=6), unique=True))
+def test_natural_order_is_that_of_texts_and_numbers(names: list[str]) -> None:
+    """Names compare part by part, texts as texts and digits as numbers, then by text."""
+
+    def parts(name: str) -> list[Any]:
+        return [int(it) if it.isdecimal() else it for it in re.split("([0-9]+)", name)]
+
+    assert natural_order(names) == sorted(names, key=lambda name: (parts(name), name))
+    assert natural_order(names) == sorted(sorted(names), key=natural_key)

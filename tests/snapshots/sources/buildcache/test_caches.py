@@ -19,15 +19,23 @@ def test_file_name(parts: tuple[str, ...], expected: str) -> None:
 
 
 def test_packages_of_layout_2() -> None:
-    """The URL of a package follows from its spec, if that has a compiler with a version."""
+    """The URL of a package follows from its spec, unless its compiler has no version."""
     spec = a_spec(version="git.main=1.0")
     directory = "build_cache/linux-ubuntu22.04-x86_64_v3/gcc-13.2.0/hdf5-git.main_1.0"
     file = f"linux-ubuntu22.04-x86_64_v3-gcc-13.2.0-hdf5-git.main_1.0-{spec.hash}.spack"
     assert Cache(2, "https://h/a").tarball(spec) == f"https://h/a/{directory}/{file}"
     assert Cache(2, "/srv/my a").tarball(spec) == f"file:///srv/my%20a/{directory}/{file}"
     assert Cache(3, "https://h/a").tarball(spec) is None
-    assert Cache(2, "https://h/a").tarball(a_spec(compiler=None)) is None
     assert Cache(2, "https://h/a").tarball(a_spec(compiler="..")) is None
+
+
+def test_packages_of_layout_2_without_compiler() -> None:
+    """Where paths have the compiler, Spack writes none-none for a spec without one."""
+    spec = a_spec(compiler=None)
+    directory = "build_cache/linux-ubuntu22.04-x86_64_v3/none-none/hdf5-1.14.5"
+    file = f"linux-ubuntu22.04-x86_64_v3-none-none-hdf5-1.14.5-{spec.hash}.spack"
+    assert Cache(2, "https://h/a").tarball(spec) == f"https://h/a/{directory}/{file}"
+    assert Cache(3, "https://h/a").tarball(spec) is None
 
 
 def test_a_key_in_the_url_is_not_published() -> None:

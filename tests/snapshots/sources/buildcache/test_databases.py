@@ -45,16 +45,15 @@ def test_older_notations() -> None:
     assert spec.dependencies == (Dependency("gcc-runtime", RUNTIME, ("build", "link")),)
 
 
-def test_the_oldest_notation() -> None:
-    """Version 5 can have each name around its object; with the same facts it is the same spec."""
-    compiler = {"name": "gcc", "version": "9.4.0"}
-    edges = [{"name": "gcc-runtime", "hash": RUNTIME, "type": ["link"]}]
-    newer = node("libelf", LIBELF, compiler=compiler, dependencies=edges, package_hash=None)
-    older = {key: value for key, value in newer.items() if key not in ("name", "annotations")}
-    older["dependencies"] = {"gcc-runtime": {"hash": RUNTIME, "type": ["link"]}}
-    value = database(version="5")
-    value["database"]["installs"][LIBELF] = entry({"libelf": older})
-    assert read(value)[LIBELF] == only(newer, "6")
+def test_the_oldest_notation_is_refused() -> None:
+    """An entry of before Spack 0.17, with its name around the object, is named as unreadable."""
+    facts = {key: value for key, value in node("libelf", LIBELF).items() if key != "name"}
+    value = database(node("gcc-runtime", RUNTIME), version="5")
+    value["database"]["installs"][LIBELF] = entry({"libelf": facts})
+    report = Report(skip_bad=True)
+    assert list(decode(json.dumps(value).encode(), "index.json", report).in_cache) == [RUNTIME]
+    (skipped,) = report.skipped
+    assert (skipped.key, skipped.reason) == (f"installs.{LIBELF}.spec.name", "is missing")
 
 
 def test_unknown_keys_are_ignored() -> None:

@@ -20,7 +20,7 @@ from tests.snapshots.sources.buildcache.folders import text
 from tests.snapshots.sources.buildcache.indexes import GCC, LIBELF, database, edge, node
 from tests.snapshots.sources.buildcache.rewriting import write_list
 
-OF_INDEXES_ALONE = ("tarball", "namespace", "package_hash", "dependencies")
+OF_INDEXES_ALONE = ("tarball", "namespace", "package_hash", "dependencies", "patches")
 
 
 def from_pages(snapshot: Snapshot, folder: Path) -> Content:

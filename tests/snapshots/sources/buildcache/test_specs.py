@@ -59,6 +59,7 @@ def test_a_small_index() -> None:
             Dependency("gcc", GCC, ("build",), ("c", "cxx")),
             Dependency("gcc-runtime", RUNTIME, ("link",)),
         ),
+        patches=(),
     )
 
 
@@ -83,6 +84,12 @@ def test_what_an_index_says_of_specs_outside_the_cache() -> None:
     )
     assert gcc.dependencies == (Dependency("glibc", GLIBC, ("link",), ("libc",)),)
     assert gcc.stacks == ()
+
+
+def test_patches() -> None:
+    """They stand in the order that they were applied in, whole."""
+    sums = ["b231fcc" + "0" * 57, "26090f4" + "1" * 57]
+    assert only(node("libelf", LIBELF, patches=sums)).patches == tuple(sums)
 
 
 def test_a_bad_spec_outside_the_cache() -> None:

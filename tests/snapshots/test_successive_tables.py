@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.contents import Content, PackageContent, Succession
+from snapshots.contents import Content, PackageContent, SuccessiveTables
 from snapshots.models import Dependency, Spec
 
 _SPEC = Spec(
@@ -37,16 +37,16 @@ states = st.dictionaries(st.sampled_from(sorted(POOL)), st.integers(0, 3))
 
 
 @given(st.lists(st.tuples(states, st.integers(0, 2)), max_size=6))
-def test_a_succession_gives_the_tables_of_its_contents(
+def test_successive_tables(
     history: Sequence[tuple[dict[str, int], int]],
 ) -> None:
     """Whatever packages come, stay, change and go, each table is that of its content alone."""
-    succession = Succession()
+    tables = SuccessiveTables()
     for state, num_outside in history:
         packages = {name: POOL[name][number] for name, number in state.items()}
         outside = [replace(_SPEC, name="gcc", hash=f"gcc{place}") for place in range(num_outside)]
         content = Content(packages, outside)
-        table = succession.table(content)
+        table = tables.table(content)
         assert table.equals(content.table())
         specs = [*content.specs(), *outside]
         assert table["hash"].to_pylist() == [spec.hash for spec in specs]

@@ -1,0 +1,105 @@
+"""What the nouns of a comparison share: the comparison with both revisions, and their fields."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+import strawberry
+
+from schema.connections import Connection, Page
+from schema.context import LoadedRevision
+from schema.cost import VALUE
+from schema.many import LazyList, WhereKnown, for_many
+from schema.paging import PageArguments, bad_cursor, window
+from schema.scalars import ByteCount
+from snapshots.changes import diff
+from snapshots.frames.columns import Rows
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class LoadedComparison:
+    """A comparison with its two revisions."""
+
+    base: LoadedRevision
+    head: LoadedRevision
+    changes: diff.Comparison
+
+
+class ChangeRows(LazyList[Item], Generic[Item]):
+    """Changes of a table as objects of the API, each made only where somebody asks for it."""
+
+    def __init__(self, make: Callable[..., Item], comparison: LoadedComparison, table: Any) -> None:
+        self._make = make
+        self.comparison = comparison
+        self.table = table
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __getitem__(self, place: Any) -> Any:
+        number = range(len(self))[place]
+        table = self.table[number : number + 1]
+        return self._make(rows=ChangeRows(self._make, self.comparison, table))
+
+    @cached_property
+    def records(self) -> list[Any]:
+        """The record of each change."""
+        return list(self.table)
+
+
+@strawberry.type
+class Change:
+    """A change: the only one of its rows."""
+
+    rows: strawberry.Private[ChangeRows[Any]]
+
+    def alone(self) -> ChangeRows[Any]:
+        """Return the list of this change alone."""
+        return self.rows
+
+
+def of_change(value: Callable[[Any], Any], description: str) -> Any:
+    """Declare a field whose value follows from the record of a change alone."""
+
+    def values(rows: ChangeRows[Any]) -> list[Any]:
+        return list(map(value, rows.records))
+
+    return for_many(values, description, cost=VALUE)
+
+
+def where_known(places: Rows, make: Callable[[Rows], Any]) -> WhereKnown:
+    """Return an object for each place, none for -1; ``make`` makes those of the others."""
+    known = places >= 0
+    return WhereKnown(make(places[known]), known.tolist())
+
+
+def size_delta(before: int | None, after: int | None) -> ByteCount | None:
+    """Return by how many bytes a size rose; None where one of the two is not known."""
+    return None if before is None or after is None else ByteCount(after - before)
+
+
+def change_connection(
+    make: Callable[..., Item],
+    comparison: LoadedComparison,
+    table: Any,
+    key: str,
+    arguments: PageArguments,
+) -> Connection[Item]:
+    """Return a connection over a table of changes, whose cursors are what ``key`` names.
+
+    Raises InvalidArgument for a cursor that is not in the table.
+    """
+
+    def places(cursor: str) -> tuple[int, int]:
+        place = table.find(cursor)
+        if place is None:
+            raise bad_cursor(cursor)
+        return place, place + 1
+
+    part = window(arguments, len(table), places)
+    shown = ChangeRows(make, comparison, table[part.start : part.stop])
+    cursors = [getattr(record, key) for record in shown.records]
+    return Connection(page=Page(part, shown, cursors))

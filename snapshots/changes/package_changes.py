@@ -1,0 +1,217 @@
+"""The packages that changed, as columns."""
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from snapshots.changes.common_names import CommonNames
+from snapshots.changes.package_totals import PackageTotals
+from snapshots.changes.pairing import Pairing
+from snapshots.frames.columns import Codes, Mask, Rows, rows_where
+from snapshots.spack.versions import version_key
+
+Counts = npt.NDArray[np.int64]
+
+
+class PackageChangeKind(Enum):
+    """The kind of change of a package: the first that applies, in this order."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    UPGRADED = "upgraded"
+    DOWNGRADED = "downgraded"
+    VERSIONS_CHANGED = "versions_changed"
+    REBUILT = "rebuilt"
+    CHANGED = "changed"
+
+
+_KINDS = tuple(PackageChangeKind)
+_CODES = {kind: np.int8(code) for code, kind in enumerate(_KINDS)}
+
+
+class PackageChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A package that changed.
+
+    Versions are newest first; the newest one before or after is None where there is no spec.
+
+    Sizes are the sums of those that are known, in bytes: None where no size is known, 0 where
+    there is no spec.
+    """
+
+    kind: PackageChangeKind
+    name: str
+    newest_before: str | None
+    newest_after: str | None
+    versions_before: tuple[str, ...]
+    versions_after: tuple[str, ...]
+    specs_added: int
+    specs_removed: int
+    specs_changed: int
+    size_before: int | None
+    size_after: int | None
+
+    @property
+    def versions_added(self) -> list[str]:
+        """The versions that only head has, newest first."""
+        return [version for version in self.versions_after if version not in self.versions_before]
+
+    @property
+    def versions_removed(self) -> list[str]:
+        """The versions that only base has, newest first."""
+        return [version for version in self.versions_before if version not in self.versions_after]
+
+
+class PackageChanges(Sequence[PackageChange]):
+    """A table of changed packages in natural order; a record is made where one is asked for.
+
+    The columns are ``places`` (of the names in ``names``), ``kinds`` (codes in the order of
+    PackageChangeKind) and the numbers of specs that were added, removed and changed.
+    """
+
+    def __init__(
+        self,
+        names: CommonNames,
+        totals: tuple[PackageTotals, PackageTotals],
+        places: Codes,
+        kinds: npt.NDArray[np.int8],
+        specs: Counts,
+    ) -> None:
+        self.names = names
+        self.places = places
+        self.kinds = kinds
+        self._specs = specs
+        self._totals = totals
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __iter__(self) -> Iterator[PackageChange]:
+        return map(self._record, range(len(self)))
+
+    def __getitem__(self, place: Any) -> Any:
+        """Return the record at a place, or the table of a slice."""
+        return self.take(place) if isinstance(place, slice) else self._record(place)
+
+    def _record(self, number: int) -> PackageChange:
+        place = int(self.places[number])
+        before, after = (totals.versions(place) for totals in self._totals)
+        sizes = [totals.size(place) for totals in self._totals]
+        added, removed, changed = self._specs[:, number].tolist()
+        return PackageChange(
+            kind=_KINDS[self.kinds[number]],
+            name=self.names.names[place],
+            newest_before=before[0] if before else None,
+            newest_after=after[0] if after else None,
+            versions_before=before,
+            versions_after=after,
+            specs_added=added,
+            specs_removed=removed,
+            specs_changed=changed,
+            size_before=sizes[0],
+            size_after=sizes[1],
+        )
+
+    @property
+    def num_bytes(self) -> int:
+        """About how much memory the table takes, without the names."""
+        own = self.places.nbytes + self.kinds.nbytes + self._specs.nbytes
+        return own + sum(totals.num_bytes for totals in self._totals)
+
+    @property
+    def num_compared(self) -> int:
+        """How many packages have a compared spec on either side, changed or not."""
+        before, after = (totals.num_specs > 0 for totals in self._totals)
+        return int(np.count_nonzero(before | after))
+
+    def total_sizes(self) -> tuple[int | None, int | None]:
+        """Return the sums of the known sizes before and after, of packages that did not change too.
+
+        None stands for a side where no size is known.
+        """
+        before, after = self._totals
+        return before.total_size(), after.total_size()
+
+    def count(self, kind: Any) -> int:
+        """Return how many of the changes are of a kind."""
+        return int(np.count_nonzero(self.kinds == _CODES[kind]))
+
+    def take(self, numbers: slice | Mask | Rows) -> "PackageChanges":
+        """Return the table of the changes at some places."""
+        columns = self.places[numbers], self.kinds[numbers], self._specs[:, numbers]
+        return PackageChanges(self.names, self._totals, *columns)
+
+    def select(
+        self, kinds: Sequence[PackageChangeKind] | None = None, search: str | None = None
+    ) -> "PackageChanges":
+        """Return the changes of these kinds, of packages with the text in their name.
+
+        Upper and lower case are the same.
+        """
+        mask = np.ones(len(self), np.bool_)
+        if kinds is not None:
+            mask &= np.isin(self.kinds, [_CODES[kind] for kind in kinds])
+        if search:
+            text, names = search.lower(), self.names.names
+            found = (text in names[place].lower() for place in self.places.tolist())
+            mask &= np.fromiter(found, np.bool_, len(self))
+        return self if mask.all() else self.take(mask)
+
+    def find(self, name: str) -> int | None:
+        """Return the place of a package; None where it is not among the changes."""
+        place = self.names.place_of(name)
+        number = int(np.searchsorted(self.places, place))
+        return number if self.places[number : number + 1].tolist() == [place] else None
+
+
+def list_package_changes(pairing: Pairing, names: CommonNames) -> PackageChanges:
+    """Return the table of all packages that changed."""
+    before = PackageTotals(pairing.base, pairing.base_rows, names.in_base)
+    after = PackageTotals(pairing.head, pairing.head_rows, names.in_head)
+    of_base = names.from_base[pairing.base.package.codes[pairing.removed]]
+    head_codes = pairing.head.package.codes
+    of_head = (names.from_head[head_codes[it]] for it in (pairing.added, pairing.changed.head_rows))
+    added, changed = (np.bincount(it, minlength=len(names)) for it in of_head)
+    removed = np.bincount(of_base, minlength=len(names))
+    is_before, is_after = before.num_specs > 0, after.num_specs > 0
+    places = rows_where((added + removed + changed > 0) | (is_before != is_after))
+    specs = np.stack([counts[places] for counts in (added, removed, changed)])
+    kinds = _kinds(before, after, places, rebuilt=(specs[0] + specs[1]) > 0)
+    return PackageChanges(names, (before, after), places, kinds, specs)
+
+
+def _kinds(
+    before: PackageTotals, after: PackageTotals, places: Codes, *, rebuilt: Mask
+) -> npt.NDArray[np.int8]:
+    """Return the first kind that applies to each of the packages."""
+    kinds = np.where(
+        rebuilt, _CODES[PackageChangeKind.REBUILT], _CODES[PackageChangeKind.CHANGED]
+    ).astype(np.int8)
+    is_before, is_after = before.num_specs[places] > 0, after.num_specs[places] > 0
+    kinds[~is_before] = _CODES[PackageChangeKind.ADDED]
+    kinds[~is_after] = _CODES[PackageChangeKind.REMOVED]
+    in_both = np.flatnonzero(is_before & is_after)
+    in_both = in_both[_versions_differ(before, after, places[in_both])]
+    for number in in_both.tolist():
+        old, new = (version_key(it.newest(int(places[number]))) for it in (before, after))
+        kind = PackageChangeKind.VERSIONS_CHANGED
+        if new != old:
+            kind = PackageChangeKind.UPGRADED if new > old else PackageChangeKind.DOWNGRADED
+        kinds[number] = _CODES[kind]
+    return kinds
+
+
+def _versions_differ(before: PackageTotals, after: PackageTotals, places: Codes) -> Mask:
+    """Return which of the packages, all with a version on both sides, have other versions."""
+    num_versions = before.num_versions(places)
+    differ: Mask = num_versions != after.num_versions(places)
+    # Both sides stand newest first, so equal sets are equal lists.
+    alike = np.flatnonzero(~differ)
+    if len(alike):
+        lists = (it.version_fingerprints(places[alike]) for it in (before, after))
+        starts = np.cumsum(num_versions[alike]) - num_versions[alike]
+        differ[alike] = np.logical_or.reduceat(np.not_equal(*lists), starts)
+    return differ

@@ -1,0 +1,143 @@
+"""The stacks that changed, as columns: which specs and packages each gained and lost."""
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from snapshots.changes.common_names import CommonNames
+from snapshots.changes.pairing import Pairing
+from snapshots.changes.stack_totals import StackTotals, count_members
+from snapshots.frames.columns import Codes, rows_where
+from snapshots.spack.names import ROOT_STACK
+
+
+class StackChangeKind(Enum):
+    """The kind of change of a stack."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"
+
+
+_KINDS = tuple(StackChangeKind)
+_CODES = {kind: np.int8(code) for code, kind in enumerate(_KINDS)}
+
+
+class StackChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A stack that was added, removed, or has other specs than it had."""
+
+    kind: StackChangeKind
+    name: str
+    num_specs_before: int
+    num_specs_after: int
+    size_before: int | None
+    size_after: int | None
+    specs_added: int
+    specs_removed: int
+    packages_added: tuple[str, ...]
+    packages_removed: tuple[str, ...]
+
+
+class _Lists(NamedTuple):
+    """A list of packages for each stack: ``places`` of those of number n at bounds n to n + 1."""
+
+    bounds: npt.NDArray[np.int64]
+    places: Codes
+
+    @classmethod
+    def of(cls, membership: npt.NDArray[np.bool_]) -> "_Lists":
+        """Make lists of a matrix, stacks by packages."""
+        stacks, places = np.nonzero(membership)
+        bounds = np.searchsorted(stacks, np.arange(len(membership) + 1))
+        return cls(bounds, places.astype(np.int32))
+
+    def at(self, number: int) -> list[int]:
+        """Return the packages of a stack."""
+        places: list[int] = self.places[self.bounds[number] : self.bounds[number + 1]].tolist()
+        return places
+
+
+class StackChanges(Sequence[StackChange]):
+    """A table of changed stacks in natural order; a record is made where one is asked for.
+
+    ``num_stacks`` counts the stacks of base and of head, changed or not.
+    """
+
+    def __init__(self, pairing: Pairing, stacks: CommonNames, packages: CommonNames) -> None:
+        base, head = pairing.base, pairing.head
+        size = len(stacks)
+        before = StackTotals(base, pairing.base_rows, stacks.from_base, size, packages.in_base)
+        after = StackTotals(head, pairing.head_rows, stacks.from_head, size, packages.in_head)
+        # A hash that persists and that a stack has on one side alone has other stacks: it changed.
+        lists_before = base.stacks.codes[pairing.changed.base_rows]
+        lists_after = head.stacks.codes[pairing.changed.head_rows]
+        bits_before, bits_after = before.bits[lists_before], after.bits[lists_after]
+        added = after.num_specs_of(pairing.added) + count_members(bits_after & ~bits_before, size)
+        removed = before.num_specs_of(pairing.removed)
+        removed = removed + count_members(bits_before & ~bits_after, size)
+        num_before, num_after = before.num_specs, after.num_specs
+
+        self.num_stacks = int((num_before > 0).sum()), int((num_after > 0).sum())
+        self._stacks, self._packages = stacks, packages
+        self._places = rows_where((added + removed > 0) | ((num_before > 0) != (num_after > 0)))
+        kinds = np.full(size, _CODES[StackChangeKind.CHANGED])
+        kinds[num_before == 0] = _CODES[StackChangeKind.ADDED]
+        kinds[num_after == 0] = _CODES[StackChangeKind.REMOVED]
+        self.kinds = kinds[self._places]
+        columns = (num_before, num_after, before.sizes, after.sizes, added, removed)
+        self._numbers = np.stack([column[self._places] for column in columns])
+        has_before, has_after = (it.packages[self._places] for it in (before, after))
+        self._gained = _Lists.of(has_after & ~has_before)
+        self._lost = _Lists.of(has_before & ~has_after)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[StackChange]:
+        return map(self._record, range(len(self)))
+
+    def __getitem__(self, place: Any) -> Any:
+        """Return the record at a place, or the records of a slice."""
+        if isinstance(place, slice):
+            return [self._record(number) for number in range(len(self))[place]]
+        return self._record(range(len(self))[place])
+
+    def _record(self, number: int) -> StackChange:
+        num_before, num_after, size_before, size_after, added, removed = self._numbers[
+            :, number
+        ].tolist()
+        return StackChange(
+            kind=_KINDS[self.kinds[number]],
+            name=self._stacks.names[int(self._places[number])],
+            num_specs_before=num_before,
+            num_specs_after=num_after,
+            size_before=None if size_before < 0 else size_before,
+            size_after=None if size_after < 0 else size_after,
+            specs_added=added,
+            specs_removed=removed,
+            packages_added=self._names(self._gained.at(number)),
+            packages_removed=self._names(self._lost.at(number)),
+        )
+
+    @property
+    def num_bytes(self) -> int:
+        """About how much memory the table takes, without the names."""
+        arrays = (self._places, self.kinds, self._numbers, *self._gained, *self._lost)
+        return sum(it.nbytes for it in arrays)
+
+    def count(self, kind: Any) -> int:
+        """Return how many of the changes are of a kind."""
+        return int(np.count_nonzero(self.kinds == _CODES[kind]))
+
+    def _names(self, places: list[int]) -> tuple[str, ...]:
+        return tuple(map(self._packages.names.__getitem__, places))
+
+
+def common_stacks(pairing: Pairing) -> CommonNames:
+    """Return the names of the stacks of both sides; root, the union of all others, is left out."""
+    base, head = pairing.base.stacks.items, pairing.head.stacks.items
+    return CommonNames(base, head, left_out=frozenset({ROOT_STACK}))

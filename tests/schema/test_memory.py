@@ -1,0 +1,102 @@
+"""Memory: nothing that a client chooses is kept beyond what is counted."""
+
+import gc
+import tracemalloc
+from collections.abc import Callable, Iterable
+
+import orjson
+import pytest
+
+from schema import api
+from schema.documents import Documents
+from tests.schema.worlds import World, known_world
+
+SCHEMA = api.schema._schema
+FIELDS = ("name", "version", "compiler", "operatingSystem", "target", "variants", "stacks")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a small catalog."""
+    return known_world(tmp_path_factory.mktemp("catalog"), num_specs=400)
+
+
+def fields(names: Iterable[str]) -> str:
+    """Return a document that asks for fields of the query."""
+    return "{ " + " ".join(names) + " }"
+
+
+def growth(ask: Callable[[int], object], times: int) -> int:
+    """Return by how many bytes memory grows while something is asked so often, after one time."""
+    ask(0)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        ask(1)
+        gc.collect()
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(2, times + 2):
+            ask(number)
+        gc.collect()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    return after - before
+
+
+def test_aliases_leave_nothing_behind(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Queries with aliases of 7,000 characters take memory while they run, none afterwards."""
+    monkeypatch.setattr(api, "_documents", Documents(SCHEMA, max_bytes=0))
+
+    def ask(number: int) -> None:
+        names = [f"a{number}x{place}{'x' * 7_000}" for place in range(len(FIELDS))]
+        fields = " ".join(f"{name}: {field}" for name, field in zip(names, FIELDS, strict=True))
+        question = f"{{ revision {{ specs(first: 400) {{ nodes {{ {fields} hash }} }} }} }}"
+        answer = api.execute(question, context=world.context())
+        assert not answer.errors
+        assert len(orjson.dumps(answer.body())) > 10**7
+
+    assert growth(ask, 10) < 10**6  # Python's own strings of names grow a little
+
+
+KINDS: dict[str, Callable[[int], str]] = {
+    "long": lambda number: f'{{ revision(ref: "{number}{"x" * 30_000}") {{ tag }} }}',
+    "many fields": lambda number: fields(f"a{number}x{n}: __typename" for n in range(150)),
+    "many errors": lambda number: fields(f"a{number}x{n}" for n in range(30)),
+    "unreadable": lambda number: "{" * 500 + str(number),
+    "short": lambda number: f"{{ a{number}: __typename }}",
+}
+
+
+@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+def test_documents_are_kept_within_bytes(make: Callable[[int], str]) -> None:
+    """However many different ones arrive: what is kept stays within what is counted."""
+    most = 1_000_000
+    documents = Documents(SCHEMA, max_bytes=most)
+    grown = growth(lambda number: documents.get(make(number)), most // 50_000)
+    assert grown < most * 1.1
+    assert documents.get(make(1)).num_bytes < most
+
+
+def test_the_latest_documents_are_kept() -> None:
+    """A text that was read is not read again; one that is too large is."""
+    documents = Documents(SCHEMA, max_bytes=100_000)
+    assert documents.get("{ __typename }") is documents.get("{ __typename }")
+    large = fields(f"a{number}: __typename" for number in range(300))
+    assert documents.get(large) is not documents.get(large)
+    assert documents.get(large).node == documents.get(large).node
+
+
+def test_estimates_are_kept_by_sizes_alone() -> None:
+    """What else a request's variables hold is not kept: not their texts, nor unknown ones."""
+    text = """query($n: Int, $filter: SpecFilter) {
+      revision { specs(first: $n, filter: $filter) { nodes { hash } } }
+    }"""
+    document = Documents(SCHEMA).get(text)
+
+    def ask(number: int) -> None:
+        variables = {"n": 5, "filter": {"packages": ["x" * 90_000]}, f"more{number}": "x" * 90_000}
+        assert document.objects_asked(SCHEMA, None, variables) == 2 + 5
+
+    assert growth(ask, 20) < 10_000
+    assert document.objects_asked(SCHEMA, None, {"n": 7}) == 2 + 7

@@ -1,0 +1,187 @@
+"""Tables of changes: their order, their places, their records, and the memory that they take."""
+
+import gc
+import tracemalloc
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from snapshots.changes import package_changes, spec_changes
+from snapshots.changes.common_names import CommonNames
+from snapshots.changes.diff import Comparison
+from snapshots.changes.package_changes import PackageChange, PackageChangeKind
+from snapshots.changes.spec_changes import SpecChange, SpecChangeKind
+from snapshots.frames.frame import Frame
+from snapshots.models import Spec
+from snapshots.notes.changelog import changelog
+from snapshots.spack.names import natural_key
+from tests.snapshots.changes.states import compare, pairs
+from tests.snapshots.factories import a_revision, a_spec, hash_of
+from tests.snapshots.records import frame_of
+
+ALIKE = "abcdefghijkl"
+"""The beginning that hashes share which are told apart only by what follows it."""
+
+BASE32 = str.maketrans("0189", "wxyz")
+"""What stands for the digits that no hash has."""
+
+
+def alike_hash(text: str) -> str:
+    """Return a hash that begins like all others and goes on with a text."""
+    return (ALIKE + text.translate(BASE32)).ljust(32, "q")
+
+
+@given(pairs(), st.randoms(use_true_random=False))
+def test_hashes_that_begin_alike_stand_in_their_order(
+    states: tuple[list[Spec], list[Spec]], random: Random
+) -> None:
+    """Sorting looks at the beginning of a hash first; where that decides nothing, at all of it."""
+    alike = {
+        hash_of(str(number)): alike_hash(f"{random.choice('a2')}{number:02}")
+        for number in range(30)
+    }
+    base, head = (
+        [replace(spec, hash=alike[spec.hash], dependencies=None) for spec in specs]
+        for specs in states
+    )
+    changes = [(change.name, change.hash) for change in compare(base, head).specs]
+    assert changes == sorted(changes)
+    assert len(changes) == len(compare(*states).specs)
+
+
+@given(pairs(), st.sampled_from([None, "added", "changed"]))
+def test_places_of_hashes(states: tuple[list[Spec], list[Spec]], kind: str | None) -> None:
+    """Each hash is found at its own place, others are not found, in the whole and in a part."""
+    comparison = compare(*states)
+    table = comparison.select_specs(None if kind is None else [SpecChangeKind(kind)])
+    places = {change.hash: place for place, change in enumerate(table)}
+    for spec in (*states[0], *states[1]):
+        assert table.find(spec.hash) == places.get(spec.hash)
+    assert table.find("nope") is None
+
+
+@given(pairs(), st.sampled_from([None, "added", "rebuilt"]))
+def test_places_of_packages(states: tuple[list[Spec], list[Spec]], kind: str | None) -> None:
+    """Each package is found at its own place, others are not found, in the whole and in a part."""
+    table = compare(*states).select_packages(None if kind is None else [PackageChangeKind(kind)])
+    places = {change.name: place for place, change in enumerate(table)}
+    for spec in (*states[0], *states[1]):
+        assert table.find(spec.name) == places.get(spec.name)
+    assert table.find("nope") is None
+
+
+@given(pairs(), st.integers(-3, 9), st.integers(-3, 9))
+def test_a_table_is_a_list_of_records(
+    states: tuple[list[Spec], list[Spec]], start: int, stop: int
+) -> None:
+    """Slices, places from the end and counts are those of the list of all records."""
+    comparison = compare(*states)
+    tables: tuple[tuple[Sequence[Any], Any], ...] = (
+        (comparison.specs, SpecChangeKind),
+        (comparison.packages, PackageChangeKind),
+        (comparison.stacks, type(None)),
+    )
+    for table, kinds in tables:
+        records = list(table)
+        assert len(table) == len(records)
+        assert list(table[start:stop]) == records[start:stop]
+        assert [table[-1 - place] for place in range(len(records))] == records[::-1]
+        if kinds is not type(None):
+            told = [record.kind for record in records]
+            assert [table.count(kind) for kind in kinds] == [told.count(kind) for kind in kinds]
+
+
+def test_records_are_made_for_what_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To compare, select, count and find makes none; a page makes its own."""
+    base = [a_spec(f"base {number}", name=f"p{number % 7}") for number in range(50)]
+    head = [a_spec(f"head {number}", name=f"p{number % 9}") for number in range(50)]
+    made: list[object] = []
+
+    def counting(record: type) -> Callable[..., object]:
+        def make(*values: object, **facts: object) -> object:
+            made.append(record(*values, **facts))
+            return made[-1]
+
+        return make
+
+    for module, record in ((spec_changes, SpecChange), (package_changes, PackageChange)):
+        monkeypatch.setattr(module, record.__name__, counting(record))
+    comparison = compare(base, head)
+    specs = comparison.select_specs([SpecChangeKind.ADDED])
+    assert specs.find(hash_of("head 7")) is not None
+    packages = comparison.select_packages([PackageChangeKind.REBUILT], "p")
+    assert packages.find("p3") is not None
+    assert not made
+    assert [*specs[10:13], *packages[:2]] == made
+    assert len(made) == 5
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 130])
+def test_any_number_of_stacks(count: int) -> None:
+    """Stacks are kept as bits of words: the last of a word and the first of the next are two."""
+    names = [f"stack{number}" for number in range(count)]
+    base = [a_spec(name, stacks=(name, "root")) for name in names]
+    head = [replace(spec, stacks=("new", *spec.stacks)) for spec in base[1:]]
+    changes = {change.name: change for change in compare(base, head).stacks}
+    assert set(changes) == ({"stack0", "new"} if count > 1 else {"stack0"})
+    assert changes["stack0"].specs_removed == 1
+    if count > 1:
+        assert (changes["new"].specs_added, changes["new"].num_specs_after) == (count - 1,) * 2
+        assert changes["new"].packages_added == ("hdf5",)
+
+
+@given(
+    st.lists(st.sampled_from(["lib2", "lib10", "lib010", "Zlib", "a-b", "a2"]), unique=True),
+    st.lists(st.sampled_from(["lib2", "lib10", "lib010", "Zlib", "root", "b"]), unique=True),
+)
+def test_common_names(base: list[str], head: list[str]) -> None:
+    """Every name of both sides has one place, and the maps lead there and back."""
+    common = CommonNames(base, head, frozenset({"root"}))
+    expected = sorted({*base, *head} - {"root"}, key=lambda name: (natural_key(name), name))
+    assert common.names == expected
+    sides = ((base, common.from_base, common.in_base), (head, common.from_head, common.in_head))
+    for names, places, inverse in sides:
+        assert [expected[it] if it >= 0 else "root" for it in places.tolist()] == names
+        assert [names[it] if it >= 0 else None for it in inverse.tolist()] == [
+            name if name in names else None for name in expected
+        ]
+    assert common.by_text().tolist() == [sorted(expected).index(name) for name in expected]
+    assert [common.place_of(name) for name in ("root", *expected)] == [-1, *range(len(expected))]
+
+
+def large_frames() -> tuple[Frame, Frame]:
+    """Return two frames of some thousand specs, half of which are in both."""
+    facts = [
+        {"name": f"package{number % 700}", "version": f"1.{number % 13}", "size": number}
+        for number in range(9_000)
+    ]
+    specs = [a_spec(str(number), **it) for number, it in enumerate(facts)]
+    head = [replace(it, target="m1" if it.size % 3 else it.target) for it in specs[3_000:6_000]]  # type: ignore[operator]
+    return frame_of(specs[:6_000]), frame_of([*head, *specs[6_000:]])
+
+
+def test_the_memory_of_a_comparison_is_what_it_says() -> None:
+    """Measured once everything was asked of it; what frames keep of their own is theirs."""
+    base, head = large_frames()
+    story = a_revision("develop", 1), a_revision("develop", 2)
+
+    def use(comparison: Comparison) -> None:
+        changelog(*story, comparison)
+        comparison.specs.fields()
+        comparison.select_specs([SpecChangeKind.ADDED])
+
+    use(Comparison(base, head))  # what this makes of the frames they keep
+    gc.collect()
+    tracemalloc.start()
+    comparison = Comparison(base, head)
+    use(comparison)
+    gc.collect()
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert 0.8 * kept <= comparison.own_bytes <= 1.25 * kept
+    assert comparison.num_bytes == comparison.own_bytes + base.num_bytes + head.num_bytes
