@@ -96,6 +96,19 @@ class AmbiguousRef(CachelogError):
         super().__init__(f"{ref!r} begins {len(self.candidates)} digests: {shown}")
 
 
+class UnknownPackage(CachelogError):
+    """A query goes by the name of a package that no revision of the catalog knows.
+
+    ``nearest`` holds known names that resemble it.
+    """
+
+    def __init__(self, name: str, nearest: Sequence[str] = ()) -> None:
+        self.name = name
+        self.nearest = tuple(nearest)
+        hint = f"; nearest: {', '.join(self.nearest)}" if self.nearest else ""
+        super().__init__(f"no revision knows a package {name!r}{hint}")
+
+
 class DependenciesUnknown(CachelogError):
     """A question about dependencies of a content whose source did not tell them all.
 

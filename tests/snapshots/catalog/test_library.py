@@ -152,6 +152,17 @@ def test_library(catalog: Catalog) -> None:
     assert library.dependencies.get(head) is graph
 
 
+def test_package_names_follow_the_catalog(catalog: Catalog) -> None:
+    """The names of packages are read once for each state of the catalog."""
+    library = Library(catalog)
+    names = library.package_names()
+    assert names == {"hdf5"}
+    assert library.package_names() is names
+    catalog.publish([a_snapshot([a_spec("3", name="zlib")], taken_at=day(9))])
+    catalog.refresh()
+    assert library.package_names() == {"hdf5", "zlib"}
+
+
 def test_library_is_bounded(catalog: Catalog) -> None:
     """Of frames and comparisons only as many are kept as there is memory for."""
     base, head = (catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
