@@ -59,4 +59,4 @@ def _pages_below(
         elif entry.name.endswith(".md") and entry.name.lower() != "readme.md" and entry.is_file():
             if entry.is_symlink():
                 real = os.path.realpath(real)
-            yield tuple(entry.path.split(os.sep)), entry.path, real
+            yield tuple(entry.path.split(os.sep)), entry.path, real  # noqa: PTH206

@@ -40,7 +40,7 @@ def check_summary(matter: FrontMatter, specs: Sequence[Spec], report: Report) ->
             if stated.get(stack, 0) != by_stack[stack]:
                 disagree(f"num_specs_by_stack.{stack}", stated.get(stack, 0), by_stack[stack])
     found: dict[str, set[str]] = {key: set(map(fact, specs)) for key, fact in _LISTED.items()}
-    found["compilers"].discard(None)  # type: ignore[arg-type]
+    found["compilers"].discard(None)
     found["stacks"] = set(by_stack)
     for key, values in found.items():
         listed = meta.get(key)
