@@ -97,7 +97,7 @@ class AmbiguousRef(CachelogError):
 
 
 class UnknownPackage(CachelogError):
-    """A query goes by the name of a package that no revision of the catalog knows.
+    """A query names a package that neither its revision nor the newest of any tag knows.
 
     ``nearest`` holds known names that resemble it.
     """
@@ -106,7 +106,7 @@ class UnknownPackage(CachelogError):
         self.name = name
         self.nearest = tuple(nearest)
         hint = f"; nearest: {', '.join(self.nearest)}" if self.nearest else ""
-        super().__init__(f"no revision knows a package {name!r}{hint}")
+        super().__init__(f"no package {name!r} in this revision or in the newest of any tag{hint}")
 
 
 class DependenciesUnknown(CachelogError):

@@ -247,6 +247,8 @@ class Writer:
         if kind.name == "Boolean":
             return self._draw.random() < 0.5
         known = self._pools.get(name, ())
+        if kind.name == "DateTime":
+            return self._draw.choice(known)  # validation refuses other texts in a document
         return self._draw.choice(known if known and self._draw.random() < 0.85 else STRANGE)
 
 

@@ -3,7 +3,7 @@
 import random
 from base64 import b32encode
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha1
 from itertools import count
@@ -59,7 +59,7 @@ class World:
 
     catalog: Catalog
     library: Library
-    states: tuple[State, ...]
+    states: tuple[State, ...] = field(repr=False)
 
     def ask(self, query: str, /, **variables: Any) -> dict[str, Any]:
         """Return the response to a question, errors included."""

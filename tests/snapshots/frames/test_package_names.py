@@ -88,7 +88,10 @@ def test_unknown_names(query: str, name: str, nearest: tuple[str, ...]) -> None:
         require_known(parse(query), FRAME, graph, lambda: ["petsc"])
     assert (caught.value.name, caught.value.nearest) == (name, nearest)
     hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
-    assert str(caught.value) == f"no revision knows a package {name!r}{hint}"
+    assert (
+        str(caught.value)
+        == f"no package {name!r} in this revision or in the newest of any tag{hint}"
+    )
 
 
 def test_a_virtual_package_in_the_place_of_a_real_one() -> None:
