@@ -238,8 +238,6 @@ def pools_of(world: World) -> dict[str, list[str]]:
         "head": refs,
         "tag": [info.tag for info in infos],
         "series": ["develop", "vX.Y.Z"],
-        "since": ["2025-01-19", "2025-01-19T12:00:00Z", "2025-03-01T00:00:00+02:00"],
-        "until": ["2025-01-19", "2025-01-19T12:00:00Z", "2025-03-01T00:00:00+02:00"],
         "id": ids,
         "ids": ids,
         "hash": [spec.hash for spec in specs],
