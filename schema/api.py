@@ -67,6 +67,18 @@ def document(query: str) -> Document:
     return _documents.get(query)
 
 
+def is_known(query: str) -> bool:
+    """Tell whether a document is kept, so that nothing has to be parsed."""
+    return _documents.is_known(query)
+
+
+def declared_variables(
+    query: str, operation_name: str | None, variables: Mapping[str, Any] | None
+) -> dict[str, Any] | None:
+    """Return those variables that an operation declares; nothing else depends on the others."""
+    return document(query).declared_variables(operation_name, variables)
+
+
 def objects_asked(
     query: str, operation_name: str | None, variables: Mapping[str, Any] | None
 ) -> int:

@@ -1,13 +1,13 @@
 """What a request's resolvers share: the catalog as of the request's start, and what is loaded."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import strawberry
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
+from snapshots.catalog.library import Library, SharedCache
 from snapshots.changes.diff import Comparison
 from snapshots.frames import matching
 from snapshots.frames.columns import Mask
@@ -23,8 +23,19 @@ from snapshots.spack.constraints import SpecConstraint
 class NotLoaded(BaseException):
     """Something has to be read first, or takes long, and this request may not wait for it.
 
+    ``cache`` and ``key`` say what is missing; there is none where the work itself takes long.
     No Exception, so that it leaves the executor at once instead of becoming a field's error.
     """
+
+    def __init__(self, cache: SharedCache[Any, Any] | None = None, key: Hashable = None) -> None:
+        self.cache = cache
+        self.key = key
+        super().__init__()
+
+    def load(self) -> None:
+        """Bring what is missing into memory; raises what its cache raises."""
+        if self.cache is not None:
+            self.cache.get(self.key)
 
 
 class LoadedRevision(NamedTuple):
@@ -82,7 +93,7 @@ class Context:
         frames = self.library.frames
         frame = frames.get(info.digest) if self.may_load else frames.kept(info.digest)
         if frame is None:
-            raise NotLoaded
+            raise NotLoaded(frames, info.digest)
         return LoadedRevision(info, frame, self)
 
     def dependencies(self, info: RevisionInfo) -> DependencyGraph:
@@ -92,7 +103,7 @@ class Context:
             graphs = self.library.dependencies
             graph = graphs.get(info.digest) if self.may_load else graphs.kept(info.digest)
             if graph is None:
-                raise NotLoaded
+                raise NotLoaded(graphs, info.digest)
             self._graphs[info.digest] = graph
         return graph
 
@@ -124,7 +135,8 @@ class Context:
         comparisons, key = self.library.comparisons, (base.digest, head.digest)
         comparison = comparisons.get(key) if self.may_load else comparisons.kept(key)
         if comparison is None:
-            raise NotLoaded  # even of frames that are there, a comparison takes some 10 ms
+            # Even of frames that are there, a comparison takes some 10 ms.
+            raise NotLoaded(comparisons, key)
         return comparison
 
 
