@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import strawberry
 
+from schema.budget import Budget
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library, SharedCache
 from snapshots.changes.diff import Comparison
@@ -63,13 +64,15 @@ class Context:
 
     Without ``may_load`` what is not in memory raises NotLoaded: an event loop can try so, and give
     the request to a thread that may load. ``is_permanent`` tells after the execution whether the
-    answer named contents only by their digests, so that it stays true for ever.
+    answer named contents only by their digests, so that it stays true for ever. ``budget`` is what
+    the request may use; another thread may cancel it.
     """
 
     catalog: Catalog
     library: Library
     may_load: bool = True
     is_permanent: bool = True
+    budget: Budget = field(default_factory=Budget)
     history: History = field(init=False)
     _graphs: dict[str, DependencyGraph] = field(default_factory=dict, init=False)
     _masks: dict[tuple[str, str], Mask] = field(default_factory=dict, init=False)
@@ -91,9 +94,12 @@ class Context:
     def load(self, info: RevisionInfo) -> LoadedRevision:
         """Return a revision with its frame."""
         frames = self.library.frames
-        frame = frames.get(info.digest) if self.may_load else frames.kept(info.digest)
+        frame = frames.kept(info.digest)
         if frame is None:
-            raise NotLoaded(frames, info.digest)
+            if not self.may_load:
+                raise NotLoaded(frames, info.digest)
+            with self.budget.waiting():
+                frame = frames.get(info.digest)
         return LoadedRevision(info, frame, self)
 
     def dependencies(self, info: RevisionInfo) -> DependencyGraph:
@@ -101,9 +107,12 @@ class Context:
         graph = self._graphs.get(info.digest)
         if graph is None:
             graphs = self.library.dependencies
-            graph = graphs.get(info.digest) if self.may_load else graphs.kept(info.digest)
+            graph = graphs.kept(info.digest)
             if graph is None:
-                raise NotLoaded(graphs, info.digest)
+                if not self.may_load:
+                    raise NotLoaded(graphs, info.digest)
+                with self.budget.waiting():
+                    graph = graphs.get(info.digest)
             self._graphs[info.digest] = graph
         return graph
 

@@ -1,12 +1,15 @@
 """Where a request is executed: in the event loop, or in a lane of threads."""
 
 from collections.abc import Coroutine
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import orjson
 
 from schema import api
+from schema.budget import Budget
 from schema.context import Context, NotLoaded
+from schema.limits import Limits
 from server.graphql.lanes import Lane, Lanes
 from server.graphql.requests import GraphQLRequest
 from server.responses import tag_of
@@ -41,13 +44,17 @@ class Execution:
 
     What is in memory and small runs in the event loop, because a thread would cost more than the
     work. Whatever has to be loaded is loaded in a lane of its own, and all that is large runs in
-    another, so that neither waits for the other.
+    another, so that neither waits for the other. The clock of a request's budget starts when its
+    work begins.
     """
 
-    def __init__(self, catalog: Catalog, library: Library, lanes: Lanes) -> None:
+    def __init__(
+        self, catalog: Catalog, library: Library, lanes: Lanes, limits: Limits | None = None
+    ) -> None:
         self._catalog = catalog
         self._library = library
         self._lanes = lanes
+        self._limits = limits or Limits()
 
     def begin(self, request: GraphQLRequest) -> Executed | Coroutine[Any, Any, Executed]:
         """Execute a small request now; return what has to be awaited for any other.
@@ -82,10 +89,18 @@ class Execution:
 
     async def _in_lane(self, lane: Lane, request: GraphQLRequest) -> Executed:
         context = self._context(may_load=True)
-        return await lane.run(lambda: self._execute(request, context))
+        queue = ExitStack()
+        queue.enter_context(context.budget.waiting())
+
+        def work() -> Executed:
+            queue.close()
+            return self._execute(request, context)
+
+        return await lane.run(work, context.budget.cancel)
 
     def _context(self, *, may_load: bool) -> Context:
-        return Context(self._catalog, self._library, may_load=may_load)
+        budget = Budget(self._limits)
+        return Context(self._catalog, self._library, may_load=may_load, budget=budget)
 
     def _execute(self, request: GraphQLRequest, context: Context) -> Executed:
         """Execute a request here; raises NotLoaded where that would take loading first."""
