@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from server.http.limits import ConnectionLimits
 from snapshots.catalog.library import COMPARISON_BYTES, FRAME_BYTES
 from snapshots.errors import InvalidArgument
 from snapshots.sources.buildcache import ReadSettings
@@ -23,6 +24,7 @@ _KUBERNETES = re.compile(PREFIX + r"(SERVICE_HOST|SERVICE_PORT\w*|PORT_\d+_(TCP|
 
 Text = Annotated[str, Meta(description="a text")]
 Bytes = Annotated[int, Meta(ge=0, description="a whole number from 0")]
+Count = Annotated[int, Meta(ge=1, description="a whole number from 1")]
 Seconds = Annotated[float, Meta(gt=0, lt=3_600, description="a number of seconds below 3600")]
 Switch = Annotated[bool, Meta(description="true or false")]
 Names = Annotated[tuple[str, ...], Meta(description="names separated by commas")]
@@ -49,6 +51,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_body: Bytes = 1 << 20
     """How many bytes a request's body may have."""
 
+    max_connections: Count = 1_000
+    """How many connections one process holds; the one idle longest is closed for a new one."""
+
+    max_headers: Bytes = 64 << 10
+    """How many bytes a request's line and headers may have."""
+
+    head_timeout: Seconds = 10.0
+    """How many seconds a client may take to send a request's line and headers."""
+
+    body_timeout: Seconds = 30.0
+    """How many seconds a client may take to send a request's body."""
+
+    send_timeout: Seconds = 20.0
+    """After how many seconds a client is dropped that reads less than 4 KiB a second."""
+
+    keep_alive: Seconds = 75.0
+    """How many seconds a connection may wait for its next request."""
+
     cors_origins: Names = ()
     """Which other origins' pages may ask, separated by commas; ``*`` for all."""
 
@@ -69,6 +89,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     s3_prefixes: Names = ()
     """Where buckets are served over HTTPS: BUCKET=URL, separated by commas."""
+
+    def connections(self) -> ConnectionLimits:
+        """Return the limits of each connection."""
+        return ConnectionLimits(
+            connections=self.max_connections,
+            head_bytes=self.max_headers,
+            body_bytes=self.max_body,
+            head_seconds=self.head_timeout,
+            body_seconds=self.body_timeout,
+            send_seconds=self.send_timeout,
+            keep_alive_seconds=self.keep_alive,
+        )
 
     def reading(self) -> ReadSettings:
         """Return the settings of an import; raises InvalidArgument for a malformed prefix."""
