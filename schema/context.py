@@ -1,14 +1,14 @@
 """What a request's resolvers share: the catalog as of the request's start, and what is loaded."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import strawberry
 
 from schema.budget import Budget
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
+from snapshots.catalog.library import Library, SharedCache
 from snapshots.changes.diff import Comparison
 from snapshots.frames import matching
 from snapshots.frames.columns import Mask
@@ -24,8 +24,19 @@ from snapshots.spack.constraints import SpecConstraint
 class NotLoaded(BaseException):
     """Something has to be read first, or takes long, and this request may not wait for it.
 
+    ``cache`` and ``key`` say what is missing; there is none where the work itself takes long.
     No Exception, so that it leaves the executor at once instead of becoming a field's error.
     """
+
+    def __init__(self, cache: SharedCache[Any, Any] | None = None, key: Hashable = None) -> None:
+        self.cache = cache
+        self.key = key
+        super().__init__()
+
+    def load(self) -> None:
+        """Bring what is missing into memory; raises what its cache raises."""
+        if self.cache is not None:
+            self.cache.get(self.key)
 
 
 class LoadedRevision(NamedTuple):
@@ -54,7 +65,8 @@ class Context:
     Without ``may_load`` what is not in memory raises NotLoaded: an event loop can try so, and give
     the request to a thread that may load. ``is_permanent`` tells after the execution whether the
     answer named contents only by their digests, so that it stays true for ever. ``budget`` is what
-    the request may use; another thread may cancel it.
+    the request may use; another thread may cancel it. ``further_errors`` counts the errors that the
+    answer is not to show.
     """
 
     catalog: Catalog
@@ -62,6 +74,7 @@ class Context:
     may_load: bool = True
     is_permanent: bool = True
     budget: Budget = field(default_factory=Budget)
+    further_errors: int = field(default=0, init=False)
     history: History = field(init=False)
     _graphs: dict[str, DependencyGraph] = field(default_factory=dict, init=False)
     _masks: dict[tuple[str, str], Mask] = field(default_factory=dict, init=False)
@@ -86,7 +99,7 @@ class Context:
         frame = frames.kept(info.digest)
         if frame is None:
             if not self.may_load:
-                raise NotLoaded
+                raise NotLoaded(frames, info.digest)
             with self.budget.waiting():
                 frame = frames.get(info.digest)
         return LoadedRevision(info, frame, self)
@@ -99,7 +112,7 @@ class Context:
             graph = graphs.kept(info.digest)
             if graph is None:
                 if not self.may_load:
-                    raise NotLoaded
+                    raise NotLoaded(graphs, info.digest)
                 with self.budget.waiting():
                     graph = graphs.get(info.digest)
             self._graphs[info.digest] = graph
@@ -133,7 +146,8 @@ class Context:
         comparisons, key = self.library.comparisons, (base.digest, head.digest)
         comparison = comparisons.get(key) if self.may_load else comparisons.kept(key)
         if comparison is None:
-            raise NotLoaded  # even of frames that are there, a comparison takes some 10 ms
+            # Even of frames that are there, a comparison takes some 10 ms.
+            raise NotLoaded(comparisons, key)
         return comparison
 
 

@@ -11,9 +11,6 @@ from server.graphql.requests import GraphQLRequest
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 
-_MANY_OBJECTS = 5_000
-"""Requests for more objects than this are executed in a thread."""
-
 _THREADS = 4
 """How many requests are executed in threads at the same time; more of them wait."""
 
@@ -45,7 +42,7 @@ class Execution:
 
     async def execute(self, request: GraphQLRequest) -> Executed:
         """Execute a request where it fits."""
-        if api.objects_asked(*request.cost_arguments()) <= _MANY_OBJECTS:
+        if api.is_light(*request.cost_arguments()):
             try:
                 return self._execute(request, may_load=False)
             except NotLoaded:
