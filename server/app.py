@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from schema.api import API
 from schema.errors import incident
 from server.access_log import TIME_FORMAT, AccessLog
 from server.graphiql import STATIC, StaticFolder, graphiql_page
@@ -61,7 +62,12 @@ def create_app(settings: Settings) -> Starlette:
     )
     watch = CatalogWatch(catalog, settings.refresh)
     lanes = Lanes.of(settings)
-    execution = Execution(catalog, library, lanes, settings.limits())
+    api = API(
+        settings.limits(),
+        introspection=settings.introspection,
+        suggestions=settings.suggestions,
+    )
+    execution = Execution(api, catalog, library, lanes)
     answers = Answers(
         catalog,
         execution,

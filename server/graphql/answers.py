@@ -45,6 +45,7 @@ class RequestBytes(NamedTuple):
 
     content_type: bytes
     accept: bytes
+    tell_cost: bool = False
 
 
 class ParsedRequest:
@@ -61,7 +62,7 @@ class ParsedRequest:
         self.request = request
         variables = request.variables_text()
         self.permanent_key = CacheKey(
-            request.query, variables, request.operation_name, media_type, None
+            request.query, variables, request.operation_name, media_type, None, request.tell_cost
         )
         objects = _BYTES_A_BYTE_OF_JSON * len(variables)
         self.num_bytes = 2 * self.permanent_key.num_bytes + objects + num_bytes
@@ -99,6 +100,7 @@ class Answers:
     ) -> None:
         self._catalog = catalog
         self._execution = execution
+        self._api = execution.api
         self._lanes = lanes
         self._documents = documents or PersistedDocuments()
         self._responses = ResponseCache(cache_bytes)
@@ -116,9 +118,9 @@ class Answers:
             if len(asked.content) > _SHORT_CONTENT:
                 return self._read_and_answer(asked, None)
             request, media_type = self._request(asked)
-            if len(request.query) > _SHORT_DOCUMENT and not api.is_known(request.query):
+            if len(request.query) > _SHORT_DOCUMENT and not self._api.is_known(request.query):
                 return self._read_and_answer(asked, (request, media_type))
-            parsed = self._keep_parsed(asked, _checked(asked, request, media_type))
+            parsed = self._keep_parsed(asked, self._checked(asked, request, media_type))
         return self._answer_parsed(parsed)
 
     async def answer(self, asked: RequestBytes) -> Answer:
@@ -136,8 +138,8 @@ class Answers:
     ) -> Answer:
         def read() -> ParsedRequest:
             request, media_type = known or self._request(asked)
-            api.document(request.query)  # parsed here, so that the event loop finds it
-            return _checked(asked, request, media_type)
+            self._api.document(request.query)  # parsed here, so that the event loop finds it
+            return self._checked(asked, request, media_type)
 
         begun = self._answer_parsed(self._keep_parsed(asked, await self._lanes.reading.run(read)))
         return begun if isinstance(begun, Answer) else await begun
@@ -193,21 +195,23 @@ class Answers:
         self._responses.put(key, response)
         return Answer(response, key)
 
-
-def _checked(asked: RequestBytes, request: GraphQLRequest, media_type: str) -> ParsedRequest:
-    """Return a request with its keys; raises BadRequest where a GET asks for more than reading."""
-    # What is not declared decides nothing, and a client could make ever new keys of it.
-    declared = api.declared_variables(request.query, request.operation_name, request.variables)
-    request = request._replace(variables=declared)
-    parsed = ParsedRequest(request, media_type, sum(map(sys.getsizeof, asked[1:])))
-    if asked.is_post:
-        return parsed
-    operation = api.operation_type(api.document(request.query), request.operation_name)
-    if operation not in (None, OperationType.QUERY):
-        raise BadRequest(
-            "GET is for queries",
-            status=405,
-            code="METHOD_NOT_ALLOWED",
-            headers=((b"allow", b"POST"),),
+    def _checked(
+        self, asked: RequestBytes, request: GraphQLRequest, media_type: str
+    ) -> ParsedRequest:
+        """Return a request with its keys; raises BadRequest where a GET asks for a mutation."""
+        if not asked.is_post:
+            document = self._api.document(request.query)
+            operation = api.operation_type(document, request.operation_name)
+            if operation not in (None, OperationType.QUERY):
+                raise BadRequest(
+                    "GET is for queries",
+                    status=405,
+                    code="METHOD_NOT_ALLOWED",
+                    headers=((b"allow", b"POST"),),
+                )
+        # What is not declared decides nothing, and a client could make ever new keys of it.
+        declared = self._api.declared_variables(
+            request.query, request.operation_name, request.variables
         )
-    return parsed
+        request = request._replace(variables=declared, tell_cost=asked.tell_cost)
+        return ParsedRequest(request, media_type, sum(map(sys.getsizeof, asked)))

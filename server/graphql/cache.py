@@ -14,6 +14,7 @@ class CacheKey(NamedTuple):
     """What decides a response.
 
     ``generation`` is the catalog's, or None where the response is the same in all of them.
+    With ``tells_cost`` the response says what it cost.
     """
 
     query: str
@@ -21,6 +22,7 @@ class CacheKey(NamedTuple):
     operation_name: str | None
     media_type: str
     generation: int | None
+    tells_cost: bool = False
 
     @property
     def num_bytes(self) -> int:

@@ -15,6 +15,9 @@ from server.responses import Response
 from server.sending import REVALIDATE, send_head, send_response
 
 _ALLOW = b"GET, HEAD, POST, OPTIONS"
+_TELL_COST = b"x-cachelog-cost"
+"""The header, other than 0, by which a client asks for extensions.cost."""
+
 _GONE = 499
 """The status, as nginx has it, of a request whose client hung up."""
 
@@ -74,6 +77,7 @@ class GraphQLEndpoint:
                     content,
                     headers.get(b"content-type", b""),
                     headers.get(b"accept", b""),
+                    headers.get(_TELL_COST, b"0") not in (b"", b"0"),
                 )
             )
             answer = begun if isinstance(begun, Answer) else await unless_gone(receive, begun)
