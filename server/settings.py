@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -27,6 +27,7 @@ Bytes = Annotated[int, Meta(ge=0, description="a whole number from 0")]
 Count = Annotated[int, Meta(ge=1, description="a whole number from 1")]
 Seconds = Annotated[float, Meta(gt=0, lt=3_600, description="a number of seconds below 3600")]
 Switch = Annotated[bool, Meta(description="true or false")]
+LogFormat = Annotated[Literal["text", "json"], Meta(description="text or json")]
 Names = Annotated[tuple[str, ...], Meta(description="names separated by commas")]
 
 
@@ -74,6 +75,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     access_log: Switch = True
     """Whether each request is logged."""
+
+    log_format: LogFormat = "text"
+    """How the log looks: text for people, or json, one object a line, for programs."""
+
+    trusted_proxies: Names = ()
+    """Whose X-Request-ID is taken: addresses and networks, separated by commas."""
+
+    metrics: Switch = True
+    """Whether /metrics shows numbers for Prometheus."""
+
+    metrics_dir: Text = ""
+    """Where the processes of one server share those numbers; empty for a folder of their own."""
 
     cache_dir: Text = "~/.cache/cachelog"
     """Where an import keeps what it need not fetch again; empty to keep nothing."""

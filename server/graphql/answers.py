@@ -71,7 +71,7 @@ class Answers:
         self._catalog = catalog
         self._execution = execution
         self._documents = PersistedDocuments()
-        self._responses = ResponseCache(cache_bytes)
+        self.responses = ResponseCache(cache_bytes)
         self._parsed: LRUCache[RequestBytes, ParsedRequest] = LRUCache(
             _PARSED_BYTES if cache_bytes else 0, lambda parsed: parsed.num_bytes
         )
@@ -80,14 +80,14 @@ class Answers:
         """Return the answer to a request; raises BadRequest where it is none."""
         parsed = self._parse(asked)
         for key in (parsed.permanent_key, parsed.key_at(self._catalog.generation)):
-            if (kept := self._responses.get(key)) is not None:
+            if (kept := self.responses.get(key)) is not None:
                 return Answer(kept, key)
         return self._keep(parsed, key, await self._execution.execute(parsed.request))
 
     def count_anew(self, answer: Answer) -> None:
         """Take in that a response has grown by another content coding."""
         if answer.key is not None:
-            self._responses.put(answer.key, answer.response)
+            self.responses.put(answer.key, answer.response)
 
     def _parse(self, asked: RequestBytes) -> ParsedRequest:
         """Parse a request; the same bytes are parsed once."""
@@ -128,7 +128,7 @@ class Answers:
         if not executed.is_good:
             return Answer(response, None)
         key = parsed.permanent_key if is_permanent else current_key
-        self._responses.put(key, response)
+        self.responses.put(key, response)
         return Answer(response, key)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import orjson
 from starlette.types import Receive, Scope, Send
 
+from server.exchanges import CODE, note_answer
 from server.graphql.answers import Answers, RequestBytes
 from server.graphql.errors import BadRequest
 from server.negotiation import JSON, accepted_media_type, prefers_html
@@ -58,9 +59,11 @@ class GraphQLEndpoint:
                     headers.get(b"accept", b""),
                 )
             )
+            note_answer(scope, answer)
             if await send_response(answer.response, scope, headers, send):
                 self._answers.count_anew(answer)
         except BadRequest as error:
+            scope[CODE] = error.code
             refusal = _refusal(error, headers)
             await send_response(refusal, scope, headers, send, list(error.headers))
 

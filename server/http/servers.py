@@ -41,6 +41,7 @@ class ServerConfig(uvicorn.Config):
             http=BoundedConnection,
             ws="none",
             access_log=False,
+            log_config=None,  # the application says how the log looks
             log_level="warning",
             server_header=False,
             timeout_graceful_shutdown=GRACE_SECONDS,

@@ -26,6 +26,10 @@ READ: dict[str, tuple[str, Any]] = {
         ("https://a.example", "https://b.example"),
     ),
     "access_log": ("no", False),
+    "log_format": ("json", "json"),
+    "trusted_proxies": ("10.0.0.0/8, ::1", ("10.0.0.0/8", "::1")),
+    "metrics": ("no", False),
+    "metrics_dir": ("/run/cachelog", "/run/cachelog"),
     "cache_dir": ("", ""),
     "cache_bytes": ("7", 7),
     "max_index_bytes": ("1", 1),
@@ -58,6 +62,7 @@ def test_without_variables_the_defaults_hold() -> None:
 BAD = {
     "RESPONSE_CACHE": ["-1", "1.5", "1 GB", "", "nan"],
     "MAX_BODY": ["x"],
+    "LOG_FORMAT": ["", "xml"],
     "MAX_CONNECTIONS": ["0", "x"],
     "REFRESH": ["0", "-1", "nan", "inf", "3600", "fast", ""],
     "HTTP_TIMEOUT": ["0"],
@@ -81,7 +86,7 @@ def test_a_bad_value_is_named_with_its_variable(name: str, text: str) -> None:
         ("CACHELOG_CORS_ORIGIN", "CACHELOG_CORS_ORIGINS"),
         ("CACHELOG_RESPONSE_CACHE_BYTES", "CACHELOG_RESPONSE_CACHE"),
         ("CACHELOG_max_body", "CACHELOG_MAX_BODY"),
-        ("CACHELOG_PORT", "CACHELOG_REFRESH"),
+        ("CACHELOG_PORT", "CACHELOG_LOG_FORMAT"),
     ],
 )
 def test_a_variable_that_is_no_setting_is_an_error(variable: str, nearest: str) -> None:
