@@ -40,6 +40,9 @@ class ResponseCache:
     """Keeps responses within ``max_bytes``, keys included; 0 keeps none."""
 
     def __init__(self, max_bytes: int) -> None:
+        self.num_hits = 0
+        """How often a response was found."""
+
         self._kept: LRUCache[CacheKey, _Kept] = LRUCache(max_bytes, lambda kept: kept.num_bytes)
 
     @property
@@ -50,9 +53,11 @@ class ResponseCache:
     def get(self, key: CacheKey) -> Response | None:
         """Return what is kept under a key."""
         try:
-            return self._kept[key].response
+            kept = self._kept[key]
         except KeyError:
             return None
+        self.num_hits += 1
+        return kept.response
 
     def put(self, key: CacheKey, response: Response) -> None:
         """Keep a response, in place of those that nobody has asked for longest.
