@@ -127,13 +127,6 @@ class Frame:
         """The names of all packages, sorted."""
         return self.package.values
 
-    def versions_of(self, package: str) -> tuple[str, ...]:
-        """Return the versions of a package, newest first; none where there is no such package."""
-        rows = self.rows_of(package)
-        if rows is None:
-            return ()
-        return tuple(reversed(self.version.present(rows)))
-
     def rows_of(self, package: str) -> slice | None:
         """Return where a package's specs stand; None where there is no such package."""
         code = self.package.index.get(package)
