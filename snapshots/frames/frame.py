@@ -213,7 +213,7 @@ class Frame:
         return rows_where(mask)
 
     def packages_having(self, mask: Mask) -> Mask:
-        """Return a mask over the packages: those with one of the masked rows at the least."""
+        """Return a mask over the packages: those with at least one of the masked rows."""
         found = np.zeros(len(self.packages), np.bool_)
         found[self.package.codes[mask]] = True
         return found
