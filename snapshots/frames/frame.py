@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshots.facts import Fact, Kept
+from snapshots.frames.arrow_columns import column_of, list_column_of, number_column_of
 from snapshots.frames.columns import (
     Column,
     FactColumn,
@@ -23,9 +24,6 @@ from snapshots.frames.columns import (
     NumberColumn,
     PlainColumn,
     Rows,
-    column_of,
-    list_column_of,
-    number_column_of,
     rows_where,
 )
 from snapshots.frames.combinations import Combinations
