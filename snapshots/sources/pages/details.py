@@ -7,6 +7,7 @@ to ``snapshots.sources.pages.records``, which is slower and can say what is wron
 
 from collections.abc import Sequence
 from functools import lru_cache
+from sys import intern
 
 import msgspec
 from msgspec import Raw
@@ -44,6 +45,7 @@ _single_text = msgspec.json.Decoder(tuple[str])
 
 def usual_specs(details: Sequence[Detail], name: str) -> tuple[Spec, ...] | None:
     """Return the specs of the package ``name``; None where something in them is not as usual."""
+    # Systems and targets are few: interned, they are faster to go through afterwards.
     hashes = [detail.hash for detail in details]
     if not _are_hashes(hashes):
         return None
@@ -55,9 +57,9 @@ def usual_specs(details: Sequence[Detail], name: str) -> tuple[Spec, ...] | None
                     name=name,
                     version=_version(bytes(detail.versions)),
                     compiler=canonical_compiler(detail.compiler or "none"),
-                    operating_system=detail.os,
-                    platform=detail.platform,
-                    target=detail.target,
+                    operating_system=intern(detail.os),
+                    platform=intern(detail.platform),
+                    target=intern(detail.target),
                     variants=_variants(bytes(detail.variants)),
                     stacks=_stacks(bytes(detail.stacks)),
                     size=None if detail.size == "-" else size_in_bytes(detail.size),
