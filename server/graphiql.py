@@ -4,6 +4,7 @@ import tomllib
 from base64 import b64encode
 from collections.abc import Mapping
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,11 +17,16 @@ from starlette.types import Scope
 
 from snapshots.history import History
 
+STATIC = Path(__file__).with_name("static")
+"""The folder of the files that the page loads."""
+
 ASSETS = ("react.js", "react-dom.js", "graphiql.js", "graphiql.css")
 """What the page needs, under ``static/vendor``; the build puts it there."""
 
-EXAMPLES = ("explore", "search", "compare")
+EXAMPLES = ("explore", "search", "matching", "dependencies", "compare", "notes")
 """The queries that the page shows in tabs, in this order."""
+
+_SCRIPT = "page.js"
 
 _ICON = """
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
@@ -38,9 +44,6 @@ _YEAR = 365 * 24 * 60 * 60
 class StaticFolder(StaticFiles):
     """Files that a browser keeps for a year if the address says which content it wants (?v=)."""
 
-    async def check_config(self) -> None:
-        """Accept that there is no folder: a build without npm makes none, and the rest works."""
-
     async def get_response(self, path: str, scope: Scope) -> Response:
         """Answer with the file, or raise HTTPException."""
         response = await super().get_response(path, scope)
@@ -55,15 +58,22 @@ def graphiql_page(history: History, static: Path) -> bytes:
     """Return the page; its example queries name revisions that the catalog has."""
     environment = _environment()
     refs = _refs(history)
-    tabs = [
-        {"query": environment.get_template(f"{name}.graphql").render(refs)} for name in EXAMPLES
+    examples = [
+        {"name": name, "query": environment.get_template(f"{name}.graphql").render(refs)}
+        for name in EXAMPLES
     ]
     page = environment.get_template("graphiql.html").render(
         assets={name: _asset(name, static) for name in ASSETS},
         icon=quote(_ICON),
-        tabs=json_in_script(tabs),
+        examples=json_in_script(examples),
+        script=_versioned(_SCRIPT, static),
     )
     return page.encode()
+
+
+def missing_assets(static: Path) -> list[str]:
+    """Return what the page has to load from a CDN because the build could not include it."""
+    return [name for name in ASSETS if not (static / "vendor" / name).is_file()]
 
 
 def json_in_script(value: Any) -> str:
@@ -83,14 +93,22 @@ def _asset(name: str, static: Path) -> dict[str, str]:
 
 
 def _refs(history: History) -> dict[str, str]:
-    """Return the newest revision and one before it: in its series, or else the next older one."""
+    """Return refs of two revisions, the newest that has one before it in its series and that one.
+
+    They are tags, which stay true while digests are replaced. Where every series has one revision
+    alone, they are the oldest and the newest tag.
+    """
     if not history.revisions:
         return {"base": "develop~1", "head": "develop"}
-    for head in history.revisions:
-        if (base := history.previous(head)) is not None:
-            return {"base": base.digest[:12], "head": head.digest[:12]}
-    newest, oldest = history.revisions[0], history.revisions[-1]
-    return {"base": oldest.tag, "head": newest.tag}
+    for tag in dict.fromkeys(revision.tag for revision in history.revisions):
+        if history.previous(history.of_tag(tag)[0]) is not None:
+            return {"base": f"{tag}~1", "head": tag}
+    return {"base": history.revisions[-1].tag, "head": history.revisions[0].tag}
+
+
+def _versioned(name: str, static: Path) -> str:
+    """Return the address of a file of ours; another content has another address."""
+    return f"static/{name}?v={sha256((static / name).read_bytes()).hexdigest()[:12]}"
 
 
 @cache

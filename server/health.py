@@ -3,21 +3,21 @@
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from snapshots.catalog.catalog import Catalog
+from server.watching import CatalogWatch
 
 
 class Readiness:
     """Whether the catalog could be read at the last look, and why not."""
 
-    def __init__(self, catalog: Catalog) -> None:
-        self.catalog = catalog
-        self.problem: str | None = "not looked yet"
+    def __init__(self, watch: CatalogWatch) -> None:
+        self._watch = watch
 
     async def ready(self, _request: Request) -> JSONResponse:
         """Answer 200 while the catalog can be read, else 503 with the reason."""
-        if self.problem is not None:
-            return JSONResponse({"status": "not ready", "reason": self.problem}, status_code=503)
-        revisions = len(self.catalog.history.revisions)
+        problem = self._watch.problem
+        if problem is not None:
+            return JSONResponse({"status": "not ready", "reason": problem}, status_code=503)
+        revisions = len(self._watch.catalog.history.revisions)
         return JSONResponse({"status": "ready", "revisions": revisions})
 
 

@@ -1,9 +1,13 @@
 """Settings: from CACHELOG_* variables, overruled by options of the command line."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
 
 from snapshots.catalog.library import COMPARISON_BYTES, FRAME_BYTES
 from snapshots.errors import InvalidArgument
@@ -11,48 +15,59 @@ from snapshots.sources.buildcache import ReadSettings
 
 PREFIX = "CACHELOG_"
 
+RESERVED = ("CACHELOG_TEST_",)
+"""How variables begin that are no settings: those of cachelog's own tests."""
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
+_KUBERNETES = re.compile(PREFIX + r"(SERVICE_HOST|SERVICE_PORT\w*|PORT_\d+_(TCP|UDP|SCTP)\w*)")
+"""What Kubernetes sets in each container beside a service named cachelog, and CACHELOG_PORT."""
+
+Text = Annotated[str, Meta(description="a text")]
+Bytes = Annotated[int, Meta(ge=0, description="a whole number from 0")]
+Seconds = Annotated[float, Meta(gt=0, lt=3_600, description="a number of seconds below 3600")]
+Switch = Annotated[bool, Meta(description="true or false")]
+Names = Annotated[tuple[str, ...], Meta(description="names separated by commas")]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What an operator can set; each field is read from CACHELOG_ and its name in capitals."""
 
-    catalog: str = "catalog"
+    catalog: Text = "catalog"
     """Where the catalog is: a folder, or a URL of object storage."""
 
-    response_cache: int = 256 << 20
+    response_cache: Bytes = 256 << 20
     """How many bytes of responses are kept; 0 keeps none."""
 
-    frame_cache: int = FRAME_BYTES
+    frame_cache: Bytes = FRAME_BYTES
     """How many bytes of revisions are kept in memory; as many again of their dependencies."""
 
-    comparison_cache: int = COMPARISON_BYTES
+    comparison_cache: Bytes = COMPARISON_BYTES
     """How many bytes of comparisons are kept in memory."""
 
-    refresh: float = 1.0
+    refresh: Seconds = 1.0
     """How many seconds pass between two looks for new revisions."""
 
-    max_body: int = 1 << 20
+    max_body: Bytes = 1 << 20
     """How many bytes a request's body may have."""
 
-    cors_origins: tuple[str, ...] = ()
+    cors_origins: Names = ()
     """Which other origins' pages may ask, separated by commas; ``*`` for all."""
 
-    access_log: bool = True
+    access_log: Switch = True
     """Whether each request is logged."""
 
-    cache_dir: str = "~/.cache/cachelog"
+    cache_dir: Text = "~/.cache/cachelog"
     """Where an import keeps what it need not fetch again; empty to keep nothing."""
 
-    cache_bytes: int = 4 << 30
+    cache_bytes: Bytes = 4 << 30
     """How many bytes an import keeps there."""
 
-    max_index_bytes: int = 2 << 30
+    max_index_bytes: Bytes = 2 << 30
     """How many bytes an index may have when it is unpacked."""
 
-    http_timeout: float = 60.0
+    http_timeout: Seconds = 60.0
     """How many seconds an import waits for a silent server."""
 
-    s3_prefixes: tuple[str, ...] = ()
+    s3_prefixes: Names = ()
     """Where buckets are served over HTTPS: BUCKET=URL, separated by commas."""
 
     def reading(self) -> ReadSettings:
@@ -72,59 +87,56 @@ class Settings:
         )
 
 
-def _number(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise ValueError
-    return number
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 < seconds < 3600:
-        raise ValueError
-    return seconds
-
-
-def _truth(text: str) -> bool:
-    return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[
-        text.lower()
-    ]
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-_READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
-    str: (str, "a text"),
-    int: (_number, "a whole number from 0"),
-    float: (_seconds, "a number of seconds"),
-    bool: (_truth, "true or false"),
-    tuple[str, ...]: (_names, "names separated by commas"),
-}
-
-
 def settings_from(environ: Mapping[str, str]) -> Settings:
-    """Read the settings; raises InvalidArgument with the variable and its value."""
-    values: dict[str, Any] = {}
-    for field in fields(Settings):
-        variable = PREFIX + field.name.upper()
-        if (text := environ.get(variable)) is None:
-            continue
-        read, expected = _READERS[field.type]
-        try:
-            values[field.name] = read(text)
-        except (ValueError, KeyError):
-            raise InvalidArgument(variable, f"{text!r} is not {expected}") from None
+    """Read the settings.
+
+    Raises InvalidArgument for a value that cannot be used, with its variable and what is expected,
+    and for a variable that is no setting, with the nearest that is one.
+    """
+    fields = {variable_of(field.name): field for field in msgspec.structs.fields(Settings)}
+    for variable, text in environ.items():
+        if variable.startswith(PREFIX) and variable not in fields:
+            _check_is_not_meant(variable, text, [*fields])
+    values = {
+        field.name: _value(variable, environ[variable], field.type)
+        for variable, field in fields.items()
+        if variable in environ
+    }
     return Settings(**values)
 
 
 def environ_of(settings: Settings) -> dict[str, str]:
     """Return the variables that ``settings_from`` reads these settings from."""
     variables = {}
-    for field in fields(Settings):
+    for field in msgspec.structs.fields(Settings):
         value = getattr(settings, field.name)
         text = ",".join(value) if isinstance(value, tuple) else str(value)
-        variables[PREFIX + field.name.upper()] = text
+        variables[variable_of(field.name)] = text
     return variables
+
+
+def variable_of(name: str) -> str:
+    """Return the environment variable of a setting."""
+    return PREFIX + name.upper()
+
+
+def _value(variable: str, text: str, kind: Any) -> Any:
+    value: str | list[str] = text
+    if kind is Names:
+        value = [name.strip() for name in text.split(",") if name.strip()]
+    elif kind is Switch:
+        value = {"yes": "true", "no": "false"}.get(text.lower(), text)
+    try:
+        return msgspec.convert(value, kind, strict=False)
+    except msgspec.ValidationError:
+        (meta,) = kind.__metadata__
+        raise InvalidArgument(variable, f"{text!r} is not {meta.description}") from None
+
+
+def _check_is_not_meant(variable: str, text: str, known: list[str]) -> None:
+    """Raise InvalidArgument for a variable that looks like a setting and is none."""
+    is_address = variable == f"{PREFIX}PORT" and "://" in text
+    if variable.startswith(RESERVED) or _KUBERNETES.fullmatch(variable) or is_address:
+        return
+    (nearest,) = get_close_matches(variable, known, n=1, cutoff=0.0)
+    raise InvalidArgument(variable, f"is no setting; the nearest is {nearest}")

@@ -131,3 +131,46 @@ class CatalogError(CachelogError):
         self.location = location
         self.reason = reason
         super().__init__(f"catalog {location}: {reason}")
+
+
+class NoCatalog(CatalogError):
+    """There is no catalog at the location, not even an empty one."""
+
+    def __init__(self, location: str) -> None:
+        super().__init__(location, "does not exist")
+        self.args = (
+            f"there is no catalog at {location}; make one with 'cachelog import PATH', "
+            f"or with made-up data by 'cachelog demo'",
+        )
+
+
+class NothingToPublish(CachelogError):
+    """An import left out all that it was asked to read."""
+
+    def __init__(self) -> None:
+        super().__init__("nothing could be read, so nothing was published")
+
+
+class OutputError(CachelogError):
+    """A file cannot be written; ``reason`` is the operating system's."""
+
+    def __init__(self, file: str, reason: str) -> None:
+        self.file = file
+        self.reason = reason
+        super().__init__(f"{file}: cannot be written: {reason}")
+
+
+class ForeignPackage(CachelogError):
+    """Python finds something else under the name of one of cachelog's packages.
+
+    ``location`` is where the other package is; None where it was removed again, and files with it.
+    """
+
+    def __init__(self, name: str, location: str | None) -> None:
+        self.name = name
+        self.location = location
+        found = f"at {location} is not cachelog's own" if location else "lacks its first file"
+        super().__init__(
+            f"the package {name!r} {found}: install cachelog in an environment of its own, with "
+            "'uv tool install' or 'pipx install'"
+        )

@@ -16,34 +16,37 @@ _NEAREST = 3
 
 
 class History:
-    """An immutable view of the catalog's lines; made anew when the catalog changes.
+    """An immutable view of the catalog's rows; made anew when the catalog changes.
 
-    Of the lines of a tag that follow one another with the same content only the first counts: two
-    imports of one state may have raced, and nothing changed between them.
+    A row says that a tag was seen in a state at a time. Rows of a tag that follow one another with
+    the same content are one revision: the first of them, which the others confirm. So the state at
+    a moment is the latest that was seen until then, in whatever order the rows were published.
     """
 
-    def __init__(self, lines: Iterable[RevisionInfo] = ()) -> None:
-        self._lines = sorted(lines, key=_age)
-        self._stand_ins: dict[RevisionInfo, RevisionInfo] = {}
+    def __init__(self, rows: Iterable[RevisionInfo] = ()) -> None:
+        self._rows = sorted(rows, key=age)
+        self._confirmed: dict[RevisionInfo, RevisionInfo] = {}
+        self._rows_by_tag: defaultdict[str, list[RevisionInfo]] = defaultdict(list)
         by_tag: defaultdict[str, list[RevisionInfo]] = defaultdict(list)
-        for line in self._lines:
-            known = by_tag[line.tag]
-            if known and known[-1].digest == line.digest:
-                self._stand_ins[line] = known[-1]
+        for row in self._rows:
+            self._rows_by_tag[row.tag].append(row)
+            known = by_tag[row.tag]
+            if known and known[-1].digest == row.digest:
+                self._confirmed[row] = known[-1]
             else:
-                known.append(line)
+                known.append(row)
         self._by_tag = dict(by_tag)
 
     @cached_property
     def revisions(self) -> list[RevisionInfo]:
         """Every revision, newest first."""
         every = (revision for known in self._by_tag.values() for revision in known)
-        return sorted(every, key=_age, reverse=True)
+        return sorted(every, key=age, reverse=True)
 
     @cached_property
     def by_key(self) -> dict[str, RevisionInfo]:
-        """Every line by its key, those that do not count too: an id once given stays good."""
-        return {line.key: line for line in self._lines}
+        """Every row by its key, those that only confirm too: an id once given stays good."""
+        return {row.key: row for row in self._rows}
 
     @cached_property
     def tags(self) -> list[str]:
@@ -59,6 +62,19 @@ class History:
     def of_tag(self, tag: str) -> Sequence[RevisionInfo]:
         """Return the revisions of a tag, newest first; none where the tag is not known."""
         return self._by_tag.get(tag, [])[::-1]
+
+    def rows_of(self, tag: str) -> Sequence[RevisionInfo]:
+        """Return all rows of a tag, those that only confirm too, oldest first."""
+        return self._rows_by_tag.get(tag, [])
+
+    def confirmed_at(self, revision: RevisionInfo) -> datetime:
+        """Return when the tag was last seen in the state of a revision, before another one."""
+        return self._last_seen.get(revision, revision.taken_at)
+
+    @cached_property
+    def _last_seen(self) -> dict[RevisionInfo, datetime]:
+        # Rows are sorted: of those that confirm one revision the last is the newest.
+        return {revision: row.taken_at for row, revision in self._confirmed.items()}
 
     def select(
         self,
@@ -94,12 +110,12 @@ class History:
         """Return the revision after this one in its series."""
         return self._beside(revision, 1)
 
-    def _counting(self, line: RevisionInfo) -> RevisionInfo:
-        """Return the line, or the one that counts instead of it."""
-        return self._stand_ins.get(line, line)
+    def _revision_of(self, row: RevisionInfo) -> RevisionInfo:
+        """Return the revision that a row is or confirms."""
+        return self._confirmed.get(row, row)
 
     def _beside(self, revision: RevisionInfo, step: int) -> RevisionInfo | None:
-        place = self._places.get(self._counting(revision))
+        place = self._places.get(self._revision_of(revision))
         if place is None:
             return None
         family = self._series[series(revision.tag)]
@@ -155,13 +171,13 @@ class History:
             raise RevisionNotFound(text, "no digest begins so", self._nearest(prefix))
         if len(fitting) > 1:
             raise AmbiguousRef(text, fitting)
-        # The line that was published first: it stays the first whatever is published later.
-        lines = (line for line in self._lines if line.digest == fitting[0])
-        return min(lines, key=lambda line: (line.published_at, line.tag))
+        # The row that was published first: it stays the first whatever is published later.
+        rows = (row for row in self._rows if row.digest == fitting[0])
+        return min(rows, key=lambda row: (row.published_at, row.tag))
 
     def _back(self, text: str, start: RevisionInfo, steps: int) -> RevisionInfo:
         family = self._series[series(start.tag)]
-        place = self._places[self._counting(start)]
+        place = self._places[self._revision_of(start)]
         if steps > place:
             base, _, _ = text.rpartition("~")
             reason = f"{base} is the first of its series"
@@ -178,5 +194,6 @@ class History:
         return (close or self.tags)[:_NEAREST]
 
 
-def _age(revision: RevisionInfo) -> tuple[datetime, datetime, str]:
+def age(revision: RevisionInfo) -> tuple[datetime, datetime, str]:
+    """Return the key that orders rows from the oldest to the newest."""
     return revision.taken_at, revision.published_at, revision.tag

@@ -1,6 +1,6 @@
 """The catalog's two tables in Arrow's terms."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any, get_args, get_origin
 
@@ -49,24 +49,36 @@ SPEC_ROWS = pa.schema([field for field in SPECS if field.name != "digest"])
 
 _TIME = pa.timestamp("us", tz="UTC")
 
+_FILE = pa.struct([("path", pa.string()), ("size", pa.int64()), ("checksum", pa.string())])
+
+
 REVISIONS = pa.schema(
     [
-        ("tag", pa.string()),
-        ("digest", pa.string()),
-        ("taken_at", _TIME),
-        ("published_at", _TIME),
-        ("num_packages", pa.int64()),
-        ("num_specs", pa.int64()),
-        ("num_stacks", pa.int64()),
-        ("total_size", pa.int64()),
-        ("source_kind", pa.string()),
-        ("source_location", pa.string()),
-        ("source_version", pa.string()),
-        ("source_importer", pa.string()),
-        ("source_synthetic", pa.bool_()),
+        _field("tag", pa.string(), "The tag that was published."),
+        _field("digest", pa.string(), "Its content: rows of the table specs with this digest."),
+        _field("taken_at", _TIME, "When the build cache stood so."),
+        _field("published_at", _TIME, "When the catalog learned of it."),
+        _field("num_packages", pa.int64(), "How many packages the content has."),
+        _field("num_specs", pa.int64(), "How many specs the content has."),
+        _field("num_stacks", pa.int64(), "How many stacks the content has, root not counted."),
+        _field("total_size", pa.int64(), "The sum of the known sizes in bytes; null if none is."),
+        _field("source_kind", pa.string(), "What was read: pages, index, git or demo."),
+        _field("source_location", pa.string(), "Where it was read: a path or URL."),
+        _field("source_version", pa.string(), "The commit or ETag that was read, if it had one."),
+        _field("source_importer", pa.string(), "The program that read it, with its version."),
+        _field("source_synthetic", pa.bool_(), "Whether a generator made the data up."),
+        _field(
+            "files",
+            pa.list_(_FILE),
+            "The Parquet files of the content: path below the table specs, size in bytes and "
+            "xxh3 (64 bits, hexadecimal) of the bytes. Null in catalogs older than this column.",
+        ),
     ]
 )
-"""One row a published revision."""
+"""One row each time that a tag was seen in a state.
+
+Rows of a tag that follow one another with the same digest are one revision, confirmed later.
+"""
 
 _SOURCE = "source_"
 
@@ -118,20 +130,48 @@ def split_by_cache(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     return table.filter(in_cache), table.filter(pc.invert(in_cache))
 
 
-def revisions_table(revisions: Sequence[RevisionInfo]) -> pa.Table:
-    """Return one row a revision."""
+class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A Parquet file of a content: path below the table ``specs``, size in bytes, xxh3 checksum."""
+
+    path: str
+    size: int
+    checksum: str
+
+
+Files = Mapping[str, Sequence[StoredFile]]
+"""The files of contents, by digest."""
+
+
+def revisions_table(revisions: Sequence[RevisionInfo], files: Files) -> pa.Table:
+    """Return one row a revision; ``files`` holds those of contents whose files are known."""
     rows = []
     for revision in revisions:
         row = msgspec.structs.asdict(revision)
         source = msgspec.structs.asdict(row.pop("source"))
-        rows.append(row | {_SOURCE + name: value for name, value in source.items()})
+        row |= {_SOURCE + name: value for name, value in source.items()}
+        of_content = files.get(revision.digest)
+        row["files"] = of_content and list(map(msgspec.structs.asdict, of_content))
+        rows.append(row)
     return pa.Table.from_pylist(rows, schema=REVISIONS)
 
 
-def revisions_of(table: pa.Table) -> Iterator[RevisionInfo]:
+def revisions_of(table: pa.Table) -> list[RevisionInfo]:
     """Read the rows of a table of revisions."""
-    for row in table.to_pylist():
-        source = {
-            name.removeprefix(_SOURCE): row.pop(name) for name in list(row) if _SOURCE in name
-        }
-        yield RevisionInfo(source=Source(**source), **row)
+    rows = table.select([name for name in REVISIONS.names if name != "files"]).to_pylist()
+    for row in rows:
+        source = {name: row.pop(_SOURCE + name) for name in Source.__struct_fields__}
+        row["source"] = Source(**source)
+    return [RevisionInfo(**row) for row in rows]
+
+
+def files_of(table: pa.Table) -> dict[str, tuple[StoredFile, ...]]:
+    """Read the files of contents from the rows of a table of revisions, by digest."""
+    if "files" not in table.column_names:
+        return {}
+    return {
+        digest: tuple(StoredFile(**file) for file in files)
+        for digest, files in zip(
+            table["digest"].to_pylist(), table["files"].to_pylist(), strict=True
+        )
+        if files is not None
+    }

@@ -8,7 +8,9 @@ import orjson
 
 ROOT = Path(__file__).parents[1]
 REFERENCES = {
+    "start": "Python",
     "import": "orjson",
+    "load": "pyarrow",
     "compare": "Python",
     "list1000": "Strawberry",
     "nested": "Strawberry",

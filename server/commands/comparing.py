@@ -1,90 +1,63 @@
-"""``cachelog revisions``, ``diff`` and ``notes``: what is read from a catalog."""
+"""``cachelog diff`` and ``cachelog notes``: what changed between two revisions."""
 
-from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
-from enum import Enum
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING
 
-import msgspec
-import typer
+import click
 
-from server.console import (
-    DEFAULT_CATALOG,
-    BaseArgument,
-    CatalogOption,
-    HeadArgument,
-    JsonOption,
-    note,
-    say,
-    say_json,
+from server.completion import complete_package, complete_stack
+from server.console import say, say_json, width
+from server.parameters import catalog_option, json_option, refs_of, two_refs
+
+if TYPE_CHECKING:
+    from snapshots.changes.diff import Comparison
+    from snapshots.models import RevisionInfo
+
+
+@click.command("diff")
+@two_refs
+@json_option
+@click.option("--stat", is_flag=True, help="Only counts, package by package.")
+@click.option(
+    "--package", metavar="NAME", shell_complete=complete_package, help="Only this package."
 )
-from snapshots.catalog.catalog import Catalog
-from snapshots.changes.diff import LEFT_OUT, Comparison
-from snapshots.changes.package_changes import PackageChange, PackageChangeKind
-from snapshots.changes.spec_changes import SpecChange, SpecChangeKind
-from snapshots.errors import CachelogError, InvalidArgument
-from snapshots.frames.filters import SpecFilter
-from snapshots.models import RevisionInfo, revision_facts
-from snapshots.notes.changelog import Section, Summary, changelog, summarize
-from snapshots.notes.rendering import json, markdown
-
-_UNCUT = 1_000
-_SIGNS = {SpecChangeKind.ADDED: "+", SpecChangeKind.REMOVED: "-", SpecChangeKind.CHANGED: "~"}
-
-
-class NotesFormat(Enum):
-    """How release notes are written."""
-
-    MARKDOWN = "markdown"
-    JSON = "json"
-
-
-def revisions_command(
-    tag: Annotated[str | None, typer.Option(help="Only the revisions of this tag.")] = None,
-    as_json: JsonOption = False,
-    catalog: CatalogOption = DEFAULT_CATALOG,
-) -> None:
-    """List the published revisions, newest first."""
-    opened = Catalog(catalog)
-    opened.refresh()
-    history = opened.history
-    revisions = history.revisions if tag is None else history.of_tag(tag)
-    if history.revisions and not revisions:
-        known = ", ".join(history.tags)
-        raise InvalidArgument("--tag", f"there is no tag {tag}; there are {known}")
-    if as_json:
-        say_json([revision_facts(revision) for revision in revisions])
-        return
-    if not history.revisions:
-        note(
-            f"The catalog at {catalog} is empty. Fill it with 'cachelog import PATH', "
-            "or with made-up data by 'cachelog demo'."
-        )
-    else:
-        _print_revisions(revisions)
-
-
+@click.option(
+    "--stack",
+    metavar="NAME",
+    shell_complete=complete_stack,
+    help="Only specs that this stack has on either side.",
+)
+@click.option(
+    "--exit-code", is_flag=True, help="Leave with 1 if what is shown differs, else with 0."
+)
+@catalog_option
 def diff_command(
-    base: BaseArgument,
-    head: HeadArgument,
-    as_json: JsonOption = False,
-    stat: Annotated[bool, typer.Option("--stat", help="Only counts, package by package.")] = False,
-    package: Annotated[str | None, typer.Option(metavar="NAME", help="Only this package.")] = None,
-    stack: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Only specs that this stack has on either side."),
-    ] = None,
-    exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="Leave with 1 if anything differs, else with 0.")
-    ] = False,
-    catalog: CatalogOption = DEFAULT_CATALOG,
+    base: str,
+    head: str | None,
+    *,
+    as_json: bool,
+    stat: bool,
+    package: str | None,
+    stack: str | None,
+    exit_code: bool,
+    catalog: str,
 ) -> None:
-    """Print what changed from BASE to HEAD: + came, - went, ~ changed."""
-    old, new, comparison = _compare(catalog, base, head)
-    _require_known(comparison, package, stack)
+    """Print what changed between two revisions.
+
+    Specs are told apart by their hashes: + was added, - was removed, ~ has other facts.
+    """
+    from server.commands.names import require_package, require_stack
+    from server.printing.differences import change_lines, difference_facts, totals
+    from server.printing.layout import wrapped
+    from snapshots.frames.filters import SpecFilter
+    from snapshots.wording import title
+
+    old, new, comparison = _compared(catalog, *refs_of(base, head))
+    sides = comparison.base, comparison.head
+    if package is not None:
+        require_package(package, sides)
+    if stack is not None:
+        require_stack(stack, sides)
     if package is not None or stack is not None:
         comparison = comparison.narrowed(
             SpecFilter(
@@ -95,153 +68,61 @@ def diff_command(
     changes = comparison.specs
     if as_json:
         only = {"package": package, "stack": stack}
-        say_json(_diff_facts(old, new, comparison, changes) | {"only": only})
+        say_json(difference_facts(old, new, comparison, changes) | {"only": only})
     else:
-        say(f"{_title(old)} -> {_title(new)}")
-        for line in _lines(comparison, changes, stat=stat):
+        lines = wrapped(f"{title(old)} -> {title(new)}", width())
+        for line in (*lines, *change_lines(comparison, changes, width(), stat=stat)):
             say(line)
-        say(_totals(changes))
+        say(totals(changes))
     if exit_code and changes:
-        raise typer.Exit(1)
+        raise SystemExit(1)
 
 
+@click.command("notes")
+@two_refs
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "json"]),
+    default="markdown",
+    show_default=True,
+    help="For people or for programs.",
+)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write there, not to the terminal.",
+)
+@catalog_option
 def notes_command(
-    base: BaseArgument,
-    head: HeadArgument,
-    format_: Annotated[
-        NotesFormat, typer.Option("--format", help="For people or for programs.")
-    ] = NotesFormat.MARKDOWN,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write there, not to the terminal."),
-    ] = None,
-    catalog: CatalogOption = DEFAULT_CATALOG,
+    base: str, head: str | None, *, form: str, output: Path | None, catalog: str
 ) -> None:
-    """Write release notes of what changed from BASE to HEAD, ready to be published."""
-    log = changelog(*_compare(catalog, base, head))
-    text = json(log) if format_ is NotesFormat.JSON else markdown(log)
+    """Write release notes of what changed, ready to be published."""
+    from snapshots.errors import OutputError
+    from snapshots.notes.changelog import changelog
+    from snapshots.notes.rendering import json, markdown
+
+    log = changelog(*_compared(catalog, *refs_of(base, head)))
+    text = json(log) if form == "json" else markdown(log)
     if output is None:
-        typer.echo(text, nl=False)
+        click.echo(text, nl=False)
         return
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise CachelogError(f"{output}: cannot be written: {error.strerror}") from None
+        raise OutputError(str(output), error.strerror or str(error)) from None
 
 
-def _compare(catalog: str, base: str, head: str) -> tuple[RevisionInfo, RevisionInfo, Comparison]:
-    opened = Catalog(catalog)
-    history = opened.require_history()
+def _compared(
+    location: str, base: str, head: str
+) -> "tuple[RevisionInfo, RevisionInfo, Comparison]":
+    """Return the two revisions that the refs name, and what changed between them."""
+    from snapshots.catalog.catalog import Catalog
+    from snapshots.catalog.library import Library
+
+    catalog = Catalog(location)
+    history = catalog.require_history()
     old, new = history.resolve(base), history.resolve(head)
-    frame = opened.load(old.digest)
-    other = frame if old.digest == new.digest else opened.load(new.digest)
-    return old, new, Comparison(frame, other)
-
-
-def _require_known(comparison: Comparison, package: str | None, stack: str | None) -> None:
-    sides = (comparison.base, comparison.head)
-    known = {
-        "--package": (package, {name for frame in sides for name in frame.packages}),
-        "--stack": (stack, {name for frame in sides for name in frame.stacks.items}),
-    }
-    for option, (name, names) in known.items():
-        if name is not None and name not in names:
-            close = ", ".join(get_close_matches(name, sorted(names)))
-            hint = f"; nearest: {close}" if close else ""
-            raise InvalidArgument(option, f"neither revision has {name}{hint}")
-
-
-def _print_revisions(revisions: Sequence[RevisionInfo]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for name in ("tag", "digest", "taken at"):
-        table.add_column(name, no_wrap=True)
-    for name in ("packages", "specs", "stacks"):
-        table.add_column(name, justify="right")
-    table.add_column("source", overflow="fold")
-    for revision in revisions:
-        source = revision.source
-        table.add_row(
-            revision.tag,
-            revision.digest[:12],
-            f"{revision.taken_at:%Y-%m-%d %H:%M}",
-            f"{revision.num_packages:,}",
-            f"{revision.num_specs:,}",
-            f"{revision.num_stacks:,}",
-            f"{source.kind} (synthetic)" if source.synthetic else source.kind,
-        )
-    console = Console(soft_wrap=True)
-    if not console.is_terminal:
-        console.width = _UNCUT  # programs such as grep want whole lines
-    console.print(table)
-
-
-def _title(revision: RevisionInfo) -> str:
-    return f"{revision.tag} of {revision.taken_at:%Y-%m-%d} ({revision.digest[:12]})"
-
-
-def _lines(comparison: Comparison, changes: Sequence[SpecChange], *, stat: bool) -> Iterator[str]:
-    packages = {change.name: change for change in comparison.packages}
-    for name, inside in groupby(changes, key=attrgetter("name")):
-        of_package = list(inside)
-        yield f"{_headline(packages[name])} ({_totals(of_package)})"
-        if not stat:
-            for change in of_package:
-                yield from _spec_lines(comparison, change)
-
-
-def _headline(change: PackageChange) -> str:
-    kind = Section.of(change).value.replace("_", " ")
-    if change.kind in (PackageChangeKind.UPGRADED, PackageChangeKind.DOWNGRADED):
-        return f"{change.name}: {kind} {change.newest_before} -> {change.newest_after}"
-    return f"{change.name}: {kind}"
-
-
-def _spec_lines(comparison: Comparison, change: SpecChange) -> Iterator[str]:
-    records = [
-        frame.spec(row)
-        for frame, row in ((comparison.base, change.before), (comparison.head, change.after))
-        if row is not None
-    ]
-    yield f"  {_SIGNS[change.kind]} {change.hash} {records[-1].short}"
-    if change.kind is SpecChangeKind.CHANGED:
-        for field in comparison.field_changes(change):
-            yield f"      {field.path}: {_shown(field.before)} -> {_shown(field.after)}"
-
-
-def _shown(value: Any) -> str:
-    return " ".join(value) if isinstance(value, (list, tuple)) else str(value)
-
-
-def _totals(changes: Sequence[SpecChange]) -> str:
-    counts = {kind: sum(change.kind is kind for change in changes) for kind in SpecChangeKind}
-    return ", ".join(f"{count:,} {kind.value}" for kind, count in counts.items())
-
-
-def _diff_facts(
-    old: RevisionInfo, new: RevisionInfo, comparison: Comparison, changes: Sequence[SpecChange]
-) -> dict[str, Any]:
-    summary: Summary = summarize(comparison)
-    return {
-        "base": revision_facts(old),
-        "head": revision_facts(new),
-        "summary": msgspec.to_builtins(summary),
-        "packages": [msgspec.to_builtins(change) for change in comparison.packages],
-        "specs": {
-            kind.value: [
-                _spec_facts(comparison, change) for change in changes if change.kind is kind
-            ]
-            for kind in SpecChangeKind
-        },
-        "stacks": [msgspec.to_builtins(change) for change in comparison.stacks],
-        "left_out": LEFT_OUT,
-    }
-
-
-def _spec_facts(comparison: Comparison, change: SpecChange) -> dict[str, Any]:
-    facts: dict[str, Any] = {"hash": change.hash, "name": change.name}
-    if change.before is not None and change.after is not None:
-        facts["fields"] = [msgspec.to_builtins(it) for it in comparison.field_changes(change)]
-    return facts
+    return old, new, Library(catalog).compare(old.digest, new.digest)

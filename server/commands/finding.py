@@ -1,71 +1,83 @@
-"""``cachelog find``: which specs of a revision a query in Spack's language asks for."""
+"""``cachelog find``: the specs of a revision that a query in Spack's language matches."""
 
-from typing import Annotated, Any
+import click
 
-import msgspec
-import numpy as np
-import typer
-
-from server.console import DEFAULT_CATALOG, CatalogOption, JsonOption, note, say, say_json
-from snapshots.catalog.catalog import Catalog
-from snapshots.frames import matching
-from snapshots.frames.dependencies import DependencyGraph
-from snapshots.models import Spec, revision_facts
+from server.completion import complete_query, complete_ref, complete_stack
+from server.console import note, say, say_json, width
+from server.parameters import REF_FORMS, catalog_option, json_option
 
 
+@click.command("find")
+@click.argument(
+    "words",
+    metavar="SPEC...",
+    nargs=-1,
+    required=True,
+    shell_complete=complete_query,
+    help="What to look for, in Spack's language: hdf5@1.12: +mpi %gcc@13 ^zlib. Write ~NAME for a "
+    "variant that is off, or put the query in quotes.",
+)
+@click.option(
+    "--in",
+    "ref",
+    metavar="REF",
+    shell_complete=complete_ref,
+    help=f"The revision to look in: {REF_FORMS}. By default the newest of the catalog.",
+)
+@click.option(
+    "--stack", metavar="NAME", shell_complete=complete_stack, help="Only specs of this stack."
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Print only the first N. By default all are printed.",
+)
+@json_option
+@catalog_option
 def find_command(
-    spec: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SPEC...",
-            help="What to look for, in Spack's language: hdf5@1.12: +mpi %gcc@13 ^zlib. Write "
-            "~NAME for a variant that is off, or put the query in quotes.",
-        ),
-    ],
-    ref: Annotated[
-        str | None,
-        typer.Option(
-            "--in",
-            metavar="REF",
-            help="The revision to look in: TAG, TAG~N, TAG@DATE or a digest; by default the newest "
-            "of the catalog.",
-        ),
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=0, help="Print this many at the most; all by default.")
-    ] = None,
-    as_json: JsonOption = False,
-    catalog: CatalogOption = DEFAULT_CATALOG,
+    words: tuple[str, ...],
+    *,
+    ref: str | None,
+    stack: str | None,
+    limit: int | None,
+    as_json: bool,
+    catalog: str,
 ) -> None:
-    """Print the specs that match, by package, newest version first; none is no failure."""
-    query = " ".join(spec)
-    wanted = matching.read(query)
+    """Print the specs that match a query.
+
+    Packages are in natural order, the newest version of each first. That nothing matches is a
+    success too.
+    """
+    from server.commands.names import require_stack
+    from server.printing.specs import in_natural_order, spec_facts, spec_lines
+    from snapshots.catalog.catalog import Catalog
+    from snapshots.catalog.library import Library
+    from snapshots.models import revision_facts
+    from snapshots.wording import counted, title
+
+    query = " ".join(words)
     opened = Catalog(catalog)
     history = opened.require_history()
     revision = history.revisions[0] if ref is None else history.resolve(ref)
-    frame = opened.load(revision.digest)
-
-    def graph() -> DependencyGraph:
-        return DependencyGraph(opened.load_dependencies(revision.digest), frame.hashes)
-
-    rows = np.flatnonzero(matching.select(frame, wanted, graph)).tolist()
-    found = [frame.spec(row) for row in rows[:limit]]
+    library = Library(opened)
+    found = library.find(revision.digest, query)
+    frame = library.frames.get(revision.digest)
+    if stack is not None:
+        require_stack(stack, [frame])
+        found = found & frame.in_stack(stack)
+    rows = in_natural_order(frame, found)
+    specs = [frame.spec(row) for row in rows[:limit]]
     if as_json:
-        facts = {"revision": revision_facts(revision), "query": query, "total": len(rows)}
-        say_json(facts | {"specs": list(map(_facts, found))})
+        facts = {"revision": revision_facts(revision), "query": query, "stack": stack}
+        say_json(facts | {"total": len(rows), "specs": list(map(spec_facts, specs))})
         return
-    title = f"{revision.tag} of {revision.taken_at:%Y-%m-%d} ({revision.digest[:12]})"
+    where = title(revision) if stack is None else f"the stack {stack} of {title(revision)}"
     if not rows:
-        note(f"No spec of {title} matches {query}.")
+        note(f"No spec in {where} matches {query}.")
         return
-    for it in found:
-        say(f"{it.hash} {it.short}")
-    shown = f"{len(found):,} of " if len(found) < len(rows) else ""
-    say(f"{shown}{len(rows):,} {'spec' if len(rows) == 1 else 'specs'} in {title}")
-
-
-def _facts(spec: Spec) -> dict[str, Any]:
-    facts: dict[str, Any] = msgspec.to_builtins(spec)
-    # Not read here: a null would say that they are not known.
-    del facts["dependencies"]
-    return {"hash": facts.pop("hash"), "short": spec.short} | facts
+    for spec in specs:
+        for line in spec_lines(spec, width()):
+            say(line)
+    shown = f"{len(specs):,} of " if len(specs) < len(rows) else ""
+    say(f"{shown}{counted(len(rows), 'spec')} in {where}")

@@ -1,123 +1,92 @@
-"""``cachelog import`` and ``cachelog demo``: what fills a catalog."""
+"""``cachelog import``: reads what a build cache holds, and publishes it."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from enum import Enum
 from itertools import islice
-from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from server.console import (
-    DEFAULT_CATALOG,
-    CatalogOption,
-    JsonOption,
-    note,
-    progress,
-    say,
-    say_json,
-)
-from server.settings import settings_from
-from snapshots.catalog.catalog import Catalog, Publication
-from snapshots.contents import Snapshot
-from snapshots.errors import CachelogError, InvalidArgument, SourceError
-from snapshots.models import revision_facts
-from snapshots.refs import parse_moment
-from snapshots.sources.reports import Report
-from snapshots.wording import counted
+from server.console import note, say, say_json
+from server.parameters import Time, catalog_option, json_option
 
-_BATCH = 64
+if TYPE_CHECKING:
+    from snapshots.catalog.catalog import Catalog
+    from snapshots.catalog.publishing import Publication
+    from snapshots.contents import Snapshot
+    from snapshots.sources.git import Every
+    from snapshots.sources.reports import Report
+
+_REVISIONS_AT_ONCE = 64
 """How many revisions of a history are published at once: an import that is cut loses no more."""
 
-
-_PAGES = "_cache"
-
-
-class Every(Enum):
-    """How much of a history is kept."""
-
-    COMMIT = "commit"
-    DAY = "day"
-    WEEK = "week"
+_PAGES_FOLDER = "_cache"
 
 
-def _moment(text: str) -> datetime:
-    try:
-        return parse_moment(text)
-    except InvalidArgument as error:
-        raise typer.BadParameter(error.reason) from None
-
-
+@click.command("import")
+@click.argument(
+    "locations",
+    metavar="[LOCATION...]",
+    nargs=-1,
+    help="Cache pages (files, or folders of them), an index.json, a build cache, or the list of "
+    "tags and stacks of a public one: a path, or an http(s):// or s3:// URL.",
+)
+@click.option(
+    "--tag",
+    "tags",
+    metavar="TAG",
+    multiple=True,
+    help="Only these tags (names or globs, repeatable); or the tag to publish under, for what "
+    "names no tag of its own or one other.",
+)
+@click.option(
+    "--taken-at",
+    type=Time(),
+    metavar="TIME",
+    help="When the cache had this state (RFC 3339). By default the date in the tag, or now.",
+)
+@click.option(
+    "--sizes", is_flag=True, help="Ask a build cache for the size of each binary package."
+)
+@click.option(
+    "--git",
+    metavar="REPO",
+    help="Read the history of cache pages in a git repository (a path or clone URL): a revision "
+    "for each commit that changed a tag.",
+)
+@click.option(
+    "--path",
+    metavar="FOLDER",
+    help=f"With --git: where the pages are in it. By default {_PAGES_FOLDER}.",
+)
+@click.option("--since", type=Time(), metavar="DATE", help="With --git: only commits from then on.")
+@click.option(
+    "--every",
+    type=click.Choice(["commit", "day", "week"]),
+    help="With --git: each commit (the default), or the last of each day or week.",
+)
+@click.option("--skip-bad", is_flag=True, help="Leave out what cannot be read, and list it.")
+@json_option
+@catalog_option
 def import_command(
-    locations: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[LOCATION]...",
-            help="Cache pages (files, or folders of them), an index.json, a build cache, or the "
-            "list of tags and stacks of a public one: a path, or an http(s):// or s3:// URL.",
-        ),
-    ] = None,
-    tag: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--tag",
-            metavar="TAG",
-            help="Only these tags (names or globs, repeatable); or the tag to publish under, for "
-            "what names no tag of its own or one other.",
-        ),
-    ] = None,
-    taken_at: Annotated[
-        datetime | None,
-        typer.Option(
-            "--taken-at",
-            metavar="TIME",
-            parser=_moment,
-            help="When the cache stood so (RFC 3339); by default the date in the tag, or now.",
-        ),
-    ] = None,
-    sizes: Annotated[
-        bool,
-        typer.Option(
-            "--sizes", help="Ask a build cache for the size of each binary package, once for each."
-        ),
-    ] = False,
-    git: Annotated[
-        str | None,
-        typer.Option(
-            "--git",
-            metavar="REPO",
-            help="Read the history of cache pages in a git repository (a path or clone URL): a "
-            "revision for each commit that changed a tag.",
-        ),
-    ] = None,
-    path: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FOLDER", help=f"With --git: where the pages are in it; {_PAGES} by default."
-        ),
-    ] = None,
-    since: Annotated[
-        datetime | None,
-        typer.Option(metavar="DATE", parser=_moment, help="With --git: only commits from then on."),
-    ] = None,
-    every: Annotated[
-        Every | None,
-        typer.Option(
-            help="With --git: each commit (the default), or the last of each day or week."
-        ),
-    ] = None,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave out what cannot be read, and list it.")
-    ] = False,
-    as_json: JsonOption = False,
-    catalog: CatalogOption = DEFAULT_CATALOG,
+    locations: tuple[str, ...],
+    *,
+    tags: tuple[str, ...],
+    taken_at: datetime | None,
+    sizes: bool,
+    git: str | None,
+    path: str | None,
+    since: datetime | None,
+    every: "Every | None",
+    skip_bad: bool,
+    as_json: bool,
+    catalog: str,
 ) -> None:
-    """Read what a build cache holds and publish it as revisions: all that was asked, or nothing.
+    """Publish what a build cache holds.
 
-    A history from git is published piece by piece; run the same again to go on after an
-    interruption, or to add what is new.
+    All that was asked for is published, or nothing. A history from git is published piece by
+    piece: run the same again to go on after an interruption, or to add what is new.
     """
     _require_fitting(
         locations,
@@ -125,6 +94,11 @@ def import_command(
         of_git={"--since": since, "--path": path, "--every": every},
         of_locations={"--taken-at": taken_at, "--sizes": sizes or None},
     )
+    from server.progress import progress
+    from snapshots.catalog.catalog import Catalog
+    from snapshots.errors import CachelogError
+    from snapshots.sources.reports import Report
+
     opened = Catalog(catalog)
     publications: list[Publication] = []
     with progress() as bars:
@@ -132,143 +106,100 @@ def import_command(
         try:
             if git:
                 snapshots = _history(
-                    opened, git, path or _PAGES, since, tag or (), every or Every.COMMIT, report
+                    opened, git, path or _PAGES_FOLDER, since, tags, every or "commit", report
                 )
-                while batch := list(islice(snapshots, _BATCH)):
-                    publications += opened.publish(batch)
+                while some := list(islice(snapshots, _REVISIONS_AT_ONCE)):
+                    publications += opened.publish(some)
             else:
-                found = _found(locations or (), tag or (), sizes=sizes, report=report)
-                publications += opened.publish(found, taken_at=taken_at)
+                snapshots = _read(locations, tags, sizes=sizes, report=report)
+                publications += opened.publish(snapshots, taken_at=taken_at)
         except CachelogError:
             if publications:
-                _tell_all(publications, report, as_json=as_json)
+                _tell(publications, report, as_json=as_json)
             raise
-    _tell_all(publications, report, as_json=as_json)
+    _tell(publications, report, as_json=as_json)
 
 
 def _require_fitting(
-    locations: Sequence[str] | None,
+    locations: Sequence[str],
     git: str | None,
     *,
     of_git: Mapping[str, object],
     of_locations: Mapping[str, object],
 ) -> None:
-    """Raise BadParameter for options that the import would not heed."""
+    """Raise UsageError for options that the import would ignore."""
     if not locations and not git:
-        raise typer.BadParameter("name one LOCATION or more, or a repository with --git")
+        raise click.UsageError("Name one LOCATION or more, or a repository with --git.")
+    if "" in locations:
+        raise click.UsageError("A LOCATION is empty.")
     if locations and git:
-        raise typer.BadParameter("LOCATION and --git are two imports: make them one by one")
-    unheeded = of_locations if git else of_git
-    for option, value in unheeded.items():
+        raise click.UsageError("LOCATION and --git are two imports: make them one by one.")
+    ignored = of_locations if git else of_git
+    for option, value in ignored.items():
         if value is not None:
-            raise typer.BadParameter(f"{option} does not go {'with' if git else 'without'} --git")
+            raise click.UsageError(f"{option} does not go {'with' if git else 'without'} --git.")
 
 
-def _found(
-    locations: Sequence[str], tags: Sequence[str], *, sizes: bool, report: Report
-) -> list[Snapshot]:
+def _read(
+    locations: Sequence[str], tags: Sequence[str], *, sizes: bool, report: "Report"
+) -> "Iterator[Snapshot]":
+    """Yield what is at the locations; raises NothingToPublish where all of it was skipped."""
+    from server.settings import settings_from
+    from snapshots.errors import NothingToPublish
     from snapshots.sources import reading
 
     settings = settings_from(os.environ).reading()
-    found = list(reading.read(locations, tags=tags, sizes=sizes, settings=settings, report=report))
-    if not found:
-        _tell_beside(report)
-        raise CachelogError("nothing could be read, so nothing was published")
-    return found
+    is_empty = True
+    for snapshot in reading.read(
+        locations, tags=tags, sizes=sizes, settings=settings, report=report
+    ):
+        is_empty = False
+        yield snapshot
+    if is_empty:
+        _tell_remarks(report)
+        raise NothingToPublish
 
 
 def _history(
-    catalog: Catalog,
+    catalog: "Catalog",
     repository: str,
     path: str,
     since: datetime | None,
     tags: Sequence[str],
-    every: Every,
-    report: Report,
-) -> Iterator[Snapshot]:
+    every: "Every",
+    report: "Report",
+) -> "Iterator[Snapshot]":
+    """Return the states of a repository that the catalog does not have yet."""
+    from server.settings import settings_from
     from snapshots.sources import git
 
-    catalog.refresh()
+    catalog.refresh(missing_ok=True)
     cache = settings_from(os.environ).reading().cache_dir
     return git.read(
         repository,
         path=path,
         since=since,
         tags=tags,
-        every=every.value,
+        every=every,
         history=catalog.history,
         clones=None if cache is None else cache / "clones",
         report=report,
     )
 
 
-def demo_command(
-    revisions: Annotated[int, typer.Option(help="How many revisions, each with its tag.")] = 8,
-    packages: Annotated[int, typer.Option(help="About how many packages each has.")] = 300,
-    specs: Annotated[int, typer.Option(help="About how many specs each has.")] = 6_000,
-    seed: Annotated[int, typer.Option(help="The same seed makes the same history.")] = 0,
-    pages: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Write cache pages there, not into the catalog."),
-    ] = None,
-    catalog: CatalogOption = DEFAULT_CATALOG,
-) -> None:
-    """Make up a history of a build cache, marked as synthetic, to try things on."""
-    from snapshots import demo
+def _tell(publications: "Sequence[Publication]", report: "Report", *, as_json: bool) -> None:
+    from server.printing.revisions import publication_facts, publication_lines
 
-    history = demo.history(revisions=revisions, packages=packages, specs=specs, seed=seed)
-    if pages is None:
-        _tell(Catalog(catalog).publish(list(history)))
-        return
-    for snapshot in history:
-        written = demo.write_pages(snapshot, pages)
-        say(f"{snapshot.tag}: wrote {written} pages below {pages / snapshot.tag}")
+    _tell_remarks(report)
+    if as_json:
+        say_json(publication_facts(publications, report))
+    else:
+        for line in publication_lines(publications):
+            say(line)
 
 
-def _tell_all(publications: Sequence[Publication], report: Report, *, as_json: bool) -> None:
-    _tell_beside(report)
-    if not as_json:
-        _tell(publications)
-        return
-    say_json(
-        {
-            "revisions": [
-                revision_facts(made.revision) | {"published": made.is_new} for made in publications
-            ],
-            "skipped": [_error_facts(error) for error in report.skipped],
-            "warnings": report.warnings,
-        }
-    )
-
-
-def _tell_beside(report: Report) -> None:
+def _tell_remarks(report: "Report") -> None:
     for warning in report.warnings:
         note(f"warning: {warning}")
     for error in report.skipped:
         note(f"skipped: {error}")
-
-
-def _tell(publications: Sequence[Publication]) -> None:
-    if not publications:
-        say("nothing new, nothing published")
-    for made in publications:
-        revision = made.revision
-        facts = (
-            f"{revision.digest[:12]} of {revision.taken_at:%Y-%m-%d}, "
-            f"{counted(revision.num_packages, 'package')}, {counted(revision.num_specs, 'spec')}, "
-            f"{counted(revision.num_stacks, 'stack')}"
-        )
-        synthetic = " (synthetic)" if revision.source.synthetic else ""
-        if made.is_new:
-            say(f"{revision.tag}: published {facts}{synthetic}")
-        else:
-            say(f"{revision.tag}: unchanged, nothing published; it stands as {facts}")
-
-
-def _error_facts(error: SourceError) -> dict[str, Any]:
-    return {
-        "location": error.location,
-        "line": error.line,
-        "key": error.key,
-        "reason": error.reason,
-    }

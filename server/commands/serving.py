@@ -1,34 +1,54 @@
 """``cachelog serve`` and ``cachelog export-schema``: the API for others."""
 
 import os
-from dataclasses import replace
-from typing import Annotated
 
-import typer
+import click
 
-from server.console import DEFAULT_CATALOG, CatalogOption, note, say
-from snapshots.catalog.catalog import Catalog
-
-_GRACE_SECONDS = 10
+from server.console import note, say
+from server.parameters import catalog_option
 
 
-def serve_command(
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port to listen on.", min=0, max=65535)] = 8000,
-    workers: Annotated[int, typer.Option(help="How many processes serve.", min=1)] = 1,
-    demo: Annotated[
-        bool, typer.Option("--demo", help="Fill the catalog with made-up data if it is empty.")
-    ] = False,
-    catalog: CatalogOption = DEFAULT_CATALOG,
-) -> None:
-    """Serve GraphQL and GraphiQL at /graphql; further settings are CACHELOG_* variables."""
-    import uvicorn
+@click.command("serve")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="The address to listen on.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    metavar="PORT",
+    help="The port to listen on.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="How many processes serve.",
+)
+@click.option("--demo", is_flag=True, help="Fill the catalog with made-up data if it is empty.")
+@catalog_option
+def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: str) -> None:
+    """Serve GraphQL and GraphiQL at /graphql.
 
+    Further settings are CACHELOG_* variables.
+    """
+    from msgspec.structs import replace
+
+    from server.graphiql import STATIC, missing_assets
+    from server.listening import listening_socket, serve, url_of
     from server.settings import environ_of, settings_from
+    from snapshots.catalog.catalog import Catalog
 
     settings = replace(settings_from(os.environ), catalog=catalog)
     opened = Catalog(catalog)
-    opened.refresh()
+    opened.refresh(missing_ok=demo)
     if not opened.history.revisions:
         if demo:
             from snapshots.demo import history
@@ -40,28 +60,21 @@ def serve_command(
                 f"The catalog at {catalog} is empty. Fill it with 'cachelog import PATH' while "
                 "this runs, or start with --demo."
             )
+    if missing_assets(STATIC):
+        note(
+            "GraphiQL is not part of this build: the page at /graphql loads it from a CDN. "
+            "Build again where npm can fetch packages to include it."
+        )
     # Worker processes build the application anew, from their environment.
     os.environ.update(environ_of(settings))
-    say(f"cachelog serves {catalog} at http://{host}:{port}/graphql (Ctrl+C stops it)")
-    try:
-        uvicorn.run(
-            "server.app:app_from_environ",
-            factory=True,
-            host=host,
-            port=port,
-            workers=workers,
-            access_log=False,
-            log_level="warning",
-            server_header=False,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-        )
-    except SystemExit as end:
-        # uvicorn has codes of its own, and has said why.
-        raise typer.Exit(1 if end.code else 0) from None
+    with listening_socket(host, port) as listening:
+        say(f"cachelog serves {catalog} at {url_of(listening)}/graphql (Ctrl+C stops it)")
+        serve("server.app:app_from_environ", listening, workers=workers)
 
 
+@click.command("export-schema")
 def export_schema_command() -> None:
     """Print the schema of the API in GraphQL's own language."""
     from schema.api import sdl
 
-    typer.echo(sdl(), nl=False)
+    click.echo(sdl(), nl=False)

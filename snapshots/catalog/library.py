@@ -1,6 +1,7 @@
-"""Frames, graphs and comparisons in memory: the least recently used go, each is made once.
+"""What is read and worked out of a catalog, kept in memory within bounds.
 
-However many threads ask for the same thing at the same time, one makes it and the others wait.
+Each thing is made once: of the threads that ask for it at the same time, one makes it and the
+others wait. Where memory is short, what was not used for the longest time is dropped first.
 """
 
 import threading
@@ -12,6 +13,8 @@ from cachetools import LRUCache
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes.diff import Comparison
+from snapshots.frames import matching
+from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 
@@ -22,8 +25,12 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-class Shelf(Generic[Key, Value]):
-    """Keeps what ``make`` returns for a key, within ``max_bytes`` as ``size_of`` counts them."""
+class SharedCache(Generic[Key, Value]):
+    """Values by key, made by ``make`` when first asked for, shared by all threads.
+
+    ``size_of`` tells how many bytes a value takes; all that are kept take ``max_bytes`` or less.
+    A value that alone takes more is returned, but not kept. A failure is not kept either.
+    """
 
     def __init__(
         self, make: Callable[[Key], Value], size_of: Callable[[Value], int], max_bytes: int
@@ -34,13 +41,13 @@ class Shelf(Generic[Key, Value]):
         self._lock = threading.Lock()
 
     def kept(self, key: Key) -> Value | None:
-        """Return what is there already."""
+        """Return the value if it is in memory; None where it would have to be made."""
         with self._lock:
             value: Value | None = self._kept.get(key)
             return value
 
     def get(self, key: Key) -> Value:
-        """Return what is there, or make it; raises what ``make`` raises."""
+        """Return the value, made now if it is not in memory; raises what ``make`` raises."""
         with self._lock:
             if key in self._kept:
                 return self._kept[key]
@@ -65,10 +72,11 @@ class Shelf(Generic[Key, Value]):
 
 
 class Library:
-    """The frames, dependency graphs and comparisons of a catalog, by digest.
+    """The frames, dependency graphs and comparisons of a catalog's contents, by digest.
 
-    Graphs have their own ``frame_bytes``: one is about as large as its frame. All methods may be
-    called from several threads.
+    ``frame_bytes`` bounds the frames and, once more, the graphs: one is about as large as its
+    frame. ``comparison_bytes`` bounds the comparisons. All methods may be called from several
+    threads, and raise CatalogError where a content cannot be read.
     """
 
     def __init__(
@@ -79,18 +87,33 @@ class Library:
         comparison_bytes: int = COMPARISON_BYTES,
     ) -> None:
         self._catalog = catalog
-        self.frames: Shelf[str, Frame] = Shelf(catalog.load, lambda it: it.num_bytes, frame_bytes)
-        self.dependencies: Shelf[str, DependencyGraph] = Shelf(
+        self.frames: SharedCache[str, Frame] = SharedCache(
+            catalog.load, lambda it: it.num_bytes, frame_bytes
+        )
+        self.dependencies: SharedCache[str, DependencyGraph] = SharedCache(
             self._load_dependencies, lambda it: it.num_bytes, frame_bytes
         )
-        self.comparisons: Shelf[tuple[str, str], Comparison] = Shelf(
-            self._compare, lambda it: it.num_bytes, comparison_bytes
+        self.comparisons: SharedCache[tuple[str, str], Comparison] = SharedCache(
+            self._make_comparison, lambda it: it.num_bytes, comparison_bytes
         )
+
+    def find(self, digest: str, query: str) -> Mask:
+        """Return a mask over the rows of a content's frame: those that a query matches.
+
+        Raises as ``snapshots.frames.matching`` does for a query that cannot be answered.
+        """
+        constraint = matching.read(query)
+        frame = self.frames.get(digest)
+        return matching.select(frame, constraint, lambda: self.dependencies.get(digest))
+
+    def compare(self, base: str, head: str) -> Comparison:
+        """Return what changed from one content to the other."""
+        return self.comparisons.get((base, head))
 
     def _load_dependencies(self, digest: str) -> DependencyGraph:
         table = self._catalog.load_dependencies(digest)
         return DependencyGraph(table, self.frames.get(digest).hashes)
 
-    def _compare(self, digests: tuple[str, str]) -> Comparison:
+    def _make_comparison(self, digests: tuple[str, str]) -> Comparison:
         base, head = digests
         return Comparison(self.frames.get(base), self.frames.get(head))

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from snapshots.models import revision_facts
 from snapshots.notes.changelog import Changelog
-from snapshots.wording import counted
+from snapshots.wording import counted, day, short_digest
 
 _TITLES = {
     "added": "Added packages",
@@ -67,9 +67,9 @@ def _names(log: Changelog) -> tuple[str, str]:
     base, head = log.base, log.head
     if base.tag != head.tag:
         return base.tag, head.tag
-    days = f"{base.taken_at:%Y-%m-%d}", f"{head.taken_at:%Y-%m-%d}"
+    days = day(base.taken_at), day(head.taken_at)
     if days[0] == days[1]:
-        days = base.digest[:12], head.digest[:12]
+        days = short_digest(base.digest), short_digest(head.digest)
     return f"{base.tag} ({days[0]})", f"{head.tag} ({days[1]})"
 
 

@@ -8,7 +8,16 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from tests.benchmarks import comparing, importing, in_process, loading, mercurius, over_http, scale
+from tests.benchmarks import (
+    comparing,
+    importing,
+    in_process,
+    loading,
+    mercurius,
+    over_http,
+    scale,
+    starting,
+)
 from tests.benchmarks.machine import Use, describe
 from tests.benchmarks.measuring import Measurement
 from tests.benchmarks.plans import CACHE, ROOT, Data, Plan
@@ -25,6 +34,7 @@ def _query(plan: Plan, name: str) -> Iterator[Measurement]:
 
 
 BENCHMARKS: dict[str, Benchmark] = {
+    "start": starting.run,
     "import": importing.run,
     "load": loading.run,
     "compare": comparing.run,
@@ -77,6 +87,7 @@ def _plan(options: argparse.Namespace) -> Plan:
         over_http=not options.in_process,
         mercurius=options.mercurius,
         revisions=5 if options.quick else 200,
+        contents=20 if options.quick else 1_000,
     )
 
 

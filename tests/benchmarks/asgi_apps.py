@@ -1,13 +1,19 @@
 """Applications to serve beside cachelog's, made as uvicorn's factories: settings in os.environ."""
 
+import logging
 import os
+from typing import Any
 
+from starlette.applications import Starlette
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from strawberry.asgi import GraphQL
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from schema import api
 from schema.context import Context
+from server.app import GRAPHQL_PATH, PathShortcut, create_app
+from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 
@@ -46,3 +52,33 @@ def strawberry_as_it_comes() -> ASGIApp:
             return Context(catalog, library)
 
     return View(api.schema)
+
+
+def by_starlettes_routing() -> ASGIApp:
+    """Return cachelog's application without its shortcut to the API."""
+    app = _cachelog()
+    middleware: list[Any] = app.user_middleware
+    (shortcut,) = (made for made in middleware if made.cls is PathShortcut)
+    middleware.remove(shortcut)
+    app.router.routes.insert(0, Route(GRAPHQL_PATH, shortcut.kwargs["target"]))
+    return app
+
+
+def with_uvicorns_access_log() -> ASGIApp:
+    """Return cachelog's application, logged as uvicorn does by itself."""
+    access = logging.getLogger("uvicorn.access")
+    access.setLevel(logging.INFO)
+    access.handlers, access.propagate = [_handler()], False
+    return _cachelog()
+
+
+def _handler() -> logging.Handler:
+    from uvicorn.logging import AccessFormatter
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(AccessFormatter('%(client_addr)s - "%(request_line)s" %(status_code)s'))
+    return handler
+
+
+def _cachelog() -> Starlette:
+    return create_app(Settings(catalog=os.environ[CATALOG], access_log=False))

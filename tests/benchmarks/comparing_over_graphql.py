@@ -25,7 +25,8 @@ from tests.benchmarks.measuring import Measurement, Target, Turn, measure, milli
 from tests.benchmarks.plans import Plan
 
 _REFERENCE = "Python: difference of two sets of hashes"
-_FIRST = "cachelog: the first compare: summary, 50 specs, 50 packages, all stacks"
+_FIRST = "cachelog: the first compare over GraphQL"
+"""With the summary, the first 50 specs, the first 50 packages and all stacks."""
 
 _COMPARE = "query($base:String!,$head:String!){compare(base:$base,head:$head){%s}}"
 _SUMMARY = (

@@ -41,7 +41,7 @@ def run(plan: Plan, name: str) -> Iterator[Measurement]:
             ),
             "cachelog: execution alone": _executing(query, catalog, library, RenderingExecutor),
         }
-        for temper, kept in (("cold", 0), ("hot", Settings.response_cache)):
+        for temper, kept in (("cold", 0), ("hot", Settings().response_cache)):
             settings = Settings(
                 catalog=str(plan.data.catalog), response_cache=kept, access_log=False
             )

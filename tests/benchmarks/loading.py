@@ -1,19 +1,36 @@
-"""``load``: a revision from the store into memory, beside reading the same Parquet files alone."""
+"""``load``: a revision from the store into memory, and how its cost grows with the catalog."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import count
 from pathlib import Path
+from shutil import copytree
+from statistics import median
+from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from snapshots.catalog.catalog import Catalog
-from tests.benchmarks.measuring import Measurement, measure
+from snapshots.contents import Content, Snapshot
+from snapshots.models import Source, Spec
+from tests.benchmarks.measuring import Measurement, Target, measure, milliseconds
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import in_fresh_process
 
+FLAT_TARGET = Target(1.3)
+"""How much dearer a catalog of many contents may be than one of few."""
+
 _LEFT_OUT = ("digest", "dependencies")
+_TURN = 25
 
 
 def run(plan: Plan) -> Iterator[Measurement]:
+    """Measure single loads beside reading the Parquet alone, then catalogs of few and of many."""
+    yield from _single(plan)
+    yield from _growing(plan)
+
+
+def _single(plan: Plan) -> Iterator[Measurement]:
     """Measure; the first load of a process pays for what libraries do once, so both count."""
     catalog = plan.data.catalog
     first, second = plan.data.digests()
@@ -56,3 +73,77 @@ def _read_parquet(folder: Path, *digests: str) -> float:
         started = perf_counter()
         tables += [parquet.ParquetFile(file).read(columns) for file in files]
     return (perf_counter() - started) * 1_000
+
+
+def _growing(plan: Plan) -> Iterator[Measurement]:
+    """Measure a catalog of one tiny content beside one of many, each published on its own."""
+    with TemporaryDirectory(dir=plan.data.cache) as folder:
+        many = plan.contents
+        few = Path(folder, "few")
+        opened = Catalog(str(few))
+        opened.publish([_tiny(0)])
+        grown = Path(folder, "many")
+        copytree(few, grown)
+        growing = Catalog(str(grown))
+        for number in range(1, many):
+            growing.publish([_tiny(number)])
+        catalogs = {"1 content": opened, f"{many:,} contents": growing}
+        targets = {f"cachelog: {many:,} contents": FLAT_TARGET}
+        yield from measure(
+            "load",
+            "a tiny content, by the number of others in the catalog",
+            {f"cachelog: {name}": partial(_median_load, it) for name, it in catalogs.items()},
+            unit="ms",
+            rounds=plan.rounds,
+            targets=targets,
+        )
+        numbers = count(many)
+        # Those that are measured grow by a few contents, which the smaller must not: it is copied.
+        yield from measure(
+            "load",
+            "publish a tiny content, by the number of others in the catalog",
+            {
+                "cachelog: 1 content": partial(_median_publish_anew, few, Path(folder), numbers),
+                f"cachelog: {many:,} contents": partial(_median_publish, growing, numbers),
+            },
+            unit="ms",
+            rounds=plan.rounds,
+            targets=targets,
+        )
+
+
+def _tiny(number: int) -> Snapshot:
+    spec = Spec(
+        hash=f"{number:a>32}",
+        name="zlib",
+        version=str(number),
+        compiler=None,
+        operating_system="ubuntu22.04",
+        platform="linux",
+        target="x86_64_v3",
+        variants=(),
+        stacks=(),
+    )
+    return Snapshot(
+        tag="develop",
+        content=Content.of([spec]),
+        source=Source(kind="demo", location="benchmark", importer="benchmark", synthetic=True),
+        taken_at=datetime(2025, 1, 1, tzinfo=UTC) + timedelta(hours=number),
+    )
+
+
+def _median_load(catalog: Catalog) -> float:
+    digest = catalog.history.revisions[-1].digest
+    return median(milliseconds(lambda: catalog.load(digest)) for _ in range(_TURN))
+
+
+def _median_publish(catalog: Catalog, numbers: Iterator[int]) -> float:
+    return median(
+        milliseconds(lambda: catalog.publish([_tiny(next(numbers))])) for _ in range(_TURN)
+    )
+
+
+def _median_publish_anew(catalog: Path, folder: Path, numbers: Iterator[int]) -> float:
+    with TemporaryDirectory(dir=folder) as copied:
+        copytree(catalog, copied, dirs_exist_ok=True)
+        return _median_publish(Catalog(copied), numbers)

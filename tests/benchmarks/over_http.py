@@ -30,6 +30,10 @@ NOISE = 0.1
 _BARE = "bare uvicorn, as many bytes"
 _TWIN = "bare uvicorn, once more: shows the noise"
 
+_VARIANTS = {
+    "cachelog: hot, with uvicorn's access log": "with_uvicorns_access_log",
+    "cachelog: hot, by Starlette's routing": "by_starlettes_routing",
+}
 _SCRIPT = Path(__file__).with_name("wrk.lua")
 _NO_WRK = (
     "wrk is not installed, so nothing is measured over HTTP: apt-get install wrk "
@@ -53,7 +57,8 @@ def run(plan: Plan, name: str) -> Iterator[Measurement]:
         plan.notes.append("servers and wrk are not pinned to cores: two cores and taskset needed")
     with ExitStack() as running:
         urls = {
-            contender: _started(running, how, cores) for contender, how in _contenders(plan).items()
+            contender: _started(running, how, cores)
+            for contender, how in _contenders(plan, name).items()
         }
         answers = {contender: _ask(url, body) for contender, url in urls.items()}
         require_same(answers)
@@ -95,13 +100,18 @@ def cachelog(catalog: Path, **settings: str) -> _Contender:
     return _Contender(command, environ, "/health/ready")
 
 
-def _contenders(plan: Plan) -> dict[str, _Contender]:
+def _contenders(plan: Plan, name: str) -> dict[str, _Contender]:
+    """Return the servers to measure; a small answer shows what cachelog's own middleware gains."""
     catalog = plan.data.catalog
     found = {
         "cachelog: cold": cachelog(catalog, CACHELOG_RESPONSE_CACHE="0"),
         "cachelog: hot": cachelog(catalog),
         "Strawberry as it comes": _uvicorn("strawberry_as_it_comes", {CATALOG: str(catalog)}),
     }
+    if name == "tiny":
+        found["cachelog: hot, with its access log"] = cachelog(catalog, CACHELOG_ACCESS_LOG="1")
+        for shown, factory in _VARIANTS.items():
+            found[shown] = _uvicorn(factory, {CATALOG: str(catalog)})
     if plan.mercurius:
         found["mercurius with graphql-jit"] = _Contender(*mercurius.prepare(plan.data))
     return found

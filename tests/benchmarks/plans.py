@@ -102,16 +102,13 @@ class Plan:
     over_http: bool
     mercurius: bool
     revisions: int
+    contents: int
     notes: list[str] = field(default_factory=list)
 
 
 def _publish_singly(folder: Path, count: int) -> None:
-    # The catalog merges the files of 100 publications. With the first three published at once the
-    # 200th revision comes just before such a merge: the most files that there can be.
     catalog = Catalog(str(folder))
-    snapshots = demo.history(revisions=count, **_SMALL)
-    catalog.publish([snapshot for snapshot, _ in zip(snapshots, range(3), strict=False)])
-    for snapshot in snapshots:
+    for snapshot in demo.history(revisions=count, **_SMALL):
         catalog.publish([snapshot])
 
 

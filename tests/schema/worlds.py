@@ -113,7 +113,7 @@ def known_world(folder: Path, *, seed: int = 0, num_specs: int = 36) -> World:
 def opened(folder: Path, states: Sequence[State] = ()) -> World:
     """Open the catalog in a folder as a server that was started anew does."""
     catalog = Catalog(str(folder))
-    catalog.refresh()
+    catalog.refresh(missing_ok=True)
     return World(catalog, Library(catalog), tuple(states))
 
 

@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any, NamedTuple
 from unittest import mock
@@ -31,15 +32,44 @@ class Done(NamedTuple):
         return orjson.loads(self.out)
 
 
-def cachelog(*arguments: object, **settings: object) -> Done:
-    """Run a command as a shell does; the settings become CACHELOG_* variables."""
-    out, err = io.StringIO(), io.StringIO()
-    variables = mock.patch.dict(os.environ, environ(**settings), clear=True)
+class _Stream(io.TextIOWrapper):
+    """What a command writes to; some of click writes bytes."""
+
+    def __init__(self, *, is_terminal: bool) -> None:
+        super().__init__(io.BytesIO(), "utf-8", write_through=True)
+        self._is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        """Tell whether somebody reads it."""
+        return self._is_terminal
+
+    def written(self) -> str:
+        """Return all that was written."""
+        self.seek(0)
+        return self.read()
+
+
+def cachelog(
+    *arguments: object,
+    terminal: int | None = None,
+    variables: Mapping[str, str] | None = None,
+    **settings: object,
+) -> Done:
+    """Run a command as a shell does; the settings become CACHELOG_* variables.
+
+    With ``terminal`` the result goes to one of so many columns.
+    """
+    out, err = _Stream(is_terminal=terminal is not None), _Stream(is_terminal=False)
+    shape = {"COLUMNS": str(terminal), "TERM": "xterm", "NO_COLOR": ""}
+    columns = {} if terminal is None else shape
+    environment = mock.patch.dict(
+        os.environ, environ(**settings) | columns | dict(variables or {}), clear=True
+    )
     line = mock.patch.object(sys, "argv", ["cachelog", *map(str, arguments)])
     code: Any = 0
-    with variables, line, redirect_stdout(out), redirect_stderr(err):
+    with environment, line, redirect_stdout(out), redirect_stderr(err):
         try:
             main()
         except SystemExit as end:
             code = end.code
-    return Done(code or 0, out.getvalue(), err.getvalue())
+    return Done(code or 0, out.written(), err.written())

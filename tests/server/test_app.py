@@ -1,6 +1,7 @@
 """The application: health, the page for browsers, other origins, and revisions as they come."""
 
 import re
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ import httpx
 import orjson
 import pytest
 
+from schema.api import sdl
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
@@ -41,11 +43,12 @@ def test_a_server_is_live_and_ready(client: httpx.Client) -> None:
     assert (ready.status_code, ready.json()) == (200, {"status": "ready", "revisions": 5})
 
 
-def test_an_empty_catalog_is_one_that_can_be_read(tmp_path: Path) -> None:
-    """Something can still be imported into it; the page for browsers is there as well."""
+def test_a_catalog_that_is_not_there_yet(tmp_path: Path) -> None:
+    """The server is not ready, and says why; something can still be imported while it runs."""
     with application(Settings(catalog=str(tmp_path / "nothing"))) as client:
         ready = client.get("/health/ready")
-        assert (ready.status_code, ready.json()) == (200, {"status": "ready", "revisions": 0})
+        assert (ready.status_code, ready.json()["status"]) == (503, "not ready")
+        assert "does not exist" in ready.json()["reason"]
         assert tags(client) == []
         assert client.get("/graphql", headers={"accept": "text/html"}).status_code == 200
 
@@ -65,6 +68,19 @@ def test_a_catalog_that_breaks_and_heals(tmp_path: Path) -> None:
         assert tags(client) == ["develop"]
         later.unlink()
         until(lambda: client.get("/health/ready").status_code == 200, "200", 10)
+
+
+def test_a_catalog_that_is_deleted_and_made_again(tmp_path: Path) -> None:
+    """503 with the reason while there is none, though it was there at the start."""
+    catalog = published(tmp_path / "catalog")
+    with application(Settings(catalog=str(catalog), refresh=0.05)) as client:
+        assert client.get("/health/ready").status_code == 200
+        shutil.rmtree(catalog)
+        until(lambda: client.get("/health/ready").status_code == 503, "503", 10)
+        assert "does not exist" in client.get("/health/ready").json()["reason"]
+        published(catalog)
+        until(lambda: client.get("/health/ready").status_code == 200, "200", 10)
+        assert tags(client) == ["develop"]
 
 
 def test_a_catalog_that_is_broken_from_the_start(tmp_path: Path) -> None:
@@ -137,7 +153,7 @@ def test_other_requests_go_on_while_a_revision_is_loaded(
 
 
 def test_a_browser_is_shown_graphiql(client: httpx.Client) -> None:
-    """Only where it asks no question; a program gets JSON at the same address."""
+    """Whether the address holds a query or not; a program gets JSON at the same address."""
     accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
     page = client.get("/graphql", headers={"accept": accept})
     assert page.status_code == 200
@@ -145,20 +161,58 @@ def test_a_browser_is_shown_graphiql(client: httpx.Client) -> None:
     assert page.headers["cache-control"] == "no-cache"
     assert "accept" in page.headers["vary"]
     assert "<!doctype html>" in page.text
-    asked = client.get("/graphql", headers={"accept": accept}, params=TAGS)
-    assert asked.headers["content-type"] == "application/json; charset=utf-8"
+    shared = client.get("/graphql", headers={"accept": accept}, params=TAGS)
+    assert shared.content == page.content
+    for accepted in ("*/*", "application/json", f"application/json, {accept}"):
+        asked = client.get("/graphql", headers={"accept": accepted}, params=TAGS)
+        assert asked.headers["content-type"] == "application/json; charset=utf-8"
+        assert asked.json()["data"]["tags"]
+
+
+def test_an_address_with_a_slash_leads_to_the_one_without(client: httpx.Client) -> None:
+    """With its query; a POST remains a POST, and other origins' pages may follow."""
+    asked = client.get("/graphql/", params={"query": "{ tags { name } }"})
+    assert asked.status_code == 308
+    assert client.get("/graphql/").headers["location"] == "../graphql"
+    followed = client.get("/graphql/", params=TAGS, follow_redirects=True)
+    posted = client.post("/graphql/", json=TAGS, follow_redirects=True)
+    assert followed.json() == posted.json() == client.post("/graphql", json=TAGS).json()
+
+
+def test_the_schema_is_a_file(client: httpx.Client) -> None:
+    """As text that a browser shows and a tool reads; it is sent once to who keeps it."""
+    found = client.get("/schema.graphql", headers={"accept-encoding": "gzip"})
+    assert (found.status_code, found.text) == (200, sdl())
+    assert found.headers["content-type"] == "text/plain; charset=utf-8"
+    assert found.headers["content-encoding"] == "gzip"
+    assert found.headers["cache-control"] == "no-cache"
+    has = {"accept-encoding": "gzip", "if-none-match": found.headers["etag"]}
+    again = client.get("/schema.graphql", headers=has)
+    assert (again.status_code, again.content) == (304, b"")
+    head = client.head("/schema.graphql", headers={"accept-encoding": "gzip"})
+    assert (head.headers["etag"], head.content) == (found.headers["etag"], b"")
+    refused = client.post("/schema.graphql")
+    assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD")
 
 
 def test_the_examples_of_the_page_have_answers(client: httpx.Client) -> None:
     """Each of its queries runs without errors, and finds something in this very catalog."""
     page = client.get("/graphql", headers={"accept": "text/html"}).text
-    (tabs,) = re.findall(r"const tabs = (\[.*\]);\n", page)
-    queries = [tab["query"] for tab in orjson.loads(tabs)]
-    assert len(queries) >= 3
+    (examples,) = re.findall(r'id="examples">(\[.*\])</script>\n', page)
+    queries = [example["query"] for example in orjson.loads(examples)]
+    assert len(queries) == 6
     for query in queries:
         answer = client.post("/graphql", json={"query": query}).json()
         assert "errors" not in answer
         assert all(answer["data"].values())
+
+
+def test_the_examples_name_no_digest(client: httpx.Client) -> None:
+    """Tags outlast what they name: a tab that somebody keeps is true of a later catalog, too."""
+    page = client.get("/graphql", headers={"accept": "text/html"}).text
+    (examples,) = re.findall(r'id="examples">(\[.*\])</script>\n', page)
+    assert 'develop-2025-01-26~1\\"' in examples
+    assert not re.search(r'\\"[0-9a-f]{6,64}\\"', examples)
 
 
 def test_the_start_page_leads_to_the_api(client: httpx.Client) -> None:
@@ -169,7 +223,7 @@ def test_the_start_page_leads_to_the_api(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/nope", "/graphql/", "/graphql/x", "/static/nope.js", "/static/../app.py", "/health"]
+    "path", ["/nope", "/graphql/x", "/static/nope.js", "/static/../app.py", "/health"]
 )
 def test_other_addresses_are_not_found(client: httpx.Client, path: str) -> None:
     """404, whatever is asked for; the folder of static files has no way out."""

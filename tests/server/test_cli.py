@@ -1,21 +1,30 @@
 """The command line as a whole: help for everything, exit codes, and faults in one line."""
 
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 from schema import api
-from server.cli import app
+from server.cli import cachelog as root
 from snapshots.program import cachelog_version
 from tests.server.commands import cachelog
 from tests.server.servers import CACHELOG, PATIENCE, environ
 
-ROOT = typer.main.get_command(app)
-COMMANDS = ("import", "revisions", "find", "diff", "notes", "serve", "demo", "export-schema")
+COMMANDS = (
+    "import",
+    "revisions",
+    "find",
+    "diff",
+    "notes",
+    "serve",
+    "demo",
+    "export-schema",
+    "completion",
+)
 
 
 def commands(command: Any, path: str = "cachelog") -> Iterator[tuple[str, Any]]:
@@ -25,7 +34,7 @@ def commands(command: Any, path: str = "cachelog") -> Iterator[tuple[str, Any]]:
         yield from commands(inner, f"{path} {name}")
 
 
-EVERY = dict(commands(ROOT))
+EVERY = dict(commands(root))
 
 
 def test_the_commands_are_known() -> None:
@@ -40,7 +49,20 @@ def test_everything_has_a_help_text(path: str) -> None:
     assert command.help
     assert command.help.rstrip().endswith(".")
     for parameter in command.params:
-        assert getattr(parameter, "help", None), f"{path} {parameter.name}"
+        text = getattr(parameter, "help", None)
+        assert text, f"{path} {parameter.name}"
+        assert text.endswith("."), f"{path} {parameter.name}"
+
+
+@pytest.mark.parametrize("path", EVERY)
+def test_help_is_for_people(path: str) -> None:
+    """It has no types of Python and no brackets in brackets, and is as wide as a terminal."""
+    text = cachelog(*path.split()[1:], "--help", variables={"COLUMNS": "80"}).out
+    assert "[[" not in text
+    assert "list[" not in text
+    assert not re.search("<[a-z]", text)
+    assert "..." not in text.partition("Commands:")[2]
+    assert max(map(len, text.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("path", EVERY)
@@ -80,11 +102,16 @@ def test_the_schema_is_printed() -> None:
         ("nope",),
         ("--nope",),
         ("import",),
+        ("import", ""),
         ("import", "x", "--git", "y"),
         ("import", "x", "--taken-at", "yesterday"),
         ("import", "--git", "x", "--every", "year"),
         ("diff", "develop"),
         ("diff", "a", "b", "c"),
+        ("diff", "a.."),
+        ("diff", "..b"),
+        ("diff", "a...b"),
+        ("notes", "a"),
         ("notes", "a", "b", "--format", "html"),
         ("find",),
         ("find", "zlib", "--limit", "-1"),
@@ -132,12 +159,23 @@ def test_a_bad_setting_is_a_fault(tmp_path: Path) -> None:
     assert done.err == "cachelog: CACHELOG_MAX_BODY: 'many' is not a whole number from 0\n"
 
 
+def test_an_interruption_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """By the exit code that shells expect, and without a traceback."""
+
+    def interrupted(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("snapshots.demo.history", interrupted)
+    done = cachelog("demo", catalog=tmp_path / "c")
+    assert (done.code, done.out, done.err) == (130, "", "cachelog: interrupted\n")
+
+
 def test_the_program_is_installed_as_cachelog(tmp_path: Path) -> None:
     """What the shell runs is what the tests run; faults show no traceback there either."""
     command: list[str | Path] = [CACHELOG, "diff", "a", "b", "--catalog", tmp_path / "nothing"]
     done = subprocess.run(command, env=environ(), capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith(f"cachelog: the catalog at {tmp_path / 'nothing'} is empty")
+    assert done.stderr.startswith(f"cachelog: there is no catalog at {tmp_path / 'nothing'}")
     assert done.stderr.count("\n") == 1
 
 

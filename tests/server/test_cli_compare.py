@@ -1,4 +1,4 @@
-"""What is read from a catalog on the command line: revisions, find, diff and notes."""
+"""``cachelog diff`` and ``cachelog notes``: what changed between two revisions."""
 
 import re
 from itertools import groupby
@@ -8,7 +8,7 @@ import pytest
 
 from snapshots.models import Spec
 from tests.schema import naive
-from tests.schema.worlds import STATES, State, World, known_world
+from tests.schema.worlds import State, World, known_world
 from tests.server.commands import Done, cachelog
 
 BASE, HEAD = "develop-2025-01-05", "develop"
@@ -51,50 +51,6 @@ def changes(base: State, head: State) -> list[tuple[str, Spec, Spec]]:
         if naive.changed_fields(old[it], new[it])
     ]
     return sorted(found, key=lambda it: (it[2].name, it[2].hash))
-
-
-# -- revisions
-
-
-def test_revisions_are_listed_newest_first(world: World) -> None:
-    """In a table for people: tag, digest, time and numbers, none of them cut."""
-    done = good(world, "revisions")
-    heads, *rows = done.lines
-    assert heads.split() == [
-        "tag",
-        "digest",
-        "taken",
-        "at",
-        "packages",
-        "specs",
-        "stacks",
-        "source",
-    ]
-    assert len(rows) == len(STATES)
-    for row, state in zip(rows, world.states[::-1], strict=True):
-        info = state.info
-        facts = [info.tag, info.digest[:12], *f"{info.taken_at:%Y-%m-%d %H:%M}".split()]
-        facts += [str(it) for it in (info.num_packages, info.num_specs, info.num_stacks)]
-        assert row.split() == [*facts, "pages", "(synthetic)"]
-
-
-def test_revisions_as_json(world: World) -> None:
-    """Newest first, with whole digests, times in RFC 3339, and their sources."""
-    facts = good(world, "revisions", "--json").json
-    assert [it["digest"] for it in facts] == [it.info.digest for it in world.states[::-1]]
-    assert facts[0]["taken_at"] == "2025-01-20T00:00:00.125000Z"
-    assert facts[0]["num_specs"] == len(world.newest.specs)
-    assert facts[0]["source"]["version"] == "0123abcd"
-
-
-def test_revisions_of_a_tag(world: World) -> None:
-    """Only those; a tag that is not there is a fault that names those that are."""
-    facts = good(world, "revisions", "--tag", "develop", "--json").json
-    assert [it["digest"] for it in facts] == [world.states[it].info.digest for it in (5, 4)]
-    assert len(good(world, "revisions", "--tag", "v0.22.0").lines) == 2
-    done = ask(world, "revisions", "--tag", "nope")
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("cachelog: --tag: there is no tag nope; there are develop, v0.22.1")
 
 
 # -- diff
@@ -145,7 +101,7 @@ def test_a_difference_of_one_package(world: World) -> None:
     assert_lines(good(world, "diff", BASE, HEAD, "--package", "hdf5"), world, expected)
     done = ask(world, "diff", BASE, HEAD, "--package", "hdf")
     assert (done.code, done.out) == (1, "")
-    assert done.err == "cachelog: --package: neither revision has hdf; nearest: hdf5\n"
+    assert done.err == "cachelog: --package: neither revision has 'hdf'; nearest: hdf5\n"
 
 
 def test_a_difference_of_one_stack(world: World) -> None:
@@ -160,7 +116,7 @@ def test_a_difference_of_one_stack(world: World) -> None:
     done = ask(world, "diff", BASE, HEAD, "--stack", "hop")
     assert (done.code, done.err) == (
         1,
-        "cachelog: --stack: neither revision has hop; nearest: hep\n",
+        "cachelog: --stack: neither revision has 'hop'; nearest: hep\n",
     )
 
 
@@ -259,6 +215,36 @@ def test_the_exit_code_tells_whether_anything_differs(
     assert ask(world, "diff", *refs, *options).code == 0
 
 
+@pytest.mark.parametrize("command", ["diff", "notes"])
+def test_two_dots_name_both_revisions(world: World, command: str) -> None:
+    """As in git; each side may be any ref."""
+    done = good(world, command, f"{BASE}..{HEAD}")
+    assert done.out == good(world, command, BASE, HEAD).out
+    assert good(world, command, f"{HEAD}~1..{HEAD}@2025-01-20").out
+
+
+def test_a_change_of_a_list_is_what_was_added_and_removed(world: World) -> None:
+    """Not both whole lists; variants are quoted, for they have signs of their own."""
+    told, stacks = [], 0
+    for _, before, after in changes(world.states[0], world.states[5]):
+        for field in naive.changed_fields(before, after):
+            if field["path"] in ("stacks", "variants"):
+                old, new = set(field["before"]), set(field["after"])
+                stacks += field["path"] == "stacks"
+                items = [f"+{quoted(it)}" for it in sorted(new - old)]
+                items += [f"-{quoted(it)}" for it in sorted(old - new)]
+                told.append(f"      {field['path']}: {' '.join(items)}")
+    assert stacks
+    lines = good(world, "diff", BASE, HEAD).lines
+    found = [line for line in lines if line.startswith(("      stacks:", "      variants:"))]
+    assert sorted(found) == sorted(told)
+
+
+def quoted(item: str) -> str:
+    """Return an item of a list as it is told."""
+    return f"'{item}'" if item[0] in "+~" or " " in item else item
+
+
 def test_the_exit_code_counts_only_what_is_shown(world: World) -> None:
     """A package that is the same on both sides makes no difference."""
     differing = {after.name for _, _, after in changes(world.states[4], world.states[5])}
@@ -327,73 +313,3 @@ def test_a_file_that_cannot_be_written_is_a_fault(world: World, tmp_path: Path) 
     done = ask(world, "notes", BASE, HEAD, "-o", file)
     assert (done.code, done.out) == (1, "")
     assert done.err == f"cachelog: {file}: cannot be written: No such file or directory\n"
-
-
-# -- find
-
-
-def test_specs_are_found_by_a_query(world: World) -> None:
-    """In the newest revision unless told otherwise, by package, newest version first."""
-    for state, options in ((world.newest, ()), (world.states[0], ("--in", BASE))):
-        specs = [it for it in naive.own_order(state.specs) if "+mpi" in it.variants]
-        *lines, total = good(world, "find", "+mpi", *options).lines
-        assert lines == [f"{it.hash} {it.short}" for it in specs]
-        assert total.startswith(f"{len(specs)} specs in {state.info.tag} of ")
-        *lines, total = good(world, "find", "+mpi", "--limit", 2, *options).lines
-        assert lines == [f"{it.hash} {it.short}" for it in specs[:2]]
-        assert total.startswith(f"2 of {len(specs)} specs in ")
-        facts = good(world, "find", "+mpi", "--json", *options).json
-        assert facts["total"] == len(specs)
-        assert facts["revision"]["digest"] == state.info.digest
-        assert [it["hash"] for it in facts["specs"]] == [it.hash for it in specs]
-        assert facts["specs"][0]["short"] == specs[0].short
-
-
-def test_nothing_found_is_no_failure(world: World) -> None:
-    """It is told beside the result, which is empty."""
-    done = ask(world, "find", "nope@1:")
-    assert (done.code, done.out) == (0, "")
-    assert done.err.endswith("matches nope@1:.\n")
-    assert good(world, "find", "nope", "--json").json["specs"] == []
-
-
-def test_a_query_that_cannot_be_read_is_a_fault(world: World) -> None:
-    """The place in it is pointed at."""
-    done = ask(world, "find", "zlib", "@")
-    assert (done.code, done.out) == (1, "")
-    message, query, *_ = done.err.splitlines()
-    assert message.startswith("cachelog: ")
-    assert query.startswith(" " * len("cachelog: "))
-
-
-# -- an empty catalog
-
-
-@pytest.mark.parametrize(
-    "arguments", [("diff", "a", "b"), ("notes", "a", "b"), ("find", "zlib")], ids=" ".join
-)
-def test_an_empty_catalog_says_how_to_fill_it(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    """There is nothing to compare or to find yet."""
-    done = cachelog(*arguments, catalog=tmp_path / "nothing")
-    assert (done.code, done.out) == (1, "")
-    assert f"{tmp_path / 'nothing'} is empty; fill it with 'cachelog import PATH'" in done.err
-
-
-def test_an_empty_catalog_has_no_revisions(tmp_path: Path) -> None:
-    """That is no fault: an empty list, and a hint beside it."""
-    done = cachelog("revisions", catalog=tmp_path / "nothing")
-    assert (done.code, done.out) == (0, "")
-    assert "Fill it with 'cachelog import PATH'" in done.err
-    listed = cachelog("revisions", "--json", catalog=tmp_path / "nothing")
-    assert (listed.code, listed.json, listed.err) == (0, [], "")
-
-
-def test_a_catalog_that_cannot_be_read_is_a_fault(tmp_path: Path) -> None:
-    """The place and the reason are told in one line."""
-    log = tmp_path / "revisions" / "_delta_log"
-    log.mkdir(parents=True)
-    (log / f"{0:020}.json").write_text("{ no commit")
-    done = cachelog("revisions", catalog=tmp_path)
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith(f"cachelog: catalog {tmp_path}: ")
-    assert done.err.count("\n") == 1

@@ -8,15 +8,18 @@ from typing import Any, NamedTuple
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from server.cli import main
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
 from snapshots.models import SPEC_FACTS, Source, Spec
 from snapshots.spack.parser import parse
+from tests.server.commands import cachelog
+from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.records import matches
 
-LINE = re.compile(r"(?P<hash>[a-z2-7]{32}) (?P<short>\S.*)")
+LINE = re.compile(r"(?P<hash>[a-z2-7]{32}) (?P<short>\S.*?)(?:  \(stacks: [^()]+\))?")
 
 
 class Outcome(NamedTuple):
@@ -81,6 +84,37 @@ def test_limit(find: Find, demo_catalog: Path) -> None:
     assert count.startswith(f"3 of {len(lines)} specs in develop")
 
 
+def test_one_stack(find: Find, demo_catalog: Path) -> None:
+    """With a stack only its specs are printed and counted; a name that is none is a fault."""
+    specs = specs_in(demo_catalog, "develop")
+    stack = next(name for spec in specs for name in spec.stacks if name != "root")
+    expected = [spec.hash for spec in specs if stack in spec.stacks]
+    *lines, count = find(demo_catalog, "*", "--stack", stack).out.splitlines()
+    assert [line[:32] for line in lines] == expected
+    assert all(re.search(rf"\(stacks: [^()]*\b{stack}\b[^()]*\)$", line) for line in lines)
+    assert count.startswith(f"{len(expected)} spec")
+    assert f" in the stack {stack} of develop of " in count
+    found = orjson.loads(find(demo_catalog, "*", "--stack", stack, "--json").out)
+    assert [spec["hash"] for spec in found["specs"]] == expected
+    assert (found["stack"], found["total"]) == (stack, len(expected))
+    code, out, err = find(demo_catalog, "*", "--stack", f"{stack}x")
+    assert (code, out) == (1, "")
+    assert re.match(rf"cachelog: --stack: .* not have '{stack}x'; nearest: .*\b{stack}\b", err)
+
+
+def test_packages_are_in_natural_order(find: Find, tmp_path: Path) -> None:
+    """As people sort them: lib2 stands before lib10; also in a difference."""
+    specs = [replace(a_spec(name), name=name) for name in ("lib10", "lib2", "lib1")]
+    states = [[], specs]
+    Catalog(str(tmp_path)).publish(
+        [a_snapshot(state, taken_at=day(number + 1)) for number, state in enumerate(states)]
+    )
+    *lines, _ = find(tmp_path, "*").out.splitlines()
+    assert [line.split()[1].partition("@")[0] for line in lines] == ["lib1", "lib2", "lib10"]
+    told = cachelog("diff", "develop~1..develop", "--stat", catalog=tmp_path).lines
+    assert [line.partition(":")[0] for line in told[1:-1]] == ["lib1", "lib2", "lib10"]
+
+
 def test_the_revision(find: Find, demo_catalog: Path) -> None:
     """The newest revision is searched unless another one is named."""
     for tag in Catalog(str(demo_catalog)).require_history().tags:
@@ -109,7 +143,7 @@ def test_nothing_found(find: Find, demo_catalog: Path) -> None:
     """That there is no such spec is an answer, not a failure."""
     code, out, err = find(demo_catalog, "no-such-package@1:")
     assert (code, out) == (0, "")
-    assert re.fullmatch(r"No spec of develop of .* matches no-such-package@1:\.\n", err)
+    assert re.fullmatch(r"No spec in develop of .* matches no-such-package@1:\.\n", err)
     found = orjson.loads(find(demo_catalog, "no-such-package", "--json").out)
     assert (found["total"], found["specs"]) == (0, [])
 

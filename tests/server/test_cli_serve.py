@@ -8,15 +8,18 @@ import subprocess
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from deltalake import DeltaTable
 
+from server.listening import url_of
 from server.settings import Settings, settings_from
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history, write_pages
+from snapshots.tables import REVISIONS
 from tests.server.commands import cachelog
 from tests.server.servers import CACHELOG, PATIENCE, Server, environ, free_port, serving, until
 
@@ -37,10 +40,16 @@ def pages_of(folder: Path) -> list[str]:
     return [snapshot.tag for snapshot in snapshots]
 
 
+def empty_catalog(folder: Path) -> Path:
+    """Make a catalog without a revision, and return its folder."""
+    DeltaTable.create(str(folder / "revisions"), REVISIONS)
+    return folder
+
+
 def test_an_import_is_offered_within_two_seconds(tmp_path: Path) -> None:
     """By another process, into a catalog that was empty when the server started; no restart."""
     names = pages_of(tmp_path / "pages")
-    catalog = tmp_path / "catalog"
+    catalog = empty_catalog(tmp_path / "catalog")
     with serving(catalog, tmp_path / "log") as server:
         assert tags(server) == []
         for name in names:
@@ -59,7 +68,7 @@ def test_an_import_is_offered_within_two_seconds(tmp_path: Path) -> None:
 def test_several_processes_serve_one_address(tmp_path: Path) -> None:
     """All of them have the settings, all follow the catalog, and all stop together."""
     (name, *others) = pages_of(tmp_path / "pages")
-    catalog, front = tmp_path / "catalog", "https://front.example"
+    catalog, front = empty_catalog(tmp_path / "catalog"), "https://front.example"
     settings = {"cors_origins": front, "access_log": "no"}
     with serving(catalog, tmp_path / "log", "--workers", "2", **settings) as server:
         cachelog("import", tmp_path / "pages" / name, catalog=catalog)
@@ -98,25 +107,42 @@ def test_requests_on_the_way_are_answered_before_the_end(
     assert re.search(r"127\.0\.0\.1 POST /graphql 200 \d+B \d+\.\d\dms\n", log)
 
 
+class Run(NamedTuple):
+    """What was to be served: by which function, where, by how many processes, with what settings.
+
+    ``could_connect`` tells whether a client could connect by then.
+    """
+
+    factory: str
+    url: str
+    workers: int
+    settings: Settings
+    could_connect: bool
+
+
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Serve nothing; return what uvicorn is asked to do, with the environment that it inherits."""
-    made: list[dict[str, Any]] = []
-    monkeypatch.setattr(
-        "uvicorn.run", lambda app, **facts: made.append(facts | {"app": app, "env": {**os.environ}})
-    )
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
+    """Serve nothing; return what would be served."""
+    made: list[Run] = []
+
+    def serve(factory: str, listening: socket.socket, *, workers: int) -> None:
+        with socket.create_connection(listening.getsockname()[:2], timeout=PATIENCE):
+            settings = settings_from(os.environ)
+            made.append(Run(factory, url_of(listening), workers, settings, could_connect=True))
+
+    monkeypatch.setattr("server.listening.serve", serve)
     return made
 
 
 def test_the_demo_fills_an_empty_catalog_once(
-    tmp_path: Path, runs: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, runs: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With --demo there is something to try at once; a catalog that has revisions is left alone."""
     monkeypatch.setattr("snapshots.demo.history", partial(history, packages=3, specs=9))
-    first = cachelog("serve", "--demo", catalog=tmp_path / "c")
+    first = cachelog("serve", "--demo", "--port", 0, catalog=tmp_path / "c")
     assert (first.code, len(runs)) == (0, 1)
     assert "it now holds a made-up history" in first.err
-    again = cachelog("serve", "--demo", catalog=tmp_path / "c")
+    again = cachelog("serve", "--demo", "--port", 0, catalog=tmp_path / "c")
     assert (again.code, again.err, len(runs)) == (0, "", 2)
     catalog = Catalog(str(tmp_path / "c"))
     catalog.refresh()
@@ -124,17 +150,70 @@ def test_the_demo_fills_an_empty_catalog_once(
     assert all(it.source.synthetic for it in catalog.history.revisions)
 
 
-def test_options_count_more_than_the_environment(
-    tmp_path: Path, runs: list[dict[str, Any]]
-) -> None:
+def test_options_count_more_than_the_environment(tmp_path: Path, runs: list[Run]) -> None:
     """Worker processes build the application from variables: the options are among them."""
-    options = ("--catalog", tmp_path / "mine", "--port", "8123", "--workers", "3")
+    mine, port = empty_catalog(tmp_path / "mine"), free_port()
+    options = ("--catalog", mine, "--port", port, "--workers", "3")
     done = cachelog("serve", *options, catalog="/nope", max_body=77, cors_origins="https://a,b")
     assert done.code == 0
     (run,) = runs
-    assert (run["app"], run["port"], run["workers"]) == ("server.app:app_from_environ", 8123, 3)
-    assert settings_from(run["env"]) == Settings(
-        catalog=str(tmp_path / "mine"), max_body=77, cors_origins=("https://a", "b")
+    assert run[:3] == ("server.app:app_from_environ", f"http://127.0.0.1:{port}", 3)
+    assert run.settings == Settings(catalog=str(mine), max_body=77, cors_origins=("https://a", "b"))
+
+
+def test_serving_is_told_when_clients_can_connect(demo_catalog: Path, runs: list[Run]) -> None:
+    """Not before; where any free port will do, the address has the one that was taken."""
+    done = cachelog("serve", "--port", 0, catalog=demo_catalog)
+    (run,) = runs
+    assert run.could_connect
+    assert done.out == f"cachelog serves {demo_catalog} at {run.url}/graphql (Ctrl+C stops it)\n"
+    assert not run.url.endswith(":0")
+
+
+@pytest.mark.parametrize(
+    ("host", "reason"), [("127.0.0.1", "address already in use"), ("no.such.invalid", "")]
+)
+def test_an_address_that_cannot_be_had_is_told(
+    demo_catalog: Path, runs: list[Run], host: str, reason: str
+) -> None:
+    """In one line; it is not said before that it is served."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = cachelog("serve", "--host", host, "--port", port, catalog=demo_catalog)
+    assert (done.code, done.out, runs) == (1, "", [])
+    assert done.err.startswith(f"cachelog: cannot listen on {host} port {port}: {reason}")
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("options", [(), ("--workers", 2)])
+def test_a_catalog_that_is_not_there_is_not_served(
+    tmp_path: Path, runs: list[Run], options: tuple[object, ...]
+) -> None:
+    """A mistyped one is told; nothing is made in its place."""
+    missing = tmp_path / "mistyped"
+    done = cachelog("serve", "--port", 0, *options, catalog=missing)
+    assert (done.code, done.out, runs) == (1, "", [])
+    assert done.err.startswith(f"cachelog: there is no catalog at {missing}; ")
+    assert not missing.exists()
+
+
+def test_a_build_without_graphiql_is_told(
+    demo_catalog: Path, tmp_path: Path, runs: list[Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one line, as the page needs a CDN then; the API is served all the same."""
+    assert cachelog("serve", "--port", 0, catalog=demo_catalog).err == ""
+    monkeypatch.setattr("server.graphiql.STATIC", tmp_path)
+    done = cachelog("serve", "--port", 0, catalog=demo_catalog)
+    assert done.err.startswith("GraphiQL is not part of this build: ")
+    assert (done.err.count("\n"), len(runs)) == (1, 2)
+
+
+def test_a_setting_that_is_misspelt_is_told(demo_catalog: Path, runs: list[Run]) -> None:
+    """With the nearest one that there is."""
+    done = cachelog("serve", catalog=demo_catalog, max_bodies=1)
+    assert (done.code, runs) == (1, [])
+    assert done.err == (
+        "cachelog: CACHELOG_MAX_BODIES: is no setting; the nearest is CACHELOG_MAX_BODY\n"
     )
 
 
@@ -153,18 +232,3 @@ def test_a_catalog_that_cannot_be_read_is_not_served(tmp_path: Path) -> None:
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith(f"cachelog: catalog {tmp_path}: ")
     assert done.err.count("\n") == 1
-
-
-def test_a_port_that_is_taken_is_told(demo_catalog: Path) -> None:
-    """The process ends with a failure and no traceback."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = str(taken.getsockname()[1])
-        command: list[str | Path] = [CACHELOG, "serve", "--catalog", demo_catalog, "--port", port]
-        done = subprocess.run(
-            command, env=environ(), capture_output=True, text=True, timeout=PATIENCE
-        )
-    assert done.returncode == 1
-    assert "address already in use" in done.stderr
-    assert "Traceback" not in done.stderr

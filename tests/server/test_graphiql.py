@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
 import pytest
@@ -14,7 +15,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from server.graphiql import ASSETS, EXAMPLES, graphiql_page, json_in_script
+from server.graphiql import ASSETS, EXAMPLES, graphiql_page, json_in_script, missing_assets
 from snapshots.history import History
 from tests.server.servers import serving
 
@@ -59,43 +60,138 @@ def browser(tmp_path: Path) -> Iterator[webdriver.Chrome]:
         chrome.quit()
 
 
-def run_tab(browser: webdriver.Chrome, title: str) -> dict[str, Any]:
-    """Open a tab, press the button that runs it and return the data that the page then shows."""
-    browser.find_element(By.CSS_SELECTOR, f'[role=tab] button[title="{title}"]').click()
-    # GraphiQL takes a moment to see which operation the tab has, and no person is that fast.
-    script = "return localStorage.getItem('graphiql:operationName')"
-    WebDriverWait(browser, SECONDS).until(lambda _: browser.execute_script(script) == title)
+def opened(browser: webdriver.Chrome, address: str) -> None:
+    """Open an address and wait until GraphiQL is there."""
+    browser.get(address)
+    WebDriverWait(browser, SECONDS).until(
+        lambda _: browser.find_elements(By.CSS_SELECTOR, ".graphiql-execute-button")
+    )
+
+
+def run(browser: webdriver.Chrome) -> dict[str, Any]:
+    """Press the button that runs the query and return the data that the page then shows."""
     browser.find_element(By.CSS_SELECTOR, ".graphiql-execute-button").click()
-    text = WebDriverWait(browser, SECONDS).until(lambda _: shown_response(browser))
-    answer = json.loads(text)
+    answer = json.loads(
+        WebDriverWait(browser, SECONDS).until(lambda _: shown(browser, ".result-window"))
+    )
     assert "errors" not in answer
     data: dict[str, Any] = answer["data"]
     return data
 
 
-def shown_response(browser: webdriver.Chrome) -> str:
-    """Return the whole text of the response, of which the page draws only what is in view."""
-    script = "return document.querySelector('.result-window .CodeMirror').CodeMirror.getValue()"
+def run_tab(browser: webdriver.Chrome, title: str) -> dict[str, Any]:
+    """Open a tab, run its query and return the data that the page then shows."""
+    browser.find_element(By.CSS_SELECTOR, f'[role=tab] button[title="{title}"]').click()
+    # GraphiQL takes a moment to see which operation the tab has, and no person is that fast.
+    script = "return localStorage.getItem('graphiql:operationName')"
+    WebDriverWait(browser, SECONDS).until(lambda _: browser.execute_script(script) == title)
+    return run(browser)
+
+
+def titles(browser: webdriver.Chrome) -> list[str | None]:
+    """Return the titles of the tabs."""
+    tabs = browser.find_elements(By.CSS_SELECTOR, "[role=tab] button[title]")
+    return [tab.get_dom_attribute("title") for tab in tabs]
+
+
+def shown(browser: webdriver.Chrome, where: str) -> str:
+    """Return the whole text of an editor, of which the page draws only what is in view."""
+    script = f"return document.querySelector('{where} .CodeMirror').CodeMirror.getValue()"
     text: str = browser.execute_script(script)
     return text
 
 
+QUERY, VARIABLES = ".graphiql-query-editor", '[aria-label="Variables"]'
+EXAMPLE_TITLES = [name.capitalize() for name in EXAMPLES]
+
+
 def test_the_examples_run_in_a_browser(server: str, browser: webdriver.Chrome) -> None:
     """GraphiQL appears with a tab for each example; each runs on a click, without any error."""
-    browser.get(server)
-    WebDriverWait(browser, SECONDS).until(
-        lambda _: browser.find_elements(By.CSS_SELECTOR, ".graphiql-execute-button")
-    )
+    opened(browser, server)
     assert browser.title == "cachelog · GraphiQL"
-    tabs = browser.find_elements(By.CSS_SELECTOR, "[role=tab] button[title]")
-    titles = [tab.get_dom_attribute("title") for tab in tabs]
-    assert titles == [name.capitalize() for name in EXAMPLES]
+    assert titles(browser) == EXAMPLE_TITLES
 
     tags = httpx.post(f"{server}/graphql", json={"query": "{ tags { name } }"}).json()
     assert run_tab(browser, "Explore")["tags"][0]["name"] == tags["data"]["tags"][0]["name"]
     assert run_tab(browser, "Search")["revision"]["specs"]["totalCount"] > 0
+    assert run_tab(browser, "Matching")["revision"]["specs"]["totalCount"] > 0
+    specs = run_tab(browser, "Dependencies")["revision"]["specs"]["nodes"]
+    assert any(spec["dependencies"]["totalCount"] > 0 for spec in specs)
     assert run_tab(browser, "Compare")["compare"]["summary"]["specsAdded"] > 0
+    assert run_tab(browser, "Notes")["compare"]["releaseNotes"].startswith("# ")
     assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
+
+
+SHARED = {
+    "query": "query A($t: String!) { tag(name: $t) { name } } query B { tags { name } }",
+    "variables": '{"t": "develop"}',
+}
+
+
+@pytest.mark.parametrize("name", ["A", "B"])
+def test_a_link_fills_the_editor(server: str, browser: webdriver.Chrome, name: str) -> None:
+    """With its query, variables and operation; nothing runs before somebody wants it to."""
+    opened(browser, f"{server}/graphql?{urlencode(SHARED | {'operationName': name})}")
+    assert shown(browser, QUERY) == SHARED["query"]
+    assert shown(browser, VARIABLES) == SHARED["variables"]
+    assert shown(browser, ".result-window") == ""
+    assert titles(browser)[1:] == EXAMPLE_TITLES
+    data = run(browser)
+    assert data == {"tag": {"name": "develop"}} if name == "A" else "tags" in data
+    # The operation of the link is not asked for in the other tabs.
+    assert run_tab(browser, "Explore")["revision"]
+    assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
+
+
+def test_a_link_opens_beside_what_is_kept(server: str, browser: webdriver.Chrome) -> None:
+    """Tabs of an earlier visit stay; the same link again, or one without variables, opens well."""
+    opened(browser, f"{server}/graphql")
+    for _ in range(2):
+        opened(browser, f"{server}/graphql?{urlencode(SHARED)}")
+        assert (shown(browser, QUERY), len(titles(browser))) == (SHARED["query"], 7)
+        assert shown(browser, VARIABLES) == SHARED["variables"]
+    opened(browser, f"{server}/graphql?query=%7Btags%7Bname%7D%7D")
+    assert (shown(browser, QUERY), shown(browser, VARIABLES)) == ("{tags{name}}", "")
+    assert run(browser)["tags"]
+
+
+def test_the_address_is_a_link_to_what_is_shown(server: str, browser: webdriver.Chrome) -> None:
+    """Whoever copies it from the browser shares the query that stands in the editor."""
+    opened(browser, f"{server}/graphql")
+    browser.find_element(By.CSS_SELECTOR, '[role=tab] button[title="Notes"]').click()
+    WebDriverWait(browser, SECONDS).until(lambda _: "query=" in browser.current_url)
+    notes = shown(browser, QUERY)
+    link = browser.current_url
+    assert parse_qs(urlsplit(link).query) == {"query": [notes]}
+    browser.execute_script("localStorage.clear()")
+    opened(browser, link)
+    assert shown(browser, QUERY) == notes
+    assert run(browser)["compare"]["releaseNotes"]
+
+
+def test_kept_examples_follow_the_catalog(server: str, browser: webdriver.Chrome) -> None:
+    """A tab of an earlier visit names today's revisions, unless somebody has changed it."""
+    opened(browser, f"{server}/graphql")
+    kept = "return localStorage.getItem('graphiql:tabState')"
+    WebDriverWait(browser, SECONDS).until(lambda _: browser.execute_script(kept))
+    browser.execute_script(
+        """
+        const old = (text) => text.replaceAll(/= "[^"]+"/g, `= "gone"`);
+        const tabs = JSON.parse(localStorage.getItem("graphiql:tabState"));
+        for (const tab of tabs.tabs) tab.query = old(tab.query);
+        tabs.tabs[5].query += "# mine";
+        localStorage.setItem("graphiql:tabState", JSON.stringify(tabs));
+        const examples = JSON.parse(localStorage.getItem("cachelog:examples"));
+        for (const example of examples) example.query = old(example.query);
+        localStorage.setItem("cachelog:examples", JSON.stringify(examples));
+        """
+    )
+    opened(browser, f"{server}/graphql")
+    assert titles(browser) == EXAMPLE_TITLES
+    assert run_tab(browser, "Compare")["compare"]["summary"]["specsAdded"] > 0
+    browser.find_element(By.CSS_SELECTOR, '[role=tab] button[title="Notes"]').click()
+    WebDriverWait(browser, SECONDS).until(lambda _: "# mine" in shown(browser, QUERY))
+    assert '"gone' in shown(browser, QUERY)
 
 
 def test_the_page_says_so_where_scripts_cannot_be_loaded(
@@ -127,9 +223,11 @@ def test_the_page_is_served_from_what_the_build_brought(server: str) -> None:
 
 def test_the_page_asks_a_cdn_for_what_the_build_could_not_bring(tmp_path: Path) -> None:
     """Where files are missing the page names them on a CDN, pinned to their content."""
+    (tmp_path / "page.js").touch()
     page = graphiql_page(History(), tmp_path).decode()
     assert 'src="https://unpkg.com/graphiql@4.1.2/graphiql.min.js" integrity="sha256-' in page
     assert "static/vendor" not in page
+    assert missing_assets(tmp_path) == [*ASSETS]
 
 
 def test_json_cannot_end_the_script_that_it_stands_in() -> None:

@@ -1,12 +1,6 @@
-"""Responses that are kept: each coding made once, and never more bytes than allowed."""
+"""Responses in their content codings: each is made once, and says what it is."""
 
-import random
-
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from server.responses import ENCODINGS, MIN_COMPRESSED, CacheKey, Response, ResponseCache
+from server.responses import CODINGS, MIN_COMPRESSED, Response
 
 JSON = b"application/json; charset=utf-8"
 
@@ -16,126 +10,43 @@ def response(body: bytes, cache_control: bytes = b"no-cache") -> Response:
     return Response(200, body, JSON, cache_control)
 
 
-def key(name: str, generation: int | None = None) -> CacheKey:
-    """Return the key of a question."""
-    return CacheKey(name, b"null", None, "application/json", generation)
-
-
-def noise(num_bytes: int, seed: int = 0) -> bytes:
-    """Return bytes that no coding makes fewer."""
-    return random.Random(seed).randbytes(num_bytes)
-
-
-def test_each_form_is_made_once() -> None:
-    """A form is known after it was asked for, and the same object from then on."""
+def test_each_coding_is_made_once() -> None:
+    """A coding is known after it was asked for, and the same object from then on."""
     made = response(b"x" * MIN_COMPRESSED)
-    assert made.known_form("identity") is made.form("identity")
-    for encoding in ENCODINGS:
-        assert made.known_form(encoding) is None
-        form = made.form(encoding)
-        assert made.known_form(encoding) is form is made.form(encoding)
-        assert (b"content-encoding", encoding.encode()) in form.headers
+    assert made.known("identity") is made.encoded("identity")
+    for coding in CODINGS:
+        assert made.known(coding) is None
+        encoded = made.encoded(coding)
+        assert made.known(coding) is encoded is made.encoded(coding)
+        assert (b"content-encoding", coding.encode()) in encoded.headers
 
 
-def test_few_bytes_have_one_form() -> None:
-    """Below the limit every coding is the plain body."""
-    made = response(b"x" * (MIN_COMPRESSED - 1))
-    for encoding in (*ENCODINGS, "identity"):
-        assert made.known_form(encoding) is made.form("identity")
-    assert b"content-encoding" not in dict(made.form("identity").headers)
+def test_few_bytes_are_not_compressed() -> None:
+    """Below the limit the plain body is all that is on offer."""
+    assert response(b"x" * (MIN_COMPRESSED - 1)).codings == ()
+    assert response(b"x" * MIN_COMPRESSED).codings == CODINGS
 
 
-def test_forms_say_what_they_are() -> None:
+def test_headers_say_what_is_sent() -> None:
     """Length, ETag, type and lifetime stand in the headers; 304 has all but the length."""
     made = response(b"x" * MIN_COMPRESSED, b"immutable")
-    for encoding in ("identity", *ENCODINGS):
-        form = made.form(encoding)
-        headers = dict(form.headers)
-        assert headers[b"content-length"] == str(len(form.body)).encode()
-        assert headers[b"etag"] == form.etag
+    for coding in ("identity", *CODINGS):
+        encoded = made.encoded(coding)
+        headers = dict(encoded.headers)
+        assert headers[b"content-length"] == str(len(encoded.content)).encode()
+        assert headers[b"etag"] == encoded.etag
         assert headers[b"content-type"] == JSON
         assert headers[b"cache-control"] == b"immutable"
         assert headers[b"vary"] == b"accept, accept-encoding"
         del headers[b"content-length"]
-        assert dict(form.not_modified) == headers
+        assert dict(encoded.not_modified) == headers
 
 
 def test_etags_follow_from_the_body_and_the_coding() -> None:
     """Equal bodies have equal ETags; other bodies and other codings have others."""
     bodies = [b"x" * MIN_COMPRESSED, b"y" * MIN_COMPRESSED]
-    etags = [response(body).form(it).etag for body in bodies for it in ("identity", *ENCODINGS)]
-    again = [response(body).form(it).etag for body in bodies for it in ("identity", *ENCODINGS)]
+    etags = [response(body).encoded(it).etag for body in bodies for it in ("identity", *CODINGS)]
+    again = [response(body).encoded(it).etag for body in bodies for it in ("identity", *CODINGS)]
     assert etags == again
     assert len(set(etags)) == len(etags)
     assert all(etag[:1] == etag[-1:] == b'"' for etag in etags)
-
-
-def test_a_cache_returns_what_was_put() -> None:
-    """Under the same key, and under no other generation."""
-    cache, made = ResponseCache(1 << 20), response(b"a")
-    cache.put(key("a", 1), made)
-    assert cache.get(key("a", 1)) is made
-    assert cache.get(key("a", 2)) is None
-    assert cache.get(key("a")) is None
-
-
-def test_a_cache_of_no_bytes_keeps_nothing() -> None:
-    """Zero turns it off."""
-    cache = ResponseCache(0)
-    cache.put(key("a"), response(b""))
-    assert cache.get(key("a")) is None
-    assert cache.num_bytes == 0
-
-
-def test_what_was_asked_for_last_stays() -> None:
-    """When room is needed, what nobody has asked for longest goes."""
-    size = key("a").num_bytes + response(noise(5_000)).num_bytes
-    cache = ResponseCache(3 * size)
-    for name in "abc":
-        cache.put(key(name), response(noise(5_000)))
-    assert cache.get(key("a")) is not None
-    cache.put(key("d"), response(noise(5_000)))
-    assert [name for name in "abcd" if cache.get(key(name)) is not None] == ["a", "c", "d"]
-
-
-def test_long_questions_count_too() -> None:
-    """A short answer to a question of many bytes takes those bytes."""
-    cache = ResponseCache(100_000)
-    for number in range(20):
-        cache.put(key(f"{number}" + " " * 40_000), response(b"{}"))
-    kept = [number for number in range(20) if cache.get(key(f"{number}" + " " * 40_000))]
-    assert kept == [18, 19]
-
-
-@pytest.mark.parametrize("room", [1_000, 9_000])
-def test_a_response_that_grows_is_counted_anew(room: int) -> None:
-    """With its new form it may push others out, or be too large itself."""
-    made = response(noise(5_000))
-    alone = key("a").num_bytes + made.num_bytes
-    cache = ResponseCache(alone + room)
-    cache.put(key("a"), made)
-    assert cache.num_bytes == alone
-    made.form("gzip")
-    cache.put(key("a"), made)
-    assert cache.num_bytes == (0 if room < 5_000 else key("a").num_bytes + made.num_bytes)
-    assert (cache.get(key("a")) is made) == (room > 5_000)
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    max_bytes=st.integers(0, 30_000),
-    steps=st.lists(
-        st.tuples(st.sampled_from("abcdef"), st.integers(0, 9_000), st.sampled_from(ENCODINGS))
-    ),
-)
-def test_a_cache_never_exceeds_its_bytes(max_bytes: int, steps: list[tuple[str, int, str]]) -> None:
-    """Its count is the sum of what it keeps, whatever is put, put again, or grows."""
-    cache = ResponseCache(max_bytes)
-    for name, size, encoding in steps:
-        made = cache.get(key(name)) or response(noise(size))
-        cache.put(key(name), made)
-        made.form(encoding)
-        cache.put(key(name), made)
-        kept = {it: found for it in "abcdef" if (found := cache.get(key(it))) is not None}
-        assert cache.num_bytes == sum(key(it).num_bytes + kept[it].num_bytes for it in kept)
-        assert cache.num_bytes <= max_bytes

@@ -1,9 +1,9 @@
 """Settings: every field by its variable, and errors that name the variable and its value."""
 
-from dataclasses import fields
 from typing import Any
 
 import pytest
+from msgspec.structs import fields
 
 from server.settings import PREFIX, Settings, environ_of, settings_from
 from snapshots.errors import InvalidArgument
@@ -65,6 +65,41 @@ def test_a_bad_value_is_named_with_its_variable(name: str, text: str) -> None:
         settings_from({PREFIX + name: text})
     assert caught.value.name == PREFIX + name
     assert str(caught.value).startswith(f"{PREFIX}{name}: {text!r} is not ")
+
+
+@pytest.mark.parametrize(
+    ("variable", "nearest"),
+    [
+        ("CACHELOG_CATALGO", "CACHELOG_CATALOG"),
+        ("CACHELOG_CORS_ORIGIN", "CACHELOG_CORS_ORIGINS"),
+        ("CACHELOG_RESPONSE_CACHE_BYTES", "CACHELOG_RESPONSE_CACHE"),
+        ("CACHELOG_max_body", "CACHELOG_MAX_BODY"),
+        ("CACHELOG_PORT", "CACHELOG_REFRESH"),
+    ],
+)
+def test_a_variable_that_is_no_setting_is_an_error(variable: str, nearest: str) -> None:
+    """A misspelt one would be ignored silently otherwise; the nearest is named."""
+    with pytest.raises(InvalidArgument) as caught:
+        settings_from({variable: "8000"})
+    assert str(caught.value) == f"{variable}: is no setting; the nearest is {nearest}"
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("CACHELOG_TEST_DATA", "data"),
+        ("CACHELOG_SERVICE_HOST", "10.0.0.11"),
+        ("CACHELOG_SERVICE_PORT", "8000"),
+        ("CACHELOG_SERVICE_PORT_HTTP", "8000"),
+        ("CACHELOG_PORT", "tcp://10.0.0.11:8000"),
+        ("CACHELOG_PORT_8000_TCP", "tcp://10.0.0.11:8000"),
+        ("CACHELOG_PORT_8000_TCP_ADDR", "10.0.0.11"),
+        ("_CACHELOG_COMPLETE", "complete_bash"),
+    ],
+)
+def test_variables_of_others_are_left_alone(variable: str, text: str) -> None:
+    """Those of the tests, and those that Kubernetes sets beside a service named cachelog."""
+    assert settings_from({variable: text}) == Settings()
 
 
 @pytest.mark.parametrize("text", ["1", "true", "TRUE", "Yes", "0", "false", "No"])

@@ -34,7 +34,7 @@ def publish_for_ever(location: str, first: int, started: Connection) -> None:
 def publish_together(location: str, number: int, barrier: Barrier, told: Connection) -> None:
     """Publish one state at the same moment as others do; tell why, or None, if it failed."""
     catalog = Catalog(location)
-    catalog.refresh()
+    catalog.refresh(missing_ok=True)
     barrier.wait()
     try:
         publish_state(catalog, number)

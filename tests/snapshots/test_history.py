@@ -258,3 +258,59 @@ def test_lines_that_no_longer_count_stay_reachable() -> None:
     assert history.resolve(known.digest) == known
     assert history.previous(known) == first
     assert history.resolve(f"{known.digest}~1") == first
+
+
+SHARED = History(
+    [
+        a_revision("v0.9", 0, "z", published=0),
+        a_revision("develop", 1, "a", published=3),
+        a_revision("v1.0", 2, "a", published=2),
+        a_revision("develop-2025-01-12", 7, "a", published=4),
+        a_revision("develop", 8, "b", published=5),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("ref", "tag", "taken"),
+    [
+        ("v1.0", "v1.0", 2),
+        ("develop~1", "develop", 1),
+        ("develop@2025-01-06", "develop", 1),
+        ("develop-2025-01-12", "develop-2025-01-12", 7),
+        ("v1.0~1", "v0.9", 0),
+        (digest_of("a"), "v1.0", 2),
+        (digest_of("a")[:12] + "~1", "v0.9", 0),
+    ],
+)
+def test_a_content_that_tags_share(ref: str, tag: str, taken: int) -> None:
+    """Who asks for a tag gets that tag; a digest alone means the tag that had it published first.
+
+    So the answer to a digest stays the same, however many tags share the content later.
+    """
+    found = SHARED.resolve(ref)
+    assert (found.tag, found.taken_at) == (tag, day(taken))
+
+
+def test_tags_that_share_a_content_have_their_own_neighbours() -> None:
+    """Before and after a revision stand those of its own series."""
+
+    def beside(ref: str) -> list[str | None]:
+        revision = SHARED.resolve(ref)
+        both = SHARED.previous(revision), SHARED.next(revision)
+        return [None if it is None else it.tag for it in both]
+
+    assert beside("v1.0") == ["v0.9", None]
+    assert beside("develop~1") == [None, "develop"]
+    assert beside("develop") == ["develop", None]
+    assert beside("develop-2025-01-12") == [None, None]
+
+
+def test_when_a_revision_was_last_confirmed() -> None:
+    """A revision has been seen until its last row before another state."""
+    rows = [a_revision("develop", *it) for it in ((1, "a"), (3, "a"), (4, "b"), (6, "a"))]
+    history = History(rows)
+    confirmed = {it.taken_at: history.confirmed_at(it) for it in history.revisions}
+    assert confirmed == {day(1): day(3), day(4): day(4), day(6): day(6)}
+    assert list(history.rows_of("develop")) == rows
+    assert not history.rows_of("main")

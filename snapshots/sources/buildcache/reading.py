@@ -14,7 +14,8 @@ from snapshots.sources.buildcache import layouts, specs
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.buildcache.layouts import FetchedIndex
 from snapshots.sources.buildcache.locations import is_url, public, resolve, resolve_listed
-from snapshots.sources.buildcache.manifests import DOCUMENT_HEADS
+from snapshots.sources.buildcache.lookalikes import explain
+from snapshots.sources.buildcache.manifests import DOCUMENT_HEADS, cleartext
 from snapshots.sources.buildcache.merging import Merged
 from snapshots.sources.buildcache.packages import read_packages
 from snapshots.sources.buildcache.settings import ReadSettings
@@ -143,8 +144,12 @@ class _Reading:
 def _listed(data: bytearray, location: str) -> dict[str, Raw] | None:
     """Return the tags of a list with their stacks; None for an index. Raises SourceError."""
     try:
-        outer = decode_json(data, dict[str, Raw], location)
+        outer = decode_json(cleartext(data, location), dict[str, Raw], location)
     except SourceError as error:
         forms = 'an index ({"database": ...}) nor a list of tags ({TAG: [{"label", "url"}]})'
         raise SourceError(location, f"is neither {forms}: {error.reason}") from None
-    return None if "database" in outer else outer
+    if "database" in outer:
+        return None
+    if reason := explain(outer):
+        raise SourceError(location, reason)
+    return outer

@@ -1,5 +1,7 @@
 """The catalog: what is published is kept whole, once, and in its order."""
 
+import shutil
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -7,11 +9,11 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from msgspec.structs import asdict, replace
 
-from snapshots.catalog import catalog as catalog_module
+from snapshots.catalog import revisions_table
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.contents import Content, Snapshot
-from snapshots.errors import CatalogError, EmptyCatalog, InvalidArgument
+from snapshots.errors import CatalogError, EmptyCatalog, InvalidArgument, NoCatalog
 from snapshots.models import Dependency, RevisionInfo, Spec
 from snapshots.tables import REVISIONS, SPECS
 from tests.snapshots.factories import (
@@ -46,14 +48,38 @@ def loaded(catalog: Catalog, digest: str) -> list[Spec]:
     return sorted(map(frame.spec, range(len(frame))), key=lambda spec: (spec.name, spec.hash))
 
 
-def test_empty_catalog(catalog: Catalog) -> None:
-    """A catalog that nobody published into has no revisions, and asking for one is an error."""
-    assert catalog.refresh() is False
+def test_no_catalog(catalog: Catalog) -> None:
+    """Where nobody ever published there is no catalog; who may make one sees it as empty."""
+    for ask in (catalog.refresh, catalog.require_history):
+        with pytest.raises(NoCatalog, match=r"^there is no catalog at .*cachelog import") as caught:
+            ask()
+        assert catalog.location in str(caught.value)
+        assert caught.value.reason == "does not exist"
+    assert catalog.refresh(missing_ok=True) is False
     assert (catalog.generation, catalog.history.revisions) == (-1, [])
+    assert not Path(catalog.location).exists()
+
+
+def test_empty_catalog(catalog: Catalog) -> None:
+    """A catalog that exists but has no revision is told apart from one that does not exist."""
+    DeltaTable.create(f"{catalog.location}/revisions", REVISIONS)
+    assert catalog.refresh() is True
     with pytest.raises(EmptyCatalog) as caught:
         catalog.require_history()
     assert catalog.location in str(caught.value)
-    assert not Path(catalog.location).exists()
+
+
+def test_a_catalog_that_vanishes(catalog: Catalog) -> None:
+    """A catalog that is removed is missed, not shown as it was for ever."""
+    publish(catalog, A)
+    reader = Catalog(catalog.location)
+    reader.refresh()
+    shutil.rmtree(catalog.location)
+    with pytest.raises(NoCatalog):
+        Catalog(catalog.location).refresh()
+    with pytest.raises(NoCatalog):
+        reader.refresh()
+    assert (reader.generation, reader.history.revisions) == (-1, [])
 
 
 def test_a_revision_says_what_it_is(catalog: Catalog) -> None:
@@ -129,12 +155,27 @@ def test_the_same_again_publishes_nothing(catalog: Catalog) -> None:
     """A state that stands already is not published again, in whatever order its specs come."""
     publish(catalog, A)
     generation = catalog.generation
-    (made,) = catalog.publish([a_snapshot(A[::-1], taken_at=day(5))])
+    (made,) = catalog.publish([a_snapshot(A[::-1], taken_at=day(0))])
     assert not made.is_new
     assert made.revision == catalog.history.resolve("develop")
-    assert made.revision.taken_at == day(0)
     assert catalog.generation == generation
     assert len(catalog.history.revisions) == 1
+
+
+def test_the_same_later_is_confirmed(catalog: Catalog) -> None:
+    """A state that is seen again stays one revision, and another from in between ends there."""
+    first = publish(catalog, A, taken=0)
+    (made,) = catalog.publish([a_snapshot(A, taken_at=day(5))])
+    (revision,) = catalog.history.revisions
+    assert (made.is_new, made.revision) == (False, revision)
+    assert (revision.taken_at, catalog.history.confirmed_at(revision)) == (day(0), day(5))
+    between = publish(catalog, B, taken=3)
+    reader = Catalog(catalog.location)
+    for history in (catalog.history, reader.require_history()):
+        digests = [revision.digest for revision in history.of_tag("develop")]
+        assert digests == [first, between, first]
+        assert history.resolve("develop").taken_at == day(5)
+        assert history.resolve("develop@2025-01-09").digest == between
 
 
 def test_a_change_back_is_a_revision(catalog: Catalog) -> None:
@@ -247,7 +288,7 @@ def test_states_of_one_import_keep_their_order(catalog: Catalog) -> None:
 def test_other_imports_are_seen(catalog: Catalog) -> None:
     """A refresh takes in what another process published, and tells whether there was anything."""
     reader = Catalog(catalog.location)
-    assert reader.refresh() is False
+    assert reader.refresh(missing_ok=True) is False
     publish(catalog, A)
     assert reader.history.tags == []
     assert reader.refresh() is True
@@ -280,7 +321,7 @@ def test_generation_is_never_ahead_of_the_history(
         seen.append((reader.generation, len(reader.history.revisions)))
         return catalog.history.revisions
 
-    monkeypatch.setattr(catalog_module, "revisions_of", spying)
+    monkeypatch.setattr(revisions_table, "revisions_of", spying)
     assert reader.refresh() is True
     assert seen == [known]
     assert reader.generation == catalog.generation
@@ -302,11 +343,20 @@ def test_an_unknown_content(catalog: Catalog) -> None:
         catalog.load(digest_of("a"))
 
 
-def test_contents_in_groups(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many contents are written in several groups, and each of them is whole."""
-    monkeypatch.setattr(catalog_module, "_ROWS_AT_ONCE", 5)
+def test_snapshots_are_taken_one_by_one(catalog: Catalog) -> None:
+    """The states may come from a generator; each is written before the next is made."""
+    folder = Path(catalog.location, "specs")
     states = [[a_spec(str(each)) for each in range(number)] for number in range(1, 7)]
-    made = catalog.publish([a_snapshot(it, taken_at=day(len(it))) for it in states])
+    written = []
+
+    def snapshots() -> Iterator[Snapshot]:
+        for specs in states:
+            written.append(len(list(folder.rglob("*.parquet"))))
+            yield a_snapshot(specs, taken_at=day(len(specs)))
+
+    made = catalog.publish(snapshots())
+    assert written == list(range(6))
+    assert DeltaTable(str(folder)).version() == 1
     for specs, publication in zip(states, made, strict=True):
         in_order = sorted(specs, key=lambda spec: spec.hash)
         assert loaded(catalog, publication.revision.digest) == in_order
@@ -314,7 +364,7 @@ def test_contents_in_groups(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -
 
 def test_small_files_are_merged(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many publications do not leave as many files, and none of them is lost."""
-    monkeypatch.setattr(catalog_module, "_COMPACT_AT", 4)
+    monkeypatch.setattr(revisions_table, "_MAX_FILES", 4)
     num_files = []
     for number in range(7):
         publish(catalog, A if number % 2 else B, taken=number)

@@ -10,9 +10,11 @@ from threading import Barrier, Event
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library, Shelf
-from snapshots.errors import CatalogError
-from tests.snapshots.factories import a_snapshot, a_spec, day, digest_of, full_spec, hash_of
+from snapshots.catalog.library import Library, SharedCache
+from snapshots.catalog.names import Names
+from snapshots.contents import Content, Snapshot
+from snapshots.errors import CatalogError, ConstraintSyntaxError, InvalidArgument
+from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, day, digest_of, full_spec, hash_of
 
 THREADS = 8
 
@@ -64,22 +66,24 @@ def ask_together(maker: Maker, ask: Callable[[], str]) -> list[str | BaseExcepti
 
 def test_made_once_for_many_threads(maker: Maker) -> None:
     """Of threads that ask for the same one makes it, and all get it."""
-    shelf = Shelf(maker, len, 100)
-    assert ask_together(maker, lambda: shelf.get("a")) == ["aa"] * THREADS
-    assert shelf.get("a") == "aa"
+    cache = SharedCache(maker, len, 100)
+    assert ask_together(maker, lambda: cache.get("a")) == ["aa"] * THREADS
+    assert cache.get("a") == "aa"
     assert maker.made == {"a": 1}
 
 
 def test_others_need_not_wait(maker: Maker) -> None:
     """While one thing is being made, another one can be made and taken."""
-    shelf: Shelf[str, str] = Shelf(lambda key: maker(key) if key == "slow" else key, len, 100)
+    cache: SharedCache[str, str] = SharedCache(
+        lambda key: maker(key) if key == "slow" else key, len, 100
+    )
     maker.may_end.clear()
     with ThreadPoolExecutor(1) as pool:
-        slow = pool.submit(shelf.get, "slow")
+        slow = pool.submit(cache.get, "slow")
         while not maker.made:
             time.sleep(0.001)
-        assert shelf.get("fast") == "fast"
-        assert shelf.kept("slow") is None
+        assert cache.get("fast") == "fast"
+        assert cache.kept("slow") is None
         assert not slow.done()
         maker.may_end.set()
         assert slow.result() == "slowslow"
@@ -87,39 +91,39 @@ def test_others_need_not_wait(maker: Maker) -> None:
 
 def test_bounded(maker: Maker) -> None:
     """What was not asked for the longest goes as soon as the rest would be too much."""
-    shelf = Shelf(maker, len, 6)
+    cache = SharedCache(maker, len, 6)
     for key in ("a", "b", "c"):
-        shelf.get(key)
-    assert shelf.get("a") == "aa"
-    shelf.get("d")
-    assert [shelf.kept(key) for key in "abcd"] == ["aa", None, "cc", "dd"]
-    shelf.get("wide")
-    assert shelf.kept("wide") is None
-    shelf.get("big")
-    assert [key for key in ("a", "c", "d", "big") if shelf.kept(key)] == ["big"]
+        cache.get(key)
+    assert cache.get("a") == "aa"
+    cache.get("d")
+    assert [cache.kept(key) for key in "abcd"] == ["aa", None, "cc", "dd"]
+    cache.get("wide")
+    assert cache.kept("wide") is None
+    cache.get("big")
+    assert [key for key in ("a", "c", "d", "big") if cache.kept(key)] == ["big"]
     assert maker.made["wide"] == 1
 
 
 def test_too_large_to_keep(maker: Maker) -> None:
     """What alone is more than may be kept is made each time, for all that wait for it."""
-    shelf = Shelf(maker, len, 1)
-    assert ask_together(maker, lambda: shelf.get("a")) == ["aa"] * THREADS
+    cache = SharedCache(maker, len, 1)
+    assert ask_together(maker, lambda: cache.get("a")) == ["aa"] * THREADS
     made = maker.made["a"]
-    assert shelf.kept("a") is None
-    assert shelf.get("a") == "aa"
+    assert cache.kept("a") is None
+    assert cache.get("a") == "aa"
     assert maker.made["a"] == made + 1
 
 
 @pytest.mark.parametrize("failure", [CatalogError("catalog", "is gone"), KeyboardInterrupt()])
 def test_failures_reach_all_and_are_not_kept(maker: Maker, failure: BaseException) -> None:
     """Who waits for what cannot be made gets the reason; the next to ask tries again."""
-    shelf = Shelf(maker, len, 100)
+    cache = SharedCache(maker, len, 100)
     maker.failure = failure
-    assert ask_together(maker, lambda: shelf.get("a")) == [failure] * THREADS
+    assert ask_together(maker, lambda: cache.get("a")) == [failure] * THREADS
     assert maker.made == {"a": 1}
-    assert shelf.kept("a") is None
+    assert cache.kept("a") is None
     maker.failure = None
-    assert shelf.get("a") == "aa"
+    assert cache.get("a") == "aa"
 
 
 @pytest.fixture
@@ -165,3 +169,41 @@ def test_library_fails_as_its_catalog_does(catalog: Catalog) -> None:
         library.frames.get(digest_of("unknown"))
     with pytest.raises(CatalogError, match="is missing"):
         library.comparisons.get((catalog.history.digests[0], digest_of("unknown")))
+
+
+def test_what_is_found_and_compared(catalog: Catalog) -> None:
+    """Queries and comparisons are answered from what is kept."""
+    base, head = (catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
+    library = Library(catalog)
+    assert library.find(head, "hdf5").tolist() == [True, True]
+    assert library.find(head, f"/{hash_of('2')[:9]}").sum() == 1
+    assert library.find(head, "zlib").sum() == 0
+    assert library.find(base, "* ^zlib").tolist() == [True]
+    assert library.frames.kept(head) is not None
+    assert library.compare(base, head) is library.comparisons.kept((base, head))
+    with pytest.raises(ConstraintSyntaxError):
+        library.find(head, "@")
+    with pytest.raises(CatalogError, match="is missing"):
+        library.find(digest_of("unknown"), "hdf5")
+
+
+def test_names_without_arrow(catalog: Catalog) -> None:
+    """They are those of the history and the frames."""
+    head = catalog.history.resolve("develop").digest
+    names, frame = Names(catalog.location), Library(catalog).frames.get(head)
+    assert names.history.revisions == catalog.history.revisions
+    assert sorted(names.packages(head)) == sorted(frame.packages)
+    assert sorted(names.stacks(head)) == sorted(frame.stacks.items)
+    with pytest.raises(InvalidArgument):
+        Names("s4://bucket")
+
+
+def test_names_of_what_is_in_the_cache(tmp_path: Path) -> None:
+    """A package that others only depend on is not offered."""
+    outside = a_spec("gcc", name="gcc", stacks=("outer",))
+    content = Content.of([a_spec()], [outside])
+    snapshot = Snapshot(tag="develop", content=content, source=SOURCE)
+    Catalog(str(tmp_path)).publish([snapshot])
+    names = Names(str(tmp_path))
+    assert names.packages(content.digest) == ["hdf5"]
+    assert sorted(names.stacks(content.digest)) == ["e4s", "root"]

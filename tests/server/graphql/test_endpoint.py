@@ -246,7 +246,7 @@ def test_the_answer_has_the_media_type_that_is_asked_for(
     assert response.json() == ANSWER
 
 
-@pytest.mark.parametrize("accept", ["text/html", "image/*", f"{JSON};q=0, {RESPONSE_JSON};q=0"])
+@pytest.mark.parametrize("accept", ["text/plain", "image/*", f"{JSON};q=0, {RESPONSE_JSON};q=0"])
 def test_other_media_types_are_not_on_offer(client: httpx.Client, accept: str) -> None:
     """The refusal is JSON all the same."""
     for response in (

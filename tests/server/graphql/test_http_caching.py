@@ -15,7 +15,7 @@ from tests.server.servers import Server, application
 
 TAGS = "{ tags { name } }"
 LONG = "{ revision { specs(first: 200) { nodes { hash name version variants stacks } } } }"
-FOR_EVER = "public, max-age=31536000, immutable"
+IMMUTABLE = "public, max-age=31536000, immutable"
 VARY = "accept, accept-encoding"
 
 
@@ -136,12 +136,12 @@ def test_etags_are_the_same_in_every_process(client: httpx.Client, demo_catalog:
 
 # -- lifetimes
 
-LASTING = (
+PERMANENT = (
     '{ revision(ref: "%(head)s") { tag numSpecs packages { nodes { name versions } } } }',
     '{ compare(base: "%(base)s", head: "%(head)s") { summary { specsAdded } releaseNotes } }',
     '{ a: revision(ref: "%(base)s") { digest } b: revision(ref: "%(HEAD)s") { digest } }',
 )
-PASSING = (
+CHANGING = (
     TAGS,
     "{ revision { digest } }",
     '{ revision(ref: "develop") { digest } }',
@@ -165,17 +165,17 @@ def filled(query: str, digests: tuple[str, str]) -> str:
     return query % {"base": base, "head": head, "HEAD": head.upper(), "short": head[:12]}
 
 
-@pytest.mark.parametrize("query", LASTING)
+@pytest.mark.parametrize("query", PERMANENT)
 def test_answers_that_name_only_digests_stay_true(
     client: httpx.Client, digests: tuple[str, str], query: str
 ) -> None:
     """They may be kept for ever, by everybody; so may objects that are asked for by their ids."""
     for _ in range(2):
         sent = ask(client, filled(query, digests))
-        assert (sent.status, sent.headers["cache-control"]) == (200, FOR_EVER)
+        assert (sent.status, sent.headers["cache-control"]) == (200, IMMUTABLE)
 
 
-@pytest.mark.parametrize("query", PASSING)
+@pytest.mark.parametrize("query", CHANGING)
 def test_other_answers_are_asked_for_again(
     client: httpx.Client, digests: tuple[str, str], query: str
 ) -> None:
@@ -191,7 +191,7 @@ def test_objects_by_their_ids_stay_true(client: httpx.Client, digests: tuple[str
     revision = client.get("/graphql", params={"query": question}).json()["data"]["revision"]
     for id_ in (revision["id"], revision["stacks"][0]["id"]):
         sent = ask(client, f'{{ node(id: "{id_}") {{ id }} }}')
-        assert sent.headers["cache-control"] == FOR_EVER
+        assert sent.headers["cache-control"] == IMMUTABLE
     sent = ask(client, '{ node(id: "UmV2aXNpb246YTpi") { id } }')
     assert sent.headers["cache-control"] == "no-cache"
 
@@ -208,7 +208,7 @@ def test_answers_are_the_same_with_and_without_a_cache(
     demo_server: Server, demo_catalog: object, digests: tuple[str, str]
 ) -> None:
     """To the byte and the header, first and again, in every coding."""
-    questions = [filled(query, digests) for query in (*LASTING, *PASSING, LONG, "{ nope }")]
+    questions = [filled(query, digests) for query in (*PERMANENT, *CHANGING, LONG, "{ nope }")]
     with (
         application(Settings(catalog=str(demo_catalog), response_cache=0)) as without,
         httpx.Client(base_url=demo_server.url) as kept,

@@ -1,0 +1,101 @@
+"""What the shell offers to complete: refs, packages and stacks of the catalog.
+
+Whoever presses TAB wants no error in the middle of a command line, so where nothing can be read
+nothing is offered.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from snapshots.catalog.names import Names
+
+Completer = Callable[[click.Context, click.Parameter, str], list[str]]
+
+_WORD = re.compile(r"(?P<sigil>[\^%]?)(?P<name>[A-Za-z0-9_.-]*)")
+_SHORT_DIGEST = 12
+
+
+def _never_failing(complete: Completer) -> Completer:
+    def quiet(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+        try:
+            return complete(ctx, param, incomplete)
+        except Exception:  # noqa: BLE001 - see the docstring of the module
+            return []
+
+    return quiet
+
+
+@_never_failing
+def complete_tag(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the tags that begin so, in natural order."""
+    return _beginning(incomplete, _names_of(ctx).history.tags)
+
+
+@_never_failing
+def complete_ref(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the tags that begin so, in natural order, and then the digests."""
+    return _refs(ctx, incomplete)
+
+
+@_never_failing
+def complete_range(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the refs that begin so, also behind the dots of ``BASE..HEAD``."""
+    base, dots, head = incomplete.rpartition("..")
+    return [f"{base}{dots}{ref}" for ref in _refs(ctx, head)]
+
+
+@_never_failing
+def complete_package(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the packages that begin so, in natural order."""
+    names = _names_of(ctx)
+    return _in_order(incomplete, names.packages(_digest(ctx, names)))
+
+
+@_never_failing
+def complete_query(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the packages that begin so, also as a dependency (``^NAME``, ``%NAME``)."""
+    word = _WORD.fullmatch(incomplete)
+    if word is None:
+        return []
+    return [word["sigil"] + name for name in complete_package(ctx, param, word["name"])]
+
+
+@_never_failing
+def complete_stack(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the stacks that begin so, in natural order."""
+    names = _names_of(ctx)
+    return _in_order(incomplete, names.stacks(_digest(ctx, names)))
+
+
+def _refs(ctx: click.Context, incomplete: str) -> list[str]:
+    history = _names_of(ctx).history
+    digests = [digest[:_SHORT_DIGEST] for digest in history.digests] if incomplete else []
+    return _beginning(incomplete, [*history.tags, *digests])
+
+
+def _beginning(text: str, names: Sequence[str]) -> list[str]:
+    return [name for name in names if name.startswith(text)]
+
+
+def _in_order(text: str, names: Sequence[str]) -> list[str]:
+    from snapshots.spack.names import natural_key
+
+    return sorted(_beginning(text, names), key=natural_key)
+
+
+def _names_of(ctx: click.Context) -> "Names":
+    from snapshots.catalog.names import Names
+
+    return Names(ctx.params["catalog"])
+
+
+def _digest(ctx: click.Context, names: "Names") -> str:
+    """Return the digest of the revision that the command line names so far, or of the newest."""
+    base, head, ref = (ctx.params.get(name) for name in ("base", "head", "ref"))
+    text = ref or head or (base or "").rpartition("..")[2]
+    history = names.history
+    return (history.resolve(text) if text else history.revisions[0]).digest

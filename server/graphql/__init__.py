@@ -1,0 +1,4 @@
+"""GraphQL over HTTP.
+
+``endpoint`` reads and sends, ``answers`` looks up and keeps, ``execution`` decides where work runs.
+"""

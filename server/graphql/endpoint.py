@@ -1,0 +1,87 @@
+"""The GraphQL endpoint as a plain ASGI application: it reads requests and sends responses."""
+
+from collections.abc import Callable
+
+import orjson
+from starlette.types import Receive, Scope, Send
+
+from server.graphql.answers import Answers, RequestBytes
+from server.graphql.errors import BadRequest
+from server.negotiation import JSON, accepted_media_type, prefers_html
+from server.responses import Response
+from server.sending import REVALIDATE, send_head, send_response
+
+_ALLOW = b"GET, HEAD, POST, OPTIONS"
+_HTML = b"text/html; charset=utf-8"
+
+
+class GraphQLEndpoint:
+    """Sends what ``answers`` has to say to GET, HEAD and POST, and to a browser the ``page``.
+
+    ``max_body`` bounds the bytes of a request's body.
+    """
+
+    def __init__(self, answers: Answers, *, page: Callable[[], bytes], max_body: int) -> None:
+        self._answers = answers
+        self._page = page
+        self._max_body = max_body
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        try:
+            method = scope["method"]
+            if method == "POST":
+                content = await self._body(receive)
+            elif method in ("GET", "HEAD"):
+                content = scope["query_string"]
+                if prefers_html(headers.get(b"accept", b"").decode("latin-1")):
+                    # The page itself reads from its address what to fill the editor with.
+                    page = Response(200, self._page(), _HTML, REVALIDATE)
+                    await send_response(page, scope, headers, send)
+                    return
+            elif method == "OPTIONS":
+                await send_head(send, 204, [(b"allow", _ALLOW)])
+                return
+            else:
+                raise BadRequest(
+                    f"{method} is not allowed: use GET or POST",
+                    status=405,
+                    code="METHOD_NOT_ALLOWED",
+                    headers=((b"allow", _ALLOW),),
+                )
+            answer = await self._answers.answer(
+                RequestBytes(
+                    method == "POST",
+                    content,
+                    headers.get(b"content-type", b""),
+                    headers.get(b"accept", b""),
+                )
+            )
+            if await send_response(answer.response, scope, headers, send):
+                self._answers.count_anew(answer)
+        except BadRequest as error:
+            refusal = _refusal(error, headers)
+            await send_response(refusal, scope, headers, send, list(error.headers))
+
+    async def _body(self, receive: Receive) -> bytes:
+        body = b""
+        while True:
+            message = await receive()
+            part: bytes = message.get("body", b"")
+            body += part
+            if len(body) > self._max_body:
+                raise BadRequest(
+                    f"the body has more than {self._max_body} bytes",
+                    status=413,
+                    code="PAYLOAD_TOO_LARGE",
+                )
+            if not message.get("more_body"):
+                return body
+
+
+def _refusal(error: BadRequest, headers: dict[bytes, bytes]) -> Response:
+    media_type = accepted_media_type(headers.get(b"accept", b"").decode("latin-1")) or JSON
+    shown = {"message": error.message, "extensions": {"code": error.code}}
+    body = orjson.dumps({"errors": [shown]})
+    return Response(error.status, body, f"{media_type}; charset=utf-8".encode(), b"no-store")

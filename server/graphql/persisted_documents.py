@@ -1,0 +1,52 @@
+"""Documents that clients name by their hash: Apollo's automatic persisted queries (APQ).
+
+https://www.apollographql.com/docs/apollo-server/performance/apq
+"""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from cachetools import LRUCache
+
+from server.graphql.errors import BadRequest
+
+MAX_PERSISTED_BYTES = 16 << 20
+"""How many characters of documents are kept."""
+
+
+class PersistedDocuments:
+    """Documents by the sha256 of their text, as Apollo's clients send them (APQ).
+
+    A client sends the hash alone; if it is not known here it sends both, once.
+    """
+
+    def __init__(self) -> None:
+        self._known: LRUCache[str, str] = LRUCache(MAX_PERSISTED_BYTES, len)
+
+    def query_of(self, query: str | None, extensions: Mapping[str, Any] | None) -> str | None:
+        """Return the document of a request; raises BadRequest where its hash is not known."""
+        persisted = (extensions or {}).get("persistedQuery")
+        if persisted is None:
+            return query
+        if not isinstance(persisted, dict) or persisted.get("version") != 1:
+            raise BadRequest(
+                "extensions.persistedQuery must have version 1",
+                code="PERSISTED_QUERY_NOT_SUPPORTED",
+            )
+        digest = persisted.get("sha256Hash")
+        if not isinstance(digest, str):
+            raise BadRequest("extensions.persistedQuery.sha256Hash must be a string")
+        if query is None:
+            known: str | None = self._known.get(digest)
+            if known is None:
+                # Apollo's clients look for this very message, in a response with status 200.
+                raise BadRequest(
+                    "PersistedQueryNotFound", status=200, code="PERSISTED_QUERY_NOT_FOUND"
+                )
+            return known
+        if sha256(query.encode()).hexdigest() != digest:
+            raise BadRequest("sha256Hash is not the hash of query")
+        if len(query) <= MAX_PERSISTED_BYTES:
+            self._known[digest] = query
+        return query

@@ -1,0 +1,65 @@
+"""From an address to processes that serve it: a socket first, and uvicorn on it."""
+
+import os
+import socket
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from snapshots.errors import InvalidArgument
+
+_BACKLOG = 2_048
+_GRACE_SECONDS = 10
+"""How long requests under way may take after a server is asked to stop."""
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that clients can connect to; a port of 0 takes one that is free.
+
+    Raises InvalidArgument where it cannot be had.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        # Python repeats the address in the text; names that are not found have negative numbers.
+        number = error.errno or 0
+        reason = os.strerror(number) if number > 0 else str(error.strerror)
+        raise InvalidArgument(f"cannot listen on {host} port {port}", reason.lower()) from None
+    listening.set_inheritable(True)
+    return listening
+
+
+def url_of(listening: socket.socket) -> str:
+    """Return the address of what a socket serves."""
+    host, port = listening.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{port}"
+
+
+def serve(factory: str, listening: socket.socket, *, workers: int) -> None:
+    """Serve the application that ``MODULE:FUNCTION`` makes until a signal ends this process.
+
+    Raises SystemExit with code 1 where it does not start; why is logged.
+    """
+    config = uvicorn.Config(
+        factory,
+        factory=True,
+        workers=workers,
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    try:
+        if workers > 1:
+            Multiprocess(config, sockets=[listening]).run()
+            return
+        server = uvicorn.Server(config)
+        server.run(sockets=[listening])
+    except KeyboardInterrupt:
+        return
+    except SystemExit:
+        raise SystemExit(1) from None  # uvicorn has codes of its own
+    if not server.started:
+        raise SystemExit(1)

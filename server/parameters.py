@@ -1,0 +1,87 @@
+"""Arguments and options that several commands share, and the types of their values."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, TypeVar
+
+import click
+
+from server.completion import complete_range, complete_ref
+
+DEFAULT_CATALOG = "catalog"
+REF_FORMS = "TAG, TAG~N (N before it), TAG@DATE or the beginning of a digest"
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+class Time(click.ParamType[datetime]):
+    """A date, or a date and time, of RFC 3339; UTC where it names no zone."""
+
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        """Parse the text."""
+        from snapshots.errors import InvalidArgument
+        from snapshots.refs import parse_moment
+
+        if isinstance(value, datetime):
+            return value
+        try:
+            return parse_moment(value)
+        except InvalidArgument as error:
+            self.fail(error.reason, param, ctx)
+
+
+def catalog_option(command: Decorated) -> Decorated:
+    """Add ``--catalog``."""
+    return click.option(
+        "--catalog",
+        envvar="CACHELOG_CATALOG",
+        default=DEFAULT_CATALOG,
+        show_default=True,
+        show_envvar=True,
+        metavar="LOCATION",
+        help="Where the catalog is: a folder, or a URL of object storage.",
+    )(command)
+
+
+def json_option(command: Decorated) -> Decorated:
+    """Add ``--json``."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(
+        command
+    )
+
+
+def two_refs(command: Decorated) -> Decorated:
+    """Add the arguments BASE and HEAD; ``refs_of`` tells what they name."""
+    base = click.argument(
+        "base",
+        metavar="BASE",
+        shell_complete=complete_range,
+        help=f"The revision to compare from: {REF_FORMS}. BASE..HEAD names both at once.",
+    )
+    head = click.argument(
+        "head",
+        metavar="HEAD",
+        required=False,
+        shell_complete=complete_ref,
+        help="The revision to compare to, named likewise.",
+    )
+    return base(head(command))
+
+
+def refs_of(base: str, head: str | None) -> tuple[str, str]:
+    """Return the refs of base and head, which ``BASE..HEAD`` holds both.
+
+    Raises UsageError where one of the two is missing.
+    """
+    if head is not None:
+        return base, head
+    base, dots, head = base.partition("..")
+    if not dots:
+        raise click.UsageError("Missing argument 'HEAD': write BASE HEAD, or BASE..HEAD.")
+    if not base or not head or head.startswith("."):
+        raise click.UsageError("Write two revisions with two dots between them: BASE..HEAD.")
+    return base, head

@@ -1,0 +1,1 @@
+"""The results of commands as lines of text, and as plain values for JSON."""

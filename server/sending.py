@@ -1,0 +1,69 @@
+"""A response on its way: in the coding that the client likes best, or as 304 where it has it."""
+
+from anyio import to_thread
+from starlette.types import Scope, Send
+
+from server.negotiation import accepted_coding
+from server.responses import EncodedBody, Headers, Response
+
+REVALIDATE = b"no-cache"
+"""Cache-Control of what may change: clients may keep it, and ask each time whether it holds."""
+
+_LARGE_BODY = 100_000
+"""Bodies with more bytes are compressed in a thread."""
+
+
+async def send_response(
+    response: Response,
+    scope: Scope,
+    headers: dict[bytes, bytes],
+    send: Send,
+    extra: Headers | None = None,
+) -> bool:
+    """Send a response; return whether it had to be encoded for this client first.
+
+    ``headers`` are those of the request, ``extra`` are added to those of the response.
+    """
+    coding = "identity"
+    if response.codings:
+        accepted = headers.get(b"accept-encoding", b"").decode("latin-1")
+        coding = accepted_coding(accepted, response.codings)
+    known = response.known(coding)
+    encoded = await _encoded(response, coding) if known is None else known
+    method = scope["method"]
+    if (
+        response.status == 200
+        and b"if-none-match" in headers
+        and method in ("GET", "HEAD")
+        and _is_named(encoded.etag, headers[b"if-none-match"])
+    ):
+        await send_head(send, 304, encoded.not_modified)
+        return known is None
+    await send(
+        {
+            "type": "http.response.start",
+            "status": response.status,
+            "headers": [*encoded.headers, *extra] if extra else encoded.headers,
+        }
+    )
+    content = b"" if method == "HEAD" else encoded.content
+    await send({"type": "http.response.body", "body": content})
+    return known is None
+
+
+async def send_head(send: Send, status: int, headers: Headers) -> None:
+    """Send a response that has no body."""
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _encoded(response: Response, coding: str) -> EncodedBody:
+    if len(response.body) > _LARGE_BODY:
+        return await to_thread.run_sync(response.encoded, coding)
+    return response.encoded(coding)
+
+
+def _is_named(etag: bytes, if_none_match: bytes) -> bool:
+    """Return whether the client names the ETag among those that it has."""
+    named = {tag.strip().removeprefix(b"W/") for tag in if_none_match.split(b",")}
+    return etag in named or b"*" in named

@@ -1,0 +1,66 @@
+"""Following a catalog: a look for new revisions every so often, and the result of the last one."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from schema.errors import incident
+from snapshots.catalog.catalog import Catalog
+from snapshots.errors import CatalogError
+from snapshots.wording import counted
+
+_log = logging.getLogger("cachelog.server")
+
+
+class CatalogWatch:
+    """Looks for new revisions of a catalog every so many ``seconds``.
+
+    ``problem`` says why the last look failed; None while the catalog can be read. An outage is
+    logged when it begins and when it is over, however the store words it in between: its texts
+    have request ids and times that differ each time.
+    """
+
+    def __init__(self, catalog: Catalog, seconds: float) -> None:
+        self.catalog = catalog
+        self.problem: str | None = "not looked yet"
+        self._seconds = seconds
+        self._is_out = False
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Look once, and then again and again until the context ends."""
+        await asyncio.to_thread(self.look)
+        task = asyncio.create_task(self._look_again())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    def look(self) -> None:
+        """Look for new revisions, and note in ``problem`` what kept it from reading."""
+        try:
+            is_new = self.catalog.refresh()
+        except CatalogError as error:
+            if not self._is_out:
+                _log.warning("%s", error)
+            self._is_out, self.problem = True, error.reason
+            return
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next look may be better
+            if not self._is_out:
+                self.problem = incident(error)["message"]
+            self._is_out = True
+            return
+        revisions = counted(len(self.catalog.history.revisions), "revision")
+        if self._is_out:
+            _log.info("the catalog can be read again; it has %s", revisions)
+        elif is_new:
+            _log.info("the catalog has %s", revisions)
+        self._is_out, self.problem = False, None
+
+    async def _look_again(self) -> None:
+        while True:
+            await asyncio.sleep(self._seconds)
+            await asyncio.to_thread(self.look)

@@ -1,0 +1,69 @@
+"""Where a catalog can be: a folder, or a URL of object storage."""
+
+import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from snapshots.errors import InvalidArgument
+
+_SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss", "adl")
+_ALLOWED = "a folder, or a URL that begins with file://, s3://, gs:// or az:// (or abfss://)"
+# "s3:/bucket" and "gs:bucket" are meant as URLs; a folder of such a name can be given as "./s3:".
+_MISTYPED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/|(?:file|https?|s3a?|gs|az|abfss?|adl):")
+
+
+class Location(msgspec.Struct, frozen=True):
+    """A checked location: ``text`` as the user wrote it, ``root`` as the store takes it."""
+
+    text: str
+    root: str
+    is_folder: bool
+
+    def uri(self, path: str) -> str:
+        """Return the whole name of something below the location."""
+        return f"{self.root}/{path}"
+
+
+def parse_location(text: str) -> Location:
+    """Check the form of a location; nothing is read.
+
+    A ``file://`` URL is the folder that it names. Raises InvalidArgument that says what is allowed.
+    """
+    if not text.strip() or not text.isprintable():
+        raise _refused(text, "names nothing")
+    if "://" in text:
+        return _of_url(text)
+    if _MISTYPED.match(text):
+        raise _refused(text, "is neither a folder nor a URL; a URL has :// after its scheme")
+    return _folder(text, text)
+
+
+def _of_url(text: str) -> Location:
+    try:
+        url = urlsplit(text)
+    except ValueError as error:
+        raise _refused(text, f"cannot be read: {error}") from None
+    if url.scheme == "file":
+        if url.netloc not in ("", "localhost") or not url.path:
+            raise _refused(text, "names no folder; write file:///the/whole/path")
+        return _folder(text, unquote(url.path))
+    if url.scheme not in _SCHEMES:
+        raise _refused(text, f"is of a kind that cannot hold a catalog ({url.scheme}://)")
+    if not url.netloc:
+        raise _refused(text, "names no bucket")
+    scheme_end = text.index("://")
+    return Location(text, url.scheme + text[scheme_end:].rstrip("/"), is_folder=False)
+
+
+def _folder(text: str, path: str) -> Location:
+    try:
+        root = Path(path).expanduser().absolute()
+    except RuntimeError:
+        raise _refused(text, "begins with the home folder of a user who does not exist") from None
+    return Location(text, str(root).rstrip("/"), is_folder=True)
+
+
+def _refused(text: str, reason: str) -> InvalidArgument:
+    return InvalidArgument("catalog", f"{text!r} {reason}. A catalog is {_ALLOWED}")

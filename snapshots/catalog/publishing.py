@@ -1,0 +1,83 @@
+"""Which states are new: what is to be written for the snapshots of an import. Nothing is read."""
+
+from bisect import bisect_right, insort
+from datetime import datetime, timedelta
+
+import msgspec
+
+from snapshots.contents import Snapshot
+from snapshots.history import History, age
+from snapshots.models import RevisionInfo, utc
+from snapshots.refs import check_tag, tag_date
+from snapshots.spack.names import ROOT_STACK
+
+
+class Publication(msgspec.Struct, frozen=True):
+    """What became of a snapshot: its revision, and whether that is new."""
+
+    revision: RevisionInfo
+    is_new: bool
+
+
+class Planner:
+    """Takes the snapshots of an import one by one, and collects the rows to append.
+
+    ``moment`` is when the import runs. A snapshot's own ``taken_at`` counts, else ``taken_at``,
+    else the date in the tag's name, else the moment.
+    """
+
+    def __init__(self, history: History, moment: datetime, taken_at: datetime | None) -> None:
+        self._history = history
+        self._moment = moment
+        self._taken_at = taken_at
+        self._rows: dict[str, list[RevisionInfo]] = {}
+        self._seen: list[RevisionInfo] = []
+        self.added: list[RevisionInfo] = []
+
+    def take(self, snapshot: Snapshot) -> RevisionInfo:
+        """Return the row of a snapshot; it is among those to append where it says anything new.
+
+        A state that the tag is known to have had before is appended too: it is confirmed then, so
+        that a state from between the two, published later, ends where this one is confirmed.
+        Raises InvalidArgument for a tag that cannot be one.
+        """
+        taken = snapshot.taken_at or self._taken_at or tag_date(snapshot.tag) or self._moment
+        published = self._moment + timedelta(microseconds=len(self._seen))
+        row = _describe(snapshot, utc(taken), published)
+        self._seen.append(row)
+        known = self._rows.setdefault(row.tag, list(self._history.rows_of(row.tag)))
+        place = bisect_right(known, row.taken_at, key=lambda it: it.taken_at)
+        before = known[place - 1] if place else None
+        if before is None or before.digest != row.digest or before.taken_at < row.taken_at:
+            insort(known, row, key=age)
+            self.added.append(row)
+        return row
+
+    def publications(self, history: History) -> list[Publication]:
+        """Return what became of each snapshot, by the history after the import.
+
+        Another import may have been faster.
+        """
+        return [_publication(row, history) for row in self._seen]
+
+
+def _publication(row: RevisionInfo, history: History) -> Publication:
+    if row in history.of_tag(row.tag):
+        return Publication(row, is_new=True)
+    standing = history.at(row.tag, row.taken_at)
+    return Publication(standing or row, is_new=False)
+
+
+def _describe(snapshot: Snapshot, taken_at: datetime, published_at: datetime) -> RevisionInfo:
+    content = snapshot.content
+    return RevisionInfo(
+        tag=check_tag(snapshot.tag),
+        digest=content.digest,
+        taken_at=taken_at,
+        published_at=published_at,
+        num_packages=len(content.packages),
+        num_specs=len(content),
+        num_stacks=len(content.stacks - {ROOT_STACK}),
+        total_size=content.total_size(),
+        source=snapshot.source,
+    )

@@ -1,0 +1,145 @@
+"""Answers: what is parsed and executed once, and under which key a response is kept."""
+
+import asyncio
+from pathlib import Path
+
+import orjson
+import pytest
+
+from server.graphql.answers import Answer, Answers, ParsedRequest, RequestBytes
+from server.graphql.errors import BadRequest
+from server.graphql.execution import Executed, Execution
+from server.graphql.requests import GraphQLRequest
+from server.negotiation import JSON, RESPONSE_JSON
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
+
+
+class CountingExecution(Execution):
+    """Remembers what it was asked to execute."""
+
+    def __init__(self, catalog: Catalog, library: Library) -> None:
+        super().__init__(catalog, library)
+        self.requests: list[GraphQLRequest] = []
+
+    async def execute(self, request: GraphQLRequest) -> Executed:
+        """Execute a request."""
+        self.requests.append(request)
+        return await super().execute(request)
+
+
+@pytest.fixture
+def catalog(demo_catalog: Path) -> Catalog:
+    """Return the catalog, refreshed."""
+    catalog = Catalog(str(demo_catalog))
+    catalog.refresh()
+    return catalog
+
+
+@pytest.fixture
+def execution(catalog: Catalog) -> CountingExecution:
+    """Return an execution that counts."""
+    return CountingExecution(catalog, Library(catalog))
+
+
+@pytest.fixture
+def answers(catalog: Catalog, execution: CountingExecution) -> Answers:
+    """Return answers with room enough."""
+    return Answers(catalog, execution, cache_bytes=1 << 20)
+
+
+def asking(query: str, accept: str = JSON, **parts: object) -> RequestBytes:
+    """Return the bytes of a POST request."""
+    body = orjson.dumps({"query": query, **parts})
+    return RequestBytes(True, body, JSON.encode(), accept.encode())
+
+
+def answered(answers: Answers, *asked: RequestBytes) -> list[Answer]:
+    """Return the answers to requests, one after the other."""
+
+    async def run() -> list[Answer]:
+        return [await answers.answer(it) for it in asked]
+
+    return asyncio.run(run())
+
+
+def test_the_same_question_is_executed_once(answers: Answers, execution: CountingExecution) -> None:
+    """However its variables are ordered; in another media type it has another response."""
+    query = "query Q($a: String, $b: Int) { revision(ref: $a) { specs(first: $b) { totalCount } } }"
+    one = asking(query, variables={"a": "develop-2025-01-26", "b": 1})
+    other = asking(query, variables={"b": 1, "a": "develop-2025-01-26"})
+    first, second, third = answered(answers, one, other, one)
+    assert first.response is second.response is third.response
+    assert len(execution.requests) == 1
+    (typed,) = answered(answers, one._replace(accept=RESPONSE_JSON.encode()))
+    assert typed.response is not first.response
+    assert typed.response.body == first.response.body
+
+
+def test_a_new_generation_asks_anew_what_may_have_changed(
+    answers: Answers,
+    catalog: Catalog,
+    execution: CountingExecution,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An answer that names contents by their digests alone stays what it is."""
+    digest = catalog.history.revisions[0].digest
+    permanent = asking(f'{{ revision(ref: "{digest}") {{ numSpecs }} }}')
+    changing = asking("{ revision { numSpecs } }")
+    before = answered(answers, permanent, changing)
+    assert [it.key.generation is None for it in before if it.key] == [True, False]
+    monkeypatch.setattr(Catalog, "generation", catalog.generation + 1)
+    after = answered(answers, permanent, changing)
+    assert after[0].response is before[0].response
+    assert after[1].response is not before[1].response
+    assert len(execution.requests) == 3
+
+
+def test_what_has_errors_is_not_kept(answers: Answers, execution: CountingExecution) -> None:
+    """What is not found today may be published tomorrow."""
+    for answer in answered(answers, *[asking('{ revision(ref: "nope") { tag } }')] * 2):
+        assert answer.key is None
+        answers.count_anew(answer)
+    assert len(execution.requests) == 2
+
+
+def test_a_response_in_another_coding_is_counted_anew(
+    catalog: Catalog, execution: CountingExecution
+) -> None:
+    """One that has grown past the room that there is is not kept any longer."""
+    query = asking("{ revision { specs(first: 100) { nodes { hash } } } }")
+    (alone,) = answered(Answers(catalog, execution, cache_bytes=1 << 20), query)
+    assert alone.key is not None
+    answers = Answers(
+        catalog, execution, cache_bytes=alone.key.num_bytes + alone.response.num_bytes
+    )
+    kept, again = answered(answers, query, query)
+    assert kept.response is again.response
+    kept.response.encoded("gzip")
+    answers.count_anew(kept)
+    (later,) = answered(answers, query)
+    assert later.response is not kept.response
+
+
+def test_without_a_cache_nothing_is_kept(catalog: Catalog, execution: CountingExecution) -> None:
+    """Zero bytes turn it off."""
+    asked = asking("{ tags { name } }")
+    first, second = answered(Answers(catalog, execution, cache_bytes=0), asked, asked)
+    assert first.response is not second.response
+    assert first.response.body == second.response.body
+
+
+def test_a_request_that_is_none_is_refused(answers: Answers) -> None:
+    """Each time, as nothing of it is kept."""
+    for _ in range(2):
+        with pytest.raises(BadRequest):
+            answered(answers, asking("{ a }")._replace(content=b"?"))
+
+
+def test_a_parsed_request_counts_its_bytes() -> None:
+    """Twice those of its key, as there are two, and those that it was read from."""
+    parsed = ParsedRequest(GraphQLRequest("{ a }", {"x": 1}, None), JSON, 100)
+    assert parsed.num_bytes == 2 * parsed.permanent_key.num_bytes + 100
+    assert parsed.key_at(7) == parsed.permanent_key._replace(generation=7)
+    assert parsed.key_at(7) is parsed.key_at(7)
+    assert parsed.key_at(8).generation == 8

@@ -1,0 +1,73 @@
+"""Cache pages for imports, and what a catalog holds afterwards."""
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+from msgspec.structs import replace
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.contents import Content, Snapshot
+from snapshots.demo import history, write_pages
+from snapshots.history import History
+
+HASHES = ["a" * 32, "b" * 32]
+
+
+def demo_pages(folder: Path) -> list[Snapshot]:
+    """Write three revisions of a small history as pages, and return them."""
+    snapshots = list(history(revisions=3, packages=4, specs=12))
+    for snapshot in snapshots:
+        write_pages(snapshot, folder)
+    return snapshots
+
+
+def as_pages_tell(content: Content) -> Content:
+    """Return a content without the facts that no page has."""
+    return Content.of(
+        replace(spec, size=None, namespace=None, package_hash=None, dependencies=None)
+        for spec in content.specs()
+    )
+
+
+def history_of(catalog: Path) -> History:
+    """Return what is published in a catalog."""
+    opened = Catalog(str(catalog))
+    opened.refresh(missing_ok=True)
+    return opened.history
+
+
+def page(name: str = "zlib", **facts: Any) -> bytes:
+    """Return a cache page with two specs; facts replace or add to its front matter."""
+    matter = {
+        "title": name,
+        "layout": "cache",
+        "categories": ["package", "develop"],
+        "spec_details": [detail(hash_) for hash_ in HASHES],
+    } | facts
+    lines = [f"{key}: {orjson.dumps(value).decode()}" for key, value in matter.items()]
+    return "\n".join(("---", *lines, "---", "")).encode()
+
+
+def detail(hash_: str, **facts: Any) -> dict[str, Any]:
+    """Return a spec as a page has it."""
+    spec = {
+        "hash": hash_,
+        "compiler": "gcc@=13.2.0",
+        "versions": ["1.3.1"],
+        "os": "ubuntu24.04",
+        "platform": "linux",
+        "target": "x86_64_v3",
+        "variants": ["+shared"],
+        "stacks": ["root", "e4s"],
+        "size": "-",
+    }
+    return spec | facts
+
+
+def written(folder: Path, content: bytes, path: str = "develop/zlib/specs.md") -> Path:
+    """Write a page into a tree of pages, and return it."""
+    file = folder / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    return file

@@ -1,0 +1,63 @@
+"""Which catalog a command opens: one that is there; only what fills a catalog makes one."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from snapshots.catalog.catalog import Catalog
+from tests.server.commands import cachelog
+from tests.server.servers import CACHELOG, environ
+
+READERS = (
+    ("revisions",),
+    ("revisions", "--json"),
+    ("find", "x"),
+    ("diff", "a..b"),
+    ("notes", "a", "b"),
+)
+WRITERS = (("demo",), ("import", "pages"))
+
+
+@pytest.mark.parametrize("arguments", READERS, ids=" ".join)
+@pytest.mark.parametrize("form", ["{}", "file://{}"])
+def test_a_catalog_that_is_not_there(arguments: tuple[str, ...], form: str, tmp_path: Path) -> None:
+    """Is a fault that says how to make one; asking makes nothing."""
+    location = form.format(tmp_path / "nowhere")
+    done = cachelog(*arguments, "--catalog", location)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"cachelog: there is no catalog at {location}; make one with ")
+    assert done.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [*READERS, *WRITERS], ids=" ".join)
+@pytest.mark.parametrize("location", ["s4://bucket", "http://host/x", "s3:/bucket", "s3:bucket"])
+def test_a_location_that_is_mistyped(
+    arguments: tuple[str, ...], location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Is told with what is allowed; nothing of that name is made, not even by an import."""
+    monkeypatch.chdir(tmp_path)
+    done = cachelog(*arguments, catalog=location)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"cachelog: catalog: '{location}' is ")
+    assert "A catalog is a folder, or a URL that begins with " in done.err
+    assert done.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_without_a_catalog(tmp_path: Path) -> None:
+    """Is no empty catalog either."""
+    done = cachelog("revisions", catalog=tmp_path)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"cachelog: there is no catalog at {tmp_path}")
+
+
+def test_the_demo_makes_one(tmp_path: Path) -> None:
+    """Also at the URL of a folder."""
+    location = f"file://{tmp_path / 'made'}"
+    command: list[str | Path] = [CACHELOG, "demo", "--revisions", "1", "--packages", "2"]
+    command += ["--specs", "4", "--catalog", location]
+    done = subprocess.run(command, env=environ(), capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(Catalog(str(tmp_path / "made")).require_history().revisions) == 1

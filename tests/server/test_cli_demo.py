@@ -1,0 +1,41 @@
+"""``cachelog demo``: a made-up history, as a catalog or as pages."""
+
+from pathlib import Path
+
+from snapshots.demo import history
+from tests.server.commands import cachelog
+from tests.server.pages import as_pages_tell, history_of
+
+
+def test_the_demo_fills_a_catalog(tmp_path: Path) -> None:
+    """With as much as is asked for, the same every time, and marked as synthetic."""
+    options = ("demo", "--revisions", "3", "--packages", "5", "--specs", "20", "--seed", "7")
+    done = cachelog(*options, catalog=tmp_path / "a")
+    assert (done.code, done.err) == (0, "")
+    assert len(done.lines) == 3
+    assert all(line.endswith(" (synthetic)") for line in done.lines)
+    cachelog(*options, catalog=tmp_path / "b")
+    made, again = (history_of(tmp_path / name).revisions for name in "ab")
+    assert [it.digest for it in made] == [it.digest for it in again]
+    expected = list(history(revisions=3, packages=5, specs=20, seed=7))
+    assert [it.digest for it in made[::-1]] == [it.content.digest for it in expected]
+    assert all(it.source.synthetic for it in made)
+    assert cachelog(*options[:-1], "8", catalog=tmp_path / "c").out != done.out
+
+
+def test_the_demo_can_be_written_as_pages(tmp_path: Path) -> None:
+    """What is imported from them is what the demo made, as far as pages can tell."""
+    options = ("--revisions", "2", "--packages", "5", "--specs", "20")
+    done = cachelog("demo", *options, "--pages", tmp_path / "pages", catalog=tmp_path / "c")
+    assert (done.code, done.err) == (0, "")
+    assert done.lines == [
+        f"{tag}: wrote 5 pages below {tmp_path / 'pages' / tag}"
+        for tag in ("develop-2025-01-05", "develop")
+    ]
+    assert not (tmp_path / "c").exists()
+    cachelog("import", tmp_path / "pages", catalog=tmp_path / "c")
+    imported = {it.tag: it.digest for it in history_of(tmp_path / "c").revisions}
+    assert imported == {
+        it.tag: as_pages_tell(it.content).digest
+        for it in history(revisions=2, packages=5, specs=20)
+    }

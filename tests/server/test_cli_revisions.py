@@ -1,0 +1,148 @@
+"""``cachelog revisions`` and ``find`` on a catalog whose records are known."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from snapshots.models import Spec
+from tests.schema import naive
+from tests.schema.worlds import STATES, World, known_world
+from tests.server.commands import Done, cachelog
+
+BASE = STATES[0][0]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a small catalog whose records are known."""
+    return known_world(tmp_path_factory.mktemp("catalog"))
+
+
+def ask(world: World, *arguments: object) -> Done:
+    """Run a command on the catalog."""
+    return cachelog(*arguments, catalog=world.catalog.location)
+
+
+def good(world: World, *arguments: object) -> Done:
+    """Run a command that must succeed without a word beside its result."""
+    done = ask(world, *arguments)
+    assert (done.code, done.err) == (0, "")
+    return done
+
+
+# -- revisions
+
+
+def test_revisions_are_listed_newest_first(world: World) -> None:
+    """In a table for people: tag, digest, time, numbers and source, none of them cut."""
+    done = good(world, "revisions")
+    heads, *rows = done.lines
+    assert re.split("  +", heads) == [
+        "tag",
+        "digest",
+        "taken at",
+        "packages",
+        "specs",
+        "stacks",
+        "source",
+        "read from",
+    ]
+    assert len(rows) == len(STATES)
+    for row, state in zip(rows, world.states[::-1], strict=True):
+        info = state.info
+        facts = [info.tag, info.digest[:12], *f"{info.taken_at:%Y-%m-%d %H:%M}".split()]
+        facts += [str(it) for it in (info.num_packages, info.num_specs, info.num_stacks)]
+        assert row.split() == [*facts, "pages", "(synthetic)", info.source.location]
+
+
+def test_revisions_as_json(world: World) -> None:
+    """Newest first, with whole digests, times in RFC 3339, and their sources."""
+    facts = good(world, "revisions", "--json").json
+    assert [it["digest"] for it in facts] == [it.info.digest for it in world.states[::-1]]
+    assert facts[0]["taken_at"] == "2025-01-20T00:00:00.125000Z"
+    assert facts[0]["num_specs"] == len(world.newest.specs)
+    assert facts[0]["source"]["version"] == "0123abcd"
+
+
+def test_revisions_of_a_tag(world: World) -> None:
+    """Only those; a tag that is not there is a fault that names those that are."""
+    facts = good(world, "revisions", "--tag", "develop", "--json").json
+    assert [it["digest"] for it in facts] == [world.states[it].info.digest for it in (5, 4)]
+    assert len(good(world, "revisions", "--tag", "v0.22.0").lines) == 2
+    done = ask(world, "revisions", "--tag", "nope")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(
+        "cachelog: --tag: there is no tag 'nope'; nearest: develop, v0.22.1, v0.22.0"
+    )
+
+
+# -- find
+
+
+def spec_line(spec: Spec) -> str:
+    """Return how a spec is printed where nobody limits the width."""
+    stacks = [stack for stack in spec.stacks if stack != "root"]
+    behind = f"  (stacks: {' '.join(stacks)})" if stacks else ""
+    return f"{spec.hash} {spec.short}{behind}"
+
+
+def test_specs_are_found_by_a_query(world: World) -> None:
+    """In the newest revision unless told otherwise, by package, newest version first."""
+    for state, options in ((world.newest, ()), (world.states[0], ("--in", BASE))):
+        specs = [it for it in naive.own_order(state.specs) if "+mpi" in it.variants]
+        *lines, total = good(world, "find", "+mpi", *options).lines
+        assert lines == list(map(spec_line, specs))
+        assert total.startswith(f"{len(specs)} specs in {state.info.tag} of ")
+        *lines, total = good(world, "find", "+mpi", "--limit", 2, *options).lines
+        assert lines == list(map(spec_line, specs[:2]))
+        assert total.startswith(f"2 of {len(specs)} specs in ")
+        facts = good(world, "find", "+mpi", "--json", *options).json
+        assert facts["total"] == len(specs)
+        assert facts["revision"]["digest"] == state.info.digest
+        assert [it["hash"] for it in facts["specs"]] == [it.hash for it in specs]
+        assert facts["specs"][0]["short"] == specs[0].short
+
+
+def test_nothing_found_is_no_failure(world: World) -> None:
+    """It is told beside the result, which is empty."""
+    done = ask(world, "find", "nope@1:")
+    assert (done.code, done.out) == (0, "")
+    assert done.err.endswith("matches nope@1:.\n")
+    assert good(world, "find", "nope", "--json").json["specs"] == []
+
+
+def test_a_query_that_cannot_be_read_is_a_fault(world: World) -> None:
+    """The place in it is pointed at."""
+    done = ask(world, "find", "zlib", "@")
+    assert (done.code, done.out) == (1, "")
+    message, query, *_ = done.err.splitlines()
+    assert message.startswith("cachelog: ")
+    assert query.startswith(" " * len("cachelog: "))
+
+
+# -- no catalog
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("diff", "a", "b"), ("notes", "a", "b"), ("find", "zlib"), ("revisions",)],
+    ids=" ".join,
+)
+def test_no_catalog_says_how_to_make_one(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """There is nothing to list, to compare or to find, and nothing is made by asking."""
+    done = cachelog(*arguments, catalog=tmp_path / "nothing")
+    assert (done.code, done.out) == (1, "")
+    assert f"there is no catalog at {tmp_path / 'nothing'}; make one with" in done.err
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_catalog_that_cannot_be_read_is_a_fault(tmp_path: Path) -> None:
+    """The place and the reason are told in one line."""
+    log = tmp_path / "revisions" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020}.json").write_text("{ no commit")
+    done = cachelog("revisions", catalog=tmp_path)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"cachelog: catalog {tmp_path}: ")
+    assert done.err.count("\n") == 1

@@ -1,0 +1,133 @@
+"""Clients that people use, each asking a real server as its own documentation has it."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from gql import Client, GraphQLRequest, gql
+from gql.transport.httpx import HTTPXAsyncTransport, HTTPXTransport
+
+from tests.server import npm
+from tests.server.servers import Server
+
+HERE = Path(__file__).with_name("clients")
+REF = "develop-2025-01-26"
+HASHES = f'{{ revision(ref: "{REF}") {{ specs(first: 1000) {{ nodes {{ hash }} }} }} }}'
+
+
+@pytest.fixture(scope="module")
+def hashes(demo_server: Server) -> list[str]:
+    """Return the hashes of a revision's specs in the order of the API."""
+    found = httpx.post(demo_server.graphql, json={"query": HASHES}).json()
+    return [node["hash"] for node in found["data"]["revision"]["specs"]["nodes"]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder of one's own with the clients in it."""
+    return npm.installed(HERE, tmp_path)
+
+
+def asked(folder: Path, program: str, server: Server, *arguments: str) -> Any:
+    """Run a program that prints JSON."""
+    return json.loads(npm.run(folder, program, server.graphql, REF, *arguments))
+
+
+@pytest.mark.parametrize(("prefers_get", "method"), [("true", "GET"), ("false", "POST")])
+def test_urql(
+    folder: Path, demo_server: Server, hashes: list[str], prefers_get: str, method: str
+) -> None:
+    """Pages through a list by either method, and gets the code of an error."""
+    found = asked(folder, "urql.mjs", demo_server, prefers_get)
+    assert (found["hashes"], found["totalCount"]) == (hashes, len(hashes))
+    assert set(found["methods"]) == {method}
+    assert found["code"] == "REVISION_NOT_FOUND"
+
+
+def test_apollo(folder: Path, demo_server: Server, hashes: list[str]) -> None:
+    """A document is sent once, when its hash is not known; after that the hash alone is, by GET."""
+    first = asked(folder, "apollo.mjs", demo_server, "false")
+    assert (first["hashes"], first["totalCount"]) == (hashes, len(hashes))
+    miss, document, *others = first["exchanges"]
+    assert miss == {
+        "method": "POST",
+        "query": False,
+        "status": 200,
+        "errors": ["PersistedQueryNotFound"],
+    }
+    assert document == {"method": "POST", "query": True, "status": 200, "errors": []}
+    by_hash = {"method": "POST", "query": False, "status": 200, "errors": []}
+    assert others == [by_hash] * (-(-len(hashes) // 150) - 1)
+
+    second = asked(folder, "apollo.mjs", demo_server, "true")
+    assert second["hashes"] == hashes
+    assert second["exchanges"] == [by_hash | {"method": "GET"}] * (len(others) + 1)
+
+
+def test_relay(folder: Path, demo_server: Server, hashes: list[str]) -> None:
+    """Its compiler takes the schema; its connection pages by refetching the revision as a node."""
+    relay = folder / "relay"
+    schema = httpx.get(f"{demo_server.url}/schema.graphql").text
+    (relay / "generated").mkdir()
+    (relay / "schema.graphql").write_text(schema, "utf-8")
+    npm.run(relay, "../node_modules/relay-compiler/cli.js")
+    made = sorted(path.name for path in (relay / "generated").iterdir())
+    assert made == [
+        "SpecsPaginationQuery.graphql.js",
+        "SpecsQuery.graphql.js",
+        "Specs_revision.graphql.js",
+    ]
+    found = asked(relay, "run.cjs", demo_server)
+    assert (found["hashes"], found["totalCount"]) == (hashes, len(hashes))
+    assert found["takenAt"] == "2025-01-26T00:00:00Z"
+
+
+def test_codegen(folder: Path, demo_server: Server) -> None:
+    """The types that it makes of the schema are those of the answers; TypeScript checks a use."""
+    npm.run(folder, "codegen.mjs", demo_server.url)
+    compiler = "node_modules/typescript/bin/tsc"
+    npm.run(
+        folder, compiler, "--noEmit", "--strict", "--skipLibCheck", "--target", "es2022", "uses.ts"
+    )
+
+
+PAGE = """
+query Specs($ref: String!, $after: String) {
+  revision(ref: $ref) {
+    specs(first: 150, after: $after) {
+      nodes { hash }
+      pageInfo { hasNextPage endCursor }
+    }
+  }
+}
+"""
+
+
+def test_gql(demo_server: Server, hashes: list[str]) -> None:
+    """Takes the schema by introspection, checks the query against it, and pages."""
+    transport = HTTPXTransport(url=demo_server.graphql)
+    found: list[str] = []
+    with Client(transport=transport, fetch_schema_from_transport=True) as session:
+        page: dict[str, Any] = {"hasNextPage": True, "endCursor": None}
+        while page["hasNextPage"]:
+            variables = {"ref": REF, "after": page["endCursor"]}
+            request = GraphQLRequest(PAGE, variable_values=variables)
+            specs = session.execute(request)["revision"]["specs"]
+            found += [node["hash"] for node in specs["nodes"]]
+            page = specs["pageInfo"]
+    assert found == hashes
+
+
+def test_gql_in_an_event_loop(demo_server: Server, hashes: list[str]) -> None:
+    """Several questions at the same time over one session."""
+
+    async def ask() -> list[Any]:
+        transport = HTTPXAsyncTransport(url=demo_server.graphql)
+        async with Client(transport=transport, fetch_schema_from_transport=True) as session:
+            return await asyncio.gather(*(session.execute(gql(HASHES)) for _ in range(5)))
+
+    for answer in asyncio.run(ask()):
+        assert [node["hash"] for node in answer["revision"]["specs"]["nodes"]] == hashes

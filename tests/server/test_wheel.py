@@ -1,0 +1,67 @@
+"""What is installed: ``python -m cachelog``, though no such module stands in the source."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from snapshots.program import cachelog_version
+from tests.server.commands import cachelog
+from tests.server.servers import environ
+
+ROOT = Path(__file__).parents[2]
+BUILT = ("pyproject.toml", "README.md", "LICENSE", "server", "schema", "snapshots")
+
+
+@pytest.fixture(scope="module", params=["standard", "editable"])
+def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with what pip would install, without a network."""
+    source, folder = (tmp_path_factory.mktemp(name) for name in ("source", "installed"))
+    for name in BUILT:
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, source / name)
+    # What is fetched for the page is another test's.
+    (source / "server/graphiql.toml").write_text("")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", f"wheel:{request.param}"],
+        cwd=source,
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = (source / "dist").glob("*.whl")
+    with ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_the_module_is_the_command(installed: Path, option: str) -> None:
+    """It is named as the command is, whichever way it was installed."""
+    script = (
+        f"import site, sys, runpy; site.addsitedir({str(installed)!r}); "
+        f"sys.argv[1:] = [{option!r}]; runpy.run_module('cachelog', run_name='__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", script],
+        env=environ() | {"PYTHONPATH": ":".join(path for path in sys.path if "site-pack" in path)},
+        cwd=installed.anchor,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == cachelog(option, variables={"COLUMNS": "80"}).out
+    assert cachelog_version() in cachelog("--version").out
+
+
+def test_the_module_does_nothing_when_it_is_imported(installed: Path) -> None:
+    """Nor is anything else at the top level but the three floors."""
+    names = {
+        path.name for path in installed.iterdir() if not path.name.endswith((".dist-info", ".pth"))
+    }
+    assert names - {"server", "schema", "snapshots"} == {"cachelog.py"}
+    script = f"import site; site.addsitedir({str(installed)!r}); import cachelog"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"", b"")

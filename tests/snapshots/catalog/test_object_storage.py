@@ -1,0 +1,159 @@
+"""A catalog on object storage: an emulator of S3 on this machine."""
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from multiprocessing import get_context
+from pathlib import Path
+
+import httpx
+import pyarrow as pa
+import pytest
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.storage import Storage
+from snapshots.errors import CatalogError, NoCatalog
+from tests.snapshots.importers import TAGS, publish_state, publish_together
+
+LOADING_REQUESTS = 4
+"""How many requests a revision may take to load, once its catalog has been read."""
+
+
+class Emulator:
+    """A server that speaks S3, with a bucket named ``bucket``."""
+
+    def __init__(self, log: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._log = log
+        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
+        with log.open("wb") as output:
+            self.process = subprocess.Popen(command, stdout=output, stderr=output)
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                httpx.put(f"{self.url}/bucket").raise_for_status()
+                return
+            except httpx.TransportError:
+                assert time.monotonic() < deadline, log.read_text()
+                time.sleep(0.1)
+
+    def num_requests(self) -> int:
+        """Return how many requests were answered so far."""
+        return self._log.read_text().count("HTTP/1.1")
+
+
+@pytest.fixture(scope="module")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
+    """Return a running emulator."""
+    running = Emulator(tmp_path_factory.mktemp("s3") / "log")
+    yield running
+    running.process.terminate()
+    running.process.wait()
+
+
+@pytest.fixture
+def variables(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Set the variables that S3 needs, and return them."""
+    wanted = {
+        "AWS_ENDPOINT_URL": emulator.url,
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_REGION": "us-east-1",
+    }
+    for name, value in wanted.items():
+        monkeypatch.setenv(name, value)
+    return wanted
+
+
+def test_a_catalog_in_a_bucket(emulator: Emulator, variables: dict[str, str]) -> None:
+    """It is published, read by others, and loaded with few requests, however many contents."""
+    assert variables
+    location = "s3://bucket/some/catalog"
+    with pytest.raises(NoCatalog, match=f"there is no catalog at {location}"):
+        Catalog(location).refresh()
+    catalog = Catalog(location)
+    for number in range(3):
+        publish_state(catalog, number)
+    reader = Catalog(location)
+    history = reader.require_history()
+    assert [it.num_specs for it in history.of_tag(TAGS[0])] == [12, 11, 10]
+    before = emulator.num_requests()
+    frame = reader.load(history.resolve(TAGS[0]).digest)
+    assert len(frame) == 12
+    assert 0 < emulator.num_requests() - before <= LOADING_REQUESTS
+
+
+def test_imports_at_once(variables: dict[str, str]) -> None:
+    """Imports that commit at the same moment both succeed: the store refuses to overwrite."""
+    assert variables
+    location = "s3://bucket/raced"
+    context = get_context("spawn")
+    barrier = context.Barrier(3)
+    running = []
+    for number in range(3):
+        told, signal = context.Pipe(duplex=False)
+        importer = context.Process(
+            target=publish_together, args=(location, number, barrier, signal)
+        )
+        importer.start()
+        running.append((importer, told))
+    assert [told.recv() for _, told in running] == [None] * 3
+    for importer, _ in running:
+        importer.join()
+        assert importer.exitcode == 0
+    catalog = Catalog(location)
+    for tag in TAGS:
+        found = catalog.require_history().of_tag(tag)
+        assert [it.num_specs for it in found] == [12, 11, 10]
+        assert [len(catalog.load(it.digest)) for it in found] == [12, 11, 10]
+
+
+def test_a_bucket_that_is_not_there(variables: dict[str, str]) -> None:
+    """What the store says is told in one line, the same each time."""
+    assert variables
+    messages = set()
+    for _ in range(2):
+        with pytest.raises(CatalogError) as caught:
+            Catalog("s3://nobody/catalog").refresh()
+        messages.add(str(caught.value))
+    (message,) = messages
+    assert message.startswith("catalog s3://nobody/catalog: ")
+    assert "NoSuchBucket" in message
+    assert "\x1b" not in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("missing", "reason"),
+    [
+        ("AWS_ALLOW_HTTP", "URL scheme is not allowed"),
+        ("AWS_ACCESS_KEY_ID", "Missing AccessKeyId"),
+        ("AWS_SECRET_ACCESS_KEY", "Missing SecretAccessKey"),
+    ],
+)
+def test_variables(
+    missing: str, reason: str, variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without one of the variables that S3 needs the reason is told."""
+    assert missing in variables
+    monkeypatch.delenv(missing)
+    with pytest.raises(CatalogError, match=reason):
+        Catalog("s3://bucket/variables").refresh()
+
+
+def test_a_broken_log(variables: dict[str, str]) -> None:
+    """The file of a bucket that is at fault is named."""
+    assert variables
+    location = "s3://bucket/broken"
+    publish_state(Catalog(location), 0)
+    broken = f"revisions/_delta_log/{1:020}.json"
+    Storage(parse_location(location)).write(broken, pa.py_buffer(b"garbage"))
+    with pytest.raises(CatalogError, match=r": revisions/_delta_log/0+1\.json is no commit"):
+        Catalog(location).refresh()

@@ -1,0 +1,139 @@
+"""docs/tables.md: its columns are those of the tables, and its questions are answered."""
+
+import re
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.tables import REVISIONS, SPECS
+from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
+TABLES = {"revisions": REVISIONS, "specs": SPECS}
+QUESTIONS = dict(re.findall(r"^### (.+?)\n.*?^```sql\n(.+?)^```", TEXT, re.M | re.S))
+
+
+def described(schema: pa.Schema) -> list[str]:
+    """Return the lines of Markdown that describe a table's columns."""
+    return [
+        "| Column | Type | What it holds |",
+        "| --- | --- | --- |",
+        *(
+            f"| `{field.name}` | {type_name(field.type)} | {field.metadata[b'comment'].decode()} |"
+            for field in schema
+        ),
+    ]
+
+
+def type_name(column_type: pa.DataType) -> str:
+    """Return a type as the document writes it."""
+    if pa.types.is_list(column_type):
+        return f"list of {type_name(column_type.value_type)}"
+    if pa.types.is_struct(column_type):
+        return "(" + ", ".join(f"{it.name}: {type_name(it.type)}" for it in column_type) + ")"
+    if pa.types.is_timestamp(column_type):
+        return "timestamp in UTC"
+    return {"string": "text", "int64": "whole number", "bool": "boolean"}[str(column_type)]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_column_is_described(table: str) -> None:
+    """The document says of each column what the table itself says of it."""
+    (section,) = re.findall(rf"^## The table `{table}`\n(.+?)(?=^## )", TEXT, re.M | re.S)
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    assert lines == described(TABLES[table]), "\n".join(described(TABLES[table]))
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a catalog in which develop was seen in two states, the first of them twice."""
+    first = [
+        a_spec("1", size=10, stacks=("e4s", "hep")),
+        a_spec("2", name="zlib", size=5, stacks=("e4s",)),
+    ]
+    second = [first[0], a_spec("3", name="zlib", version="1.3", size=7, stacks=("e4s",))]
+    folder = tmp_path_factory.mktemp("catalog")
+    Catalog(str(folder)).publish(
+        [
+            a_snapshot(first, "develop", day(0)),
+            a_snapshot(first, "develop", day(2)),
+            a_snapshot(second, "develop", day(7)),
+            a_snapshot(first, "v0.22.0", day(3)),
+        ]
+    )
+    return folder
+
+
+def answer(catalog: Path, sql: str) -> list[tuple[Any, ...]]:
+    """Return the rows that a question has, asked as the document shows it."""
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    for name in TABLES:
+        connection.register(name, DeltaTable(catalog / name).to_pyarrow_dataset())
+    return [tuple(row.values()) for row in connection.sql(sql).to_arrow_table().to_pylist()]
+
+
+def dates(*values: Any) -> tuple[Any, ...]:
+    """Return a row with its moments as days since the first."""
+    return tuple(
+        (value - day(0)).days if isinstance(value, datetime) else value for value in values
+    )
+
+
+def test_there_are_five_questions() -> None:
+    """Each question of the document is one that a test asks."""
+    assert len(QUESTIONS) == 5
+
+
+def test_revisions(catalog: Path) -> None:
+    """Rows that only confirm are folded into their revision, with the last date."""
+    sql = QUESTIONS["Which revisions are there, and until when was each seen?"]
+    found = [dates(*row) for row in answer(catalog, sql)]
+    assert [(tag, first, last, specs) for tag, _, first, last, specs in found] == [
+        ("develop", 7, 7, 2),
+        ("v0.22.0", 3, 3, 2),
+        ("develop", 0, 2, 2),
+    ]
+
+
+def test_state_at_a_date(catalog: Path) -> None:
+    """The newest row of the tag until the date says what stood then."""
+    sql = QUESTIONS["What did a tag hold at a date?"]
+    assert answer(catalog, sql) == [("hdf5", "1.14.5", 1), ("zlib", "1.14.5", 1)]
+
+
+def test_stacks(catalog: Path) -> None:
+    """A list is unfolded, so that each stack is counted."""
+    sql = QUESTIONS["How large is each stack of the newest state?"]
+    assert answer(catalog, sql) == [("e4s", 2, 17), ("hep", 1, 10)]
+
+
+def test_changes(catalog: Path) -> None:
+    """A hash that is on one side only was added or removed."""
+    sql = QUESTIONS["Which specs came and went since the state before?"]
+    assert answer(catalog, sql) == [
+        ("removed", "zlib", "1.14.5", hash_of("2")),
+        ("added", "zlib", "1.3", hash_of("3")),
+    ]
+
+
+def test_growth(catalog: Path) -> None:
+    """Each state of the tag has its number and its bytes."""
+    sql = QUESTIONS["How did a package grow?"]
+    assert [dates(*row) for row in answer(catalog, sql)] == [(0, 1, 5), (7, 1, 7)]
+
+
+def test_other_readers_are_told_what_the_columns_are(catalog: Path) -> None:
+    """The comments of the columns are in the Delta tables themselves."""
+    for name, schema in TABLES.items():
+        fields = {it.name: it.metadata for it in DeltaTable(catalog / name).schema().fields}
+        assert {name: it["comment"] for name, it in fields.items()} == {
+            field.name: field.metadata[b"comment"].decode() for field in schema
+        }
