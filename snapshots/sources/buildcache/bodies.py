@@ -1,18 +1,16 @@
 """Bytes that lie on disk and are unpacked when they are read, within a bound."""
 
 import hashlib
-import os
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from stat import S_ISREG
 from typing import BinaryIO
 
 import msgspec
 
 from snapshots.errors import SourceError
-from snapshots.sources.buildcache.locations import Missing
+from snapshots.sources.files import open_regular, unreadable
 
 _PIECE = 1 << 20
 _GZIP = 16 + zlib.MAX_WBITS
@@ -65,21 +63,12 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
         try:
             yield from pieces(self.file, self.start, self.size)
         except OSError as error:
-            raise SourceError(self.location, f"cannot be read: {error.strerror}") from None
+            raise unreadable(self.location, error) from None
 
 
 def user_file(location: str, limit: int) -> Body:
     """Open a file of the user's. Raises Missing, and SourceError above ``limit`` bytes."""
-    path = Path(location)
-    try:
-        if not S_ISREG(path.stat().st_mode):
-            raise SourceError(location, "is no file")
-        file = path.open("rb")
-    except FileNotFoundError:
-        raise Missing(location, "does not exist") from None
-    except OSError as error:
-        raise SourceError(location, f"cannot be read: {error.strerror}") from None
-    size = os.fstat(file.fileno()).st_size
+    file, size = open_regular(location)
     if size > limit:
         file.close()
         raise too_large(location, limit)

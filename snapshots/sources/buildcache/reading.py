@@ -21,6 +21,7 @@ from snapshots.sources.buildcache.packages import read_packages
 from snapshots.sources.buildcache.settings import ReadSettings
 from snapshots.sources.buildcache.tags import Stack, chosen_tags, only_tag
 from snapshots.sources.buildcache.transport import Transport
+from snapshots.sources.files import open_regular
 from snapshots.sources.reports import Report
 
 _HEAD_BYTES = 4096
@@ -38,9 +39,8 @@ def recognise(location: str, settings: ReadSettings) -> bool:
         path = Path(resolve(location, settings))
         if path.is_dir():
             return layouts.holds_index(path)
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
+        file, _ = open_regular(str(path))
+        with file:
             return file.read(_HEAD_BYTES).lstrip().startswith(DOCUMENT_HEADS)
     except (SourceError, OSError, ValueError):
         return False

@@ -19,9 +19,10 @@ from snapshots.errors import SourceError
 from snapshots.program import importer_name
 from snapshots.sources.buildcache import responses
 from snapshots.sources.buildcache.bodies import Body, collected, too_large, unpacked, user_file
-from snapshots.sources.buildcache.locations import Missing, is_url
+from snapshots.sources.buildcache.locations import is_url
 from snapshots.sources.buildcache.settings import ReadSettings
 from snapshots.sources.buildcache.stores import Note, Store
+from snapshots.sources.files import Missing
 from snapshots.sources.reports import Report
 
 if TYPE_CHECKING:
