@@ -1,5 +1,6 @@
 """What a request's resolvers share: the catalog as of the request's start, and what is loaded."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,9 +13,11 @@ from snapshots.frames import matching
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
+from snapshots.frames.package_names import require_known
 from snapshots.history import History
 from snapshots.models import RevisionInfo
 from snapshots.refs import is_whole_digest
+from snapshots.spack.constraints import SpecConstraint
 
 
 class NotLoaded(BaseException):
@@ -98,12 +101,23 @@ class Context:
         key = loaded.info.digest, query
         mask = self._masks.get(key)
         if mask is None:
-            wanted = matching.read(query)
-            if wanted.dependencies and not self.may_load:
+            asked = matching.read(query)
+            if asked.is_about_dependencies and not self.may_load:
                 raise NotLoaded  # each ^ walks through the whole graph, up to 30 ms
-            mask = matching.select(loaded.frame, wanted, loaded.dependencies)
+            mask = matching.select(loaded.frame, asked, loaded.dependencies)
+            if not mask.any():
+                self._require_known_names(loaded, asked)
             self._masks[key] = mask
         return mask
+
+    def _require_known_names(self, loaded: LoadedRevision, asked: SpecConstraint) -> None:
+        def elsewhere() -> Collection[str]:
+            self.is_permanent = False
+            if not self.may_load:
+                raise NotLoaded  # this can take reading the whole catalog
+            return self.library.package_names()
+
+        require_known(asked, loaded.frame, loaded.dependencies, elsewhere)
 
     def compare(self, base: RevisionInfo, head: RevisionInfo) -> Comparison:
         """Return the comparison of two revisions' contents."""

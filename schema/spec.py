@@ -94,8 +94,8 @@ class Spec(SpecFacts):
     )
     short: str = for_many(
         _short_forms,
-        "Spack's short form: hdf5@1.14.5%gcc@13.2.0+mpi~cxx build_type=Release "
-        "arch=linux-ubuntu24.04-x86_64_v3.",
+        "Spack's short form: hdf5@1.14.5+mpi~cxx build_type=Release "
+        "arch=linux-ubuntu24.04-x86_64_v3 %gcc@13.2.0. As a query (matching) it finds the spec.",
     )
     package: LazyPackage = for_many(_packages, "The package in the same revision.")
 

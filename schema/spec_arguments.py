@@ -98,13 +98,16 @@ MatchingArgument = Annotated[
     str | None,
     strawberry.argument(
         description="Only specs that a query in Spack's own language asks for: "
-        "`hdf5@1.12: +mpi %gcc@13 target=x86_64_v3 ^zlib@1.3:`. Further arguments narrow it down. "
-        "`^` asks for a transitive dependency, over edges of any type; a virtual package stands "
-        "for what provides it; a dependency outside the revision is found by name and hash alone. "
-        f"At most {MAX_LENGTH:,} characters and {MAX_DEPENDENCIES} `^`. A query that cannot be "
-        "read is an error with extensions.code BAD_USER_INPUT and extensions.position, the number "
-        "of characters before the one at fault; so is `^` where the revision does not tell "
-        "dependencies."
+        "`hdf5@1.12: +mpi target=x86_64_v3: %gcc@13 ^zlib@1.3:`. Further arguments narrow it down. "
+        "What stands behind `%` or `^` describes that dependency, up to the next of them. `%` asks "
+        "for a dependency of the spec itself, of any type; a spec of an older format is asked for "
+        "the one compiler that it states. `^` asks for what the spec links or runs with, near or "
+        "far, and for what it is itself built with. A virtual package stands for what provides it. "
+        f"At most {MAX_LENGTH:,} characters and {MAX_DEPENDENCIES} `%` and `^`. A query that "
+        "cannot be read is an error with extensions.code BAD_USER_INPUT and extensions.position, "
+        "the number of characters before the one at fault. So is, without a position, `^` where "
+        "the revision does not tell dependencies, and the name of a package that no revision "
+        "knows: the message says which names are nearest."
     ),
 ]
 FilterArgument = Annotated[

@@ -100,6 +100,19 @@ class AmbiguousRef(CachelogError):
         super().__init__(f"{ref!r} begins {len(self.candidates)} digests: {shown}")
 
 
+class UnknownPackage(CachelogError):
+    """A query names a package that neither its revision nor the newest of any tag knows.
+
+    ``nearest`` holds known names that resemble it.
+    """
+
+    def __init__(self, name: str, nearest: Sequence[str] = ()) -> None:
+        self.name = name
+        self.nearest = tuple(nearest)
+        hint = f"; nearest: {', '.join(self.nearest)}" if self.nearest else ""
+        super().__init__(f"no package {name!r} in this revision or in the newest of any tag{hint}")
+
+
 class DependenciesUnknown(CachelogError):
     """A question about dependencies of a content whose source did not tell them all.
 

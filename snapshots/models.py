@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from snapshots.facts import Fact, Kept, Unit, facts_of
+from snapshots.spack.short_form import short_form
 from snapshots.spack.spelling import compiler_key
 from snapshots.spack.texts import (
     checked_checksum,
@@ -134,14 +135,9 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def short(self) -> str:
-        """Spack's short form: hdf5@1.14.5%gcc@13.2.0+mpi~cxx build_type=Release arch=..."""
-        compiler = f"%{self.compiler}" if self.compiler else ""
-        switches = "".join(variant for variant in self.variants if variant.startswith(("+", "~")))
-        values = "".join(
-            f" {variant}" for variant in self.variants if not variant.startswith(("+", "~"))
-        )
-        arch = f"{self.platform}-{self.operating_system}-{self.target}"
-        return f"{self.name}@{self.version}{compiler}{switches}{values} arch={arch}"
+        """Spack's short form, as ``snapshots.spack.short_form`` has it."""
+        architecture = f"{self.platform}-{self.operating_system}-{self.target}"
+        return short_form(self.name, self.version, self.variants, architecture, self.compiler)
 
 
 SPEC_FACTS = facts_of(Spec)

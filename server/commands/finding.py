@@ -14,7 +14,8 @@ from server.parameters import REF_FORMS, catalog_option, json_option
     nargs=-1,
     required=True,
     shell_complete=complete_query,
-    help="What to look for, in Spack's language: hdf5@1.12: +mpi %gcc@13 ^zlib. Write ~NAME for a "
+    help="What to look for, in Spack's language: hdf5@1.12: +mpi %gcc@13 ^zlib. What stands behind "
+    "% or ^ describes that dependency, so the spec's own facts come first. Write ~NAME for a "
     "variant that is off, or put the query in quotes.",
 )
 @click.option(

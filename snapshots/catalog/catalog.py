@@ -14,6 +14,7 @@ from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.failures import translated
@@ -113,6 +114,15 @@ class Catalog:
             return inside
         _, outside = split_by_cache(self._read(digest, _OUTSIDE_COLUMNS))
         return pa.concat_tables([with_columns(inside, _OUTSIDE_COLUMNS), outside])
+
+    def package_names(self) -> frozenset[str]:
+        """Read the names of all packages that the newest revision of any tag has or depends on."""
+        history = self._history
+        digests = {history.of_tag(tag)[0].digest for tag in history.tags}
+        names: set[str] = set()
+        for digest in digests:
+            names.update(pc.unique(self._read(digest, ["name"])["name"]).to_pylist())
+        return frozenset(names)
 
     def _read(self, digest: str, columns: Sequence[str]) -> pa.Table:
         with self._translated():

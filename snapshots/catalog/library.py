@@ -17,6 +17,7 @@ from snapshots.frames import matching
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
+from snapshots.frames.package_names import require_known
 
 FRAME_BYTES = 1 << 30
 COMPARISON_BYTES = 256 << 20
@@ -87,6 +88,7 @@ class Library:
         comparison_bytes: int = COMPARISON_BYTES,
     ) -> None:
         self._catalog = catalog
+        self._names: tuple[int, frozenset[str]] = -1, frozenset()
         self.frames: SharedCache[str, Frame] = SharedCache(
             catalog.load, lambda it: it.num_bytes, frame_bytes
         )
@@ -104,11 +106,25 @@ class Library:
         """
         constraint = matching.read(query)
         frame = self.frames.get(digest)
-        return matching.select(frame, constraint, lambda: self.dependencies.get(digest))
+
+        def graph() -> DependencyGraph:
+            return self.dependencies.get(digest)
+
+        found = matching.select(frame, constraint, graph)
+        if not found.any():
+            require_known(constraint, frame, graph, self.package_names)
+        return found
 
     def compare(self, base: str, head: str) -> Comparison:
         """Return what changed from one content to the other."""
         return self.comparisons.get((base, head))
+
+    def package_names(self) -> frozenset[str]:
+        """Return the names of all packages in the catalog, read once for each of its states."""
+        generation = self._catalog.generation
+        if self._names[0] != generation:
+            self._names = generation, self._catalog.package_names()
+        return self._names[1]
 
     def _load_dependencies(self, digest: str) -> DependencyGraph:
         table = self._catalog.load_dependencies(digest)

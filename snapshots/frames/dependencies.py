@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from snapshots.frames.columns import Column, Mask
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import Hashes, match
+from snapshots.spack.virtuals import LANGUAGES
 from snapshots.tables import SPECS, split_by_cache, with_columns
 
 Nodes = npt.NDArray[np.int64]
@@ -110,7 +111,7 @@ class DependencyGraph:
         self.virtuals = Column(
             codes[places], [tuple(filter(None, it.split(_SEPARATOR))) for it in texts]
         )
-        self._down = _Way(self.sources, None, self.targets, self.num_nodes)
+        self._down = _Adjacency(self.sources, None, self.targets, self.num_nodes)
 
     def _nodes(self, ends: Hashes, hashes: Hashes) -> Numbers:
         """Return the node of each hash, all of them being those of nodes."""
@@ -130,11 +131,12 @@ class DependencyGraph:
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory the graph takes, with what walking it upwards will make."""
+        """About how much memory the graph takes, with what queries will make of it."""
         arrays = (self.known, self.sources, self.targets, self.types, self.virtuals.codes)
-        ways = 2 * 8 * self.num_nodes + 4 * len(self.targets)
+        # Four bytes an edge to walk upwards, and four for those that lead to compilers: a fifth.
+        made = 2 * 8 * self.num_nodes + 5 * len(self.targets)
         outside = sum(column.num_bytes for column in self.outside.columns.values())
-        return sum(array.nbytes for array in arrays) + ways + outside
+        return sum(array.nbytes for array in arrays) + made + outside
 
     @cached_property
     def absent_index(self) -> dict[str, int]:
@@ -147,6 +149,17 @@ class DependencyGraph:
         if row < 0:
             return None
         return Absent(self.outside.package.at(row), self.outside.hashes.at(row))
+
+    @cached_property
+    def edges_to_compilers(self) -> Numbers:
+        """The edges by which a compiler provides a language to what it builds."""
+        provided = self.virtuals.where(lambda virtuals: not LANGUAGES.isdisjoint(virtuals))
+        mask = provided[self.virtuals.codes] & (self.types & DependencyType.BUILD != 0)
+        return np.flatnonzero(mask).astype(np.int32)
+
+    def has_provider(self, virtual: str) -> bool:
+        """Tell whether anything provides a virtual package."""
+        return any(virtual in virtuals for virtuals in self.virtuals.values)
 
     # -- from one spec
 
@@ -162,49 +175,52 @@ class DependencyGraph:
     def dependents_of(
         self, row: int, types: DependencyType | None = None, *, transitive: bool = False
     ) -> Reached:
-        """Return the nodes that depend on a row, likewise."""
+        """Return the nodes that depend on a row; arguments as for ``dependencies_of``."""
         return self._reach(row, types, self._up, transitive=transitive)
 
     def _reach(
-        self, row: int, types: DependencyType | None, way: "_Way", *, transitive: bool
+        self, row: int, types: DependencyType | None, adjacency: "_Adjacency", *, transitive: bool
     ) -> Reached:
-        levels = self._levels(np.array([row]), types, way)
+        levels = self._levels(np.array([row]), types, adjacency)
         nodes, edges = zip(*(levels if transitive else islice(levels, 1)), strict=True)
         return Reached(np.concatenate(nodes), np.concatenate(edges))
 
     # -- from many
 
-    def rows_above(self, edges: Mask) -> Mask:
-        """Return a mask over the rows: those with such an edge, or with a dependency that has one.
+    def nodes_above(self, edges: Mask, types: DependencyType | None = None) -> Mask:
+        """Return a mask over the nodes: those with such an edge, or with a dependency that has one.
 
-        Dependencies count however far away they are and whatever their types.
+        Dependencies count however far away they are. With ``types`` only edges that have one of
+        them are followed to them.
         """
         found = np.zeros(self.num_nodes, np.bool_)
         found[self.sources[edges]] = True
-        for nodes, _ in self._levels(np.flatnonzero(found), None, self._up):
+        for nodes, _ in self._levels(np.flatnonzero(found), types, self._up):
             found[nodes] = True
-        return found[: self.num_rows]
+        return found
 
     # -- walking
 
     @cached_property
-    def _up(self) -> "_Way":
+    def _up(self) -> "_Adjacency":
         by_target = np.argsort(self.targets, kind="stable").astype(np.int32)
-        return _Way(self.targets[by_target], by_target, self.sources, self.num_nodes)
+        return _Adjacency(self.targets[by_target], by_target, self.sources, self.num_nodes)
 
-    def _levels(self, nodes: Nodes, types: DependencyType | None, way: "_Way") -> Iterator[Reached]:
+    def _levels(
+        self, nodes: Nodes, types: DependencyType | None, adjacency: "_Adjacency"
+    ) -> Iterator[Reached]:
         """Yield what is one step away from the nodes, then what is two steps away, and so on.
 
-        Every node comes once, those to begin with never: cycles end by themselves.
+        Every node is yielded once, and the nodes to start from never, so that cycles end.
         """
         is_new = np.ones(self.num_nodes, np.bool_)
         first = np.empty(self.num_nodes, np.int64)
         while len(nodes):
             is_new[nodes] = False
-            edges = way.edges_of(nodes)
+            edges = adjacency.edges_of(nodes)
             if types is not None:
                 edges = edges[self.types[edges] & types.value != 0]
-            ends = way.ends[edges]
+            ends = adjacency.ends[edges]
             is_first = is_new[ends]
             edges, ends = edges[is_first], ends[is_first]
             # Where several edges lead to one node, numpy keeps what is assigned last.
@@ -215,7 +231,7 @@ class DependencyGraph:
             yield Reached(nodes, first[nodes])
 
 
-class _Way:
+class _Adjacency:
     """One direction to walk in: the edges of each node, and the node at the end of each edge.
 
     ``begins`` are the nodes that the edges lead away from, in rising order, ``edges`` the numbers

@@ -1,64 +1,41 @@
 """Spack's spec query language: text in, what a spec must be like out.
 
-    hdf5@1.12: +mpi %gcc@13 target=x86_64_v3 ^zlib@1.3:
+    hdf5@1.12: +mpi target=x86_64_v3: %gcc@13 ^zlib-api=zlib-ng ^cmake@3.27:
 
-Source: the grammar and the meaning of a spec in Spack's documentation of the spec syntax. What
-Spack knows beyond this (propagation, edge attributes, git versions, target ranges ...) is refused
-by name. Two things are read as Spack printed specs before 1.0: what follows ``%COMPILER@VERSIONS``
-describes the spec instead of the compiler, and a spec has one compiler. Commas in ``os=`` and
-``platform=`` mean any of the values, as Spack has it for ``target=``.
+Source: Spack's grammar of specs (version 1.1), and its answers about concrete specs. What stands
+behind ``%`` or ``^`` describes that dependency, up to the next of them; ``%`` belongs to the spec
+or to the ``^`` before it. What Spack knows beyond this (conditions, specs in files, names that mean
+this machine) is refused by name.
 """
 
 import re
+from collections.abc import Sequence
 from typing import NoReturn
 
-from snapshots.errors import ConstraintSyntaxError
-from snapshots.spack.predicates import (
-    BARE_VALUE,
-    CompilerConstraint,
-    SpecConstraint,
-    VariantConstraint,
-    unquote,
-    variant_value,
-)
+from snapshots.spack.constraints import ANYTHING, DependencyConstraint, SpecConstraint
+from snapshots.spack.edges import Edge, read_edge
+from snapshots.spack.predicates import ANY_VALUE, VariantConstraint, variant_value
+from snapshots.spack.quoting import unquote
 from snapshots.spack.scanner import Scanner
 from snapshots.spack.spelling import COMPILER_FLAGS
+from snapshots.spack.targets import TargetRange, TargetSet, is_target
 from snapshots.spack.version_sets import VersionList, read_versions
-
-__all__ = [
-    "CompilerConstraint",
-    "ConstraintSyntaxError",
-    "SpecConstraint",
-    "VariantConstraint",
-    "parse",
-]
+from snapshots.spack.virtuals import package_of_compiler
 
 _IDENTIFIER = r"[A-Za-z0-9_][A-Za-z0-9_-]*"
-_COMPILER = re.compile(_IDENTIFIER)
 _PACKAGE = re.compile(rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*")
 _ANONYMOUS = re.compile(r"\*")
-_DEPENDENCY = re.compile(r"\^")
-_SIGIL = re.compile(r"[@%/+~-]")
+_SIGIL = re.compile(r"(?P<twice>\+\+|~~|--)|[@/+~-]")
 _HASH = re.compile(r"[A-Za-z0-9]+")
 _WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_ASSIGNMENT = re.compile(rf"(?P<key>{_WORD.pattern})(?P<operator>:?=)")
+_ASSIGNMENT = re.compile(rf"(?P<key>{_WORD.pattern})(?P<exact>:)?=(?P<propagate>=)?")
 _QUOTE = re.compile(r"['\"]")
-_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""", re.S)
+_QUOTED = re.compile(r"""'(?:[^']|(?<=\\)')*'|"(?:[^"]|(?<=\\)")*\"""")
+_BARE_VALUE = re.compile(r"(?:[\w*.,:=/\\-]|\+(?![A-Za-z]))+", re.ASCII)
 _GLUED = re.compile(r"\S")
 _MORE_FLAGS = re.compile(r"\s+-")
+_IN_A_FILE = re.compile(r"(?=\.|[\w.-]*/)[\w./-]+\.(?:json|yaml)\b", re.ASCII)
 
-_REFUSED = (
-    (re.compile(r"%%"), "propagation of a compiler (%%)"),
-    (re.compile(r"\+\+|~~|--"), "propagation of a variant (++, ~~ or --)"),
-    (re.compile(rf"{_WORD.pattern}:?=="), "propagation of a value (==)"),
-    (re.compile(r"[%^]\["), "edge attributes ([...] behind ^ or %)"),
-    (
-        re.compile(rf"[%^]\s*{_IDENTIFIER}(?:,{_IDENTIFIER})*:?="),
-        "the choice of a virtual package (VIRTUAL=NAME behind ^ or %)",
-    ),
-    (re.compile(r"when:?="), "conditions (when=)"),
-    (re.compile(r"(?=\.|[\w.-]*/)[\w./-]+\.(?:json|yaml)\b", re.ASCII), "specs in files"),
-)
 _TRIPLET = ("platform", "os", "target")
 _ARCHITECTURE = {
     "arch": _TRIPLET,
@@ -71,7 +48,7 @@ _ARCHITECTURE = {
 _OF_THE_HOST = frozenset({"frontend", "fe", "backend", "be", "default_os", "default_target"})
 _HASH_LENGTH = 32
 _UNSET = "None"
-_END_OF_NODE = ("", "^")
+_END_OF_NODE = ("", "%", "^")
 
 
 def parse(text: str) -> SpecConstraint:
@@ -83,52 +60,65 @@ def parse(text: str) -> SpecConstraint:
     if not scanner.peek():
         scanner.fail_expecting("a spec")
     root = _Node(scanner)
-    dependencies = []
-    while scanner.accept(_DEPENDENCY):
-        if scanner.peek() in _END_OF_NODE:
+    below: list[tuple[Edge, _Node]] = []
+    owner = root
+    while edge := read_edge(scanner):
+        if edge.is_direct and not scanner.peek():
             scanner.fail_expecting("a spec")
-        dependencies.append(_Node(scanner).constraint())
-    return root.constraint(*sorted(dependencies, key=str))
+        node = _Node(scanner)
+        if edge.is_direct:
+            node.use_name_of_package()
+            owner.direct.append((edge, node))
+        else:
+            below.append((edge, node))
+            owner = node
+    return root.constraint(below)
 
 
 class _Node:
-    """Reads one spec, up to the end of the text or to the ``^`` of the next one."""
+    """Reads one spec, up to the end of the text or to the next ``%`` or ``^``."""
 
     def __init__(self, scanner: Scanner) -> None:
+        self.direct: list[tuple[Edge, _Node]] = []
         self._scanner = scanner
         self._name: str | None = None
         self._namespace: str | None = None
         self._versions: VersionList | None = None
-        self._compiler: CompilerConstraint | None = None
         self._hash_prefix: str | None = None
         self._variants: dict[str, VariantConstraint] = {}
-        self._architecture: dict[str, tuple[str, ...]] = {}
+        self._architecture: dict[str, str] = {}
+        self._targets: TargetSet | None = None
 
         self._next_part()
         self._read_name()
         while (sigil := self._next_part()) not in _END_OF_NODE:
             self._read_part(sigil)
 
-    def constraint(self, *dependencies: SpecConstraint) -> SpecConstraint:
+    def use_name_of_package(self) -> None:
+        """Take a compiler's old name (clang) for that of its package (llvm)."""
+        if self._name is not None:
+            self._name = package_of_compiler(self._name)
+
+    def constraint(self, transitive: "Sequence[tuple[Edge, _Node]]" = ()) -> SpecConstraint:
+        """Return what was read, with the dependencies in canonical order."""
         return SpecConstraint(
             name=self._name,
             namespace=self._namespace,
             versions=self._versions,
             variants=tuple(self._variants[name] for name in sorted(self._variants)),
-            compiler=self._compiler,
-            platforms=self._architecture.get("platform", ()),
-            operating_systems=self._architecture.get("os", ()),
-            targets=self._architecture.get("target", ()),
+            platform=self._architecture.get("platform"),
+            operating_system=self._architecture.get("os"),
+            targets=self._targets,
             hash_prefix=self._hash_prefix,
-            dependencies=dependencies,
+            direct=_dependencies(self.direct),
+            transitive=_dependencies(transitive),
         )
 
     def _next_part(self) -> str:
-        """Return the character that the next part begins with, if the part is supported."""
+        """Return the character that the next part begins with; refuse specs in files."""
         sigil = self._scanner.peek()
-        for pattern, what in _REFUSED:
-            if self._scanner.sees(pattern):
-                self._scanner.refuse(what)
+        if self._scanner.sees(_IN_A_FILE):
+            self._scanner.refuse("specs in files")
         return sigil
 
     def _read_name(self) -> None:
@@ -140,41 +130,34 @@ class _Node:
 
     def _read_part(self, sigil: str) -> None:
         start = self._scanner.position
-        self._scanner.accept(_SIGIL)
+        mark = self._scanner.accept(_SIGIL)
         match sigil:
             case "@":
                 self._once(self._versions, "a version (commas make a list)", start)
                 self._versions = read_versions(self._scanner)
-            case "%":
-                self._once(self._compiler, "a compiler (a dependency is ^NAME)", start)
-                self._compiler = self._read_compiler()
             case "/":
                 self._once(self._hash_prefix, "a hash", start)
                 self._hash_prefix = self._read_hash()
             case "+" | "~" | "-":
                 self._scanner.peek()
                 name = self._scanner.expect(_WORD, "the name of a variant")[0]
-                self._add_variant(VariantConstraint(name, sigil == "+"), start)
+                propagate = mark is not None and mark["twice"] is not None
+                variant = VariantConstraint(name, sigil == "+", propagate=propagate)
+                self._add_variant(variant, start)
             case _:
                 self._read_assignment()
 
     def _read_hash(self) -> str:
         match = self._scanner.expect(_HASH, "a hash")
         if len(match[0]) > _HASH_LENGTH:
-            self._scanner.fail(f"a hash has {_HASH_LENGTH} characters at the most", match.start())
+            self._scanner.fail(f"a hash has at most {_HASH_LENGTH} characters", match.start())
         return match[0]
-
-    def _read_compiler(self) -> CompilerConstraint:
-        self._scanner.peek()
-        name = self._scanner.expect(_COMPILER, "the name of a compiler")[0]
-        if self._scanner.peek() != "@":
-            return CompilerConstraint(name)
-        self._scanner.accept(_SIGIL)
-        return CompilerConstraint(name, read_versions(self._scanner))
 
     def _read_assignment(self) -> None:
         match = self._scanner.accept(_ASSIGNMENT) or self._fail_at_word()
         key = match["key"]
+        if key == "when":
+            self._scanner.refuse("conditions (when=)", match.start())
         value = self._read_value(key)
         if key in _ARCHITECTURE:
             self._add_architecture(match, value)
@@ -199,7 +182,7 @@ class _Node:
         if scanner.sees(_QUOTE):
             match = scanner.accept(_QUOTED) or scanner.fail("a quote that is never closed")
         else:
-            match = scanner.expect(BARE_VALUE, "a value")
+            match = scanner.expect(_BARE_VALUE, "a value")
             if key in COMPILER_FLAGS and scanner.sees(_MORE_FLAGS):
                 scanner.fail(f'several flags need quotes around them ({key}="...")')
         if glued := scanner.sees(_GLUED):
@@ -207,43 +190,82 @@ class _Node:
         return unquote(match[0])
 
     def _variant(self, match: re.Match[str], text: str) -> VariantConstraint:
-        value = variant_value(match["key"], text)
+        name = match["key"]
+        value = variant_value(name, text)
+        if name in COMPILER_FLAGS:
+            # Spack heeds neither ':=' nor '==' where it compares flags.
+            exact = propagate = False
+        else:
+            exact, propagate = match["exact"] is not None, match["propagate"] is not None
         if isinstance(value, bool):
-            return VariantConstraint(match["key"], value)
-        exact = match["operator"] == ":="
-        if not value or "" in value:
+            return VariantConstraint(name, value, propagate=propagate)
+        if len(value) > 1 and "" in value:
             self._scanner.fail("an empty value", match.end())
         if "*" in value and (exact or len(value) > 1):
             self._scanner.fail("'*' stands alone, behind '='", match.end())
-        return VariantConstraint(match["key"], value, exact)
+        return VariantConstraint(name, value, exact, propagate)
 
     def _add_architecture(self, match: re.Match[str], value: str) -> None:
+        if match["exact"] or match["propagate"]:
+            self._scanner.fail("only '=' goes with an architecture", match.end("key"))
         parts = _ARCHITECTURE[match["key"]]
         values = value.split("-") if parts == _TRIPLET else [value]
         if len(values) != len(parts):
             self._scanner.fail(f"{match['key']} is PLATFORM-OS-TARGET", match.end())
-        for part, names in zip(parts, values, strict=True):
-            if parts == _TRIPLET and names == _UNSET:
+        for part, text in zip(parts, values, strict=True):
+            if parts == _TRIPLET and text == _UNSET:
                 continue
-            self._once(self._architecture.get(part), f"{part}=", match.start())
-            self._architecture[part] = self._names(names, match)
+            if part == "target":
+                self._once(self._targets, "target=", match.start())
+                self._targets = self._read_targets(text, match)
+            else:
+                self._once(self._architecture.get(part), f"{part}=", match.start())
+                # Spack takes a list of these for one strange name.
+                self._check_names(text.split(","), match)
+                self._architecture[part] = text
 
-    def _names(self, text: str, match: re.Match[str]) -> tuple[str, ...]:
-        if match["operator"] == ":=":
-            self._scanner.fail("':=' is for variants alone", match.start("operator"))
-        if ":" in text:
-            self._scanner.refuse("ranges of targets (:)", match.end())
-        names = tuple(sorted(set(text.split(","))))
+    def _read_targets(self, text: str, match: re.Match[str]) -> TargetSet:
+        names: set[str] = set()
+        ranges: set[TargetRange] = set()
+        for item in text.split(","):
+            low, colon, high = item.partition(":")
+            self._check_names([it for it in (low, high) if it] if colon else [item], match)
+            if not colon:
+                names.add(item)
+                continue
+            for bound in (low, high):
+                if bound and not is_target(bound):
+                    self._scanner.fail(f"{bound!r} is no target that ranges can have", match.end())
+            ranges.add(TargetRange(low, high))
+        return TargetSet(tuple(sorted(names)), tuple(sorted(ranges)))
+
+    def _check_names(self, names: list[str], match: re.Match[str]) -> None:
         if not _OF_THE_HOST.isdisjoint(names):
             self._scanner.refuse("names that depend on the host", match.end())
-        if not all(map(_WORD.fullmatch, names)):
+        if not all(name == ANYTHING or _WORD.fullmatch(name) for name in names):
             self._scanner.fail(f"this is no {match['key']}", match.end())
-        return names
 
     def _add_variant(self, variant: VariantConstraint, position: int) -> None:
-        self._once(self._variants.get(variant.name), f"the variant {variant.name}", position)
+        known = self._variants.get(variant.name)
+        if known is not None and variant.name in COMPILER_FLAGS:
+            variant = _with_flags_of(variant, known)
+        else:
+            self._once(known, f"the variant {variant.name}", position)
         self._variants[variant.name] = variant
 
     def _once(self, known: object, what: str, position: int) -> None:
         if known is not None:
             self._scanner.fail(f"{what} is given twice", position)
+
+
+def _with_flags_of(one: VariantConstraint, other: VariantConstraint) -> VariantConstraint:
+    flags = {flag for it in (one, other) if not isinstance(it.value, bool) for flag in it.value}
+    asked = tuple(sorted(flags - set(ANY_VALUE))) or ANY_VALUE
+    return VariantConstraint(one.name, asked, one.exact, one.propagate)
+
+
+def _dependencies(found: Sequence[tuple[Edge, _Node]]) -> tuple[DependencyConstraint, ...]:
+    constraints = {
+        DependencyConstraint(node.constraint(), edge.types, edge.virtuals) for edge, node in found
+    }
+    return tuple(sorted(constraints, key=str))

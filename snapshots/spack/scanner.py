@@ -9,34 +9,34 @@ _SPACE = re.compile(r"\s*")
 
 
 class Scanner:
-    """Goes through a text from left to right."""
+    """Reads a text from left to right; ``position`` is the number of characters read."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.position = 0
 
     def peek(self) -> str:
-        """Go over white space; return the character behind it, or nothing at the end."""
+        """Skip white space; return the next character, or an empty text at the end."""
         self.accept(_SPACE)
         return self.text[self.position : self.position + 1]
 
     def sees(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Return what stands here, where it has the pattern, and stay."""
+        """Return what the pattern matches here, without moving; None where it does not match."""
         return pattern.match(self.text, self.position)
 
     def accept(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Return what stands here, where it has the pattern, and go behind it."""
+        """Return what the pattern matches here and move past it; None where it does not match."""
         match = self.sees(pattern)
         if match is not None:
             self.position = match.end()
         return match
 
     def expect(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
-        """Return what stands here and go behind it; fail where it has not the pattern."""
+        """Return what the pattern matches here and move past it; fail where it does not match."""
         return self.accept(pattern) or self.fail_expecting(what)
 
     def fail_expecting(self, what: str) -> NoReturn:
-        """Raise ConstraintSyntaxError: here is something else than what belongs here."""
+        """Raise ConstraintSyntaxError: something else stands here than what is expected."""
         if self.position == len(self.text):
             self.fail(f"unexpected end, {what} is missing")
         self.fail(f"unexpected {self.text[self.position]!r}")
@@ -46,7 +46,7 @@ class Scanner:
         self.fail(f"not supported: {what}", position)
 
     def fail(self, reason: str, position: int | None = None) -> NoReturn:
-        """Raise ConstraintSyntaxError, at the place reached if no other is given."""
+        """Raise ConstraintSyntaxError, at the current position unless another is given."""
         raise ConstraintSyntaxError(
             self.text, self.position if position is None else position, reason
         )

@@ -1,9 +1,9 @@
 """Sets of versions as Spack's ``@`` writes them: ranges, exact versions, lists of both.
 
-Sources: Spack's documentation of version specifiers and of version order. A bound stands for all
-versions that it is a prefix of: ``1.2`` is 1.2 and 1.2.x, ``1.2:1.4`` ends with the last 1.4.x,
-``=1.2`` alone means 1.2 and nothing else. A lower bound that is a release leaves its pre-releases
-out, an upper bound those of the next release: neither ``1.2.0:`` nor ``:1.1`` has 1.2.0rc1.
+Sources: Spack's documentation of version specifiers, and the answers that it gives. Spack counts
+the last part of an upper bound one up and takes what sorts before that: ``:1.4`` is everything
+before 1.5, so 1.4.9 and also 1.5rc1. A lower bound is taken as it is: ``1.2:`` begins with 1.2,
+behind its pre-releases. ``1.2`` alone is the range from 1.2 to 1.2, ``=1.2`` that one version.
 """
 
 import re
@@ -11,7 +11,7 @@ import re
 import msgspec
 
 from snapshots.spack.scanner import Scanner
-from snapshots.spack.versions import VersionKey, version_key
+from snapshots.spack.versions import end_of_range, version_key
 
 VERSION_LENGTH_MAX = 255
 """How many characters one version may have."""
@@ -22,9 +22,11 @@ _ITEM = re.compile(
     rf"(?P<exact>=)?(?P<low>{_VERSION})?(?:(?P<colon>:)(?P<high>(?![\w.-]+:?=){_VERSION})?)?",
     re.ASCII,
 )
-_GIT = re.compile(r"git\..*|[0-9A-Fa-f]{40}")
+_GIT = re.compile(
+    rf"(?:git\.(?P<branch>\w[\w./-]*)|(?P<commit>[0-9A-Fa-f]{{40}}))(?:=(?P<version>{_VERSION}))?",
+    re.ASCII,
+)
 _COMMA = re.compile(r"\s*,\s*")
-_RELEASE_STAGE = version_key("0")[1]
 
 
 class ExactVersion(msgspec.Struct, frozen=True):
@@ -40,8 +42,25 @@ class ExactVersion(msgspec.Struct, frozen=True):
         return f"={self.version}"
 
 
+class GitVersion(msgspec.Struct, frozen=True):
+    """A branch, tag or commit that stands for a version: git.main=1.14."""
+
+    ref: str
+    version: str
+
+    def includes(self, version: str) -> bool:
+        """Tell whether it is this git version."""
+        ref, equals, number = version.partition("=")
+        if not equals or ref.removeprefix("git.") != self.ref:
+            return False
+        return version_key(number) == version_key(self.version)
+
+    def __str__(self) -> str:
+        return f"git.{self.ref}={self.version}"
+
+
 class VersionRange(msgspec.Struct, frozen=True):
-    """The versions between two bounds, both with what they are a prefix of; None sets no bound."""
+    """The versions between two bounds; None sets no bound."""
 
     low: str | None
     high: str | None
@@ -51,7 +70,7 @@ class VersionRange(msgspec.Struct, frozen=True):
         key = version_key(version)
         if self.low is not None and key < version_key(self.low):
             return False
-        return self.high is None or _is_within(key, version_key(self.high))
+        return self.high is None or key < end_of_range(self.high)
 
     def __str__(self) -> str:
         if self.low is not None and self.low == self.high:
@@ -59,10 +78,13 @@ class VersionRange(msgspec.Struct, frozen=True):
         return f"{self.low or ''}:{self.high or ''}"
 
 
+VersionItem = ExactVersion | GitVersion | VersionRange
+
+
 class VersionList(msgspec.Struct, frozen=True):
     """Versions and ranges, any of which will do."""
 
-    items: tuple[ExactVersion | VersionRange, ...]
+    items: tuple[VersionItem, ...]
 
     def includes(self, version: str) -> bool:
         """Tell whether the version is one of the items or in one of them."""
@@ -72,28 +94,36 @@ class VersionList(msgspec.Struct, frozen=True):
         return ",".join(map(str, self.items))
 
 
-def parse_versions(text: str) -> VersionList:
-    """Parse what stands behind an ``@``, such as ``1.2``, ``=1.2.3``, ``1.2:1.4`` or ``:1,1.6:``.
-
-    Raises ConstraintSyntaxError, for git versions too: their text does not tell their order.
-    """
-    scanner = Scanner(text)
-    versions = read_versions(scanner)
-    if scanner.peek():
-        scanner.fail_expecting("the end")
-    return versions
-
-
 def read_versions(scanner: Scanner) -> VersionList:
-    """Read versions for as long as commas go on with them. Raises ConstraintSyntaxError."""
+    """Read versions for as long as commas continue the list. Raises ConstraintSyntaxError.
+
+    A git version has to say what it stands for (``git.main=1.14``): to look it up takes the
+    package's repository.
+    """
+    if git := _read_git_version(scanner):
+        return VersionList((git,))
     items = [_read_item(scanner)]
     while scanner.accept(_COMMA):
         items.append(_read_item(scanner))
     return VersionList(tuple(dict.fromkeys(items)))
 
 
-def _read_item(scanner: Scanner) -> ExactVersion | VersionRange:
+def _read_git_version(scanner: Scanner) -> GitVersion | None:
     scanner.peek()
+    match = scanner.sees(_GIT)
+    if match is None:
+        return None
+    if match["version"] is None:
+        scanner.refuse("git versions that do not say which version they stand for")
+    _check(scanner, match, "version")
+    scanner.accept(_GIT)
+    return GitVersion(match["branch"] or match["commit"], match["version"])
+
+
+def _read_item(scanner: Scanner) -> VersionItem:
+    scanner.peek()
+    if scanner.sees(_GIT):
+        scanner.refuse("git versions in a list")
     match = scanner.expect(_ITEM, "a version")
     low, colon, high = match.group("low", "colon", "high")
     if low is None and colon is None:
@@ -102,7 +132,7 @@ def _read_item(scanner: Scanner) -> ExactVersion | VersionRange:
         _check(scanner, match, bound)
     if match["exact"] is None:
         versions = VersionRange(low, high if colon else low)
-        if low and not versions.includes(low):
+        if low and high and end_of_range(high) < version_key(low):
             scanner.fail(f"{versions} is an empty range: {high} is older", match.start())
         return versions
     if colon:
@@ -110,21 +140,14 @@ def _read_item(scanner: Scanner) -> ExactVersion | VersionRange:
     return ExactVersion(low)
 
 
-def _check(scanner: Scanner, match: re.Match[str], bound: str) -> None:
-    version = match[bound]
+def _check(scanner: Scanner, match: re.Match[str], part: str) -> None:
+    version = match[part]
     if version is None:
         return
     if _GIT.fullmatch(version):
-        scanner.refuse("git versions", match.start(bound))
+        scanner.refuse("ranges of git versions", match.start(part))
     if len(version) > VERSION_LENGTH_MAX:
-        reason = f"a version has {VERSION_LENGTH_MAX} characters at the most"
-        scanner.fail(reason, match.start(bound))
+        reason = f"a version has at most {VERSION_LENGTH_MAX} characters"
+        scanner.fail(reason, match.start(part))
     if not version_key(version)[0]:
-        scanner.fail(f"{version!r} is no version", match.start(bound))
-
-
-def _is_within(key: VersionKey, high: VersionKey) -> bool:
-    if key <= high:
-        return True
-    release, stage = high
-    return stage == _RELEASE_STAGE and key[0][: len(release)] == release
+        scanner.fail(f"{version!r} is no version", match.start(part))

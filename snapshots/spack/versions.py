@@ -1,6 +1,7 @@
 """Spack's order of versions.
 
-Source: Spack's documentation of versions, and the order that Spack itself sorts them in.
+Sources: Spack's documentation of versions, the order that Spack itself sorts them in, and the
+answers that it gives about ranges.
 """
 
 import re
@@ -10,9 +11,11 @@ from functools import lru_cache
 _VERSION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=/:@~-]{0,254}")
 _SEGMENT = re.compile(r"[0-9]+|[A-Za-z]+")
 
-_INFINITY = ("stable", "trunk", "head", "master", "main", "develop")
+_INFINITY = ("stable", "nightly", "trunk", "head", "master", "main", "develop")
 _PRERELEASES = ("alpha", "beta", "rc")
 _FINAL = len(_PRERELEASES)
+
+_WORD, _NUMBER, _NAMED = range(3)
 
 Component = tuple[int, int, str]
 VersionKey = tuple[tuple[Component, ...], tuple[int | str, ...]]
@@ -43,12 +46,45 @@ def version_key(version: str) -> VersionKey:
     return tuple(map(_component, components)), prerelease
 
 
+@lru_cache(maxsize=1 << 12)
+def end_of_range(version: str) -> VersionKey:
+    """Return the key of the first version behind a range that ends with this one.
+
+    That is the version with its last part counted one up: a range ends before 1.3 where it ends
+    with 1.2, so it contains 1.2.9 and 1.3rc1. Where it ends with 1.2rc1, it ends before 1.2rc2.
+    """
+    release, stage = version_key(version)
+    if stage != (_FINAL,):
+        number = str(int(str(stage[2]) or "0") + 1) if len(stage) > 1 else "0"
+        return release, (stage[0], *number_key(number))
+    kind, place, text = release[-1]
+    if kind == _NUMBER:
+        last = (kind, *number_key(str(int(text or "0") + 1)))
+    elif kind == _NAMED:
+        last = (kind, place + 1, "")
+    else:
+        last = (kind, 0, _next_word(text))
+    return (*release[:-1], last), stage
+
+
+def _next_word(word: str) -> str:
+    """Return the word that Spack counts as the next one; an infinity version is none."""
+    while True:
+        if word.endswith("z"):
+            word += "A"
+        else:
+            last = "a" if word[-1] == "Z" else chr(ord(word[-1]) + 1)
+            word = word[:-1] + last
+        if word not in _INFINITY:
+            return word
+
+
 def _component(text: str) -> Component:
     if text.isdigit():
-        return 1, *number_key(text)
+        return _NUMBER, *number_key(text)
     if text in _INFINITY:
-        return 2, _INFINITY.index(text), ""
-    return 0, 0, text
+        return _NAMED, _INFINITY.index(text), ""
+    return _WORD, 0, text
 
 
 def number_key(digits: str) -> tuple[int, str]:

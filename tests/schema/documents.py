@@ -34,6 +34,7 @@ Pools = Mapping[str, Sequence[str]]
 """For the name of an argument or input field, texts that mean something in the catalog asked."""
 
 NUMBERS = (0, 1, 2, 3, 3, 5, 5, 5, 20, 1000, -1, 1001, 2**31 - 1)
+MOMENTS = ("2025-01-19", "2025-01-19T12:00:00Z", "2025-03-01T00:00:00+02:00")
 STRANGE = ("", "nope", "ü:~@ \"'\n", "zzzzzz")
 
 MAX_FIELDS = 50
@@ -247,6 +248,8 @@ class Writer:
         if kind.name == "Boolean":
             return self._draw.random() < 0.5
         known = self._pools.get(name, ())
+        if kind.name == "DateTime":
+            return self._draw.choice(MOMENTS)  # validation refuses what is no time
         return self._draw.choice(known if known and self._draw.random() < 0.85 else STRANGE)
 
 

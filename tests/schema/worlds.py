@@ -3,7 +3,7 @@
 import random
 from base64 import b32encode
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha1
 from itertools import count
@@ -59,7 +59,7 @@ class World:
 
     catalog: Catalog
     library: Library
-    states: tuple[State, ...]
+    states: tuple[State, ...] = field(repr=False)
 
     def ask(self, query: str, /, **variables: Any) -> dict[str, Any]:
         """Return the response to a question, errors included."""
@@ -238,8 +238,6 @@ def pools_of(world: World) -> dict[str, list[str]]:
         "head": refs,
         "tag": [info.tag for info in infos],
         "series": ["develop", "vX.Y.Z"],
-        "since": ["2025-01-19", "2025-01-19T12:00:00Z", "2025-03-01T00:00:00+02:00"],
-        "until": ["2025-01-19", "2025-01-19T12:00:00Z", "2025-03-01T00:00:00+02:00"],
         "id": ids,
         "ids": ids,
         "hash": [spec.hash for spec in specs],

@@ -14,10 +14,8 @@ from server.cli import main
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
 from snapshots.models import SPEC_FACTS, Source, Spec
-from snapshots.spack.parser import parse
 from tests.server.commands import cachelog
 from tests.snapshots.factories import a_snapshot, a_spec, day
-from tests.snapshots.records import matches
 
 LINE = re.compile(r"(?P<hash>[a-z2-7]{32}) (?P<short>\S.*?)(?:  \(stacks: [^()]+\))?")
 
@@ -58,9 +56,12 @@ def specs_in(catalog: Path, tag: str) -> list[Spec]:
 
 def test_words_are_one_query(find: Find, demo_catalog: Path) -> None:
     """Words are joined to one query; its finds are printed in order, with their number."""
-    wanted = parse("* %gcc platform=linux")
-    matched = [spec for spec in specs_in(demo_catalog, "develop") if matches(wanted, spec)]
-    code, out, err = find(demo_catalog, "*", "%gcc", "platform=linux")
+    matched = [
+        spec
+        for spec in specs_in(demo_catalog, "develop")
+        if spec.platform == "linux" and spec.target == "x86_64_v3"
+    ]
+    code, out, err = find(demo_catalog, "platform=linux", "target=x86_64_v3")
     *lines, count = out.splitlines()
     found = [match.groups() for line in lines if (match := LINE.fullmatch(line))]
     assert found == [(spec.hash, spec.short) for spec in matched]
@@ -141,11 +142,26 @@ def test_json(find: Find, demo_catalog: Path) -> None:
 
 def test_nothing_found(find: Find, demo_catalog: Path) -> None:
     """That there is no such spec is an answer, not a failure."""
-    code, out, err = find(demo_catalog, "no-such-package@1:")
+    name = specs_in(demo_catalog, "develop")[0].name
+    code, out, err = find(demo_catalog, f"{name}@999:")
     assert (code, out) == (0, "")
-    assert re.fullmatch(r"No spec in develop of .* matches no-such-package@1:\.\n", err)
-    found = orjson.loads(find(demo_catalog, "no-such-package", "--json").out)
+    assert re.fullmatch(rf"No spec in develop of .* matches {name}@999:\.\n", err)
+    found = orjson.loads(find(demo_catalog, f"{name}@999:", "--json").out)
     assert (found["total"], found["specs"]) == (0, [])
+
+
+def test_a_package_that_only_another_revision_has(find: Find, tmp_path: Path) -> None:
+    """Nothing is found where the asked revision lacks a package that the catalog knows."""
+    source = Source(kind="pages", location="_cache", importer="a test")
+    contents = {name: Content.of([a_spec(name, name=name)]) for name in ("zlib", "hdf5")}
+    Catalog(str(tmp_path)).publish(
+        [Snapshot(tag=tag, content=it, source=source) for tag, it in contents.items()]
+    )
+    assert find(tmp_path, "zlib", "--in", "hdf5").code == 0
+    code, out, err = find(tmp_path, "zlip", "--in", "hdf5")
+    assert (code, out) == (1, "")
+    where = "in this revision or in the newest of any tag"
+    assert err == f"cachelog: no package 'zlip' {where}; nearest: zlib\n"
 
 
 @pytest.mark.parametrize(

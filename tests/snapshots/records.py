@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from snapshots.contents import Content
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
-from snapshots.spack.predicates import SpecConstraint
+from snapshots.spack.constraints import SpecConstraint
+from snapshots.spack.scanner import Scanner
+from snapshots.spack.version_sets import VersionList, read_versions
 
 
 def frame_of(specs: Sequence[Spec]) -> Frame:
@@ -14,22 +16,24 @@ def frame_of(specs: Sequence[Spec]) -> Frame:
     return Frame(content.table(), content.digest)
 
 
-def matches(constraint: SpecConstraint, spec: Spec) -> bool:
-    """Tell whether a spec meets all conditions on itconstraint.
+def parse_versions(text: str) -> VersionList:
+    """Parse what stands behind an ``@``. Raises ConstraintSyntaxError."""
+    scanner = Scanner(text)
+    versions = read_versions(scanner)
+    if scanner.peek():
+        scanner.fail_expecting("the end")
+    return versions
 
-    Those of ``dependencies`` are left out: a record does not hold the specs it depends on.
-    """
+
+def has_facts(asked: SpecConstraint, spec: Spec) -> bool:
+    """Tell whether a spec meets all conditions on its own facts, those of dependencies left out."""
     return (
-        (constraint.name is None or spec.name == constraint.name)
-        and (constraint.namespace is None or spec.namespace == constraint.namespace)
-        and (constraint.hash_prefix is None or spec.hash.startswith(constraint.hash_prefix))
-        and (constraint.versions is None or constraint.versions.includes(spec.version))
-        and (constraint.compiler is None or constraint.compiler.matches(spec.compiler))
-        and (not constraint.platforms or spec.platform in constraint.platforms)
-        and (
-            not constraint.operating_systems
-            or spec.operating_system in constraint.operating_systems
-        )
-        and (not constraint.targets or spec.target in constraint.targets)
-        and all(variant.matches(spec.variants) for variant in constraint.variants)
+        asked.name in (None, spec.name)
+        and asked.namespace in (None, spec.namespace)
+        and spec.hash.startswith(asked.hash_prefix or "")
+        and (asked.versions is None or asked.versions.includes(spec.version))
+        and asked.platform in (None, "*", spec.platform)
+        and asked.operating_system in (None, "*", spec.operating_system)
+        and (asked.targets is None or asked.targets.includes(spec.target))
+        and all(it.propagate or it.matches(spec.variants) for it in asked.variants)
     )

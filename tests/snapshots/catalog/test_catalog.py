@@ -151,6 +151,19 @@ def test_a_catalog_that_is_older_than_a_column(catalog: Catalog) -> None:
     assert loaded(catalog, now) == [replace(full_spec(), dependencies=None)]
 
 
+def test_package_names(catalog: Catalog) -> None:
+    """The names of packages are those that each tag has now, of specs outside the cache too."""
+    gcc = a_spec("gcc", name="gcc")
+    edge = Dependency("gcc", gcc.hash, ("build",))
+    content = Content.of([a_spec(dependencies=(edge,))], [gcc])
+    catalog.publish([Snapshot(tag="develop", content=content, source=SOURCE)])
+    publish(catalog, [a_spec("b", name="zlib")], tag="v1.0")
+    publish(catalog, [a_spec("c", name="bzip2")], tag="v1.1")
+    publish(catalog, [a_spec("d", name="xz")], tag="v1.1", taken=1)
+    catalog.refresh()
+    assert catalog.package_names() == {"gcc", "hdf5", "xz", "zlib"}
+
+
 def test_the_same_again_publishes_nothing(catalog: Catalog) -> None:
     """A state that stands already is not published again, in whatever order its specs come."""
     publish(catalog, A)

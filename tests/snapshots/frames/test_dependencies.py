@@ -168,16 +168,16 @@ def test_what_is_reached(
 
 
 @given(CONTENTS, st.integers(0))
-def test_rows_above(content: Content, bits: int) -> None:
-    """The rows above some edges have one of them, or can walk to a spec that has one."""
+def test_nodes_above(content: Content, bits: int) -> None:
+    """The nodes above some edges have one of them, or can walk to a spec that has one."""
     frame, graph = frame_and_graph(content)
     model = Model(content, frame.hashes.texts)
     chosen = [bool(bits >> number & 1) for number in range(len(model.edges))]
     having = {edge.source.hash for edge, wanted in zip(model.edges, chosen, strict=True) if wanted}
-    above = graph.rows_above(np.array(chosen, np.bool_))
-    for row, digest in enumerate(frame.hashes.texts):
+    above = graph.nodes_above(np.array(chosen, np.bool_))
+    for node, digest in enumerate(model.nodes):
         below = model.reached(digest, None, transitive=True, upwards=False)
-        assert above[row] == bool(having & {digest, *(node for node, _ in below)})
+        assert above[node] == bool(having & {digest, *(other for other, _ in below)})
 
 
 @given(CONTENTS)
@@ -227,7 +227,7 @@ def test_no_edges(dependencies: tuple[Dependency, ...] | None) -> None:
     _, graph = frame_and_graph(Content.of([a_spec("a", dependencies=dependencies), a_spec("b")]))
     for walk in (graph.dependencies_of, graph.dependents_of):
         assert len(walk(0, transitive=True).nodes) == 0
-    assert not graph.rows_above(np.empty(0, np.bool_)).any()
+    assert not graph.nodes_above(np.empty(0, np.bool_)).any()
     assert graph.is_known == (dependencies is not None)
 
 
@@ -269,7 +269,7 @@ def test_a_library_makes_a_graph_once(tmp_path_factory: pytest.TempPathFactory) 
 def use(graph: DependencyGraph) -> None:
     """Ask a graph for all that it keeps once it was asked for."""
     graph.dependents_of(0)
-    _ = graph.absent_index, graph.is_known
+    _ = graph.absent_index, graph.is_known, graph.edges_to_compilers
 
 
 @pytest.mark.parametrize("num_outside", [0, 1_000])

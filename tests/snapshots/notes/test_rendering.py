@@ -136,8 +136,8 @@ From **v0.21.0** of 5 January 2025 (`5ba557c6633f`) to **v0.22.0** of 4 February
 
 Not counted as changes: the stack root, which is the union of all others; facts that only one of \
 the two revisions knows, such as sizes that were read for one of them; tarball URLs, which name \
-the tag and stack that a binary was fetched for; dependencies, which are \
-the same as long as the hash is; the order of lists, and \
+the tag and stack that a binary was fetched for; dependencies and patches, which \
+are the same as long as the hash is; the order of lists, and \
 the two spellings of compilers and variants.
 """
 

@@ -5,8 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.errors import ConstraintSyntaxError
-from snapshots.spack.version_sets import ExactVersion, VersionList, VersionRange, parse_versions
+from snapshots.spack.version_sets import (
+    ExactVersion,
+    GitVersion,
+    VersionItem,
+    VersionList,
+    VersionRange,
+)
+from tests.snapshots.records import parse_versions
 
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
 RELEASES = st.lists(st.integers(0, 12), min_size=1, max_size=4).map(
     lambda parts: ".".join(map(str, parts))
 )
@@ -27,7 +35,8 @@ VERSIONS = st.one_of(st.builds(str.__add__, RELEASES, STAGES), NAMED)
         ("1.2", "1.3", False),
         ("1.2", "1", False),
         ("1.2", "1.2rc1", False),  # older than 1.2, hence below the lower bound
-        ("1.2", "1.3alpha1", False),  # no 1.2, though older than 1.3
+        ("1.2", "1.3alpha1", True),  # no 1.2, but Spack takes all that is older than 1.3
+        ("1.2", "1.3.0alpha1", False),  # 1.3 < 1.3.0: two versions in Spack's order
         ("1.2-0", "1.2.0", True),
         ("1.1.1w", "1.1.1w", True),
         ("1.1.1", "1.1.1w", True),
@@ -51,6 +60,14 @@ VERSIONS = st.one_of(st.builds(str.__add__, RELEASES, STAGES), NAMED)
         (":1.4", "develop", False),
         (":1.4", "1.4rc1", True),
         (":1.1", "1.2.0rc1", False),
+        (":1.1", "1.2rc1", True),
+        (":1.1", "1.2", False),
+        (":1.2.0rc", "1.2.0rc", True),
+        (":1.2.0rc", "1.2.0rc0", False),
+        (":1.1.1w", "1.1.1wa", True),
+        (":1.1.1w", "1.1.1x", False),
+        (":1.1z", "1.1zA", False),
+        ("1.3:1.2", "1.3", False),  # from 1.3 on, and before 1.3
         (":1.2", "1.2.0rc1", True),
         (":1.2.0rc3", "1.2.0rc3", True),
         (":1.2.0rc3", "1.2.0rc4", False),
@@ -78,9 +95,17 @@ VERSIONS = st.one_of(st.builds(str.__add__, RELEASES, STAGES), NAMED)
         ("main:", "develop", True),
         ("main:", "master", False),
         (":stable", "2025.1", True),
+        (":stable", "nightly", False),
+        (":nightly", "stable", True),
+        ("nightly:", "trunk", True),
         ("1.2", "git.0123abc=1.2.3", True),
         ("=1.2.3", "git.0123abc=1.2.3", False),
         ("20240722", "20240722.0", True),
+        ("git.main=1.14", "git.main=1.14", True),
+        ("git.main=1.14", "git.dev=1.14", False),
+        ("git.main=1.14", "git.main=1.15", False),
+        ("git.main=1.14", "1.14", False),
+        (f"{COMMIT}=1.14", f"git.{COMMIT}=1.14", True),
     ],
 )
 def test_includes(text: str, version: str, *, expected: bool) -> None:
@@ -98,9 +123,10 @@ def test_includes(text: str, version: str, *, expected: bool) -> None:
         (":", (VersionRange(None, None),)),
         (" 1.2 , =1.4 ", (VersionRange("1.2", "1.2"), ExactVersion("1.4"))),
         ("1.2,1.2:1.2", (VersionRange("1.2", "1.2"),)),
+        ("git.feature/x=1.2", (GitVersion("feature/x", "1.2"),)),
     ],
 )
-def test_parse(text: str, items: tuple[ExactVersion | VersionRange, ...]) -> None:
+def test_parse(text: str, items: tuple[VersionItem, ...]) -> None:
     """The text becomes its items in order, each once."""
     assert parse_versions(text) == VersionList(items)
 
@@ -120,14 +146,15 @@ def test_parse(text: str, items: tuple[ExactVersion | VersionRange, ...]) -> Non
         ("1.2.", 3, "unexpected '.'"),
         ("1.2 1.3", 4, "unexpected '1'"),
         ("1.4:1.2", 0, "1.4:1.2 is an empty range"),
-        ("1,2:1", 2, "2:1 is an empty range"),
+        ("1,3:1", 2, "3:1 is an empty range"),
         ("1.2:1.2rc1", 0, "1.2:1.2rc1 is an empty range"),
         ("_", 0, "'_' is no version"),
-        ("git.main", 0, "not supported: git versions"),
-        ("git.feature/x=1.2", 0, "not supported: git versions"),
-        ("1.2,git.v1.3=1.3", 4, "not supported: git versions"),
-        ("0123456789abcdef0123456789abcdef01234567", 0, "not supported: git versions"),
-        ("1:" + "9" * 5000, 2, "a version has 255 characters at the most"),
+        ("git.main", 0, "not supported: git versions that do not say which version"),
+        ("1.2,git.v1.3=1.3", 4, "not supported: git versions in a list"),
+        ("git.v1.3=1.3,1.2", 12, "unexpected ','"),
+        ("1.2:git.v1", 4, "not supported: ranges of git versions"),
+        (COMMIT, 0, "not supported: git versions that do not say which version"),
+        ("1:" + "9" * 5000, 2, "a version has at most 255 characters"),
     ],
 )
 def test_refused(text: str, position: int, reason: str) -> None:

@@ -1,0 +1,115 @@
+"""Queries are answered as Spack 1.1 answered them about an index that it wrote itself."""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from snapshots.contents import Content
+from snapshots.errors import CachelogError, ConstraintSyntaxError
+from snapshots.frames.dependencies import DependencyGraph
+from snapshots.frames.frame import Frame
+from snapshots.frames.matching import read, select
+from snapshots.sources.buildcache.specs import decode
+from snapshots.sources.reports import Report
+from tests.snapshots.frames import spack_answers
+from tests.snapshots.frames.spack_answers import Answers
+
+REFUSED_AT_MOST = 0.03
+OF_THE_HOST = "not supported: names that depend on the host"
+
+
+class Asked(NamedTuple):
+    """What became of the queries that Spack answers, and of those that it refuses."""
+
+    otherwise: list[str]
+    refused: dict[str, str]
+    accepted: list[str]
+
+
+class Revision:
+    """The specs of an index, in memory."""
+
+    def __init__(self, database: bytes) -> None:
+        specs = decode(database, "index.json", Report())
+        content = Content.of(specs.in_cache.values(), specs.outside.values())
+        table = content.table()
+        self.frame = Frame(table, content.digest)
+        self.graph = DependencyGraph(table, self.frame.hashes)
+
+    def find(self, query: str) -> set[str]:
+        """Return the hashes that a query asks for."""
+        mask = select(self.frame, read(query), lambda: self.graph)
+        return {self.frame.hashes.at(row) for row in np.flatnonzero(mask).tolist()}
+
+    def ask(self, answers: Answers) -> Asked:
+        """Ask all queries."""
+        asked = Asked([], {}, [])
+        for query, expected in answers.answers:
+            try:
+                found = self.find(query)
+            except CachelogError as error:
+                if expected is not None:
+                    asked.refused[query] = str(error)
+                continue
+            if expected is None:
+                asked.accepted.append(query)
+            elif found != expected:
+                asked.otherwise.append(query)
+        return asked
+
+
+@pytest.fixture(scope="module", params=["committed", "whole"])
+def answers(request: pytest.FixtureRequest) -> Answers:
+    """Return the committed answers, or all of them where their folder is known."""
+    if request.param == "committed":
+        return spack_answers.committed()
+    folder = os.environ.get("CACHELOG_TEST_DATA")
+    if folder is None:
+        pytest.skip("CACHELOG_TEST_DATA names no folder of data")
+    return spack_answers.whole(Path(folder) / "spack-queries")
+
+
+@pytest.fixture(scope="module")
+def revision(answers: Answers) -> Revision:
+    """Return the index that the answers are about."""
+    return Revision(answers.database)
+
+
+def test_answers(answers: Answers, revision: Revision) -> None:
+    """Every query is answered as by Spack, or refused by name; what Spack refuses is refused."""
+    asked = revision.ask(answers)
+    assert asked.otherwise == asked.accepted == []
+    assert all(OF_THE_HOST in reason for reason in asked.refused.values())
+    assert len(asked.refused) <= REFUSED_AT_MOST * len(answers.answers)
+
+
+def test_short_forms(revision: Revision) -> None:
+    """Every spec is among those that its own short form finds."""
+    for row, digest in enumerate(revision.frame.hashes.texts):
+        assert digest in revision.find(revision.frame.spec(row).short)
+
+
+def test_short_forms_where_less_is_stated(answers: Answers) -> None:
+    """So it is where all that is known of external compilers is what they compiled."""
+    specs = decode(answers.database, "index.json", Report()).in_cache.values()
+    content = Content.of(specs)
+    table = content.table()
+    frame = Frame(table, content.digest)
+    graph = DependencyGraph(table, frame.hashes)
+    for row in range(len(frame)):
+        assert select(frame, read(frame.spec(row).short), lambda: graph)[row]
+
+
+def test_canonical_texts(answers: Answers) -> None:
+    """A query written from its records is the same query."""
+    for query, expected in answers.answers:
+        if expected is not None:
+            try:
+                asked = read(query)
+            except ConstraintSyntaxError as error:
+                assert OF_THE_HOST in str(error)  # noqa: PT017
+            else:
+                assert read(str(asked)) == asked

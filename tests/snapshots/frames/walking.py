@@ -1,0 +1,118 @@
+"""A walk over records that answers a query as ``snapshots.frames.matching`` answers it by masks."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from snapshots.models import Dependency, Spec
+from snapshots.spack.constraints import DependencyConstraint, SpecConstraint
+from tests.snapshots.records import has_facts
+
+LANGUAGES = {"c", "cxx", "fortran"}
+
+
+class Walk:
+    """The records of a revision, and those outside of it that its source states."""
+
+    def __init__(self, specs: Sequence[Spec], outside: Sequence[Spec]) -> None:
+        self.specs = specs
+        self._nodes = {spec.hash: spec for spec in (*outside, *specs)}
+        self._in_cache = {spec.hash for spec in specs}
+
+    def selected(self, asked: SpecConstraint) -> set[str]:
+        """Return the hashes of the specs that a query asks for."""
+        return {
+            spec.hash
+            for spec in self.specs
+            if self._meets(asked, spec)
+            and all(self._has_transitive(spec, it) for it in asked.transitive)
+        }
+
+    def _meets(self, asked: SpecConstraint, spec: Spec) -> bool:
+        return (
+            has_facts(asked, spec)
+            and all(self._has_direct(spec, it) for it in asked.direct)
+            and all(
+                not variant.contradicts(node.variants)
+                for variant in asked.variants
+                if variant.propagate
+                for node in (spec, *self._stated_below(spec))
+            )
+        )
+
+    def _has_direct(self, spec: Spec, asked: DependencyConstraint) -> bool:
+        if self._is_of_old(spec):
+            # All that is known of the compiler is its name and version.
+            return spec.compiler is not None and asked.spec.is_compiler(spec.compiler)
+        return any(
+            self._leads_to(edge, asked.spec)
+            and set(asked.types) <= set(edge.types)
+            and (not asked.virtuals or bool(set(asked.virtuals) & set(edge.virtuals)))
+            for edge in spec.dependencies or ()
+        )
+
+    def _is_of_old(self, spec: Spec) -> bool:
+        if spec.dependencies is None:
+            return spec.hash in self._in_cache or spec.compiler is not None
+        return spec.compiler is not None and not any(map(_is_to_compiler, spec.dependencies))
+
+    def _has_transitive(self, spec: Spec, asked: DependencyConstraint) -> bool:
+        edges = [edge for edge in spec.dependencies or () if "build" in edge.types]
+        edges += self._edges_below(spec, {"link", "run"})
+        return any(
+            self._leads_to(edge, asked.spec) and set(asked.virtuals) <= set(edge.virtuals)
+            for edge in edges
+        )
+
+    def _edges_below(self, spec: Spec, types: set[str]) -> Iterator[Dependency]:
+        seen = {spec.hash}
+        waiting = [spec]
+        while waiting:
+            for edge in waiting.pop().dependencies or ():
+                if not types & set(edge.types):
+                    continue
+                yield edge
+                if edge.hash in self._nodes and edge.hash not in seen:
+                    seen.add(edge.hash)
+                    waiting.append(self._nodes[edge.hash])
+
+    def _stated_below(self, spec: Spec) -> list[Spec]:
+        edges = self._edges_below(spec, {"build", "link", "run", "test"})
+        return [self._nodes[edge.hash] for edge in edges if edge.hash in self._nodes]
+
+    def _leads_to(self, edge: Dependency, asked: SpecConstraint) -> bool:
+        node = self._nodes.get(edge.hash)
+        if asked.name is not None and asked.name in edge.virtuals:
+            direct = node is not None and all(self._has_direct(node, it) for it in asked.direct)
+            if direct or not asked.direct:
+                return True
+        if node is not None:
+            return self._meets(asked, node)
+        return self._is_bare(edge, asked)
+
+    def _is_bare(self, edge: Dependency, asked: SpecConstraint) -> bool:
+        """Tell whether a spec of which no record is there is asked for."""
+        bare = SpecConstraint(
+            name=asked.name, versions=asked.versions, hash_prefix=asked.hash_prefix
+        )
+        if asked != bare or asked.name not in (None, edge.name):
+            return False
+        if asked.versions is not None and not any(
+            map(asked.versions.includes, self._told_versions.get((edge.name, edge.hash), ()))
+        ):
+            return False
+        return edge.hash.startswith(asked.hash_prefix or "")
+
+    @cached_property
+    def _told_versions(self) -> dict[tuple[str, str], list[str]]:
+        """The versions of compilers, by name and hash, as told by what they compiled."""
+        versions: dict[tuple[str, str], list[str]] = {}
+        for spec in self.specs:
+            name, _, version = (spec.compiler or "").partition("@")
+            for edge in spec.dependencies or ():
+                if edge.name == name and _is_to_compiler(edge):
+                    versions.setdefault((name, edge.hash), []).append(version)
+        return versions
+
+
+def _is_to_compiler(edge: Dependency) -> bool:
+    return "build" in edge.types and bool(LANGUAGES & set(edge.virtuals))

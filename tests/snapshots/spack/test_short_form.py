@@ -1,0 +1,80 @@
+"""Short forms of specs: what Spack 1.x writes, and reads back as a query for the spec."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from snapshots.models import Spec
+from snapshots.sources.buildcache.parameters import variant
+from snapshots.spack.parser import parse
+from snapshots.spack.short_form import short_form
+from snapshots.spack.spelling import canonical_variants
+from tests.snapshots.factories import a_spec
+from tests.snapshots.records import has_facts
+
+ARCHITECTURE = "linux-ubuntu24.04-x86_64_v3"
+
+
+@pytest.mark.parametrize(
+    ("variants", "compiler", "short"),
+    [
+        ((), None, f"hdf5@1.14.5 arch={ARCHITECTURE}"),
+        (
+            ("+mpi", "build_type=Release", "~cxx"),
+            "gcc@13.2.0",
+            f"hdf5@1.14.5+mpi~cxx build_type=Release arch={ARCHITECTURE} %gcc@13.2.0",
+        ),
+        (('cflags="-O2 -g"',), None, f"hdf5@1.14.5 cflags='-O2 -g' arch={ARCHITECTURE}"),
+        (("languages=c,c++",), None, f"hdf5@1.14.5 languages='c,c++' arch={ARCHITECTURE}"),
+        (('note="it\'s"',), None, f'hdf5@1.14.5 note="it\'s" arch={ARCHITECTURE}'),
+        (('cflags="-DX="a b""',), None, f"hdf5@1.14.5 cflags='-DX=\"a b\"' arch={ARCHITECTURE}"),
+        (('cflags=="-O2 -g"',), None, f"hdf5@1.14.5 cflags=='-O2 -g' arch={ARCHITECTURE}"),
+        (('note="it\'s \\q"',), None, f'hdf5@1.14.5 note="it\'s \\q" arch={ARCHITECTURE}'),
+        (("note=",), None, f"hdf5@1.14.5 note='' arch={ARCHITECTURE}"),
+        (("", "+mpi"), None, f"hdf5@1.14.5+mpi arch={ARCHITECTURE}"),
+    ],
+)
+def test_short_form(variants: Sequence[str], compiler: str | None, short: str) -> None:
+    """Switches first, then values in quotes where Spack has them, the compiler last of all."""
+    assert short_form("hdf5", "1.14.5", variants, ARCHITECTURE, compiler) == short
+
+
+WORDS = st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True)
+VALUES = st.text(min_size=1).filter(lambda text: "*" not in text and not text.endswith("\\"))
+PARAMETERS = st.dictionaries(
+    WORDS.map("v{}".format),
+    st.one_of(st.booleans(), VALUES.filter(lambda text: "," not in text), st.lists(WORDS)),
+)
+FLAGS = st.dictionaries(
+    st.sampled_from(["cflags", "ldflags"]),
+    st.lists(VALUES.filter(lambda text: text.split() == [text])),
+)
+RELEASES = st.from_regex(r"[1-9][0-9]?(\.[0-9]{1,2}){0,3}(-?(rc|alpha)[0-9]?)?", fullmatch=True)
+VERSIONS = st.one_of(
+    RELEASES,
+    st.sampled_from(["develop", "main", "1.1.1w", "6.5-20250705"]),
+    RELEASES.map("git.main={}".format),
+)
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> Spec:
+    """Draw a record as an index would give it."""
+    parameters = draw(PARAMETERS) | draw(FLAGS)
+    texts = [variant(name, value) for name, value in parameters.items()]
+    variants = canonical_variants(text for text in texts if text is not None)
+    compiler = draw(st.sampled_from([None, "gcc@13.2.0", "clang@19.1"]))
+    return a_spec(version=draw(VERSIONS), variants=variants, compiler=compiler)
+
+
+@given(specs())
+def test_every_spec_is_found_by_its_own_short_form(spec: Spec) -> None:
+    """Whatever the values are, the short form is a query that the spec itself meets."""
+    asked = parse(spec.short)
+    assert has_facts(replace(asked, direct=()), spec)
+    assert [it.spec.is_compiler(spec.compiler or "") for it in asked.direct] == (
+        [True] if spec.compiler else []
+    )
