@@ -13,6 +13,7 @@ from snapshots.errors import SourceError
 from snapshots.sources.files import open_regular, unreadable
 
 _PIECE = 1 << 20
+_PACKED_PIECE = 1 << 14
 _GZIP = 16 + zlib.MAX_WBITS
 
 
@@ -111,11 +112,17 @@ def too_large(location: str, limit: int) -> SourceError:
     return SourceError(location, reason)
 
 
+def _cut(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    for chunk in chunks:
+        for start in range(0, len(chunk), _PACKED_PIECE):
+            yield chunk[start : start + _PACKED_PIECE]
+
+
 def _gunzipped(chunks: Iterable[bytes], location: str) -> Iterator[bytes]:
     """Unpack in small pieces, so that no one has to hold all that a bomb unpacks to."""
     member = zlib.decompressobj(_GZIP)
-    for chunk in chunks:
-        packed = chunk
+    # In small pieces too: what is left of one is copied at the end of each member.
+    for packed in _cut(chunks):
         while packed:
             if member.eof:  # RFC 1952, 2.2: a gzip file is a series of members
                 member = zlib.decompressobj(_GZIP)

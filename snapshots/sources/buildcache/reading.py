@@ -61,9 +61,10 @@ def read(
     size and URL of each package. Raises SourceError, TagNeeded, and InvalidArgument for tags that
     cannot be used.
     """
-    with Transport(settings, report) as transport:
+    origin = resolve(location, settings)
+    with Transport(settings, report, origin) as transport:
         reading = _Reading(location, transport, sizes=sizes)
-        place = layouts.locate(resolve(location, settings), transport)
+        place = layouts.locate(origin, transport)
         if place.cache is not None:
             only_tag(tags, location)  # its error comes before anything large is fetched
         fetched = layouts.fetch(place, transport)
