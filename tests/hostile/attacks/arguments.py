@@ -1,0 +1,179 @@
+"""Expensive arguments: long filters, queries in Spack's language, comparisons, walks, ids."""
+
+import base64
+from collections.abc import Iterator
+from itertools import product
+
+from tests.hostile.attack import Ask, Attack, Target, aliased, asking, fresh, query
+
+_BY_FILTER = "query($filter: SpecFilter!) { revision { specs(filter: $filter) { totalCount } } }"
+_BY_PACKAGE_FILTER = (
+    "query($filter: PackageFilter!) { revision { packages(filter: $filter) { totalCount } } }"
+)
+
+
+def _filter(name: str, count: int, value: str) -> Attack:
+    def make(_target: Target) -> Ask:
+        prefix = fresh()
+        return query(_BY_FILTER, {"filter": {name: [value % f"{prefix}{i}" for i in range(count)]}})
+
+    return Attack(f"filter {name} x {count:,}", "a filter of very many values", asking(make))
+
+
+def _package_filters(_target: Target) -> Iterator[Ask]:
+    for name in ("names", "stacks", "compilers", "targets"):
+        values = [f"{fresh()}-{number}" for number in range(50_000)]
+        yield query(_BY_PACKAGE_FILTER, {"filter": {name: values}})
+
+
+def _shared_filter(_target: Target) -> Ask:
+    values = [f"v{number}" for number in range(20_000)]
+    lists = aliased(150, "specs(filter:$filter){totalCount}")
+    text = f"query($filter: SpecFilter!) {{ revision {{ {lists} }} }}"
+    return query(text, {"filter": {"versions": values, "packages": values}})
+
+
+def _long_texts(_target: Target) -> Iterator[Ask]:
+    long = "a" * 900_000
+    yield query(_BY_FILTER, {"filter": {"hashPrefix": long}})
+    yield query(_BY_FILTER, {"filter": {"variants": [f"+{long}"]}})
+    yield query(_BY_PACKAGE_FILTER, {"filter": {"search": long}})
+    yield query("query($ref: String!) { revision(ref: $ref) { id } }", {"ref": long})
+    yield query("query($ref: ID!) { node(id: $ref) { id } }", {"ref": long})
+    yield query("query($c: String!) { revisions(after: $c) { totalCount } }", {"c": long})
+
+
+def _matching(queries: list[str]) -> Ask:
+    texts = {f"m{number}": text for number, text in enumerate(queries)}
+    declared = ", ".join(f"${name}: String!" for name in texts)
+    lists = " ".join(f"{name}:specs(matching:${name}){{totalCount}}" for name in texts)
+    return query(f"query {fresh()}({declared}) {{ revision {{ {lists} }} }}", texts)
+
+
+def _different_matching(target: Target) -> Ask:
+    return _matching([f"{name}@1.{i}: %gcc" for i, name in enumerate(target.packages[:110])])
+
+
+def _matching_dependencies(target: Target) -> Ask:
+    names = target.packages[:16]
+    below = " ".join(f"^{name}@1:" for name in names)
+    return _matching([f"{name} {below}"[:2_000] for name in target.packages[:60]])
+
+
+def _matching_many_ranges(_target: Target) -> Ask:
+    ranges = ",".join(f"{i}.{i}:{i}.{i + 9}" for i in range(150))
+    return _matching([f"@{ranges},{i}" for i in range(60)])
+
+
+def _matching_unknown(_target: Target) -> Ask:
+    return _matching([f"{'no-such-package-' * 60}{i}" for i in range(100)])
+
+
+def _matching_garbage(_target: Target) -> Ask:
+    return _matching([mark * 1_900 + str(i) for i, mark in enumerate("+~%^@:=\"'/ " * 6)])
+
+
+def _refs(target: Target) -> list[str]:
+    return [*target.digests, *(digest[:12] for digest in target.digests), *target.tags]
+
+
+def _many_pairs(target: Target) -> Ask:
+    pairs = list(product(_refs(target), repeat=2))[:200]
+    asked = " ".join(
+        f'a{i}:compare(base:"{base}",head:"{head}"){{summary{{specsAdded}}'
+        "packages(first:1000){nodes{versionsAdded versionsRemoved}}}"
+        for i, (base, head) in enumerate(pairs)
+    )
+    return query(f"query {fresh()} {{ {asked} }}")
+
+
+def _compared(selected: str) -> Attack:
+    def make(target: Target) -> Ask:
+        newest, oldest = target.digests[0], target.digests[-1]
+        asked = f'compare(base:"{oldest}",head:"{newest}"){{ {selected} }}'
+        return query(f"query {fresh()} {{ {asked} }}")
+
+    shown = selected.partition("{")[0].partition(":")[2]
+    return Attack(f"compare: {shown} x n", "one comparison, asked for again", asking(make))
+
+
+def _walks(field: str) -> Attack:
+    def make(_target: Target) -> Ask:
+        walk = f"{field}(transitive:true,first:1000){{totalCount nodes{{spec{{%s}}}}}}"
+        nested = walk % (walk % "short")
+        return query(
+            f"query {fresh()} {{ revision {{ specs(first:1000) {{ nodes {{ {nested} }} }} }} }}"
+        )
+
+    return Attack(f"{field} of {field}", "whole graphs walked from each spec", asking(make))
+
+
+def _walks_by_alias(target: Target) -> Ask:
+    walks = aliased(300, "dependents(transitive:true,first:1000){nodes{name hash}}")
+    spec = f'revision {{ spec(hash:"{target.hashes[0]}") {{ {walks} }} }}'
+    return query(f"query {fresh()} {{ {spec} }}")
+
+
+def _counted_walks(_target: Target) -> Ask:
+    walks = (
+        "dependents(transitive:true,first:0){totalCount}dependencies(transitive:true){totalCount}"
+    )
+    return query(
+        f"query {fresh()} {{ revision {{ specs(first:1000) {{ nodes {{ {walks} }} }} }} }}"
+    )
+
+
+def _ids(make: "list[str]") -> Ask:
+    return query("query($ids: [ID!]!) { nodes(ids: $ids) { __typename id } }", {"ids": make})
+
+
+def _unknown_ids(_target: Target) -> Iterator[Ask]:
+    yield _ids([f"unknown{number}" for number in range(60_000)])
+    forged = (base64.b64encode(f"Spec:{'0' * 64}:{i:032}".encode()) for i in range(8_000))
+    yield _ids([text.decode() for text in forged])
+    yield _ids(["\u202e" * 9] * 20_000)
+
+
+def _equal_ids(target: Target) -> Iterator[Ask]:
+    yield _ids([target.ids[0]] * 15_000)
+    text = (
+        f"query($ids: [ID!]!) {{ {aliased(200, 'nodes(ids:$ids){...on Spec{short variants}}')} }}"
+    )
+    yield query(text, {"ids": target.ids})
+
+
+def _neighbours(_target: Target) -> Ask:
+    tags = aliased(200, "tags{latest{stacks{name numSpecs}}revisions(first:1000){totalCount}}")
+    return query(f"query {fresh()} {{ {tags} }}")
+
+
+ATTACKS = (
+    _filter("packages", 60_000, "%s"),
+    _filter("versions", 60_000, "%s"),
+    _filter("compilers", 50_000, "gcc@%s"),
+    _filter("targets", 60_000, "%s"),
+    _filter("stacks", 50_000, "%s"),
+    _filter("variants", 50_000, "+%s"),
+    Attack("package filters", "50,000 values in each of four", asking(_package_filters)),
+    Attack("one filter x 150", "40,000 values, used in each of 150 lists", asking(_shared_filter)),
+    Attack("long texts", "0.9 MB in each kind of argument", asking(_long_texts)),
+    Attack("110 matching", "as many masks over every spec", asking(_different_matching)),
+    Attack("matching ^ x 960", "walks through the graph", asking(_matching_dependencies)),
+    Attack("matching ranges", "9,000 ranges of versions", asking(_matching_many_ranges)),
+    Attack("matching unknown names", "names that are like none", asking(_matching_unknown)),
+    Attack("matching garbage", "signs that mean nothing", asking(_matching_garbage)),
+    Attack("many pairs", "200 pairs of revisions to compare", asking(_many_pairs)),
+    _compared(aliased(100, "releaseNotes")),
+    _compared(aliased(100, "releaseNotes(format:JSON)")),
+    _compared(aliased(300, "packages(first:1000){nodes{versionsAdded versionsRemoved}}")),
+    _compared(aliased(200, "specs(first:1000){nodes{before{short}after{short}fields{path}}}")),
+    _compared(aliased(300, "stacks{packagesAdded packagesRemoved}")),
+    _compared(aliased(100, 'specs(filter:{versions:["1"]}){totalCount}')),
+    _walks("dependencies"),
+    _walks("dependents"),
+    Attack("dependents x 300", "one walk, under 300 aliases", asking(_walks_by_alias)),
+    Attack("walks only counted", "2,000 walks for their lengths", asking(_counted_walks)),
+    Attack("unknown ids", "88,000 ids that are null each", asking(_unknown_ids)),
+    Attack("equal ids", "the same objects again and again", asking(_equal_ids)),
+    Attack("neighbours", "each tag's revisions, 200 times", asking(_neighbours)),
+)

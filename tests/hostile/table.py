@@ -1,0 +1,16 @@
+"""The collection: every named attack."""
+
+from tests.hostile.attack import Attack
+from tests.hostile.attacks import arguments, bodies, cop, crowds, documents, lists, sockets
+from tests.hostile.generated import generated_attacks
+
+ATTACKS: tuple[Attack, ...] = (
+    *lists.ATTACKS,
+    *arguments.ATTACKS,
+    *documents.ATTACKS,
+    *bodies.ATTACKS,
+    *sockets.ATTACKS,
+    *crowds.ATTACKS,
+    *cop.ATTACKS,
+    *generated_attacks(),
+)
