@@ -1,5 +1,6 @@
 """An attack: a name, what it tries, and the requests it makes of one server on 127.0.0.1."""
 
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,9 @@ PATIENCE = 6.0
 LARGEST = 512 << 20
 """How many bytes of one answer are read."""
 
-_FREE_MARKS = (b'"code":"INTERNAL', b"Traceback (most recent call last)")
+_TRACEBACK = b"Traceback (most recent call last)"
+_CODE = re.compile(rb'"code": ?"([A-Z_]+)"')
+_INTERNAL = "INTERNAL_SERVER_ERROR"
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class Answer(NamedTuple):
     """What became of a request: ``status`` is None where the connection ended without an answer.
 
     ``in_time`` tells that there was an answer, or an end, before the client gave up.
+    ``code`` is that of the first error.
     """
 
     status: int | None
@@ -65,6 +69,7 @@ class Answer(NamedTuple):
     num_bytes: int = 0
     in_time: bool = True
     is_internal_error: bool = False
+    code: str = ""
 
 
 @dataclass(frozen=True)
@@ -135,8 +140,11 @@ def send(connection: HTTPConnection, ask: Ask) -> Answer:
         connection.close()
         return Answer(None, time.perf_counter() - started)
     seconds = time.perf_counter() - started
-    is_internal = response.status in (500, 502) or any(mark in content for mark in _FREE_MARKS)
-    return Answer(response.status, seconds, len(content), is_internal_error=is_internal)
+    codes = {code.decode() for code in _CODE.findall(content)}
+    is_internal = response.status == 500 or _INTERNAL in codes or _TRACEBACK in content
+    first = _CODE.search(content)
+    code = first[1].decode() if first else ""
+    return Answer(response.status, seconds, len(content), True, is_internal, code)
 
 
 def aliased(times: int, selected: str) -> str:

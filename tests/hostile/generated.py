@@ -6,6 +6,7 @@ with arguments that are extreme as often as they are sensible.
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
 from graphql import (
     GraphQLEnumType,
@@ -21,7 +22,7 @@ from graphql import (
 from hypothesis import strategies as st
 
 from schema import api
-from tests.hostile.attack import Ask, Attack, Target, query, send_all
+from tests.hostile.attack import Answer, Ask, Attack, Target, query, send_all
 
 SEED = 20_260_101
 EACH = 25
@@ -112,21 +113,21 @@ class Drawing:
             return name + arguments
         if isinstance(result, GraphQLObjectType):
             return name + arguments + self._selection(result, depth - 1)
-        possible = self._chance.choice(self._schema.get_possible_types(result))  # type: ignore[arg-type]
+        possible = self._chance.choice([*self._schema.get_possible_types(result)])
         below = self._selection(possible, depth - 1)
         return f"{name}{arguments}{{...on {possible.name}{below}}}"
 
     def _is_leaf(self, kind: GraphQLObjectType, name: str) -> bool:
         return is_leaf_type(get_named_type(kind.fields[name].type))
 
-    def _value(self, kind: object, depth: int) -> str:
+    def _value(self, kind: Any, depth: int) -> str:
         if is_non_null_type(kind):
             return self._value(kind.of_type, depth)
         if is_list_type(kind):
             times = self._chance.choice((0, 1, 3, 300))
             return "[" + ",".join(self._value(kind.of_type, depth - 1) for _ in range(times)) + "]"
         if isinstance(kind, GraphQLEnumType):
-            return self._chance.choice([*kind.values])
+            return str(self._chance.choice([*kind.values]))
         if isinstance(kind, GraphQLInputObjectType):
             given = (
                 f"{name}:{self._value(it.type, depth - 1)}"
@@ -164,7 +165,7 @@ def generated_attacks(count: int = 8) -> Iterator[Attack]:
     """Return attacks of documents that are drawn with fixed seeds."""
     for number in range(count):
 
-        def run(target: Target, seed: int = SEED + number) -> list:  # type: ignore[type-arg]
+        def run(target: Target, seed: int = SEED + number) -> list[Answer]:
             asks: list[Ask] = [query(text) for text in drawn(seed, EACH)]
             return send_all(target, asks)
 

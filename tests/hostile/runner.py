@@ -112,13 +112,14 @@ def _hurts(
 
 
 def _statuses(answers: list[Answer]) -> str:
-    """Return how often each status was given: ``200x3 400``; ``-`` is a closed connection."""
+    """Return how often each status and code was given; ``-`` is a closed connection."""
     counts: dict[str, int] = {}
     for answer in answers:
-        shown = "…" if not answer.in_time else str(answer.status or "-")
+        shown = f"{answer.status or '-'} {answer.code}".strip() if answer.in_time else "no answer"
         counts[shown] = counts.get(shown, 0) + 1
-    return " ".join(
-        status if count == 1 else f"{status}x{count:,}" for status, count in sorted(counts.items())
+    return ", ".join(
+        status if count == 1 else f"{count:,} x {status}"
+        for status, count in sorted(counts.items())
     )
 
 

@@ -33,7 +33,7 @@ class AttackedServer:
         self._catalog = catalog
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in stop
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close
         self.port = free_port()
         self.was_killed = False
 
@@ -49,7 +49,7 @@ class AttackedServer:
         self.was_killed = False
         threading.Thread(target=self._watch, args=(process,), daemon=True).start()
         until(self._is_ready, "the server is ready")
-        return self._learn()
+        return self.learn()
 
     def stop(self) -> None:
         """End the server, at once where it does not end when asked."""
@@ -61,6 +61,11 @@ class AttackedServer:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+    def close(self) -> None:
+        """End the server for good; what it has logged is gone."""
+        self.stop()
+        self._log.close()
 
     def restart(self) -> Target:
         """End the server and start it again."""
@@ -121,7 +126,8 @@ class AttackedServer:
         except httpx.TransportError:
             return False
 
-    def _learn(self) -> Target:
+    def learn(self) -> Target:
+        """Return what anybody can learn from the server."""
         asked = httpx.post(f"http://{HOST}:{self.port}/graphql", json={"query": _LEARN}, timeout=60)
         data: dict[str, Any] = asked.json()["data"]
         newest = data["revision"]
@@ -142,4 +148,4 @@ def attacked(catalog: Path, **settings: object) -> Iterator[AttackedServer]:
     try:
         yield server
     finally:
-        server.stop()
+        server.close()

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -28,7 +28,7 @@ _KEPT = orjson.dumps({"query": "{ tags { name } }"})
 class Suffered(NamedTuple):
     """What a victim saw in a span of time; latencies in seconds, ``failed`` answers missing."""
 
-    count: int
+    asked: int
     p50: float
     p99: float
     worst: float
@@ -38,14 +38,13 @@ class Suffered(NamedTuple):
 class Victim:
     """The client; ``since_mark`` reports what it saw since the last call."""
 
-    def __init__(self, pipe: "Connection[object, object]") -> None:
+    def __init__(self, pipe: "Connection[Any, Any]") -> None:
         self._pipe = pipe
 
     def since_mark(self) -> Suffered:
         """Return what was seen since the last call, and begin anew."""
         self._pipe.send("report")
-        latencies, failed = self._pipe.recv()  # type: ignore[misc]  # as _ask_on sends it
-        return suffered(latencies, failed)
+        return suffered(*self._pipe.recv())
 
 
 def suffered(latencies: list[float], failed: int) -> Suffered:
@@ -75,7 +74,7 @@ def victim_of(port: int) -> Iterator[Victim]:
         process.kill()
 
 
-def _ask_on(port: int, pipe: "Connection[object, object]") -> None:
+def _ask_on(port: int, pipe: "Connection[Any, Any]") -> None:
     connection = HTTPConnection(HOST, port, timeout=_PATIENCE)
     latencies, failed, number = list[float](), 0, 0
     due = time.perf_counter()

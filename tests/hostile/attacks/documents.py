@@ -78,7 +78,7 @@ def _many_tokens(_target: Target) -> Iterator[Ask]:
     yield query("{ tags { name } }" + "," * 900_000)
     yield query("#" + "x" * 900_000 + "\n{ tags { name } }")
     yield query('{ tag(name: """' + "\n" * 450_000 + '""") { name } }')
-    yield query('{ tag(name: "' + "\\u0041" * 150_000 + '") { name } }')
+    yield query('{ tag(name: "' + "\\u0041" * 120_000 + '") { name } }')
     yield query(" ".join(f"query Q{i} {{ tags {{ name }} }}" for i in range(10_000)))
 
 
