@@ -145,9 +145,9 @@ class Table:
                 partition_by=self._partition_by,
                 configuration=_PROPERTIES,
             )
-        except DeltaError as error:
-            # Two imports that both make the table: the second finds it there.
-            if "already exists" not in str(error):
+        except DeltaError:
+            # Two imports that both make the table: the second finds it there, or loses the race.
+            if self._is_gone():
                 raise
         self.current()
 
