@@ -10,6 +10,7 @@ from graphql.utilities.print_schema import print_schema_definition
 from strawberry.schema.config import StrawberryConfig
 
 from schema import errors
+from schema.budget import BudgetExceeded
 from schema.context import Context
 from schema.documents import Document, Documents
 from schema.executor import RenderingExecutor
@@ -67,6 +68,18 @@ def document(query: str) -> Document:
     return _documents.get(query)
 
 
+def is_known(query: str) -> bool:
+    """Tell whether a document is kept, so that nothing has to be parsed."""
+    return _documents.is_known(query)
+
+
+def declared_variables(
+    query: str, operation_name: str | None, variables: Mapping[str, Any] | None
+) -> dict[str, Any] | None:
+    """Return those variables that an operation declares; nothing else depends on the others."""
+    return document(query).declared_variables(operation_name, variables)
+
+
 def objects_asked(
     query: str, operation_name: str | None, variables: Mapping[str, Any] | None
 ) -> int:
@@ -89,7 +102,8 @@ def execute(
 ) -> Answer:
     """Answer a request.
 
-    Raises NotLoaded where something has to be read first and the context may not wait for it.
+    An answer that takes more than the context's budget is an error alone. Raises NotLoaded where
+    something has to be read first and the context may not wait for it.
     """
     asked = document(query)
     if asked.node is None or asked.errors:
@@ -97,14 +111,17 @@ def execute(
     objects = asked.objects_asked(schema._schema, operation_name, variables)  # noqa: SLF001
     if objects > MAX_OBJECTS:
         return Answer(None, (_too_large(objects),), executed=False)
-    result = execute_sync(
-        schema._schema,  # noqa: SLF001 - Strawberry's own way costs more than a small query does
-        asked.node,
-        context_value=context,
-        variable_values=dict(variables or {}),
-        operation_name=operation_name,
-        executor_class=executor,
-    )
+    try:
+        result = execute_sync(
+            schema._schema,  # noqa: SLF001 - Strawberry's own way costs more than small queries do
+            asked.node,
+            context_value=context,
+            variable_values=dict(variables or {}),
+            operation_name=operation_name,
+            executor_class=executor,
+        )
+    except BudgetExceeded as exceeded:
+        return Answer(None, (errors.exceeded(exceeded),), executed=True)
     return _answer(result)
 
 

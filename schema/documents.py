@@ -61,6 +61,17 @@ class Document:
         operation = self._operations.get(name)
         return operation.operation if operation else None
 
+    def declared_variables(
+        self, name: str | None, variables: Mapping[str, Any] | None
+    ) -> dict[str, Any] | None:
+        """Return those variables that an operation declares; none where there is no operation."""
+        if variables is None:
+            return None
+        operation = self._operations.get(name)
+        declared = operation.variable_definitions if operation else ()
+        names = (definition.variable.name.value for definition in declared or ())
+        return {name: variables[name] for name in names if name in variables}
+
     def objects_asked(
         self, schema: GraphQLSchema, name: str | None, variables: Mapping[str, Any] | None
     ) -> int:
@@ -106,6 +117,11 @@ class Documents:
         self._schema = schema
         self._kept: LRUCache[str, Document] = LRUCache(max_bytes, lambda it: it.num_bytes)
         self._lock = Lock()
+
+    def is_known(self, text: str) -> bool:
+        """Tell whether the document of a text is kept."""
+        with self._lock:
+            return text in self._kept
 
     def get(self, text: str) -> Document:
         """Return the document of a text."""

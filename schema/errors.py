@@ -5,6 +5,7 @@ from uuid import uuid4
 
 from graphql import GraphQLError, GraphQLFormattedError, GraphQLSyntaxError
 
+from schema.budget import BudgetExceeded
 from snapshots.errors import (
     AmbiguousRef,
     CachelogError,
@@ -63,6 +64,11 @@ def formatted(error: GraphQLError, *, default_code: str = BAD_USER_INPUT) -> Gra
     shown = error.formatted
     shown.update(incident(original))
     return shown
+
+
+def exceeded(error: BudgetExceeded) -> GraphQLFormattedError:
+    """Return the error of a request that has used what it may."""
+    return {"message": str(error), "extensions": {"code": error.code}}
 
 
 def incident(error: BaseException) -> GraphQLFormattedError:

@@ -1,6 +1,6 @@
 """Packages: all specs of one name in a revision."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
@@ -39,7 +39,7 @@ def _for_each(value: Callable[[Frame, int], Any], description: str, cost: Cost =
 
     def values(packages: "PackageRows") -> list[Any]:
         frame = packages.loaded.frame
-        return [value(frame, code) for code in packages.codes.tolist()]
+        return [value(frame, code) for code in packages.each_code()]
 
     return for_many(values, description, cost=cost)
 
@@ -75,7 +75,7 @@ def _total_size(frame: Frame, code: int) -> int | None:
 
 def _num_specs_by_stack(packages: "PackageRows") -> Sublists:
     frame = packages.loaded.frame
-    counted = [frame.stacks.item_counts(frame.slice_of(code)) for code in packages.codes.tolist()]
+    counted = [frame.stacks.item_counts(frame.slice_of(code)) for code in packages.each_code()]
     pairs = [pair for of_package in counted for pair in of_package]
     table = Table(
         StackCount,
@@ -115,7 +115,7 @@ def _specs(
     slice_of = loaded.frame.slice_of
     pages = [
         spec_page(loaded, slice_of(code), matching, filter, order_by, page)
-        for code in packages.codes.tolist()
+        for code in packages.each_code()
     ]
     return SpecPages.of(loaded, pages)
 
@@ -180,6 +180,10 @@ class PackageRows(LazyList[Package]):
 
     def __getitem__(self, place: Any) -> Any:
         return Package(loaded=self.loaded, code=int(self.codes[place]))
+
+    def each_code(self) -> Iterator[int]:
+        """Yield the codes to what takes long for each; raises BudgetExceeded."""
+        return self.loaded.context.budget.each(self.codes.tolist())
 
 
 def package_connection(

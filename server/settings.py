@@ -23,6 +23,7 @@ _KUBERNETES = re.compile(PREFIX + r"(SERVICE_HOST|SERVICE_PORT\w*|PORT_\d+_(TCP|
 
 Text = Annotated[str, Meta(description="a text")]
 Bytes = Annotated[int, Meta(ge=0, description="a whole number from 0")]
+Count = Annotated[int, Meta(ge=1, description="a whole number from 1")]
 Seconds = Annotated[float, Meta(gt=0, lt=3_600, description="a number of seconds below 3600")]
 Switch = Annotated[bool, Meta(description="true or false")]
 Names = Annotated[tuple[str, ...], Meta(description="names separated by commas")]
@@ -48,6 +49,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     max_body: Bytes = 1 << 20
     """How many bytes a request's body may have."""
+
+    heavy_threads: Count = 2
+    """How many large requests are executed at the same time."""
+
+    queued_requests: Count = 64
+    """How many requests may wait for each kind of thread; more are refused with status 503."""
+
+    queue_seconds: Seconds = 5.0
+    """How many seconds a request waits for a thread before it is refused with status 503."""
 
     cors_origins: Names = ()
     """Which other origins' pages may ask, separated by commas; ``*`` for all."""

@@ -5,24 +5,33 @@ from collections.abc import Callable
 import orjson
 from starlette.types import Receive, Scope, Send
 
-from server.graphql.answers import Answers, RequestBytes
+from server.graphql.answers import Answer, Answers, RequestBytes
 from server.graphql.errors import BadRequest
+from server.graphql.hang_ups import unless_gone
+from server.graphql.lanes import Lane
 from server.negotiation import JSON, accepted_media_type, prefers_html
 from server.responses import Response
 from server.sending import REVALIDATE, send_head, send_response
 
 _ALLOW = b"GET, HEAD, POST, OPTIONS"
+_GONE = 499
+"""The status, as nginx has it, of a request whose client hung up."""
+
 _HTML = b"text/html; charset=utf-8"
 
 
 class GraphQLEndpoint:
     """Sends what ``answers`` has to say to GET, HEAD and POST, and to a browser the ``page``.
 
-    ``max_body`` bounds the bytes of a request's body.
+    ``max_body`` bounds the bytes of a request's body. Large responses are compressed in the lane
+    ``compressing``.
     """
 
-    def __init__(self, answers: Answers, *, page: Callable[[], bytes], max_body: int) -> None:
+    def __init__(
+        self, answers: Answers, compressing: Lane, *, page: Callable[[], bytes], max_body: int
+    ) -> None:
         self._answers = answers
+        self._compressing = compressing
         self._page = page
         self._max_body = max_body
 
@@ -50,7 +59,7 @@ class GraphQLEndpoint:
                     code="METHOD_NOT_ALLOWED",
                     headers=((b"allow", _ALLOW),),
                 )
-            answer = await self._answers.answer(
+            begun = self._answers.begin(
                 RequestBytes(
                     method == "POST",
                     content,
@@ -58,7 +67,13 @@ class GraphQLEndpoint:
                     headers.get(b"accept", b""),
                 )
             )
-            if await send_response(answer.response, scope, headers, send):
+            answer = begun if isinstance(begun, Answer) else await unless_gone(receive, begun)
+            if answer is None:
+                await send_head(send, _GONE, [])  # for the log: nobody receives it
+                return
+            if await send_response(
+                answer.response, scope, headers, send, compressing=self._compressing
+            ):
                 self._answers.count_anew(answer)
         except BadRequest as error:
             refusal = _refusal(error, headers)
