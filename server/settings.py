@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from server.http.limits import ConnectionLimits
 from snapshots.catalog.library import COMPARISON_BYTES, FRAME_BYTES
 from snapshots.errors import InvalidArgument
 from snapshots.sources.buildcache import ReadSettings
@@ -59,6 +60,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     queue_seconds: Seconds = 5.0
     """How many seconds a request waits for a thread before it is refused with status 503."""
 
+    max_connections: Count = 1_000
+    """How many connections one process holds; the one idle longest is closed for a new one."""
+
+    max_headers: Bytes = 64 << 10
+    """How many bytes a request's line and headers may have."""
+
+    head_timeout: Seconds = 10.0
+    """How many seconds a client may take to send a request's line and headers."""
+
+    body_timeout: Seconds = 30.0
+    """How many seconds a client may take to send a request's body."""
+
+    send_timeout: Seconds = 20.0
+    """After how many seconds a client is dropped that reads less than 4 KiB a second."""
+
+    keep_alive: Seconds = 75.0
+    """How many seconds a connection may wait for its next request."""
+
     cors_origins: Names = ()
     """Which other origins' pages may ask, separated by commas; ``*`` for all."""
 
@@ -79,6 +98,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     s3_prefixes: Names = ()
     """Where buckets are served over HTTPS: BUCKET=URL, separated by commas."""
+
+    def connections(self) -> ConnectionLimits:
+        """Return the limits of each connection."""
+        return ConnectionLimits(
+            connections=self.max_connections,
+            head_bytes=self.max_headers,
+            body_bytes=self.max_body,
+            head_seconds=self.head_timeout,
+            body_seconds=self.body_timeout,
+            send_seconds=self.send_timeout,
+            keep_alive_seconds=self.keep_alive,
+        )
 
     def reading(self) -> ReadSettings:
         """Return the settings of an import; raises InvalidArgument for a malformed prefix."""

@@ -15,6 +15,12 @@ READ: dict[str, tuple[str, Any]] = {
     "comparison_cache": ("7", 7),
     "refresh": ("0.25", 0.25),
     "max_body": ("4096", 4096),
+    "max_connections": ("7", 7),
+    "max_headers": ("7", 7),
+    "head_timeout": ("1.5", 1.5),
+    "body_timeout": ("1.5", 1.5),
+    "send_timeout": ("1.5", 1.5),
+    "keep_alive": ("1.5", 1.5),
     "cors_origins": (
         "https://a.example, https://b.example,",
         ("https://a.example", "https://b.example"),
@@ -52,6 +58,7 @@ def test_without_variables_the_defaults_hold() -> None:
 BAD = {
     "RESPONSE_CACHE": ["-1", "1.5", "1 GB", "", "nan"],
     "MAX_BODY": ["x"],
+    "MAX_CONNECTIONS": ["0", "x"],
     "REFRESH": ["0", "-1", "nan", "inf", "3600", "fast", ""],
     "HTTP_TIMEOUT": ["0"],
     "ACCESS_LOG": ["", "maybe", "2"],
