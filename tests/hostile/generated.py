@@ -29,8 +29,8 @@ EACH = 25
 """How many documents one attack sends."""
 
 _DEPTH = 6
-_LENGTH = 20_000
-"""About how many characters a document has at the most."""
+_LENGTHS = (500, 2_000, 5_000, 20_000)
+"""About how many characters a document may have."""
 
 _TEXTS = (
     "develop",
@@ -67,7 +67,7 @@ class Drawing:
         self._schema = schema
         self._chance = chance
         self._fragments: list[str] = []
-        self._left = _LENGTH
+        self._left = chance.choice(_LENGTHS)
 
     def document(self) -> str:
         """Return one document: a query and its fragments."""

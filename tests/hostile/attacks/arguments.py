@@ -78,20 +78,23 @@ def _refs(target: Target) -> list[str]:
 
 
 def _many_pairs(target: Target) -> Ask:
-    pairs = list(product(_refs(target), repeat=2))[:200]
+    pairs = list(product(_refs(target), repeat=2))[:120]
     asked = " ".join(
-        f'a{i}:compare(base:"{base}",head:"{head}"){{summary{{specsAdded}}'
-        "packages(first:1000){nodes{versionsAdded versionsRemoved}}}"
-        for i, (base, head) in enumerate(pairs)
+        f'a{i}:compare(base:"{base}",head:"{head}"){{...C}}' for i, (base, head) in enumerate(pairs)
     )
-    return query(f"query {fresh()} {{ {asked} }}")
+    fragment = "fragment C on Comparison { summary { specsAdded } packages(first: 1000) { nodes "
+    fragment += "{ versionsAdded versionsRemoved } } }"
+    return query(f"query {fresh()} {{ {asked} }} {fragment}")
 
 
-def _compared(name: str, times: int, selected: str) -> Attack:
+def _compared(name: str, times: int, selected: str, kind: str = "") -> Attack:
     def make(target: Target) -> Ask:
         newest, oldest = target.digests[0], target.digests[-1]
-        asked = f'compare(base:"{oldest}",head:"{newest}"){{ {aliased(times, selected)} }}'
-        return query(f"query {fresh()} {{ {asked} }}")
+        field, _, below = selected.partition("{")
+        repeated = aliased(times, f"{field}{{...C}}" if below else field)
+        asked = f'compare(base:"{oldest}",head:"{newest}"){{ {repeated} }}'
+        fragment = f" fragment C on {kind} {{{below}" if below else ""
+        return query(f"query {fresh()} {{ {asked} }}{fragment}")
 
     return Attack(f"compare: {name} x {times}", "one comparison, asked for again", asking(make))
 
@@ -108,9 +111,10 @@ def _walks(field: str) -> Attack:
 
 
 def _walks_by_alias(target: Target) -> Ask:
-    walks = aliased(300, "dependents(transitive:true,first:1000){nodes{name hash}}")
+    walks = aliased(120, "dependents(transitive:true,first:1000){...D}")
     spec = f'revision {{ spec(hash:"{target.hashes[0]}") {{ {walks} }} }}'
-    return query(f"query {fresh()} {{ {spec} }}")
+    fragment = "fragment D on DependencyConnection { nodes { name hash } }"
+    return query(f"query {fresh()} {{ {spec} }} {fragment}")
 
 
 def _counted_walks(_target: Target) -> Ask:
@@ -135,15 +139,16 @@ def _unknown_ids(_target: Target) -> Iterator[Ask]:
 
 def _equal_ids(target: Target) -> Iterator[Ask]:
     yield _ids([target.ids[0]] * (900_000 // (len(target.ids[0]) + 3)))
-    text = (
-        f"query($ids: [ID!]!) {{ {aliased(200, 'nodes(ids:$ids){...on Spec{short variants}}')} }}"
-    )
+    text = f"query($ids: [ID!]!) {{ {aliased(140, 'nodes(ids:$ids){...N}')} }}"
+    text += " fragment N on Spec { short variants }"
     yield query(text, {"ids": target.ids})
 
 
 def _neighbours(_target: Target) -> Ask:
-    tags = aliased(200, "tags{latest{stacks{name numSpecs}}revisions(first:1000){totalCount}}")
-    return query(f"query {fresh()} {{ {tags} }}")
+    text = f"query {fresh()} {{ {aliased(250, 'tags{...T}')} }} fragment T on Tag "
+    return query(
+        text + "{ latest { stacks { name numSpecs } } revisions(first: 1000) { totalCount } }"
+    )
 
 
 ATTACKS = (
@@ -161,18 +166,28 @@ ATTACKS = (
     Attack("matching ranges", "9,000 ranges of versions", asking(_matching_many_ranges)),
     Attack("matching unknown names", "names that are like none", asking(_matching_unknown)),
     Attack("matching garbage", "signs that mean nothing", asking(_matching_garbage)),
-    Attack("many pairs", "200 pairs of revisions to compare", asking(_many_pairs)),
+    Attack("many pairs", "up to 120 pairs of revisions to compare", asking(_many_pairs)),
     _compared("notes", 100, "releaseNotes"),
     _compared("notes as JSON", 100, "releaseNotes(format:JSON)"),
-    _compared("packages", 300, "packages(first:1000){nodes{versionsAdded versionsRemoved}}"),
-    _compared("specs", 200, "specs(first:1000){nodes{before{short}after{short}fields{path}}}"),
-    _compared("stacks", 300, "stacks{packagesAdded packagesRemoved}"),
-    _compared("filtered", 100, 'specs(filter:{versions:["1"]}){totalCount}'),
+    _compared(
+        "packages",
+        150,
+        "packages(first:1000){nodes{versionsAdded versionsRemoved}}",
+        "PackageChangeConnection",
+    ),
+    _compared(
+        "specs",
+        150,
+        "specs(first:1000){nodes{before{short}after{short}fields{path}}}",
+        "SpecChangeConnection",
+    ),
+    _compared("stacks", 250, "stacks{packagesAdded packagesRemoved}", "StackChange"),
+    _compared("search", 150, 'packages(search:"a"){totalCount}', "PackageChangeConnection"),
     _walks("dependencies"),
     _walks("dependents"),
-    Attack("dependents x 300", "one walk, under 300 aliases", asking(_walks_by_alias)),
+    Attack("dependents x 120", "one walk, under 120 aliases", asking(_walks_by_alias)),
     Attack("walks only counted", "2,000 walks for their lengths", asking(_counted_walks)),
     Attack("unknown ids", "88,000 ids that are null each", asking(_unknown_ids)),
     Attack("equal ids", "the same objects again and again", asking(_equal_ids)),
-    Attack("neighbours", "each tag's revisions, 200 times", asking(_neighbours)),
+    Attack("neighbours", "each tag's revisions, 250 times", asking(_neighbours)),
 )

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import orjson
+
 from tests.hostile.attack import Ask, Attack, Target, aliased, asking, fresh, query
 
 _FACETS = (
@@ -20,18 +22,38 @@ def _in_revision(selected: str) -> Ask:
     return query(f"query {fresh()} {{ revision {{ {selected} }} }}")
 
 
+def _with_fragment(ask: Ask, kind: str, selected: str) -> Ask:
+    """Add the fragment L to the document of a request."""
+    text = f"{orjson.loads(ask.body)['query']} fragment L on {kind} {{ {selected} }}"
+    return query(text)
+
+
+def _package_of_each_spec(_target: Target) -> Ask:
+    asked = _in_revision("specs(first:1000){nodes{" + aliased(50, "package{...L}") + "}}")
+    return _with_fragment(asked, "Package", aliased(99, "versions") + " stacks")
+
+
+def _stacks_and_stacks(_target: Target) -> Ask:
+    return _with_fragment(
+        _in_revision(aliased(270, "stacks{...L}")),
+        "Stack",
+        "name numSpecs numPackages totalSize revision{numSpecs}",
+    )
+
+
 def _facets_and_leaves(_target: Target) -> Ask:
-    leaves = aliased(100, "value")
-    return _in_revision(f"specs {{ facets {{ {aliased(200, f'stacks{{{leaves}}}')} }} }}")
+    """Multiply in fragments, which takes few tokens."""
+    facets = _in_revision(f"specs {{ facets {{ {aliased(200, 'stacks{...L}')} }} }}")
+    return _with_fragment(facets, "FacetCount", aliased(100, "value"))
 
 
 def _all_facets_of_many_lists(target: Target) -> Ask:
     facets = " ".join(f"{name}{{value count}}" for name in _FACETS)
     lists = (
-        f'a{number}:specs(first:0,filter:{{hashPrefix:"{digest[:2]}"}}){{facets{{{facets}}}}}'
-        for number, digest in enumerate(target.hashes[:300])
+        f'a{number}:specs(first:0,filter:{{hashPrefix:"{digest[:2]}"}}){{...L}}'
+        for number, digest in enumerate(target.hashes[:95])
     )
-    return _in_revision(" ".join(lists))
+    return _with_fragment(_in_revision(" ".join(lists)), "SpecConnection", f"facets{{{facets}}}")
 
 
 def _revisions_by_revisions(_target: Target) -> Ask:
@@ -85,7 +107,7 @@ def _of_each(names: dict[str, str]) -> Iterator[Attack]:
 
 ATTACKS = (
     Attack("facets x aliases", "200 facets of 100 aliases each", asking(_facets_and_leaves)),
-    Attack("facets of 300 lists", "each facet of 300 filters", asking(_all_facets_of_many_lists)),
+    Attack("facets of 95 lists", "each facet of 95 filters", asking(_all_facets_of_many_lists)),
     *_of_each(
         {
             "variants x 300": "packages(first:1000){nodes{specs(first:1000){nodes{"
@@ -94,29 +116,26 @@ ATTACKS = (
             "short x 300": "specs(first:1000){nodes{" + aliased(300, "short") + "}}",
             "id x 500": "specs(first:1000){nodes{" + aliased(500, "id") + "}}",
             "cursor x 300": "specs(first:1000){edges{" + aliased(300, "cursor") + "}}",
-            "stacks x 400": aliased(400, "stacks{name numSpecs numPackages totalSize}"),
             "stacks x packages": "stacks{packages(first:1000){nodes{versions stacks}}}",
             "stacks x specs": aliased(20, "stacks{specs(first:1000){nodes{short}}}"),
             "versions x 200": "packages(first:1000){nodes{" + aliased(200, "versions") + "}}",
             "numSpecsByStack x 200": "packages(first:1000){nodes{"
             + aliased(200, "numSpecsByStack{stack numSpecs}")
             + "}}",
-            "package of each spec": "specs(first:1000){nodes{package{"
-            + aliased(50, "versions")
-            + aliased(50, "compilers").replace("a", "b")
-            + "}}}",
             "there and back": "specs(first:1000){nodes{package{specs(first:1000){nodes{package"
             "{specs(first:1000){nodes{hash}}}}}}}}",
             "facets of each package": "packages(first:1000){nodes{specs(first:0){facets"
             "{versions{value}stacks{value}}}}}",
-            "orders x 100": " ".join(
+            "orders x 60": " ".join(
                 f"{field}{number}:specs(first:1,orderBy:{{field:{field}}},filter:{{platforms:"
                 f'["linux","{number}"]}}){{nodes{{hash}}}}'
-                for number in range(20)
+                for number in range(12)
                 for field in ("SIZE", "COMPILER", "VERSION", "HASH", "TARGET")
             ),
         }
     ),
+    Attack("stacks x 270", "each with its counts", asking(_stacks_and_stacks)),
+    Attack("package of each spec", "50,000 packages of 100 lists", asking(_package_of_each_spec)),
     Attack("revisions x revisions", "24 steps between neighbours", asking(_revisions_by_revisions)),
     Attack("negative sizes", "sizes that subtract from an estimate", asking(_negative_sizes)),
     Attack("deceiving sizes", "variables of other types than stated", asking(_deceiving_sizes)),
