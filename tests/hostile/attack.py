@@ -76,14 +76,14 @@ class Answer(NamedTuple):
 class Attack:
     """``run`` makes the requests and returns what became of them; it ends by itself.
 
-    ``lasts`` says in seconds how long connections are held open on purpose, which is not the time
-    of an answer. A ``flood`` is made of many requests, and is left out of short runs.
+    It returns nothing where it only holds connections open. A ``long`` attack makes very many
+    requests, and is left out of short runs.
     """
 
     name: str
     tries: str
     run: Callable[[Target], list[Answer]] = field(repr=False)
-    flood: bool = False
+    long: bool = False
 
 
 def query(text: str, variables: Any = None, **others: Any) -> Ask:

@@ -13,7 +13,7 @@ VICTIM_P99 = 0.1
 VICTIM_P99_LOADED = 0.25
 """What is asked on a machine that does other things, too."""
 
-_LEAST_SECONDS = 0.4
+_LEAST_SECONDS = 0.3
 """For how long the victim is watched at least, so that there are latencies to sort."""
 
 _SETTLE_SECONDS = 4.0

@@ -4,6 +4,8 @@ Its own ``not_a_server_error`` knows the codes of other servers only. It takes a
 data for the server's fault: REVISION_NOT_FOUND, say, which tells the client that a ref is wrong.
 """
 
+from typing import Any
+
 import schemathesis
 from schemathesis import Case, CheckContext, Response
 
@@ -14,7 +16,7 @@ CLIENTS_FAULT = {BAD_USER_INPUT, *CODES.values()} - {INTERNAL, "CATALOG_UNAVAILA
 
 
 @schemathesis.check
-def errors_are_the_clients(_ctx: CheckContext, response: Response, _case: Case) -> None:
+def errors_are_the_clients(_ctx: CheckContext, response: Response, _case: "Case[Any]") -> None:
     """Require JSON, a status below 500, and beside data errors of what the client got wrong."""
     assert response.status_code < 500, f"status {response.status_code}"
     answer = response.json()

@@ -1,4 +1,4 @@
-"""The attacks that are not floods, in a row, against a small server."""
+"""The attacks that are not long, in a row, against a small server."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def test_no_attack_hurts(tmp_path: Path) -> None:
     What seems to hurt is tried once more, on a fresh server: the machine may have been busy.
     """
     Catalog(str(tmp_path)).publish(list(demo.history(revisions=3, packages=120, specs=2_000)))
-    chosen = [attack for attack in ATTACKS if not attack.flood]
+    chosen = [attack for attack in ATTACKS if not attack.long]
     with attacked(tmp_path, **SMALL_CACHES) as server:
         suspects = [it.attack for it in run_all(server, chosen, _BOUNDS) if it.hurts]
         hurting = [it for it in run_all(server, suspects, _BOUNDS) if it.hurts]

@@ -72,8 +72,11 @@ def _filter_values(target: Target, size: int) -> Ask:
     return query(text, {"f": {"packages": [fresh(), *names], "versions": names}})
 
 
-def _matched(_target: Target, size: int) -> Ask:
-    lists = (f'm{i}:specs(matching:"@{i}.{fresh()[1:]}: ^zlib"){{totalCount}}' for i in range(size))
+def _matched(target: Target, size: int) -> Ask:
+    name = target.packages[0]
+    lists = (
+        f'm{i}:specs(matching:"@{i}.{fresh()[1:]}: ^{name}"){{totalCount}}' for i in range(size)
+    )
     return query(f"{{ revision {{ {' '.join(lists)} }} }}")
 
 
@@ -125,11 +128,13 @@ _MAKERS: dict[str, Make] = {
         lambda n: f"specs{{facets{{{aliased(n, 'versions{value count}')}}}}}"
     ),
     "walks": _about_revision(
-        lambda n: f"specs(first:{n}){{nodes{{dependents(transitive:true,first:1){{totalCount}}}}}}"
+        lambda n: (
+            f"specs(first:{min(n, 1000)}){{nodes{{dependents(transitive:true,first:1){{totalCount}}}}}}"
+        )
     ),
     "walks in walks": _about_revision(
         lambda n: (
-            f"specs(first:1){{nodes{{dependents(transitive:true,first:{n}){{nodes{{spec"
+            f"specs(first:1){{nodes{{dependents(transitive:true,first:{min(n, 1000)}){{nodes{{spec"
             "{dependencies(transitive:true,first:9){nodes{hash}}}}}}}"
         )
     ),
@@ -155,6 +160,6 @@ _MAKERS: dict[str, Make] = {
 }
 
 ATTACKS = tuple(
-    Attack(f"up to the limit: {name}", "as much as is accepted, by a crowd", _grown(make))
+    Attack(f"up to the limit: {name}", "as much as is accepted, by a crowd", _grown(make), True)
     for name, make in _MAKERS.items()
 )
