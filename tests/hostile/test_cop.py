@@ -8,11 +8,16 @@ import pytest
 from tests.hostile.attack import HOST, Target
 from tests.hostile.attacks.cop import CHECKS
 
-_MEANT = {"GET query", "introspection", "GraphiQL", "field suggestions", "alias overloading"}
-"""What is offered on purpose: queries only read, the schema is public, an alias has its price.
-
-Settings switch the middle three off.
-"""
+_MEANT = {
+    "GET query": "queries only read, and a GET can be kept by proxies",
+    "introspection": "the schema is public; a setting switches it off",
+    "GraphiQL": "the page is for people; a setting switches it off",
+    "field suggestions": "they tell what introspection tells; a setting switches them off",
+    "alias overloading": "each alias has its price, and their number has a limit",
+    "field duplication": "equal selections are one; tokens and selections have limits",
+    "directive overloading": "each unknown directive is an error, and errors have a limit",
+}
+"""What the tool reports and why it is so on purpose."""
 
 
 @pytest.mark.parametrize("name", CHECKS)

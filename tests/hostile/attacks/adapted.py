@@ -53,6 +53,11 @@ def _grown(make: Make) -> Callable[[Target], list[Answer]]:
 _REFUSALS = ("QUERY_TOO_LARGE", "GRAPHQL_VALIDATION_FAILED", "GRAPHQL_PARSE_FAILED")
 
 
+def _page(size: int) -> int:
+    """Return a size that a page may have."""
+    return min(size, 1_000)
+
+
 def _about_revision(selected: Callable[[int], str]) -> Make:
     return lambda _target, size: query(f"query {fresh()} {{ revision {{ {selected(size)} }} }}")
 
@@ -109,8 +114,8 @@ _MAKERS: dict[str, Make] = {
     "cursors": _about_revision(lambda n: f"specs(first:1000){{edges{{{aliased(n, 'cursor')}}}}}"),
     "packages": _about_revision(
         lambda n: (
-            f"packages(first:{min(n, 1000)}){{nodes{{versions stacks specs(first:{n})"
-            "{nodes{hash}}}}"
+            f"packages(first:{_page(n)}){{nodes{{versions stacks "
+            f"specs(first:{_page(n)}){{nodes{{hash}}}}}}}}"
         )
     ),
     "numSpecsByStack": _about_revision(
@@ -129,12 +134,12 @@ _MAKERS: dict[str, Make] = {
     ),
     "walks": _about_revision(
         lambda n: (
-            f"specs(first:{min(n, 1000)}){{nodes{{dependents(transitive:true,first:1){{totalCount}}}}}}"
+            f"specs(first:{_page(n)}){{nodes{{dependents(transitive:true,first:1){{totalCount}}}}}}"
         )
     ),
     "walks in walks": _about_revision(
         lambda n: (
-            f"specs(first:1){{nodes{{dependents(transitive:true,first:{min(n, 1000)}){{nodes{{spec"
+            f"specs(first:1){{nodes{{dependents(transitive:true,first:{_page(n)}){{nodes{{spec"
             "{dependencies(transitive:true,first:9){nodes{hash}}}}}}}"
         )
     ),
