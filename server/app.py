@@ -59,13 +59,14 @@ def create_app(settings: Settings) -> Starlette:
     )
     watch = CatalogWatch(catalog, settings.refresh)
     lanes = Lanes.of(settings)
-    execution = Execution(catalog, library, lanes)
+    execution = Execution(catalog, library, lanes, settings.limits())
     answers = Answers(catalog, execution, lanes, cache_bytes=settings.response_cache)
     endpoint = GraphQLEndpoint(
         answers,
-        lanes.compressing,
+        lanes,
         page=lambda: graphiql_page(catalog.history, STATIC),
         max_body=settings.max_body,
+        sending_bytes=settings.sending_bytes,
     )
 
     @asynccontextmanager

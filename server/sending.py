@@ -14,6 +14,9 @@ REVALIDATE = b"no-cache"
 _LARGE_BODY = 100_000
 """Bodies with more bytes are compressed in a thread."""
 
+_PIECE = 256 << 10
+"""How many bytes of a body are sent at once."""
+
 _MAX_TAGS = 4_096
 """How many bytes of If-None-Match are looked at."""
 
@@ -54,8 +57,7 @@ async def send_response(
             "headers": [*encoded.headers, *extra] if extra else encoded.headers,
         }
     )
-    content = b"" if method == "HEAD" else encoded.content
-    await send({"type": "http.response.body", "body": content})
+    await _send_body(send, b"" if method == "HEAD" else encoded.content)
     return known is None
 
 
@@ -63,6 +65,21 @@ async def send_head(send: Send, status: int, headers: Headers) -> None:
     """Send a response that has no body."""
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": b""})
+
+
+async def _send_body(send: Send, content: bytes) -> None:
+    """Send a body piece by piece, each when the client has read most of those before it.
+
+    So a slow client holds a piece, and not a copy of the whole.
+    """
+    if len(content) <= _PIECE:
+        await send({"type": "http.response.body", "body": content})
+        return
+    rest = memoryview(content)
+    while len(rest) > _PIECE:
+        await send({"type": "http.response.body", "body": bytes(rest[:_PIECE]), "more_body": True})
+        rest = rest[_PIECE:]
+    await send({"type": "http.response.body", "body": bytes(rest)})
 
 
 async def _encoded(response: Response, coding: str, compressing: Lane | None) -> EncodedBody:

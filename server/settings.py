@@ -1,5 +1,6 @@
 """Settings: from CACHELOG_* variables, overruled by options of the command line."""
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -9,6 +10,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from schema.limits import Limits
 from server.http.limits import ConnectionLimits
 from snapshots.catalog.library import COMPARISON_BYTES, FRAME_BYTES
 from snapshots.errors import InvalidArgument
@@ -48,7 +50,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     refresh: Seconds = 1.0
     """How many seconds pass between two looks for new revisions."""
 
-    max_body: Bytes = 1 << 20
+    max_body: Bytes = 256 << 10
     """How many bytes a request's body may have."""
 
     heavy_threads: Count = 2
@@ -59,6 +61,54 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     queue_seconds: Seconds = 5.0
     """How many seconds a request waits for a thread before it is refused with status 503."""
+
+    sending_bytes: Bytes = 256 << 20
+    """How many bytes of large answers may be on their way; more are refused with status 503."""
+
+    max_document_bytes: Count = Limits.max_document_bytes
+    """How many bytes a document may have."""
+
+    max_tokens: Count = Limits.max_tokens
+    """How many tokens a document may have."""
+
+    max_depth: Count = Limits.max_depth
+    """How deep selections may stand within each other."""
+
+    max_aliases: Count = Limits.max_aliases
+    """How many aliases an operation may have."""
+
+    max_root_fields: Count = Limits.max_root_fields
+    """How many fields of the root an operation may have."""
+
+    max_selections: Count = Limits.max_selections
+    """How many fields an operation may have, those of fragments wherever they are spread."""
+
+    max_variable_bytes: Count = Limits.max_variable_bytes
+    """How many bytes the variables of a request may have."""
+
+    max_variable_depth: Count = Limits.max_variable_depth
+    """How deep lists and objects may stand within each other in a variable."""
+
+    max_list_length: Count = Limits.max_list_length
+    """How many values a list may have in a variable or a document."""
+
+    max_filter_values: Count = Limits.max_filter_values
+    """How many values all lists of a filter may have together."""
+
+    max_text_length: Count = Limits.max_text_length
+    """How many characters a text may have in a variable or a document."""
+
+    max_cost: Count = Limits.max_cost
+    """How many units of work a request may cost; see extensions.cost."""
+
+    max_answer_bytes: Count = Limits.max_answer_bytes
+    """How many bytes an answer may have."""
+
+    max_seconds: Seconds = Limits.max_seconds
+    """How many seconds a request may be worked on."""
+
+    max_errors: Count = Limits.max_errors
+    """How many errors an answer shows."""
 
     max_connections: Count = 1_000
     """How many connections one process holds; the one idle longest is closed for a new one."""
@@ -98,6 +148,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     s3_prefixes: Names = ()
     """Where buckets are served over HTTPS: BUCKET=URL, separated by commas."""
+
+    def limits(self) -> Limits:
+        """Return what one request may ask for, and take."""
+        return Limits(**{it.name: getattr(self, it.name) for it in dataclasses.fields(Limits)})
 
     def connections(self) -> ConnectionLimits:
         """Return the limits of each connection."""
@@ -179,5 +233,5 @@ def _check_is_not_meant(variable: str, text: str, known: list[str]) -> None:
     is_address = variable == f"{PREFIX}PORT" and "://" in text
     if variable.startswith(RESERVED) or _KUBERNETES.fullmatch(variable) or is_address:
         return
-    (nearest,) = get_close_matches(variable, known, n=1, cutoff=0.0)
+    (nearest,) = get_close_matches(variable.upper(), known, n=1, cutoff=0.0)
     raise InvalidArgument(variable, f"is no setting; the nearest is {nearest}")

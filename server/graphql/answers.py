@@ -32,8 +32,8 @@ _SHORT_CONTENT = 2_000
 _SHORT_DOCUMENT = 250
 """Documents with more characters are parsed and validated in a thread: it takes 1 ms and more."""
 
-_BYTES_A_BYTE_OF_JSON = 25
-"""How much memory a byte of JSON takes as Python's objects, in the worst case: ``[],[],[]``."""
+_BYTES_A_BYTE_OF_JSON = 35
+"""How much memory a byte of JSON takes as Python's objects, in the worst case: ``{"a":0}``."""
 
 
 class RequestBytes(NamedTuple):

@@ -8,7 +8,8 @@ from starlette.types import Receive, Scope, Send
 from server.graphql.answers import Answer, Answers, RequestBytes
 from server.graphql.errors import BadRequest
 from server.graphql.hang_ups import unless_gone
-from server.graphql.lanes import Lane
+from server.graphql.lanes import Lanes
+from server.graphql.outgoing import Outgoing
 from server.negotiation import JSON, accepted_media_type, prefers_html
 from server.responses import Response
 from server.sending import REVALIDATE, send_head, send_response
@@ -23,17 +24,24 @@ _HTML = b"text/html; charset=utf-8"
 class GraphQLEndpoint:
     """Sends what ``answers`` has to say to GET, HEAD and POST, and to a browser the ``page``.
 
-    ``max_body`` bounds the bytes of a request's body. Large responses are compressed in the lane
-    ``compressing``.
+    ``max_body`` bounds the bytes of a request's body, ``sending_bytes`` those of all large
+    responses that are on their way. The lanes are those that ``answers`` works in.
     """
 
     def __init__(
-        self, answers: Answers, compressing: Lane, *, page: Callable[[], bytes], max_body: int
+        self,
+        answers: Answers,
+        lanes: Lanes,
+        *,
+        page: Callable[[], bytes],
+        max_body: int,
+        sending_bytes: int,
     ) -> None:
         self._answers = answers
-        self._compressing = compressing
+        self._lanes = lanes
         self._page = page
         self._max_body = max_body
+        self._outgoing = Outgoing(sending_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -71,10 +79,11 @@ class GraphQLEndpoint:
             if answer is None:
                 await send_head(send, _GONE, [])  # for the log: nobody receives it
                 return
-            if await send_response(
-                answer.response, scope, headers, send, compressing=self._compressing
-            ):
-                self._answers.count_anew(answer)
+            with self._outgoing.room_for(answer.response):
+                if await send_response(
+                    answer.response, scope, headers, send, compressing=self._lanes.compressing
+                ):
+                    self._answers.count_anew(answer)
         except BadRequest as error:
             refusal = _refusal(error, headers)
             await send_response(refusal, scope, headers, send, list(error.headers))

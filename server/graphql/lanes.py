@@ -10,13 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import NamedTuple, TypeVar
 
-from server.graphql.errors import BadRequest
+from server.graphql.errors import BadRequest, overloaded
 from server.settings import Settings
 
 Result = TypeVar("Result")
 
-RETRY_SECONDS = 2
-"""When a client may ask again that was refused because a lane was full."""
+LIGHT_THREADS = 2
+LOADING_THREADS = 2
 
 
 def _nothing() -> None:
@@ -84,13 +84,7 @@ class Lane:
             running.exception()  # of work that nobody waits for any more, nobody else looks at it
 
     def _overloaded(self) -> BadRequest:
-        return BadRequest(
-            f"The server is busy: too many {self.name} requests are under way. "
-            f"Ask again in {RETRY_SECONDS} seconds.",
-            status=503,
-            code="OVERLOADED",
-            headers=((b"retry-after", str(RETRY_SECONDS).encode()),),
-        )
+        return overloaded(f"too many {self.name} requests are under way")
 
 
 class Lanes(NamedTuple):
@@ -120,9 +114,9 @@ class Lanes(NamedTuple):
 
         return cls(
             reading=lane("reading", 1),
-            light=lane("light", 2),
+            light=lane("light", LIGHT_THREADS),
             heavy=lane("heavy", settings.heavy_threads),
-            loading=lane("loading", 2),
+            loading=lane("loading", LOADING_THREADS),
             compressing=lane("compressing", 1),
         )
 
