@@ -16,6 +16,9 @@ HOST = "127.0.0.1"
 PATIENCE = 6.0
 """After how many seconds without an answer a client of an attack gives up, and hangs up."""
 
+LONGEST = 20.0
+"""For how many seconds an attack goes on with new requests."""
+
 LARGEST = 512 << 20
 """How many bytes of one answer are read."""
 
@@ -107,11 +110,12 @@ def asking(
 def send_all(target: Target, asks: Iterable[Ask], *, at_once: int = 1) -> list[Answer]:
     """Send requests over ``at_once`` connections; the first that is not answered ends it."""
     waiting, lock, answers = iter(asks), Lock(), list[Answer]()
+    deadline = time.perf_counter() + LONGEST
 
     def work() -> None:
         connection = HTTPConnection(HOST, target.port, timeout=PATIENCE)
         try:
-            while all(answer.in_time for answer in answers):
+            while time.perf_counter() < deadline and all(it.in_time for it in answers):
                 with lock:
                     ask = next(waiting, None)
                 if ask is None:
