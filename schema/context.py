@@ -65,7 +65,8 @@ class Context:
     Without ``may_load`` what is not in memory raises NotLoaded: an event loop can try so, and give
     the request to a thread that may load. ``is_permanent`` tells after the execution whether the
     answer named contents only by their digests, so that it stays true for ever. ``budget`` is what
-    the request may use; another thread may cancel it.
+    the request may use; another thread may cancel it. ``further_errors`` counts the errors that the
+    answer is not to show.
     """
 
     catalog: Catalog
@@ -73,6 +74,7 @@ class Context:
     may_load: bool = True
     is_permanent: bool = True
     budget: Budget = field(default_factory=Budget)
+    further_errors: int = field(default=0, init=False)
     history: History = field(init=False)
     _graphs: dict[str, DependencyGraph] = field(default_factory=dict, init=False)
     _masks: dict[tuple[str, str], Mask] = field(default_factory=dict, init=False)

@@ -10,7 +10,13 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import orjson
-from graphql import GraphQLError, get_named_type, is_leaf_type, is_specified_scalar_type
+from graphql import (
+    GraphQLError,
+    get_named_type,
+    is_leaf_type,
+    is_non_null_type,
+    is_specified_scalar_type,
+)
 from graphql.execution.collect_fields import FieldDetails
 from graphql.execution.values import get_argument_values
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
@@ -42,6 +48,25 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
         )
         budget.spend(len(path.key) + _text_length(value))
         return value
+
+    def handle_field_error(
+        self,
+        raw_error: Exception,
+        return_type: Any,
+        field_details_list: list[FieldDetails],
+        path: Any,
+    ) -> None:
+        """Collect an error; those beyond what an answer shows are only counted.
+
+        To find an error's place in the document takes time in proportion to its text.
+        """
+        budget: Budget = self.context_value.budget
+        if len(self.collected_errors.errors) <= budget.limits.max_errors:
+            super().handle_field_error(raw_error, return_type, field_details_list, path)
+        elif self.error_propagation and is_non_null_type(return_type):
+            raise GraphQLError("", original_error=raw_error)
+        else:
+            self.context_value.further_errors += 1
 
     def complete_list_value(
         self,

@@ -13,16 +13,16 @@ class Limits:
     max_tokens: int = 2_000
     """Tokens of a document; GraphiQL's introspection query has some 500."""
 
-    max_depth: int = 20
+    max_depth: int = 25
     """Selections within each other, those of fragments where they are spread."""
 
-    max_aliases: int = 100
+    max_aliases: int = 200
     """Aliases in an operation, those of fragments each time they are spread."""
 
-    max_root_fields: int = 30
+    max_root_fields: int = 50
     """Fields of the root, those of fragments each time they are spread."""
 
-    max_selections: int = 2_000
+    max_selections: int = 1_000
     """Fields in an operation, those of fragments each time they are spread."""
 
     max_variable_bytes: int = 64_000
@@ -34,14 +34,14 @@ class Limits:
     max_list_length: int = 1_000
     """Values in a list of a variable or of a document, such as ``nodes(ids:)`` has."""
 
-    max_filter_values: int = 500
-    """Values in all lists of a filter together."""
-
-    max_text_length: int = 2_000
+    max_text_length: int = 4_000
     """Characters of a text in a variable or document."""
 
+    max_name_length: int = 100
+    """Characters of a name in a document: of an alias, say."""
+
     max_cost: int = 1_000_000
-    """Units of work; see ``schema.cost``."""
+    """Units of work, about a microsecond each; see ``schema.cost``."""
 
     max_answer_bytes: int = 64 << 20
     """Bytes of an answer's data."""

@@ -17,9 +17,6 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.errors import CachelogError
 
-_MANY_OBJECTS = 5_000
-"""Requests for more objects than this are executed in the lane for heavy ones."""
-
 _LOADS = 6
 """How many things a request may have loaded, one after the other, before a lane takes it over."""
 
@@ -61,7 +58,7 @@ class Execution:
 
         To be called in the event loop, with a document that is known already or short.
         """
-        if api.objects_asked(*request.cost_arguments()) > _MANY_OBJECTS:
+        if not api.is_light(*request.cost_arguments()):
             return self._in_lane(self._lanes.heavy, request)
         try:
             return self._execute(request, self._context(may_load=False))
