@@ -73,38 +73,38 @@ def _deep(_target: Target) -> Iterator[Ask]:
 
 
 def _many_tokens(_target: Target) -> Iterator[Ask]:
-    yield query("{" + " __typename" * 80_000 + "}")
-    yield query("{ tags { name " + " ".join(f"x{i}" for i in range(20_000)) + "} }")
-    yield query("{ tags { name } }" + "," * 900_000)
-    yield query("#" + "x" * 900_000 + "\n{ tags { name } }")
-    yield query('{ tag(name: """' + "\n" * 450_000 + '""") { name } }')
-    yield query('{ tag(name: "' + "\\u0041" * 120_000 + '") { name } }')
-    yield query(" ".join(f"query Q{i} {{ tags {{ name }} }}" for i in range(10_000)))
+    yield query("{" + " __typename" * 20_000 + "}")
+    yield query("{ tags { name " + " ".join(f"x{i}" for i in range(15_000)) + "} }")
+    yield query("{ tags { name } }" + "," * 220_000)
+    yield query("#" + "x" * 220_000 + "\n{ tags { name } }")
+    yield query('{ tag(name: """' + "\n" * 100_000 + '""") { name } }')
+    yield query('{ tag(name: "' + "\\u0041" * 30_000 + '") { name } }')
+    yield query(" ".join(f"query Q{i} {{ tags {{ name }} }}" for i in range(6_000)))
 
 
 def _directives(_target: Target) -> Iterator[Ask]:
-    yield query("{ __typename " + "@skip(if:false)" * 20_000 + "}")
+    yield query("{ __typename " + "@skip(if:false)" * 12_000 + "}")
     yield query("{ __typename " + "@aa" * 40_000 + "}")
-    yield query("{" + " ".join(f"a{i}:__typename @include(if:true)" for i in range(9_000)) + "}")
+    yield query("{" + " ".join(f"a{i}:__typename @include(if:true)" for i in range(6_000)) + "}")
 
 
 def _variables_declared(_target: Target) -> Iterator[Ask]:
-    declared = ",".join(f"$v{i}:Int" for i in range(20_000))
+    declared = ",".join(f"$v{i}:Int" for i in range(15_000))
     yield query(f"query({declared}) {{ tags {{ name }} }}")
     yield query("query(" + "$v:Int " * 20_000 + ") { tags { name } }")
 
 
 def _unknown_fields(_target: Target) -> Iterator[Ask]:
-    yield query("{" + " ".join(f"revisionz{i}" for i in range(10_000)) + "}")
+    yield query("{" + " ".join(f"revisionz{i}" for i in range(6_000)) + "}")
     yield query("{ revision { " + "numSpecz" * 20_000 + " } }")
-    arguments = ",".join(f"arg{i}:1" for i in range(10_000))
+    arguments = ",".join(f"arg{i}:1" for i in range(6_000))
     yield query(f"{{ revision({arguments}) {{ id }} }}")
-    yield query("{ ...on " + "T" * 400_000 + " { id } }")
+    yield query("{ ...on " + "T" * 200_000 + " { id } }")
 
 
 def _echo(_target: Target) -> Iterator[Ask]:
-    """Have 0.9 MB of one's own text repeated in each of 150 errors."""
-    long = "x" * 900_000
+    """Have 200 kB of one's own text repeated in each of 150 errors."""
+    long = "x" * 200_000
     revisions = aliased(150, "revision(ref:$text){id}")
     yield query(f"query($text: String!) {{ {revisions} }}", {"text": long})
     lists = aliased(150, "revisions(after:$text){totalCount}")
@@ -114,7 +114,7 @@ def _echo(_target: Target) -> Iterator[Ask]:
     yield query("query($text: [Int!]!) { tags { name } }", {"text": [long] * 1})
     yield query(
         "query($o: SpecOrder!) { revision { specs(orderBy: $o) { totalCount } } }",
-        {"o": {"field": long, long[:99_000]: 1}},
+        {"o": {"field": long, long[:9_000]: 1}},
     )
 
 
@@ -125,10 +125,10 @@ def _nearest_names(_target: Target) -> Ask:
 
 def _invalid_variables(_target: Target) -> Iterator[Ask]:
     text = "query($f: SpecFilter!) { revision { specs(filter: $f) { totalCount } } }"
-    yield query(text, {"f": {f"unknown{i}": i for i in range(30_000)}})
-    yield query(text, {"f": {"packages": list(range(60_000))}})
-    yield query("query($i: [ID!]!) { nodes(ids: $i) { id } }", {"i": [None] * 100_000})
-    yield query("query($i: [ID!]!) { nodes(ids: $i) { id } }", {"i": [{}] * 100_000})
+    yield query(text, {"f": {f"unknown{i}": i for i in range(8_000)}})
+    yield query(text, {"f": {"packages": list(range(30_000))}})
+    yield query("query($i: [ID!]!) { nodes(ids: $i) { id } }", {"i": [None] * 40_000})
+    yield query("query($i: [ID!]!) { nodes(ids: $i) { id } }", {"i": [{}] * 70_000})
 
 
 def _introspection(_target: Target) -> Iterator[Ask]:
@@ -150,10 +150,10 @@ ATTACKS = (
     Attack("deep documents", "100,000 brackets of each kind", asking(_deep)),
     Attack("many tokens", "the whole body is tokens", asking(_many_tokens)),
     Attack("directives", "40,000 directives, known and not", asking(_directives)),
-    Attack("declared variables", "20,000 of them, unused", asking(_variables_declared)),
-    Attack("unknown fields", "10,000 errors with suggestions", asking(_unknown_fields)),
-    Attack("echo", "0.9 MB in each of 150 errors", asking(_echo)),
+    Attack("declared variables", "15,000 of them, unused", asking(_variables_declared)),
+    Attack("unknown fields", "6,000 errors with suggestions", asking(_unknown_fields)),
+    Attack("echo", "200 kB in each of 150 errors", asking(_echo)),
     Attack("nearest names", "500 refs that are almost one", asking(_nearest_names)),
-    Attack("invalid variables", "100,000 values of a wrong type", asking(_invalid_variables)),
+    Attack("invalid variables", "70,000 values of a wrong type", asking(_invalid_variables)),
     Attack("introspection", "the schema within the schema", asking(_introspection)),
 )
