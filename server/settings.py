@@ -131,6 +131,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     keep_alive: Seconds = 75.0
     """How many seconds a connection may wait for its next request."""
 
+    documents: Text = ""
+    """A manifest of the only documents that are executed, Apollo's or Relay's; empty for all."""
+
+    introspection: Switch = True
+    """Whether the schema can be asked for, by queries and at /schema.graphql."""
+
+    graphiql: Switch = True
+    """Whether browsers are shown GraphiQL."""
+
+    suggestions: Switch = True
+    """Whether errors of validation suggest names of the schema."""
+
     cors_origins: Names = ()
     """Which other origins' pages may ask, separated by commas; ``*`` for all."""
 
