@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from schema.errors import incident
 from server import logs
@@ -93,6 +94,10 @@ def create_app(settings: Settings) -> Starlette:
             failure=_internal_error,
         )
     ]
+    if settings.trusted_proxies:
+        # Inside of what reads the id of a request, which is to see the proxy's own address.
+        proxies = list(settings.trusted_proxies)
+        middleware.append(Middleware(ProxyHeadersMiddleware, trusted_hosts=proxies))
     if settings.cors_origins:
         middleware.append(
             Middleware(
