@@ -4,6 +4,7 @@ import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -15,6 +16,7 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from schema.api import API
 from schema.errors import incident
 from server import logs
 from server.access_log import AccessLog
@@ -23,6 +25,8 @@ from server.graphiql import STATIC, StaticFolder, graphiql_page, missing_assets
 from server.graphql.answers import Answers
 from server.graphql.endpoint import GraphQLEndpoint
 from server.graphql.execution import Execution
+from server.graphql.lanes import Lanes
+from server.graphql.manifest import read_manifest
 from server.graphql.schema_text import SchemaText
 from server.health import Readiness, live
 from server.metrics import instruments
@@ -57,6 +61,16 @@ class PathShortcut:
         await (self._target if is_short else self._app)(scope, receive, send)
 
 
+class _Application(Starlette):
+    """Starlette without its own answer to errors: Exchanges answers them, as everything."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Return what answers requests, from the first middleware on."""
+        stack: Any = super().build_middleware_stack()
+        inner: ASGIApp = stack.app
+        return inner
+
+
 def create_app(settings: Settings) -> Starlette:
     """Build the application; nothing is read before it starts."""
     catalog = Catalog(settings.catalog)
@@ -66,11 +80,26 @@ def create_app(settings: Settings) -> Starlette:
         comparison_bytes=settings.comparison_cache,
     )
     watch = CatalogWatch(catalog, settings.refresh)
-    answers = Answers(catalog, Execution(catalog, library), cache_bytes=settings.response_cache)
+    lanes = Lanes.of(settings)
+    api = API(
+        settings.limits(),
+        introspection=settings.introspection,
+        suggestions=settings.suggestions,
+    )
+    execution = Execution(api, catalog, library, lanes)
+    answers = Answers(
+        catalog,
+        execution,
+        lanes,
+        cache_bytes=settings.response_cache,
+        documents=read_manifest(Path(settings.documents)) if settings.documents else None,
+    )
     endpoint = GraphQLEndpoint(
         answers,
-        page=lambda: graphiql_page(catalog.history, STATIC),
+        lanes,
+        page=(lambda: graphiql_page(catalog.history, STATIC)) if settings.graphiql else None,
         max_body=settings.max_body,
+        sending_bytes=settings.sending_bytes,
     )
 
     recorder = Recorder(lambda: _gauges(watch, library, answers))
@@ -84,6 +113,7 @@ def create_app(settings: Settings) -> Starlette:
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         async with watch.running(), tallies.running():
             yield
+        lanes.close()
 
     middleware = [
         Middleware(
@@ -111,12 +141,12 @@ def create_app(settings: Settings) -> Starlette:
         )
     middleware.append(Middleware(PathShortcut, path=GRAPHQL_PATH, target=endpoint))
     routes = [Route("/metrics", MetricsPage(tallies).show)] if settings.metrics else []
-    return Starlette(
+    return _Application(
         routes=[
             *routes,
             Route("/", _home),
             Route(f"{GRAPHQL_PATH}/", _without_slash, methods=["GET", "POST", "OPTIONS"]),
-            Route("/schema.graphql", SchemaText()),
+            *([Route("/schema.graphql", SchemaText())] if settings.introspection else []),
             Route("/health/live", live),
             Route("/health/ready", Readiness(watch).ready),
             Mount("/static", GZipMiddleware(StaticFolder(directory=STATIC))),

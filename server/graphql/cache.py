@@ -1,5 +1,6 @@
 """The responses that were asked for last, bounded in bytes."""
 
+from sys import getsizeof
 from typing import NamedTuple
 
 from cachetools import LRUCache
@@ -13,6 +14,7 @@ class CacheKey(NamedTuple):
     """What decides a response.
 
     ``generation`` is the catalog's, or None where the response is the same in all of them.
+    With ``tells_cost`` the response says what it cost.
     """
 
     query: str
@@ -20,11 +22,13 @@ class CacheKey(NamedTuple):
     operation_name: str | None
     media_type: str
     generation: int | None
+    tells_cost: bool = False
 
     @property
     def num_bytes(self) -> int:
         """About how many bytes the key takes."""
-        return len(self.query) + len(self.variables) + _KEY_OVERHEAD
+        texts = getsizeof(self.query) + getsizeof(self.operation_name)
+        return texts + len(self.variables) + _KEY_OVERHEAD
 
 
 class _Kept(NamedTuple):

@@ -9,7 +9,9 @@ from collections import OrderedDict
 from enum import Enum, auto
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
+from httptools import parse_url
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
@@ -174,11 +176,42 @@ class BoundedConnection(HttpToolsProtocol):
             self._check_head()
         if len(self.pipeline) >= _MAX_PIPELINED:
             raise _Refused
-        super().on_headers_complete()
-        # Its task begins later. uvicorn has no other way to say which class makes it.
-        self.cycle.__class__ = AnswerCycle
-        if self._server.is_draining:
-            self.cycle.keep_alive = False
+        version = self._complete_scope()
+        earlier = self.cycle
+        # uvicorn has no way to say which class makes it.
+        self.cycle = AnswerCycle(
+            scope=self.scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=version != "1.0"
+            and self.parser.should_keep_alive()
+            and not self._server.is_draining,
+            on_response=self.on_response_complete,
+        )
+        if earlier is None or earlier.response_complete:
+            self._start_asgi_task(self.cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
+
+    def _complete_scope(self) -> str:
+        """Write into the scope what the head says, as ASGI has it; return HTTP's version."""
+        scope, parser = self.scope, self.parser
+        version: str = parser.get_http_version()
+        scope["http_version"] = version
+        scope["method"] = parser.get_method().decode("ascii")
+        address = parse_url(self.url)
+        path = address.path.decode("ascii")
+        scope["raw_path"] = address.path
+        scope["path"] = unquote(path) if "%" in path else path
+        scope["query_string"] = address.query or b""
+        return version
 
     def _check_head(self) -> None:
         """Raise _Refused for a head that is too large; a short one that came at once is not."""
