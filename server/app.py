@@ -4,6 +4,7 @@ import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -13,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from schema.api import API
 from schema.errors import incident
@@ -58,6 +60,16 @@ class PathShortcut:
         """Pass the request on."""
         is_short = scope["type"] == "http" and scope["path"] == self._path
         await (self._target if is_short else self._app)(scope, receive, send)
+
+
+class _Application(Starlette):
+    """Starlette without its own answer to errors: Exchanges answers them, as everything."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Return what answers requests, from the first middleware on."""
+        stack: Any = super().build_middleware_stack()
+        inner: ASGIApp = stack.app
+        return inner
 
 
 def create_app(settings: Settings) -> Starlette:
@@ -118,6 +130,10 @@ def create_app(settings: Settings) -> Starlette:
             failure=_internal_error,
         )
     ]
+    if settings.trusted_proxies:
+        # Inside of what reads the id of a request, which is to see the proxy's own address.
+        proxies = list(settings.trusted_proxies)
+        middleware.append(Middleware(ProxyHeadersMiddleware, trusted_hosts=proxies))
     if settings.cors_origins:
         middleware.append(
             Middleware(
@@ -131,7 +147,7 @@ def create_app(settings: Settings) -> Starlette:
         )
     middleware.append(Middleware(PathShortcut, path=GRAPHQL_PATH, target=endpoint))
     routes = [Route("/metrics", MetricsPage(tallies).show)] if settings.metrics else []
-    return Starlette(
+    return _Application(
         routes=[
             *routes,
             Route("/", _home),
