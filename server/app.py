@@ -22,6 +22,7 @@ from server import logs
 from server.access_log import AccessLog
 from server.exchanges import Exchanges, Observer
 from server.graphiql import STATIC, StaticFolder, graphiql_page, missing_assets
+from server.graphql.allowances import Allowances
 from server.graphql.answers import Answers
 from server.graphql.endpoint import GraphQLEndpoint
 from server.graphql.execution import Execution
@@ -79,6 +80,7 @@ def create_app(settings: Settings) -> Starlette:
         frame_bytes=settings.frame_cache,
         comparison_bytes=settings.comparison_cache,
     )
+    is_trusted = trusted_among(settings.trusted_proxies)
     watch = CatalogWatch(catalog, settings.refresh)
     lanes = Lanes.of(settings)
     api = API(
@@ -100,6 +102,11 @@ def create_app(settings: Settings) -> Starlette:
         page=(lambda: graphiql_page(catalog.history, STATIC)) if settings.graphiql else None,
         max_body=settings.max_body,
         sending_bytes=settings.sending_bytes,
+        allowances=Allowances(
+            requests=settings.requests_per_minute,
+            cost=settings.cost_per_minute,
+            is_trusted=is_trusted,
+        ),
     )
 
     recorder = Recorder(lambda: _gauges(watch, library, answers))
@@ -118,7 +125,7 @@ def create_app(settings: Settings) -> Starlette:
     middleware = [
         Middleware(
             Exchanges,
-            ids=RequestIds(trusted_among(settings.trusted_proxies)),
+            ids=RequestIds(is_trusted if settings.trusted_proxies else None),
             headers=SecurityHeaders(needs_cdn=bool(missing_assets(STATIC))),
             observers=observers,
             failure=_internal_error,

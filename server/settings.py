@@ -129,6 +129,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     keep_alive: Seconds = 75.0
     """How many seconds a connection may wait for its next request."""
 
+    requests_per_minute: Bytes = 0
+    """How many requests a client address may send in a minute; 0 for any number."""
+
+    cost_per_minute: Bytes = 0
+    """How many units of work the requests of a client address may cost in a minute; 0 for any."""
+
     documents: Text = ""
     """A manifest of the only documents that are executed, Apollo's or Relay's; empty for all."""
 
@@ -151,7 +157,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How the log looks: text for people, or json, one object a line, for programs."""
 
     trusted_proxies: Names = ()
-    """Whose X-Request-ID is taken: addresses and networks, separated by commas."""
+    """Whose X-Request-ID and X-Forwarded-For count: addresses and networks, with commas."""
 
     metrics: Switch = True
     """Whether /metrics shows numbers for Prometheus."""

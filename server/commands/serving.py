@@ -40,18 +40,23 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
     Further settings are CACHELOG_* variables.
     """
     from contextlib import ExitStack
+    from pathlib import Path
     from tempfile import TemporaryDirectory
 
     from msgspec.structs import replace
 
     from server.graphiql import STATIC, missing_assets
+    from server.graphql.manifest import read_manifest
     from server.listening import listening_socket, serve, url_of
     from server.request_ids import trusted_among
     from server.settings import environ_of, settings_from
     from snapshots.catalog.catalog import Catalog
 
     settings = replace(settings_from(os.environ), catalog=catalog)
-    trusted_among(settings.trusted_proxies)  # told before anything is served, and only once
+    # What is wrong is told before anything is served, and only once.
+    trusted_among(settings.trusted_proxies)
+    if settings.documents:
+        read_manifest(Path(settings.documents))
     opened = Catalog(catalog)
     opened.refresh(missing_ok=demo)
     if not opened.history.revisions:

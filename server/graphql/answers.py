@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
 from cachetools import LRUCache
@@ -34,6 +34,10 @@ _SHORT_DOCUMENT = 250
 
 _BYTES_A_BYTE_OF_JSON = 35
 """How much memory a byte of JSON takes as Python's objects, in the worst case: ``{"a":0}``."""
+
+
+Charge = Callable[[int], None]
+"""Counts what a request costs, in units of work."""
 
 
 class RequestBytes(NamedTuple):
@@ -108,20 +112,23 @@ class Answers:
             PARSED_BYTES if cache_bytes else 0, lambda parsed: parsed.num_bytes
         )
 
-    def begin(self, asked: RequestBytes) -> Answer | Coroutine[Any, Any, Answer]:
+    def begin(
+        self, asked: RequestBytes, charge: Charge | None = None
+    ) -> Answer | Coroutine[Any, Any, Answer]:
         """Return the answer where the request is known or small, else what has to be awaited.
 
-        Raises BadRequest for a request that is none, as what is awaited does.
+        ``charge`` is told what it costs before it is executed, and may raise BadRequest. Raises
+        BadRequest for a request that is none, as what is awaited does.
         """
         parsed = self._parsed.get(asked)
         if parsed is None:
             if len(asked.content) > _SHORT_CONTENT:
-                return self._read_and_answer(asked, None)
+                return self._read_and_answer(asked, None, charge)
             request, media_type = self._request(asked)
             if len(request.query) > _SHORT_DOCUMENT and not self._api.is_known(request.query):
-                return self._read_and_answer(asked, (request, media_type))
+                return self._read_and_answer(asked, (request, media_type), charge)
             parsed = self._keep_parsed(asked, self._checked(asked, request, media_type))
-        return self._answer_parsed(parsed)
+        return self._answer_parsed(parsed, charge)
 
     async def answer(self, asked: RequestBytes) -> Answer:
         """Return the answer to a request; raises BadRequest where it is none."""
@@ -134,20 +141,28 @@ class Answers:
             self.responses.put(answer.key, answer.response)
 
     async def _read_and_answer(
-        self, asked: RequestBytes, known: tuple[GraphQLRequest, str] | None
+        self,
+        asked: RequestBytes,
+        known: tuple[GraphQLRequest, str] | None,
+        charge: Charge | None,
     ) -> Answer:
         def read() -> ParsedRequest:
             request, media_type = known or self._request(asked)
             self._api.document(request.query)  # parsed here, so that the event loop finds it
             return self._checked(asked, request, media_type)
 
-        begun = self._answer_parsed(self._keep_parsed(asked, await self._lanes.reading.run(read)))
+        parsed = self._keep_parsed(asked, await self._lanes.reading.run(read))
+        begun = self._answer_parsed(parsed, charge)
         return begun if isinstance(begun, Answer) else await begun
 
-    def _answer_parsed(self, parsed: ParsedRequest) -> Answer | Coroutine[Any, Any, Answer]:
+    def _answer_parsed(
+        self, parsed: ParsedRequest, charge: Charge | None
+    ) -> Answer | Coroutine[Any, Any, Answer]:
         for key in (parsed.permanent_key, parsed.key_at(self._catalog.generation)):
             if (kept := self.responses.get(key)) is not None:
                 return Answer(kept, key)
+        if charge is not None:
+            charge(self._api.cost(*parsed.request.cost_arguments()).units)
         begun = self._execution.begin(parsed.request)
         if isinstance(begun, Executed):
             return self._keep(parsed, key, begun)

@@ -1,11 +1,13 @@
 """The GraphQL endpoint as a plain ASGI application: it reads requests and sends responses."""
 
 from collections.abc import Callable
+from functools import partial
 
 import orjson
 from starlette.types import Receive, Scope, Send
 
 from server.exchanges import CODE, note_answer
+from server.graphql.allowances import Allowances
 from server.graphql.answers import Answer, Answers, RequestBytes
 from server.graphql.errors import BadRequest
 from server.graphql.hang_ups import unless_gone
@@ -29,7 +31,8 @@ class GraphQLEndpoint:
     """Sends what ``answers`` has to say to GET, HEAD and POST, and browsers the ``page``, if any.
 
     ``max_body`` bounds the bytes of a request's body, ``sending_bytes`` those of all large
-    responses that are on their way. The lanes are those that ``answers`` works in.
+    responses that are on their way, ``allowances`` what a client may ask for. The lanes are those
+    that ``answers`` works in.
     """
 
     def __init__(
@@ -40,8 +43,10 @@ class GraphQLEndpoint:
         page: Callable[[], bytes] | None,
         max_body: int,
         sending_bytes: int,
+        allowances: Allowances,
     ) -> None:
         self._answers = answers
+        self._allowances = allowances
         self._lanes = lanes
         self._page = page
         self._max_body = max_body
@@ -52,6 +57,10 @@ class GraphQLEndpoint:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         try:
             method = scope["method"]
+            charge = None
+            if self._allowances.is_limited:
+                self._allowances.count_request(scope)
+                charge = partial(self._allowances.charge, scope)
             if method == "POST":
                 content = await self._body(receive)
                 if content is None:
@@ -82,7 +91,8 @@ class GraphQLEndpoint:
                     headers.get(b"content-type", b""),
                     headers.get(b"accept", b""),
                     headers.get(_TELL_COST, b"0") not in (b"", b"0"),
-                )
+                ),
+                charge,
             )
             answer = begun if isinstance(begun, Answer) else await unless_gone(receive, begun)
             if answer is None:

@@ -42,6 +42,8 @@ READ: dict[str, tuple[str, Any]] = {
     "max_answer_bytes": ("7", 7),
     "max_seconds": ("7", 7),
     "max_errors": ("7", 7),
+    "requests_per_minute": ("7", 7),
+    "cost_per_minute": ("7", 7),
     "documents": ("documents.json", "documents.json"),
     "introspection": ("no", False),
     "graphiql": ("no", False),
