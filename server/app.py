@@ -80,6 +80,7 @@ def create_app(settings: Settings) -> Starlette:
         frame_bytes=settings.frame_cache,
         comparison_bytes=settings.comparison_cache,
     )
+    is_trusted = trusted_among(settings.trusted_proxies)
     watch = CatalogWatch(catalog, settings.refresh)
     lanes = Lanes.of(settings)
     api = API(
@@ -104,7 +105,7 @@ def create_app(settings: Settings) -> Starlette:
         allowances=Allowances(
             requests=settings.requests_per_minute,
             cost=settings.cost_per_minute,
-            is_trusted=trusted_among(settings.trusted_proxies),
+            is_trusted=is_trusted,
         ),
     )
 
@@ -124,7 +125,7 @@ def create_app(settings: Settings) -> Starlette:
     middleware = [
         Middleware(
             Exchanges,
-            ids=RequestIds(trusted_among(settings.trusted_proxies)),
+            ids=RequestIds(is_trusted if settings.trusted_proxies else None),
             headers=SecurityHeaders(needs_cdn=bool(missing_assets(STATIC))),
             observers=observers,
             failure=_internal_error,

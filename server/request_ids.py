@@ -22,11 +22,8 @@ _GIVEN = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
 IsTrusted = Callable[[str], bool]
 
 
-def trusted_among(networks: tuple[str, ...]) -> IsTrusted | None:
-    """Return what tells whether an address is in one of the networks; None without networks.
-
-    Raises InvalidArgument for a network that is none.
-    """
+def trusted_among(networks: tuple[str, ...]) -> IsTrusted:
+    """Return what tells whether an address is in one of the networks; raises InvalidArgument."""
     parsed: list[IPv4Network | IPv6Network] = []
     for text in networks:
         try:
@@ -34,9 +31,6 @@ def trusted_among(networks: tuple[str, ...]) -> IsTrusted | None:
         except ValueError:
             reason = f"{text!r} is not an address or a network such as 10.0.0.0/8"
             raise InvalidArgument("CACHELOG_TRUSTED_PROXIES", reason) from None
-
-    if not parsed:
-        return None
 
     def is_trusted(host: str) -> bool:
         try:
