@@ -195,6 +195,8 @@ class Table:
             except CommitFailedError:
                 if attempt == _ATTEMPTS:
                     raise
+            except (DeltaError, OSError) as error:
+                raise self._error(f"{self._log.folder}: {reason_of(error)}") from error
             else:
                 return
 
@@ -239,10 +241,10 @@ class Table:
                 partition_by=self._partition_by,
                 configuration=_PROPERTIES,
             )
-        except DeltaError as error:
-            # Two imports that both make the table: the second finds it there.
-            if "already exists" not in str(error):
-                raise
+        except (DeltaError, OSError) as error:
+            # Two imports that both make the table: the second finds it there, at once or later.
+            if not isinstance(error, CommitFailedError) and "already exists" not in str(error):
+                raise self._error(f"{self._log.folder}: {reason_of(error)}") from error
         self.current()
 
     @contextmanager

@@ -1,13 +1,14 @@
 """The table ``revisions``: each row a tag in a state, and the commit point of its content."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
 from deltalake import DeltaTable
-from deltalake.exceptions import TableNotFoundError
+from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from snapshots.catalog.delta import Mark, Table, add_action
 from snapshots.catalog.failures import reason_of
@@ -118,9 +119,11 @@ class RevisionsTable:
         rows = pa.concat_tables(tables, promote_options="default")
         data = to_parquet(rows)
         file = named_by_bytes(f"{uuid4()}-", data)
-        self._storage.write(f"{_TABLE}/{file.path}", data)
         merged = add_action(file, len(rows), {}, is_new=False)
-        if self._table.merge({path.partition("/")[2]: sizes[path] for path in sizes}, merged):
-            self._read_new()
-        else:
-            self._storage.remove(f"{_TABLE}/{file.path}")
+        # What was published stands, whatever becomes of this.
+        with suppress(DeltaError, OSError):
+            self._storage.write(f"{_TABLE}/{file.path}", data)
+            if self._table.merge({path.partition("/")[2]: sizes[path] for path in sizes}, merged):
+                self._read_new()
+            else:
+                self._storage.remove(f"{_TABLE}/{file.path}")

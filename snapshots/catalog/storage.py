@@ -103,13 +103,16 @@ class Storage:
 
 
 def _write_in_folder(file: Path, data: pa.Buffer) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_name(f".{uuid4().hex}.tmp")
     try:
+        file.parent.mkdir(parents=True, exist_ok=True)
         unfinished.write_bytes(data)
         unfinished.replace(file)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, str(file)) from None
         raise
 
 

@@ -3,6 +3,8 @@
 from itertools import count
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
+from resource import RLIMIT_FSIZE, setrlimit
+from signal import SIG_IGN, SIGXFSZ, signal
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.errors import CatalogError
@@ -38,6 +40,18 @@ def publish_together(location: str, number: int, barrier: Barrier, told: Connect
     barrier.wait()
     try:
         publish_state(catalog, number)
+    except CatalogError as error:
+        told.send(str(error))
+    else:
+        told.send(None)
+
+
+def publish_within(location: str, number: int, max_file_bytes: int, told: Connection) -> None:
+    """Publish one state where no file may grow beyond a size; tell why, or None, if it failed."""
+    signal(SIGXFSZ, SIG_IGN)
+    setrlimit(RLIMIT_FSIZE, (max_file_bytes, max_file_bytes))
+    try:
+        publish_state(Catalog(location), number)
     except CatalogError as error:
         told.send(str(error))
     else:

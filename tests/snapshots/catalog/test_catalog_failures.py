@@ -1,5 +1,6 @@
 """A catalog under bad conditions: broken stores, imports that race, imports that are killed."""
 
+import re
 import shutil
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,7 @@ from tests.snapshots.importers import (
     publish_for_ever,
     publish_state,
     publish_together,
+    publish_within,
     specs_of,
 )
 
@@ -279,6 +281,38 @@ def test_killed_imports(tmp_path: Path, processes: ForkServerContext) -> None:
         numbers = assert_is_sound(catalog, first=published)
         publish_state(catalog, numbers[-1] + 1)
     assert_is_sound(catalog)
+
+
+def test_a_disk_that_is_full(tmp_path: Path, processes: ForkServerContext) -> None:
+    """Whichever file cannot be written: it is told in one line, and nothing is lost or in the way.
+
+    The 13th state of these is the 25th commit, which ends with a checkpoint.
+    """
+    full = tmp_path / "full"
+    published = Catalog(str(full))
+    for number in range(24):
+        publish_state(published, number)
+    failures = set()
+    for limit in (0, 300, 700, 1_500, 3_000, 4_500, 6_000, 7_500, 9_000):
+        location = str(tmp_path / str(limit))
+        shutil.copytree(full, location)
+        told, signal = processes.Pipe(duplex=False)
+        arguments = (location, 24, limit, signal)
+        importer = processes.Process(target=publish_within, args=arguments)
+        importer.start()
+        failure = told.recv()
+        importer.join()
+        assert importer.exitcode == 0
+        catalog = Catalog(location)
+        catalog.refresh()
+        expected = list(range(25 if failure is None else 24))
+        assert assert_is_sound(catalog, 22) == expected
+        assert not list(Path(location).rglob("*.tmp"))
+        publish_state(catalog, 25)
+        assert assert_is_sound(catalog, 22) == [*expected, 25]
+        failures.add(failure)
+    assert None in failures
+    assert all(it is None or re.search(r"\.parquet: File too large$", it) for it in failures)
 
 
 def race(processes: ForkServerContext, location: str, numbers: list[int]) -> list[str | None]:
