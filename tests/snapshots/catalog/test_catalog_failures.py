@@ -25,6 +25,7 @@ from snapshots.tables import revisions_table
 from tests.snapshots.factories import a_revision, a_snapshot, a_spec, day
 from tests.snapshots.importers import (
     TAGS,
+    publish_and_merge,
     publish_for_ever,
     publish_state,
     publish_together,
@@ -313,6 +314,41 @@ def test_a_disk_that_is_full(tmp_path: Path, processes: ForkServerContext) -> No
         failures.add(failure)
     assert None in failures
     assert all(it is None or re.search(r"\.parquet: File too large$", it) for it in failures)
+
+
+def test_reading_beside_imports_that_merge(tmp_path: Path, processes: ForkServerContext) -> None:
+    """Two imports publish, merge files and shorten logs; a reader sees whole states all the while.
+
+    What it has seen does not vanish, and no row stands twice in the end.
+    """
+    location = str(tmp_path)
+    catalog = Catalog(location)
+    publish_state(catalog, 0)
+    barrier = processes.Barrier(3)
+    importers = [
+        processes.Process(target=publish_and_merge, args=(location, first, last, barrier))
+        for first, last in ((1, 16), (16, 31))
+    ]
+    for importer in importers:
+        importer.start()
+    barrier.wait()
+    seen: set[int] = set()
+    while any(importer.is_alive() for importer in importers):
+        catalog.refresh()
+        reader = Catalog(location)
+        reader.refresh()
+        for each in (catalog, reader):
+            numbers = set(assert_is_sound(each, first=max(seen, default=0)))
+            assert seen <= numbers
+        seen = numbers
+    for importer in importers:
+        importer.join()
+        assert importer.exitcode == 0
+    for each in (catalog, Catalog(location)):
+        each.refresh()
+        assert assert_is_sound(each) == list(range(31))
+    rows = DeltaTable(f"{location}/revisions").to_pyarrow_table()
+    assert rows.num_rows == 31 * len(TAGS)
 
 
 def race(processes: ForkServerContext, location: str, numbers: list[int]) -> list[str | None]:
