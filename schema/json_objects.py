@@ -2,15 +2,23 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
 
+from schema.budget import Budget
 from schema.many import ColumnSlice
 from snapshots.frames.combinations import Part
 
 Texts = list[str]
+
+JOINED_PIECES = 10_000
+"""So many pieces are joined at once, before the text that they make is counted."""
+
+COUNTED_BYTES = 1_000_000
+"""So many bytes of small texts are made before they are counted."""
 
 COMBINED_ROWS = 200
 """For fewer rows than these, to combine columns takes longer than it ever saves."""
@@ -41,11 +49,15 @@ class JsonObjects:
     """The JSON objects of a list, as pieces of text that are joined once, at the end.
 
     Every object has the same number of pieces, and its first one begins with a comma, so that an
-    array of any of them is a single join.
+    array of any of them is a single join. ``budget`` counts the bytes: what was counted since this
+    was made, of the lists below, is part of the text and not counted twice.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, budget: Budget) -> None:
         self._size = size
+        self._budget = budget
+        self._bytes_before = budget.num_bytes
+        self._bytes_made = 0
         self._members: list[Member] = []
 
     def add(self, key: str, name: str, values: Texts | ColumnSlice | str) -> None:
@@ -54,6 +66,19 @@ class JsonObjects:
 
     def array(self, start: int, stop: int) -> str:
         """Return the JSON array of the objects from ``start`` up to and without ``stop``."""
+        _, width = self._pieces
+        objects = max(1, JOINED_PIECES // width)
+        parts = []
+        for place in range(start, max(stop, start + 1), objects):
+            part = self._joined(place, min(stop, place + objects))
+            self._count(len(part))
+            parts.append(part)
+        if len(parts) == 1:
+            return parts[0]
+        return "[" + ",".join([part[1:-1] for part in parts]) + "]"
+
+    def _joined(self, start: int, stop: int) -> str:
+        """Return an array of few enough objects to be made at once."""
         if start == stop:
             return "[]"
         pieces, width = self._pieces
@@ -62,11 +87,43 @@ class JsonObjects:
         part.append("]")
         return "".join(part)
 
+    def arrays(self, counts: Iterable[int]) -> Texts:
+        """Return the JSON arrays of so many objects each, one after the other."""
+        _, width = self._pieces
+        texts: Texts = []
+        num_bytes = 0
+        for start, stop in pairwise(accumulate(counts, initial=0)):
+            if (stop - start) * width > JOINED_PIECES:
+                texts.append(self.array(start, stop))
+                continue
+            text = self._joined(start, stop)
+            texts.append(text)
+            num_bytes += len(text)
+            if num_bytes > COUNTED_BYTES:
+                self._count(num_bytes)
+                num_bytes = 0
+        self._count(num_bytes)
+        return texts
+
     def each(self) -> Texts:
         """Return the JSON text of each object."""
         pieces, width = self._pieces
         starts = range(0, len(pieces), width)
-        return ["".join(pieces[start : start + width])[1:] for start in starts]
+        objects = max(1, JOINED_PIECES // width)
+        texts: Texts = []
+        for place in range(0, self._size, objects):
+            some = starts[place : place + objects]
+            joined = ["".join(pieces[start : start + width])[1:] for start in some]
+            self._count(sum(map(len, joined)))
+            texts += joined
+        return texts
+
+    def _count(self, num_bytes: int) -> None:
+        """Count text that was made, which has that of the lists below in it."""
+        self._bytes_made += num_bytes
+        total = self._bytes_before + self._bytes_made
+        if total > self._budget.num_bytes:
+            self._budget.reach(total)
 
     @cached_property
     def _pieces(self) -> tuple[Texts, int]:

@@ -1,31 +1,38 @@
-"""Where a request is executed: in the event loop, or in one of a few threads."""
+"""Where a request is executed: in the event loop, or in a lane of threads."""
 
-from typing import NamedTuple
+from collections.abc import Coroutine
+from contextlib import ExitStack
+from typing import Any, NamedTuple
 
 import orjson
-from anyio import CapacityLimiter, to_thread
 
-from schema import api
+from schema.api import API
+from schema.budget import Budget
 from schema.context import Context, NotLoaded
+from server.graphql.lanes import Lane, Lanes
 from server.graphql.requests import GraphQLRequest
+from server.responses import tag_of
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
+from snapshots.errors import CachelogError
 
-_MANY_OBJECTS = 5_000
-"""Requests for more objects than this are executed in a thread."""
+_LIGHT_UNITS, _LIGHT_BYTES = 50_000, 4_000_000
+"""Requests that cost more are executed in the lane for heavy ones."""
 
-_THREADS = 4
-"""How many requests are executed in threads at the same time; more of them wait."""
+_LOADS = 6
+"""How many things a light request may have loaded, one after the other, before it is heavy."""
 
 
 class Executed(NamedTuple):
     """What a request is answered with.
 
     Without ``started`` it was refused before anything was executed, ``is_good`` tells that there
-    are no errors, and ``is_permanent`` that the answer stays true for ever.
+    are no errors, and ``is_permanent`` that the answer stays true for ever. ``tag`` follows from
+    the bytes of the ``body``.
     """
 
     body: bytes
+    tag: bytes
     started: bool
     is_good: bool
     is_permanent: bool
@@ -35,33 +42,99 @@ class Execution:
     """Executes requests over a catalog so that none of them holds up the others.
 
     What is in memory and small runs in the event loop, because a thread would cost more than the
-    work. Whatever has to be loaded first, and all that is large, runs in a thread.
+    work. What costs more runs in a lane for light or in one for heavy requests. Light ones have
+    what they need loaded in a lane of its own, so that no request waits there for another's
+    loading. The clock of a request's budget starts when its work begins.
     """
 
-    def __init__(self, catalog: Catalog, library: Library) -> None:
+    def __init__(self, api: API, catalog: Catalog, library: Library, lanes: Lanes) -> None:
+        self.api = api
         self._catalog = catalog
         self._library = library
-        self._threads = CapacityLimiter(_THREADS)
+        self._lanes = lanes
+
+    def begin(self, request: GraphQLRequest) -> Executed | Coroutine[Any, Any, Executed]:
+        """Execute a small request now; return what has to be awaited for any other.
+
+        To be called in the event loop, with a document that is known already or short.
+        """
+        asked = request.cost_arguments()
+        if self.api.is_light(*asked):
+            context = self._context(may_load=False, may_take_long=False)
+            found = self._execute(request, context)
+            if isinstance(found, Executed):
+                return found
+            return self._in_light_lane(request, found)
+        cost = self.api.cost(*asked)
+        if cost.units - cost.kept_units <= _LIGHT_UNITS and cost.num_bytes <= _LIGHT_BYTES:
+            return self._in_light_lane(request, None)
+        return self._in_heavy_lane(request)
 
     async def execute(self, request: GraphQLRequest) -> Executed:
         """Execute a request where it fits."""
-        if api.objects_asked(*request.cost_arguments()) <= _MANY_OBJECTS:
-            try:
-                return self._execute(request, may_load=False)
-            except NotLoaded:
-                pass
-        return await to_thread.run_sync(
-            lambda: self._execute(request, may_load=True), limiter=self._threads
+        begun = self.begin(request)
+        return begun if isinstance(begun, Executed) else await begun
+
+    async def _in_light_lane(self, request: GraphQLRequest, missing: NotLoaded | None) -> Executed:
+        """Execute a request that takes little, as soon as what is missing is loaded."""
+        for _ in range(_LOADS):
+            if missing is not None:
+                try:
+                    await self._lanes.loading.run(missing.load)
+                except CachelogError:
+                    break  # executing it again makes the error of a field from it
+            context = self._context(may_load=False)
+            found = await self._in_lane(self._lanes.light, request, context)
+            if isinstance(found, Executed):
+                return found
+            missing = found
+            if missing.cache is None:
+                break
+        return await self._in_heavy_lane(request)
+
+    async def _in_heavy_lane(self, request: GraphQLRequest) -> Executed:
+        found = await self._in_lane(self._lanes.heavy, request, self._context())
+        if isinstance(found, NotLoaded):
+            raise found
+        return found
+
+    async def _in_lane(
+        self, lane: Lane, request: GraphQLRequest, context: Context
+    ) -> Executed | NotLoaded:
+        queue = ExitStack()
+        queue.enter_context(context.budget.waiting())
+
+        def work() -> Executed | NotLoaded:
+            queue.close()
+            return self._execute(request, context)
+
+        return await lane.run(work, context.budget.cancel)
+
+    def _context(self, *, may_load: bool = True, may_take_long: bool = True) -> Context:
+        return Context(
+            self._catalog,
+            self._library,
+            may_load=may_load,
+            may_take_long=may_take_long,
+            budget=Budget(self.api.limits),
         )
 
-    def _execute(self, request: GraphQLRequest, *, may_load: bool) -> Executed:
-        """Execute a request here; raises NotLoaded where that would take loading first."""
-        context = Context(self._catalog, self._library, may_load=may_load)
-        answer = api.execute(
-            request.query, request.variables, request.operation_name, context=context
-        )
+    def _execute(self, request: GraphQLRequest, context: Context) -> Executed | NotLoaded:
+        """Execute a request here; return what would have to be loaded first."""
+        try:
+            answer = self.api.execute(
+                request.query,
+                request.variables,
+                request.operation_name,
+                context=context,
+                tell_cost=request.tell_cost,
+            )
+        except NotLoaded as missing:
+            return missing
+        body = orjson.dumps(answer.body())
         return Executed(
-            body=orjson.dumps(answer.body()),
+            body=body,
+            tag=tag_of(body),
             started=answer.executed,
             is_good=answer.executed and not answer.errors,
             is_permanent=context.is_permanent,

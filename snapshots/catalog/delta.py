@@ -242,8 +242,8 @@ class Table:
                 configuration=_PROPERTIES,
             )
         except (DeltaError, OSError) as error:
-            # Two imports that both make the table: the second finds it there, at once or later.
-            if not isinstance(error, CommitFailedError) and "already exists" not in str(error):
+            # Two imports that both make the table: the second finds it there, or loses the race.
+            if not self._log.has(0):
                 raise self._error(f"{self._log.folder}: {reason_of(error)}") from error
         self.current()
 
