@@ -5,7 +5,7 @@ Each error carries its data as attributes; its text is complete and needs no tra
 
 from collections.abc import Sequence
 
-from snapshots.escaping import shortened, visible
+from snapshots.escaping import quoted, shortened, visible
 
 _EXCERPT_LENGTH = 60
 _LONGEST_KEY = 500
@@ -86,7 +86,7 @@ class RevisionNotFound(CachelogError):
         self.reason = reason
         self.nearest = tuple(nearest)
         hint = f"; nearest: {', '.join(self.nearest)}" if self.nearest else ""
-        what = f"no revision {ref!r}" if ref else "no revision"
+        what = f"no revision {quoted(ref)}" if ref else "no revision"
         super().__init__(f"{what}: {reason}{hint}")
 
 
@@ -97,7 +97,7 @@ class AmbiguousRef(CachelogError):
         self.ref = ref
         self.candidates = tuple(candidates)
         shown = ", ".join(digest[:16] for digest in self.candidates[:5])
-        super().__init__(f"{ref!r} begins {len(self.candidates)} digests: {shown}")
+        super().__init__(f"{quoted(ref)} begins {len(self.candidates)} digests: {shown}")
 
 
 class UnknownPackage(CachelogError):
@@ -110,7 +110,9 @@ class UnknownPackage(CachelogError):
         self.name = name
         self.nearest = tuple(nearest)
         hint = f"; nearest: {', '.join(self.nearest)}" if self.nearest else ""
-        super().__init__(f"no package {name!r} in this revision or in the newest of any tag{hint}")
+        super().__init__(
+            f"no package {quoted(name)} in this revision or in the newest of any tag{hint}"
+        )
 
 
 class DependenciesUnknown(CachelogError):
