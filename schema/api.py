@@ -5,23 +5,30 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import strawberry
-from graphql import ExecutionResult, GraphQLFormattedError, OperationType, execute_sync
+from graphql import GraphQLFormattedError, OperationType, execute_sync
 from graphql.utilities.print_schema import print_schema_definition
 from strawberry.schema.config import StrawberryConfig
 
 from schema import errors
+from schema.budget import BudgetExceeded
 from schema.context import Context
-from schema.documents import Document, Documents
+from schema.documents import KEPT_BYTES, Document, Documents
+from schema.estimates import NOTHING, Estimate, told_cost, too_expensive
 from schema.executor import RenderingExecutor
+from schema.limits import Limits
 from schema.package import Package
 from schema.query import Query
 from schema.revision import Revision, Tag
+from schema.rules import VARIABLE_RULES, first_refusal
 from schema.scalars import SCALARS
 from schema.spec import Spec
 from schema.stack import Stack
 
-MAX_OBJECTS = 2_000_000
-"""How many objects a query may ask for, as ``schema.cost`` estimates them."""
+LIGHT_UNITS, LIGHT_BYTES = 5_000, 1_000_000
+"""What an event loop can do on the way: a few milliseconds."""
+
+LIGHT_DOCUMENT, LIGHT_VALUES = 2_000, 20
+"""Characters of a document that is parsed on the way, and values in a list or object."""
 
 SCHEMA_FILE = Path(__file__).with_name("schema.graphql")
 """The schema as it is committed; ``sdl()`` generates it."""
@@ -42,36 +49,160 @@ schema._schema.description = (  # noqa: SLF001 - Strawberry takes no description
 )
 
 
-_documents = Documents(schema._schema)  # noqa: SLF001
-
-
 class Answer(NamedTuple):
     """What a request is answered with.
 
     Without ``executed`` the request never got so far as to have data. ``data`` may hold JSON
-    fragments for orjson.
+    fragments for orjson. ``estimate`` is what the
+    request was expected to cost; with ``allowed`` the response tells it.
     """
 
     data: dict[str, Any] | None
     errors: tuple[GraphQLFormattedError, ...]
     executed: bool
+    estimate: Estimate = NOTHING
+    allowed: Limits | None = None
 
     def body(self) -> dict[str, Any]:
         """Return the response as GraphQL has it."""
         body: dict[str, Any] = {"errors": self.errors} if self.errors else {}
-        return body | {"data": self.data} if self.executed else body
+        if self.executed:
+            body["data"] = self.data
+        if self.allowed is not None:
+            body["extensions"] = {"cost": told_cost(self.estimate, self.allowed)}
+        return body
 
 
-def document(query: str) -> Document:
-    """Return a document, parsed and validated; the latest ones are kept."""
-    return _documents.get(query)
+class API:
+    """The schema, as a server offers it.
+
+    ``limits`` are for documents and costs; those of a context's budget for what runs. Without
+    ``introspection`` no document may ask for the schema; without ``suggestions`` no error says
+    which known names are near. ``document_bytes`` bounds the documents that are kept.
+    """
+
+    def __init__(
+        self,
+        limits: Limits = Limits(),  # noqa: B008 - a frozen record
+        *,
+        introspection: bool = True,
+        suggestions: bool = True,
+        document_bytes: int = KEPT_BYTES,
+    ) -> None:
+        self.limits = limits
+        self._suggestions = suggestions
+        self._documents = Documents(
+            schema._schema,  # noqa: SLF001 - Strawberry's own way costs more than small queries do
+            limits,
+            introspection=introspection,
+            suggestions=suggestions,
+            max_bytes=document_bytes,
+        )
+
+    @property
+    def num_bytes(self) -> int:
+        """About how many bytes the kept documents take, with their texts and estimates."""
+        return self._documents.num_bytes
+
+    def document(self, query: str) -> Document:
+        """Return a document, parsed and validated; the latest ones are kept."""
+        return self._documents.get(query)
+
+    def is_known(self, query: str) -> bool:
+        """Tell whether a document is kept, so that nothing has to be parsed."""
+        return self._documents.is_known(query)
+
+    def declared_variables(
+        self, query: str, operation_name: str | None, variables: Mapping[str, Any] | None
+    ) -> dict[str, Any] | None:
+        """Return those variables that an operation declares; nothing depends on the others."""
+        return self.document(query).declared_variables(operation_name, variables)
+
+    def cost(
+        self, query: str, operation_name: str | None, variables: Mapping[str, Any] | None
+    ) -> Estimate:
+        """Return what a request costs; NOTHING for one that is refused before it is executed."""
+        asked = self.document(query)
+        declared = asked.declared_variables(operation_name, variables) or {}
+        if first_refusal(VARIABLE_RULES, declared, self.limits) is not None:
+            return NOTHING
+        return asked.estimate(schema._schema, operation_name, declared)  # noqa: SLF001
+
+    def is_light(
+        self, query: str, operation_name: str | None, variables: Mapping[str, Any] | None
+    ) -> bool:
+        """Tell whether a request takes a few milliseconds at most, if all is in memory.
+
+        Its document is short or known, and its cost is small: that of long filters, of
+        ``matching`` and of comparisons never is.
+        """
+        if len(query) > LIGHT_DOCUMENT and not self.is_known(query):
+            return False
+        if variables and not _is_small(variables):
+            return False
+        cost = self.cost(query, operation_name, variables)
+        units = cost.units - cost.kept_units
+        return units <= LIGHT_UNITS and cost.num_bytes <= LIGHT_BYTES
+
+    def execute(
+        self,
+        query: str,
+        variables: Mapping[str, Any] | None = None,
+        operation_name: str | None = None,
+        *,
+        context: Context,
+        executor: type[Any] = RenderingExecutor,
+        tell_cost: bool = False,
+    ) -> Answer:
+        """Answer a request; with ``tell_cost`` the answer says what it was expected to cost.
+
+        An answer that takes more than the context's budget is an error alone. Raises NotLoaded
+        where something has to be read first and the context may not wait for it.
+        """
+        asked = self.document(query)
+        if asked.node is None or asked.errors:
+            return Answer(None, asked.errors, executed=False)
+        declared = asked.declared_variables(operation_name, variables) or {}
+        refusal = first_refusal(VARIABLE_RULES, declared, self.limits)
+        cost = NOTHING
+        if refusal is None:
+            cost = asked.estimate(schema._schema, operation_name, declared)  # noqa: SLF001
+            refusal = too_expensive(cost, self.limits)
+        allowed = self.limits if tell_cost else None
+        if refusal is not None:
+            return Answer(None, (refusal,), executed=False, estimate=cost, allowed=allowed)
+        try:
+            result = execute_sync(
+                schema._schema,  # noqa: SLF001
+                asked.node,
+                context_value=context,
+                variable_values=declared,
+                operation_name=operation_name,
+                executor_class=executor,
+                max_coercion_errors=self.limits.max_errors,
+                hide_suggestions=not self._suggestions,
+            )
+        except BudgetExceeded as exceeded:
+            found: tuple[GraphQLFormattedError, ...] = (errors.exceeded(exceeded),)
+            return Answer(None, found, executed=True, estimate=cost, allowed=allowed)
+        found = errors.shown(
+            result.errors or (),
+            self.limits,
+            further=context.further_errors,
+            suggestions=self._suggestions,
+        )
+        # Variables of a wrong type are the request's fault: nothing was executed.
+        executed = result.data is not None or any("path" in error for error in found)
+        return Answer(result.data, found, executed, estimate=cost, allowed=allowed)
 
 
-def objects_asked(
-    query: str, operation_name: str | None, variables: Mapping[str, Any] | None
-) -> int:
-    """Return about how many objects a request asks for; 0 for a document that is not valid."""
-    return document(query).objects_asked(schema._schema, operation_name, variables)  # noqa: SLF001
+def _is_small(variables: Mapping[str, Any]) -> bool:
+    """Tell whether variables are few, short and flat, without looking at more than they are."""
+    return len(variables) <= LIGHT_VALUES and all(
+        len(value) <= (LIGHT_DOCUMENT if isinstance(value, str) else LIGHT_VALUES)
+        for value in variables.values()
+        if isinstance(value, str | list | dict)
+    )
 
 
 def operation_type(query: Document, operation_name: str | None) -> OperationType | None:
@@ -79,48 +210,13 @@ def operation_type(query: Document, operation_name: str | None) -> OperationType
     return query.operation_type(operation_name)
 
 
-def execute(
-    query: str,
-    variables: Mapping[str, Any] | None = None,
-    operation_name: str | None = None,
-    *,
-    context: Context,
-    executor: type[Any] = RenderingExecutor,
-) -> Answer:
-    """Answer a request.
-
-    Raises NotLoaded where something has to be read first and the context may not wait for it.
-    """
-    asked = document(query)
-    if asked.node is None or asked.errors:
-        return Answer(None, asked.errors, executed=False)
-    objects = asked.objects_asked(schema._schema, operation_name, variables)  # noqa: SLF001
-    if objects > MAX_OBJECTS:
-        return Answer(None, (_too_large(objects),), executed=False)
-    result = execute_sync(
-        schema._schema,  # noqa: SLF001 - Strawberry's own way costs more than a small query does
-        asked.node,
-        context_value=context,
-        variable_values=dict(variables or {}),
-        operation_name=operation_name,
-        executor_class=executor,
-    )
-    return _answer(result)
-
-
-def _too_large(objects: int) -> GraphQLFormattedError:
-    message = (
-        f"The query asks for up to {objects:,} objects; {MAX_OBJECTS:,} are allowed. "
-        "Take smaller pages, or fewer of them within each other."
-    )
-    return {"message": message, "extensions": {"code": errors.QUERY_TOO_LARGE}}
-
-
-def _answer(result: ExecutionResult) -> Answer:
-    found = tuple(errors.formatted(error) for error in result.errors or ())
-    # Variables of a wrong type are the request's fault: nothing was executed.
-    executed = result.data is not None or any("path" in error for error in found)
-    return Answer(result.data, found, executed)
+_DEFAULT = API()
+document, is_known, declared_variables = (
+    _DEFAULT.document,
+    _DEFAULT.is_known,
+    _DEFAULT.declared_variables,
+)
+cost, is_light, execute = _DEFAULT.cost, _DEFAULT.is_light, _DEFAULT.execute
 
 
 def sdl() -> str:

@@ -9,7 +9,7 @@ import strawberry
 
 from schema.connections import Connection, Page
 from schema.context import LoadedRevision
-from schema.cost import VALUE
+from schema.cost import VALUE, Cost
 from schema.many import LazyList, WhereKnown, for_many
 from schema.paging import PageArguments, bad_cursor, window
 from schema.scalars import ByteCount
@@ -61,13 +61,13 @@ class Change:
         return self.rows
 
 
-def of_change(value: Callable[[Any], Any], description: str) -> Any:
+def of_change(value: Callable[[Any], Any], description: str, cost: Cost = VALUE) -> Any:
     """Declare a field whose value follows from the record of a change alone."""
 
     def values(rows: ChangeRows[Any]) -> list[Any]:
         return list(map(value, rows.records))
 
-    return for_many(values, description, cost=VALUE)
+    return for_many(values, description, cost=cost)
 
 
 def where_known(places: Rows, make: Callable[[Rows], Any]) -> WhereKnown:

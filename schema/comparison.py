@@ -7,7 +7,7 @@ import strawberry
 from schema.changes import ChangeRows, LoadedComparison, change_connection, size_delta
 from schema.connections import Connection, connection_field
 from schema.context import Context, Info, NotLoaded
-from schema.cost import STACKS, VALUE, Cost
+from schema.cost import COMPARING, STACKS, ArgumentCost, Cost, texts
 from schema.enums import describe_enum
 from schema.node import Node, node_id, not_known
 from schema.package_change import PackageChange
@@ -24,8 +24,20 @@ from snapshots.models import RevisionInfo
 from snapshots.notes import changelog
 from snapshots.notes.rendering import NotesFormat, render
 
-NOTES = Cost(weight=50_000)
-"""Release notes: so many objects could be listed in their time."""
+NOTES = Cost(weight=50_000, once=COMPARING, num_bytes=500_000)
+"""Release notes, made anew each time."""
+
+CHANGES = Cost(
+    weight=1_000,
+    each=10,
+    once=COMPARING,
+    arguments={
+        "kinds": ArgumentCost(weight=100, each=50),
+        "search": ArgumentCost(weight=1_000),
+        "filter": ArgumentCost(weight=3_000, each=60),
+    },
+)
+"""A page of the changes of a comparison."""
 
 
 describe_enum(
@@ -114,18 +126,18 @@ class Comparison(Node):
     def head(self) -> Revision:
         return Revision(info=self.head_info)
 
-    @strawberry.field(description="The totals.")
+    @strawberry.field(description="The totals.", metadata=Cost(weight=200, once=COMPARING).metadata)
     def summary(self, info: Info) -> ComparisonSummary:
         totals = changelog.summarize(self.loaded(info).changes)
         counts = {name: getattr(totals, name) for name in totals.__struct_fields__}
         delta = size_delta(totals.total_size_before, totals.total_size_after)
         return ComparisonSummary(**counts, total_size_delta=delta)
 
-    @strawberry.field(description="What is not counted as a change.", metadata=VALUE.metadata)
+    @strawberry.field(description="What is not counted as a change.", metadata=texts(100).metadata)
     def left_out(self) -> list[str]:
         return list(LEFT_OUT)
 
-    @connection_field("The packages that changed, by name.")
+    @connection_field("The packages that changed, by name.", cost=CHANGES)
     def packages(
         self,
         info: Info,
@@ -144,7 +156,9 @@ class Comparison(Node):
         table = comparison.changes.select_packages(none_if_omitted(kinds), none_if_omitted(search))
         return change_connection(PackageChange, comparison, table, "name", page)
 
-    @connection_field("The hashes that were added, removed or changed, by package and hash.")
+    @connection_field(
+        "The hashes that were added, removed or changed, by package and hash.", cost=CHANGES
+    )
     def specs(
         self,
         info: Info,
@@ -163,7 +177,7 @@ class Comparison(Node):
 
     @strawberry.field(
         description="The stacks that were added, removed or have other specs; never root.",
-        metadata=STACKS.metadata,
+        metadata=Cost(weight=200, items=STACKS, each=30, once=COMPARING).metadata,
     )
     def stacks(self, info: Info) -> list[StackChange]:
         comparison = self.loaded(info)

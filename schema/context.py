@@ -1,13 +1,14 @@
 """What a request's resolvers share: the catalog as of the request's start, and what is loaded."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import strawberry
 
+from schema.budget import Budget
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
+from snapshots.catalog.library import Library, SharedCache
 from snapshots.changes.diff import Comparison
 from snapshots.frames import matching
 from snapshots.frames.columns import Mask
@@ -23,8 +24,19 @@ from snapshots.spack.constraints import SpecConstraint
 class NotLoaded(BaseException):
     """Something has to be read first, or takes long, and this request may not wait for it.
 
+    ``cache`` and ``key`` say what is missing; there is none where the work itself takes long.
     No Exception, so that it leaves the executor at once instead of becoming a field's error.
     """
+
+    def __init__(self, cache: SharedCache[Any, Any] | None = None, key: Hashable = None) -> None:
+        self.cache = cache
+        self.key = key
+        super().__init__()
+
+    def load(self) -> None:
+        """Bring what is missing into memory; raises what its cache raises."""
+        if self.cache is not None:
+            self.cache.get(self.key)
 
 
 class LoadedRevision(NamedTuple):
@@ -52,13 +64,17 @@ class Context:
 
     Without ``may_load`` what is not in memory raises NotLoaded: an event loop can try so, and give
     the request to a thread that may load. ``is_permanent`` tells after the execution whether the
-    answer named contents only by their digests, so that it stays true for ever.
+    answer named contents only by their digests, so that it stays true for ever. ``budget`` is what
+    the request may use; another thread may cancel it. ``further_errors`` counts the errors that the
+    answer is not to show.
     """
 
     catalog: Catalog
     library: Library
     may_load: bool = True
     is_permanent: bool = True
+    budget: Budget = field(default_factory=Budget)
+    further_errors: int = field(default=0, init=False)
     history: History = field(init=False)
     _graphs: dict[str, DependencyGraph] = field(default_factory=dict, init=False)
     _masks: dict[tuple[str, str], Mask] = field(default_factory=dict, init=False)
@@ -80,9 +96,12 @@ class Context:
     def load(self, info: RevisionInfo) -> LoadedRevision:
         """Return a revision with its frame."""
         frames = self.library.frames
-        frame = frames.get(info.digest) if self.may_load else frames.kept(info.digest)
+        frame = frames.kept(info.digest)
         if frame is None:
-            raise NotLoaded
+            if not self.may_load:
+                raise NotLoaded(frames, info.digest)
+            with self.budget.waiting():
+                frame = frames.get(info.digest)
         return LoadedRevision(info, frame, self)
 
     def dependencies(self, info: RevisionInfo) -> DependencyGraph:
@@ -90,9 +109,12 @@ class Context:
         graph = self._graphs.get(info.digest)
         if graph is None:
             graphs = self.library.dependencies
-            graph = graphs.get(info.digest) if self.may_load else graphs.kept(info.digest)
+            graph = graphs.kept(info.digest)
             if graph is None:
-                raise NotLoaded
+                if not self.may_load:
+                    raise NotLoaded(graphs, info.digest)
+                with self.budget.waiting():
+                    graph = graphs.get(info.digest)
             self._graphs[info.digest] = graph
         return graph
 
@@ -124,7 +146,8 @@ class Context:
         comparisons, key = self.library.comparisons, (base.digest, head.digest)
         comparison = comparisons.get(key) if self.may_load else comparisons.kept(key)
         if comparison is None:
-            raise NotLoaded  # even of frames that are there, a comparison takes some 10 ms
+            # Even of frames that are there, a comparison takes some 10 ms.
+            raise NotLoaded(comparisons, key)
         return comparison
 
 

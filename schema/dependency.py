@@ -10,7 +10,7 @@ import strawberry
 
 from schema.connections import Connection, Edge, Page, edges_field
 from schema.context import LoadedRevision
-from schema.cost import VALUE, Cost
+from schema.cost import ArgumentCost, Cost, texts
 from schema.enums import describe_enum
 from schema.many import Each, LazyList, for_many
 from schema.paging import PageArguments, bad_cursor, window
@@ -34,8 +34,8 @@ describe_enum(
     },
 )
 
-WALK = Cost(arguments={"transitive": 50})
-"""A list of neighbours in the dependency graph; a walk through it takes as long as 50 objects."""
+WALK = Cost(weight=120, each=1, arguments={"transitive": ArgumentCost(weight=2_000)})
+"""A list of neighbours in the dependency graph, or of all that a walk through it reaches."""
 
 TypesArgument = Annotated[
     list[DependencyType] | None,
@@ -108,12 +108,12 @@ class DependencyEdge(Edge[Dependency]):
     types: list[DependencyType] = strawberry.field(
         description="What the one needs the other for. In a transitive list each is shown with the "
         "last step of a shortest way to it.",
-        metadata=VALUE.metadata,
+        metadata=texts(30).metadata,
     )
     virtuals: list[str] = strawberry.field(
         description="The virtual packages (mpi, c, blas ...) that the one provides to the other, "
         "sorted.",
-        metadata=VALUE.metadata,
+        metadata=texts(30).metadata,
     )
 
 

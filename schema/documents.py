@@ -10,31 +10,46 @@ from graphql import (
     GraphQLError,
     GraphQLFormattedError,
     GraphQLSchema,
+    NoSchemaIntrospectionCustomRule,
     OperationDefinitionNode,
     OperationType,
+    OverlappingFieldsCanBeMergedRule,
+    ValidationContext,
+    get_variable_values,
     parse,
     specified_rules,
     validate,
 )
 
-from schema import errors
-from schema.cost import estimate, sizes_in
-
-MAX_LENGTH = 64_000
-"""How many characters a document may have."""
-
-MAX_TOKENS = 2_000
-"""How many tokens a document may have; GraphiQL's introspection query has some 500.
-
-Validation takes time in the square of it.
-"""
+from schema import errors, rules
+from schema.estimates import NOTHING, Estimate, estimate
+from schema.limits import Limits
 
 KEPT_BYTES = 64_000_000
-"""How much memory the kept documents take at most."""
+"""How much memory the kept documents take at most, with their texts and estimates."""
 
 # Measured: 450 to 680 bytes a token, with its node and place.
 _BYTES, _BYTES_A_TOKEN, _BYTES_AN_ERROR = 20_000, 700, 1_500
-_ESTIMATES = 64
+_ESTIMATES = 32
+_KEY_VALUES = 20
+"""An estimate is kept for the values of so many variables; further ones take too much memory."""
+
+_COMPARISONS = 12_000
+"""So much work, in graphql-core's own count, may go into comparing fields of the same name."""
+
+
+class _FewOverlappingFields(OverlappingFieldsCanBeMergedRule):
+    """The rule that compares each two fields of a name, up to some 20 ms of it."""
+
+    def __init__(self, context: ValidationContext) -> None:
+        super().__init__(context)
+        self.rule_context.remaining_complexity_budget = _COMPARISONS
+
+
+_RULES = tuple(
+    _FewOverlappingFields if it is OverlappingFieldsCanBeMergedRule else it
+    for it in specified_rules
+)
 
 
 class Document:
@@ -45,12 +60,13 @@ class Document:
     ) -> None:
         self.node = node
         self.errors = found
+        self.num_tokens = _num_tokens(node)
         messages = sum(_BYTES_AN_ERROR + 2 * len(error["message"]) for error in found)
-        tokens = _BYTES_A_TOKEN * _num_tokens(node)
-        self.num_bytes = _BYTES + 2 * len(text) + tokens + messages
+        # A text takes up to 4 bytes a character, here and in the parser's own source.
+        self.num_bytes = _BYTES + 8 * len(text) + _BYTES_A_TOKEN * self.num_tokens + messages
         self._operations = _operations_of(node) if node else {}
-        self._estimates: LRUCache[tuple[int | None, ...], int] = LRUCache(_ESTIMATES)
-        self._fixed: dict[str | None, int] = {}
+        self._estimates: LRUCache[tuple[Any, ...], Estimate] = LRUCache(_ESTIMATES)
+        self._fixed: dict[int, Estimate] = {}
         self._lock = Lock()
 
     def operation_type(self, name: str | None) -> OperationType | None:
@@ -61,30 +77,65 @@ class Document:
         operation = self._operations.get(name)
         return operation.operation if operation else None
 
-    def objects_asked(
-        self, schema: GraphQLSchema, name: str | None, variables: Mapping[str, Any] | None
-    ) -> int:
-        """Return about how many objects an operation asks for; 0 where there is none to execute.
+    def declared_variables(
+        self, name: str | None, variables: Mapping[str, Any] | None
+    ) -> dict[str, Any] | None:
+        """Return those variables that an operation declares; none where there is no operation."""
+        if variables is None:
+            return None
+        operation = self._operations.get(name)
+        declared = operation.variable_definitions if operation else ()
+        names = (definition.variable.name.value for definition in declared or ())
+        return {name: variables[name] for name in names if name in variables}
 
-        The latest estimates are kept, by the operation's place and by the numbers that its
-        variables say about sizes: nothing of a request's own text.
+    def estimate(
+        self, schema: GraphQLSchema, name: str | None, variables: Mapping[str, Any] | None
+    ) -> Estimate:
+        """Return what an operation costs; NOTHING where there is none that can be executed.
+
+        ``variables`` are those that it declares, within the limits. The latest estimates are kept
+        by what the variables say about sizes: nothing of a request's own text.
         """
         operation = self._operations.get(name)
         if self.node is None or operation is None or self.errors:
-            return 0
+            return NOTHING
+        place = operation.loc.start if operation.loc else 0
         if not operation.variable_definitions:
-            if name not in self._fixed:
-                self._fixed[name] = estimate(schema, self.node, operation, {})
-            return self._fixed[name]
-        sizes = sizes_in(operation, variables)
-        key = operation.loc.start if operation.loc else 0, *sizes.values()
+            if place not in self._fixed:
+                self._fixed[place] = estimate(schema, self.node, operation, {})
+            return self._fixed[place]
+        found = get_variable_values(
+            schema, operation.variable_definitions, dict(variables or {}), max_errors=1
+        )
+        if isinstance(found, list):
+            return NOTHING  # the executor says what is wrong
+        key = place, *(_shape(found.coerced.get(it)) for it in _names(operation))
+        if len(key) > _KEY_VALUES or None in key:
+            return estimate(schema, self.node, operation, found.coerced)
         with self._lock:
             known = self._estimates.get(key)
         if known is None:
-            known = estimate(schema, self.node, operation, sizes)
+            known = estimate(schema, self.node, operation, found.coerced)
             with self._lock:
                 self._estimates[key] = known
         return known
+
+
+def _names(operation: OperationDefinitionNode) -> list[str]:
+    return [it.variable.name.value for it in operation.variable_definitions or ()]
+
+
+def _shape(value: Any) -> Any:
+    """Return what a variable's value says about costs; None where it is an object."""
+    if isinstance(value, dict):
+        return None
+    if isinstance(value, str):
+        return "text", value.count("%") + value.count("^")
+    return ("list", len(value)) if isinstance(value, list) else ("value", _plain(value))
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, bool | int) else "other"
 
 
 def _operations_of(node: DocumentNode) -> dict[str | None, OperationDefinitionNode]:
@@ -100,12 +151,37 @@ def _operations_of(node: DocumentNode) -> dict[str | None, OperationDefinitionNo
 
 
 class Documents:
-    """Parses and validates documents for a schema; the latest are kept, within ``max_bytes``."""
+    """Parses and validates documents for a schema; the latest are kept, within ``max_bytes``.
 
-    def __init__(self, schema: GraphQLSchema, max_bytes: int = KEPT_BYTES) -> None:
+    Without ``introspection`` a document may not ask for the schema; without ``suggestions`` no
+    error says which names of the schema are near.
+    """
+
+    def __init__(
+        self,
+        schema: GraphQLSchema,
+        limits: Limits,
+        *,
+        introspection: bool = True,
+        suggestions: bool = True,
+        max_bytes: int = KEPT_BYTES,
+    ) -> None:
         self._schema = schema
+        self._limits = limits
+        self._suggestions = suggestions
+        self._rules = _RULES if introspection else (*_RULES, NoSchemaIntrospectionCustomRule)
         self._kept: LRUCache[str, Document] = LRUCache(max_bytes, lambda it: it.num_bytes)
         self._lock = Lock()
+
+    @property
+    def num_bytes(self) -> int:
+        """About how many bytes the kept documents take."""
+        return int(self._kept.currsize)
+
+    def is_known(self, text: str) -> bool:
+        """Tell whether the document of a text is kept."""
+        with self._lock:
+            return text in self._kept
 
     def get(self, text: str) -> Document:
         """Return the document of a text."""
@@ -119,21 +195,42 @@ class Documents:
         return document
 
     def _read(self, text: str) -> Document:
+        if (refusal := rules.document_bytes(text, self._limits)) is not None:
+            return Document(text, None, (refusal,))
         try:
-            if len(text) > MAX_LENGTH:
-                raise GraphQLError(f"The document has more than {MAX_LENGTH:,} characters.")
-            node = parse(text, max_tokens=MAX_TOKENS)
+            node = parse(text, max_tokens=self._limits.max_tokens)
+            refusal = self._refusal(node)
         except GraphQLError as error:
-            return _unreadable(text, error)
+            return self._unreadable(text, error)
+        except rules.FragmentCycle as cycle:
+            message = f"Cannot spread fragment '{cycle.name}' within itself."
+            return Document(text, None, self._shown([GraphQLError(message)]))
         except RecursionError:
-            return _unreadable(text, GraphQLError("The document nests too deeply."))
-        found = validate(self._schema, node, specified_rules)
-        shown = (errors.formatted(it, default_code=errors.VALIDATION_FAILED) for it in found)
-        return Document(text, node, tuple(shown))
+            return self._unreadable(text, GraphQLError("The document nests too deeply."))
+        if refusal is not None:
+            return Document(text, None, (refusal,))
+        found = validate(
+            self._schema,
+            node,
+            self._rules,
+            max_errors=self._limits.max_errors,
+            hide_suggestions=not self._suggestions,
+        )
+        return Document(text, node, self._shown(found))
 
+    def _refusal(self, node: DocumentNode) -> rules.Refusal:
+        """Return what the limits refuse in a document that is to be validated."""
+        refusal = rules.first_refusal(rules.DOCUMENT_RULES, node, self._limits)
+        for measures in rules.measured(node):
+            refusal = refusal or rules.first_refusal(rules.OPERATION_RULES, measures, self._limits)
+        return refusal
 
-def _unreadable(text: str, error: GraphQLError) -> Document:
-    return Document(text, None, (errors.formatted(error, default_code=errors.PARSE_FAILED),))
+    def _shown(self, found: list[GraphQLError]) -> tuple[GraphQLFormattedError, ...]:
+        return errors.shown(found, self._limits, default_code=errors.VALIDATION_FAILED)
+
+    def _unreadable(self, text: str, error: GraphQLError) -> Document:
+        shown = errors.shown([error], self._limits, default_code=errors.PARSE_FAILED)
+        return Document(text, None, shown)
 
 
 def _num_tokens(node: DocumentNode | None) -> int:

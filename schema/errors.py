@@ -1,10 +1,14 @@
 """Errors as GraphQL responses show them: a code, a helpful message, never an inner detail."""
 
 import logging
+import re
+from collections.abc import Sequence
 from uuid import uuid4
 
 from graphql import GraphQLError, GraphQLFormattedError, GraphQLSyntaxError
 
+from schema.budget import BudgetExceeded
+from schema.limits import Limits
 from snapshots.errors import (
     AmbiguousRef,
     CachelogError,
@@ -13,12 +17,14 @@ from snapshots.errors import (
     EmptyCatalog,
     InvalidArgument,
     RevisionNotFound,
+    UnknownPackage,
 )
 
 PARSE_FAILED = "GRAPHQL_PARSE_FAILED"
 VALIDATION_FAILED = "GRAPHQL_VALIDATION_FAILED"
 BAD_USER_INPUT = "BAD_USER_INPUT"
 QUERY_TOO_LARGE = "QUERY_TOO_LARGE"
+TOO_MANY_ERRORS = "TOO_MANY_ERRORS"
 INTERNAL = "INTERNAL_SERVER_ERROR"
 
 CODES: dict[type[CachelogError], str] = {
@@ -34,7 +40,47 @@ CODES: dict[type[CachelogError], str] = {
 _log = logging.getLogger("cachelog.errors")
 
 
-def formatted(error: GraphQLError, *, default_code: str = BAD_USER_INPUT) -> GraphQLFormattedError:
+CLIENT_TEXT = 200
+"""How many characters of what a client wrote an error may repeat."""
+
+_MESSAGE = 500
+_LONG_QUOTE = re.compile(rf"""(['"])([^'"]{{{CLIENT_TEXT}}})[^'"]+\1""")
+_ABORTED = "Validation aborted."
+
+
+def shown(
+    found: Sequence[GraphQLError],
+    limits: Limits,
+    *,
+    default_code: str = BAD_USER_INPUT,
+    further: int = 0,
+    suggestions: bool = True,
+) -> tuple[GraphQLFormattedError, ...]:
+    """Return the errors as a response shows them: ``limits.max_errors`` of them at most.
+
+    Where there are more, with ``further`` ones that were only counted, the last one says how many.
+    Without ``suggestions`` no error says which known names are near.
+    """
+    total = len(found) + further
+    number = total if total <= limits.max_errors else max(0, limits.max_errors - 1)
+    few = [
+        formatted(it, default_code=default_code, suggestions=suggestions) for it in found[:number]
+    ]
+    if total > number:
+        message = f"... and {total - number:,} more errors"
+        few.append({"message": message, "extensions": {"code": TOO_MANY_ERRORS}})
+    return tuple(few)
+
+
+def shortened(message: str) -> str:
+    """Return a message that repeats no more than some characters of what a client wrote."""
+    message = _LONG_QUOTE.sub(r"\1\2...\1", message)
+    return message if len(message) <= _MESSAGE else message[:_MESSAGE] + "..."
+
+
+def formatted(
+    error: GraphQLError, *, default_code: str = BAD_USER_INPUT, suggestions: bool = True
+) -> GraphQLFormattedError:
     """Return an error as a response shows it.
 
     What the user can do something about keeps its message. Anything else is logged under a new id,
@@ -46,6 +92,9 @@ def formatted(error: GraphQLError, *, default_code: str = BAD_USER_INPUT) -> Gra
         original = original.original_error
     if isinstance(error, GraphQLSyntaxError):
         return _shown(error, PARSE_FAILED)
+    if original is None and error.message == _ABORTED:
+        message = "The document has too many fields of the same names, or nests too deeply."
+        return {"message": message, "extensions": {"code": default_code}}
     if original is None:
         return _shown(error, default_code)
     if isinstance(original, RecursionError):
@@ -59,10 +108,17 @@ def formatted(error: GraphQLError, *, default_code: str = BAD_USER_INPUT) -> Gra
         shown = _shown(error, CODES.get(type(original), BAD_USER_INPUT))
         if isinstance(original, ConstraintSyntaxError):
             shown["extensions"]["position"] = original.position
+        if not suggestions and isinstance(original, RevisionNotFound | UnknownPackage):
+            shown["message"] = shortened(_without_nearest(original))
         return shown
     shown = error.formatted
     shown.update(incident(original))
     return shown
+
+
+def exceeded(error: BudgetExceeded) -> GraphQLFormattedError:
+    """Return the error of a request that has used what it may."""
+    return {"message": str(error), "extensions": {"code": error.code}}
 
 
 def incident(error: BaseException) -> GraphQLFormattedError:
@@ -77,5 +133,12 @@ def incident(error: BaseException) -> GraphQLFormattedError:
 
 def _shown(error: GraphQLError, code: str) -> GraphQLFormattedError:
     shown = error.formatted
+    shown["message"] = shortened(shown["message"])
     shown["extensions"] = {"code": code}
     return shown
+
+
+def _without_nearest(error: RevisionNotFound | UnknownPackage) -> str:
+    if isinstance(error, UnknownPackage):
+        return str(UnknownPackage(error.name))
+    return str(RevisionNotFound(error.ref, error.reason))

@@ -10,20 +10,63 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import orjson
-from graphql import GraphQLError, get_named_type, is_leaf_type, is_specified_scalar_type
+from graphql import (
+    GraphQLError,
+    get_named_type,
+    is_leaf_type,
+    is_non_null_type,
+    is_specified_scalar_type,
+)
 from graphql.execution.collect_fields import FieldDetails
 from graphql.execution.values import get_argument_values
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 from strawberry.types.arguments import convert_arguments
 from strawberry.types.field import StrawberryField
 
+from schema.budget import Budget
 from schema.json_objects import JsonObjects, Texts, json_texts
 from schema.many import ColumnSlice, LazyList, NotForMany, Sublists, WhereKnown, function_for_many
 from snapshots.errors import CachelogError
 
 
 class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
-    """Strawberry's executor, with a short way for lazy lists."""
+    """Strawberry's executor, with a short way for lazy lists, within the context's budget."""
+
+    def execute_field(
+        self,
+        parent_type: Any,
+        source: Any,
+        field_details_list: list[FieldDetails],
+        path: Any,
+        position_context: Any,
+    ) -> Any:
+        """Execute a field, where the budget allows it; raises BudgetExceeded where it does not."""
+        budget: Budget = self.context_value.budget
+        budget.check()
+        value = super().execute_field(
+            parent_type, source, field_details_list, path, position_context
+        )
+        budget.spend(len(path.key) + _text_length(value))
+        return value
+
+    def handle_field_error(
+        self,
+        raw_error: Exception,
+        return_type: Any,
+        field_details_list: list[FieldDetails],
+        path: Any,
+    ) -> None:
+        """Collect an error; those beyond what an answer shows are only counted.
+
+        To find an error's place in the document takes time in proportion to its text.
+        """
+        budget: Budget = self.context_value.budget
+        if len(self.collected_errors.errors) <= budget.limits.max_errors:
+            super().handle_field_error(raw_error, return_type, field_details_list, path)
+        elif self.error_propagation and is_non_null_type(return_type):
+            raise GraphQLError("", original_error=raw_error)
+        else:
+            self.context_value.further_errors += 1
 
     def complete_list_value(
         self,
@@ -36,11 +79,13 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
     ) -> Any:
         """Complete a list: a lazy one as one JSON fragment where that is possible."""
         if isinstance(result, LazyList):
+            budget: Budget = self.context_value.budget
+            bytes_before = budget.num_bytes
             item_type = get_named_type(return_type.of_type)
             try:
                 objects = self._render(item_type, field_details_list, result)
             except (NotForMany, CachelogError, GraphQLError):
-                pass
+                budget.num_bytes = bytes_before  # what was made is thrown away
             else:
                 return orjson.Fragment(objects.array(0, len(result)))
         return super().complete_list_value(
@@ -52,7 +97,7 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
         selected = self.collect_subfields(object_type, parents)
         if selected.new_defer_usages:
             raise NotForMany
-        rendered = JsonObjects(len(objects))
+        rendered = JsonObjects(len(objects), self.context_value.budget)
         for key, details in selected.grouped_field_set.items():
             name = details[0].node.name.value
             if name == "__typename":
@@ -65,6 +110,7 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
         self, object_type: Any, name: str, details: list[FieldDetails], objects: Any
     ) -> Texts | ColumnSlice:
         """Return the JSON of one field of each object."""
+        self.context_value.budget.check()
         field = object_type.fields[name]
         declared: StrawberryField = field.extensions["strawberry-definition"]
         item_type = get_named_type(field.type)
@@ -106,6 +152,20 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
         for extension in declared.extensions:
             arguments = extension.map_arguments(arguments)
         return arguments
+
+
+_STRUCTURE = 5
+"""The quotes, colon and comma of a member of a JSON object, or an item's and what is in it."""
+
+
+def _text_length(value: Any) -> int:
+    """Return about how many bytes a value adds to an answer that its own fields did not add."""
+    if type(value) is str:
+        return _STRUCTURE + len(value)
+    if type(value) is list:
+        texts = [len(item) for item in value if type(item) is str]
+        return _STRUCTURE * (1 + len(value)) + sum(texts)
+    return _STRUCTURE
 
 
 def _serialized(leaf: Any, answer: Any) -> Any:

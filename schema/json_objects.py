@@ -7,10 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
+from schema.budget import Budget
 from schema.many import ColumnSlice
 from snapshots.frames.combinations import Part
 
 Texts = list[str]
+
+JOINED_PIECES = 10_000
+"""So many pieces are joined at once, before the text that they make is counted."""
 
 COMBINED_ROWS = 200
 """For fewer rows than these, to combine columns takes longer than it ever saves."""
@@ -41,11 +45,15 @@ class JsonObjects:
     """The JSON objects of a list, as pieces of text that are joined once, at the end.
 
     Every object has the same number of pieces, and its first one begins with a comma, so that an
-    array of any of them is a single join.
+    array of any of them is a single join. ``budget`` counts the bytes: what was counted since this
+    was made, of the lists below, is part of the text and not counted twice.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, budget: Budget) -> None:
         self._size = size
+        self._budget = budget
+        self._bytes_before = budget.num_bytes
+        self._bytes_made = 0
         self._members: list[Member] = []
 
     def add(self, key: str, name: str, values: Texts | ColumnSlice | str) -> None:
@@ -60,13 +68,36 @@ class JsonObjects:
         part = pieces[start * width : stop * width]
         part[0] = "[" + part[0][1:]
         part.append("]")
-        return "".join(part)
+        if len(part) <= JOINED_PIECES:
+            return self._counted("".join(part))
+        starts = range(0, len(part), JOINED_PIECES)
+        return "".join(
+            [self._counted("".join(part[place : place + JOINED_PIECES])) for place in starts]
+        )
 
     def each(self) -> Texts:
         """Return the JSON text of each object."""
         pieces, width = self._pieces
         starts = range(0, len(pieces), width)
-        return ["".join(pieces[start : start + width])[1:] for start in starts]
+        objects = max(1, JOINED_PIECES // width)
+        texts: Texts = []
+        for place in range(0, self._size, objects):
+            some = starts[place : place + objects]
+            joined = ["".join(pieces[start : start + width])[1:] for start in some]
+            self._count(sum(map(len, joined)))
+            texts += joined
+        return texts
+
+    def _counted(self, text: str) -> str:
+        self._count(len(text))
+        return text
+
+    def _count(self, num_bytes: int) -> None:
+        """Count text that was made, which has that of the lists below in it."""
+        self._budget.check()
+        self._bytes_made += num_bytes
+        counted = self._budget.num_bytes
+        self._budget.reach(max(self._bytes_before + self._bytes_made, counted))
 
     @cached_property
     def _pieces(self) -> tuple[Texts, int]:

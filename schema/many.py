@@ -11,10 +11,11 @@ from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, overload
 
 import strawberry
+from graphql import GraphQLField
 from strawberry.extensions import FieldExtension
 from strawberry.types.field import StrawberryField
 
-from schema.cost import COST, VALUE, Cost
+from schema.cost import COST, Cost
 from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
 
@@ -160,7 +161,7 @@ def for_many(
     )
 
 
-def column(name: str, description: str, graphql_type: Any) -> Any:
+def column(name: str, description: str, graphql_type: Any, cost: Cost) -> Any:
     """Declare a field of specs that is a column of the frame.
 
     A single spec reads its value as it stands: a list of one would take twice as long.
@@ -176,8 +177,14 @@ def column(name: str, description: str, graphql_type: Any) -> Any:
         resolver=value,
         graphql_type=graphql_type,
         description=description,
-        metadata={FOR_MANY: values, COST: VALUE},
+        metadata={FOR_MANY: values, COST: cost},
     )
+
+
+def is_for_many(field: GraphQLField) -> bool:
+    """Tell whether a field of the schema can answer for many objects at once."""
+    declared: StrawberryField | None = field.extensions.get("strawberry-definition")
+    return declared is not None and (FOR_MANY in declared.metadata or declared.is_basic_field)
 
 
 def function_for_many(field: StrawberryField, *, is_leaf: bool) -> ForMany:

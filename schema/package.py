@@ -1,6 +1,6 @@
 """Packages: all specs of one name in a revision."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
@@ -8,7 +8,7 @@ import strawberry
 
 from schema.connections import Connection, Page
 from schema.context import Context, LoadedRevision
-from schema.cost import STACKS, VALUE, Cost
+from schema.cost import STACKS, ArgumentCost, Cost
 from schema.many import LazyList, Sublists, Table, for_many
 from schema.node import Node, in_revision, node_id
 from schema.package_arguments import PackageFilter, PackageOrder
@@ -34,18 +34,21 @@ class StackCount:
     num_specs: int = strawberry.field(description="How many of the package's specs it has.")
 
 
-def _for_each(value: Callable[[Frame, int], Any], description: str, cost: Cost = VALUE) -> Any:
+def _for_each(value: Callable[[Frame, int], Any], description: str, cost: Cost) -> Any:
     """Declare a field whose value follows from the frame and the package's code."""
 
     def values(packages: "PackageRows") -> list[Any]:
         frame = packages.loaded.frame
-        return [value(frame, code) for code in packages.codes.tolist()]
+        return [value(frame, code) for code in packages.each_code()]
 
     return for_many(values, description, cost=cost)
 
 
-COUNTED = Cost(weight=1)
+COUNTED = Cost(weight=15, num_bytes=200)
 """Values that are counted from the package's rows."""
+
+SUMMED = Cost(weight=6)
+"""A number that is summed up over the package's rows."""
 
 
 def _values_of(name: str, description: str) -> Any:
@@ -75,7 +78,7 @@ def _total_size(frame: Frame, code: int) -> int | None:
 
 def _num_specs_by_stack(packages: "PackageRows") -> Sublists:
     frame = packages.loaded.frame
-    counted = [frame.stacks.item_counts(frame.slice_of(code)) for code in packages.codes.tolist()]
+    counted = [frame.stacks.item_counts(frame.slice_of(code)) for code in packages.each_code()]
     pairs = [pair for of_package in counted for pair in of_package]
     table = Table(
         StackCount,
@@ -115,7 +118,7 @@ def _specs(
     slice_of = loaded.frame.slice_of
     pages = [
         spec_page(loaded, slice_of(code), matching, filter, order_by, page)
-        for code in packages.codes.tolist()
+        for code in packages.each_code()
     ]
     return SpecPages.of(loaded, pages)
 
@@ -142,14 +145,30 @@ class Package(Node):
         "The stacks that have a spec of it, by their names alone. One selection cannot have this "
         "and the `stacks` of a revision, which are objects, under one name: give one an alias.",
     )
-    num_specs: int = _for_each(_num_specs, "How many specs it has.")
+    num_specs: int = _for_each(_num_specs, "How many specs it has.", SUMMED)
     num_specs_by_stack: list[StackCount] = for_many(
-        _num_specs_by_stack, "How many of its specs each stack has, by name.", cost=STACKS
+        _num_specs_by_stack,
+        "How many of its specs each stack has, by name.",
+        cost=Cost(weight=20, items=STACKS),
     )
     total_size: ByteCount | None = _for_each(
-        _total_size, "The sum of its binary packages' sizes, as far as known."
+        _total_size, "The sum of its binary packages' sizes, as far as known.", SUMMED
     )
-    specs: SpecConnection = for_many(_specs, "Its specs.", extensions=[Paged()])
+    specs: SpecConnection = for_many(
+        _specs,
+        "Its specs.",
+        cost=Cost(
+            weight=2,
+            arguments={
+                "matching": ArgumentCost(weight=15, once=10_000),
+                "filter": ArgumentCost(weight=40, each=10),
+                "orderBy": ArgumentCost(weight=20),
+                "after": ArgumentCost(weight=20),
+                "before": ArgumentCost(weight=20),
+            },
+        ),
+        extensions=[Paged()],
+    )
 
     @classmethod
     def of_id(cls, context: Context, parts: list[str]) -> Self | None:
@@ -180,6 +199,10 @@ class PackageRows(LazyList[Package]):
 
     def __getitem__(self, place: Any) -> Any:
         return Package(loaded=self.loaded, code=int(self.codes[place]))
+
+    def each_code(self) -> Iterator[int]:
+        """Yield the codes to what takes long for each; raises BudgetExceeded."""
+        return self.loaded.context.budget.each(self.codes.tolist())
 
 
 def package_connection(

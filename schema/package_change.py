@@ -5,6 +5,7 @@ from typing import Any
 import strawberry
 
 from schema.changes import Change, ChangeRows, of_change, size_delta, where_known
+from schema.cost import texts
 from schema.enums import describe_enum
 from schema.many import WhereKnown, for_many
 from schema.package import Package, PackageRows
@@ -55,10 +56,10 @@ class PackageChange(Change):
         _packages_after, "The package in head; null where it was removed."
     )
     versions_added: list[str] = of_change(
-        lambda change: change.versions_added, "Versions only in head, newest first."
+        lambda change: change.versions_added, "Versions only in head, newest first.", texts(60)
     )
     versions_removed: list[str] = of_change(
-        lambda change: change.versions_removed, "Versions only in base, newest first."
+        lambda change: change.versions_removed, "Versions only in base, newest first.", texts(60)
     )
     specs_added: int = of_change(
         lambda change: change.specs_added, "How many of its hashes are only in head."

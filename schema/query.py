@@ -7,7 +7,7 @@ import strawberry
 from schema.comparison import Comparison
 from schema.connections import Connection, connection_field
 from schema.context import Context, Info
-from schema.cost import Cost, ItemsOf
+from schema.cost import ArgumentCost, Cost, ItemsOf
 from schema.node import Node, find_node
 from schema.paging import PageArguments
 from schema.revision import Revision, Tag, revision_connection
@@ -21,11 +21,21 @@ _REF = (
 )
 
 
+RESOLVING = ArgumentCost(weight=500)
+"""A ref is looked up; where there is none of it, those are searched that resemble it."""
+
+FINDING = 100
+"""Units of an object by its id, or of the error that it is none."""
+
+
 @strawberry.type(description="What can be asked of the catalog.")
 class Query:
     """The root of all questions."""
 
-    @strawberry.field(description="An object by its id; null where there is none of that id.")
+    @strawberry.field(
+        description="An object by its id; null where there is none of that id.",
+        metadata=Cost(weight=FINDING).metadata,
+    )
     def node(
         self,
         info: Info,
@@ -35,7 +45,7 @@ class Query:
 
     @strawberry.field(
         description="Objects by their ids, in the same order; null where none is.",
-        metadata=Cost(items=ItemsOf("ids")).metadata,
+        metadata=Cost(items=ItemsOf("ids"), each=FINDING).metadata,
     )
     def nodes(
         self,
@@ -47,12 +57,14 @@ class Query:
     @strawberry.field(
         description="Every tag of the catalog, in natural order: develop, then releases newest "
         "first, then dated snapshots newest first.",
-        metadata=Cost(items=120).metadata,  # about as many as the largest real catalog has
+        metadata=Cost(
+            weight=50, items=120
+        ).metadata,  # about as many as the largest real catalog has
     )
     def tags(self, info: Info) -> list[Tag]:
         return [Tag(name=name) for name in info.context.changing_history().tags]
 
-    @strawberry.field(description="A tag by its name.")
+    @strawberry.field(description="A tag by its name.", metadata=Cost(weight=20).metadata)
     def tag(
         self,
         info: Info,
@@ -60,7 +72,7 @@ class Query:
     ) -> Tag | None:
         return Tag.named(info.context, name)
 
-    @connection_field("Published revisions, newest first.")
+    @connection_field("Published revisions, newest first.", cost=Cost(weight=1_000, each=1))
     def revisions(
         self,
         info: Info,
@@ -90,7 +102,8 @@ class Query:
     @strawberry.field(
         description=f"One revision. ref is one of: {_REF} Without ref: the newest revision of the "
         "catalog. An unknown ref gives null and an error with extensions.code REVISION_NOT_FOUND "
-        "whose message names the nearest known refs."
+        "whose message names the nearest known refs.",
+        metadata=Cost(arguments={"ref": RESOLVING}).metadata,
     )
     def revision(
         self,
@@ -99,7 +112,10 @@ class Query:
     ) -> Revision | None:
         return Revision(info=_resolve(info.context, ref))
 
-    @strawberry.field(description="What changed from base to head; refs as in revision(ref:).")
+    @strawberry.field(
+        description="What changed from base to head; refs as in revision(ref:).",
+        metadata=Cost(arguments={"base": RESOLVING, "head": RESOLVING}).metadata,
+    )
     def compare(
         self,
         info: Info,

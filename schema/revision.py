@@ -7,7 +7,7 @@ import strawberry
 
 from schema.connections import Connection, connection_field, page_of
 from schema.context import Context, Info
-from schema.cost import STACKS
+from schema.cost import LOADING, PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, STACKS, Cost
 from schema.node import Node, node_id, not_known
 from schema.package import Package, package_connection
 from schema.package_arguments import PackageFilterArgument, PackageOrderArgument
@@ -19,6 +19,12 @@ from schema.spec_connection import SpecConnection, spec_connection
 from schema.stack import Stack, stacks_of
 from snapshots import refs
 from snapshots.models import RevisionInfo
+
+LOADED = Cost(weight=20, once=LOADING)
+"""Something of a revision's contents by its name."""
+
+NEIGHBOUR = Cost(weight=20)
+"""Another revision of the same series."""
 
 
 @strawberry.type(description="Where a revision came from.")
@@ -107,7 +113,7 @@ class Revision(Node):
             synthetic=source.synthetic,
         )
 
-    @strawberry.field(description="A package by its name.")
+    @strawberry.field(description="A package by its name.", metadata=LOADED.metadata)
     def package(
         self,
         info: Info,
@@ -115,7 +121,10 @@ class Revision(Node):
     ) -> Package | None:
         return Package.named(info.context.load(self.info), name)
 
-    @connection_field("Its packages.")
+    @connection_field(
+        "Its packages.",
+        cost=Cost(weight=100, each=1, once=LOADING, arguments=PACKAGES_ARGUMENTS),
+    )
     def packages(
         self,
         info: Info,
@@ -127,7 +136,7 @@ class Revision(Node):
         loaded = info.context.load(self.info)
         return package_connection(loaded, None, filter, order_by, page)
 
-    @strawberry.field(description="A spec by its whole hash.")
+    @strawberry.field(description="A spec by its whole hash.", metadata=LOADED.metadata)
     def spec(
         self,
         info: Info,
@@ -137,7 +146,7 @@ class Revision(Node):
         row = loaded.frame.hashes.find(hash)
         return None if row is None else Spec(loaded=loaded, row=row)
 
-    @connection_field("Its specs.")
+    @connection_field("Its specs.", cost=Cost(weight=100, once=LOADING, arguments=SPECS_ARGUMENTS))
     def specs(
         self,
         info: Info,
@@ -150,7 +159,7 @@ class Revision(Node):
         loaded = info.context.load(self.info)
         return spec_connection(loaded, slice(None), matching, filter, order_by, page)
 
-    @strawberry.field(description="A stack by its name.")
+    @strawberry.field(description="A stack by its name.", metadata=LOADED.metadata)
     def stack(
         self,
         info: Info,
@@ -161,16 +170,20 @@ class Revision(Node):
     @strawberry.field(
         description="Its stacks, by name, root among them. One selection cannot have this and the "
         "`stacks` of a package or spec, which are names alone, under one name: give one an alias.",
-        metadata=STACKS.metadata,
+        metadata=Cost(weight=20, items=STACKS, once=LOADING).metadata,
     )
     def stacks(self, info: Info) -> list[Stack]:
         return stacks_of(info.context.load(self.info))
 
-    @strawberry.field(description="The revision before this one in its series.")
+    @strawberry.field(
+        description="The revision before this one in its series.", metadata=NEIGHBOUR.metadata
+    )
     def previous(self, info: Info) -> "Revision | None":
         return revision_of(info.context.changing_history().previous(self.info))
 
-    @strawberry.field(description="The revision after this one in its series.")
+    @strawberry.field(
+        description="The revision after this one in its series.", metadata=NEIGHBOUR.metadata
+    )
     def next(self, info: Info) -> "Revision | None":
         return revision_of(info.context.changing_history().next(self.info))
 
@@ -215,7 +228,7 @@ class Tag(Node):
     def latest(self, info: Info) -> Revision:
         return Revision(info=info.context.changing_history().of_tag(self.name)[0])
 
-    @connection_field("Its revisions, newest first.")
+    @connection_field("Its revisions, newest first.", cost=Cost(weight=100, each=1))
     def revisions(self, info: Info, *, page: PageArguments) -> Connection[Revision]:
         return revision_connection(info.context.changing_history().of_tag(self.name), page)
 

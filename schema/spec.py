@@ -8,7 +8,7 @@ import strawberry
 
 from schema.connections import connection_field
 from schema.context import Context, LoadedRevision
-from schema.cost import VALUE
+from schema.cost import Cost, texts
 from schema.dependency import (
     WALK,
     DependencyConnection,
@@ -64,8 +64,22 @@ def _with_fact_fields(cls: Kind) -> Kind:
     """Give a class a field for each fact of a spec but the dependencies, which have arguments."""
     for fact in SPEC_FACTS.values():
         if fact.kept is not Kept.EDGES:
-            setattr(cls, fact.name, column(fact.name, fact.description, _graphql_type(fact)))
+            setattr(
+                cls,
+                fact.name,
+                column(fact.name, fact.description, _graphql_type(fact), _cost(fact)),
+            )
     return cls
+
+
+_LENGTHS = {"variants": 600, "stacks": 400, "patches": 300, "tarball": 200, "package_hash": 64}
+"""The bytes of the JSON of long facts, as the largest packages of real caches have them."""
+
+
+def _cost(fact: Fact) -> Cost:
+    return Cost(
+        num_bytes=_LENGTHS.get(fact.name, 500 if fact.value_type == tuple[str, ...] else None)
+    )
 
 
 def _graphql_type(fact: Fact) -> Any:
@@ -88,14 +102,15 @@ class SpecFacts(Node):
 class Spec(SpecFacts):
     """A row of a revision's frame."""
 
-    id: strawberry.ID = for_many(_ids, "Opaque and stable.")
+    id: strawberry.ID = for_many(_ids, "Opaque and stable.", cost=Cost(weight=1.5))
     versions: list[str] = for_many(
-        _versions, "The version that was built, as a list of one.", cost=VALUE
+        _versions, "The version that was built, as a list of one.", cost=texts(14)
     )
     short: str = for_many(
         _short_forms,
         "Spack's short form: hdf5@1.14.5+mpi~cxx build_type=Release "
         "arch=linux-ubuntu24.04-x86_64_v3 %gcc@13.2.0. As a query (matching) it finds the spec.",
+        cost=Cost(weight=25, num_bytes=500),
     )
     package: LazyPackage = for_many(_packages, "The package in the same revision.")
 

@@ -23,7 +23,7 @@ describe_enum(
     },
 )
 
-FIELDS = Cost(items=10)
+FIELDS = Cost(weight=5, items=10)
 """The facts of a spec that can differ."""
 
 

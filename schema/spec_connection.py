@@ -17,8 +17,8 @@ from schema.spec_arguments import OrderDirection, SpecFilter, SpecOrder
 from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.frame import Frame, SpecField
 
-COUNTING = 20
-"""How many objects could be listed in the time that a facet's rows are counted in."""
+COUNTING = 400
+"""Units of counting all rows of a revision by a column."""
 
 
 class SpecPage(Page[Spec]):

@@ -6,6 +6,7 @@ import strawberry
 
 from schema.connections import Connection, connection_field
 from schema.context import Context, LoadedRevision
+from schema.cost import PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, Cost
 from schema.node import Node, in_revision, node_id
 from schema.package import LazyRevision, Package, package_connection
 from schema.package_arguments import PackageFilterArgument, PackageOrderArgument
@@ -48,23 +49,31 @@ class Stack(Node):
 
         return Revision(info=self.loaded.info)
 
-    @strawberry.field(description="How many packages have a spec in it.")
+    @strawberry.field(
+        description="How many packages have a spec in it.", metadata=Cost(weight=250).metadata
+    )
     def num_packages(self) -> int:
         frame = self.loaded.frame
         return int(frame.packages_having(frame.in_stack(self.name)).sum())
 
-    @strawberry.field(description="How many specs it has.")
+    @strawberry.field(description="How many specs it has.", metadata=Cost(weight=100).metadata)
     def num_specs(self) -> int:
         return int(self.loaded.frame.in_stack(self.name).sum())
 
-    @strawberry.field(description="The sum of its binary packages' sizes, as far as known.")
+    @strawberry.field(
+        description="The sum of its binary packages' sizes, as far as known.",
+        metadata=Cost(weight=350).metadata,
+    )
     def total_size(self) -> ByteCount | None:
         frame = self.loaded.frame
         rows = rows_where(frame.in_stack(self.name))
         size = frame.size.total(rows)
         return None if size is None else ByteCount(size)
 
-    @connection_field("The packages with a spec in it.")
+    @connection_field(
+        "The packages with a spec in it.",
+        cost=Cost(weight=350, each=1, arguments=PACKAGES_ARGUMENTS),
+    )
     def packages(
         self,
         filter: PackageFilterArgument = strawberry.UNSET,
@@ -74,7 +83,7 @@ class Stack(Node):
     ) -> Connection[Package]:
         return package_connection(self.loaded, self.name, filter, order_by, page)
 
-    @connection_field("Its specs.")
+    @connection_field("Its specs.", cost=Cost(weight=400, arguments=SPECS_ARGUMENTS))
     def specs(
         self,
         matching: MatchingArgument = strawberry.UNSET,

@@ -3,9 +3,13 @@
 import strawberry
 
 from schema.changes import Change, of_change, size_delta
+from schema.cost import texts
 from schema.enums import describe_enum
 from schema.scalars import ByteCount
 from snapshots.changes.stack_changes import StackChangeKind
+
+PACKAGES = texts(2_000)
+"""The names of packages; many where a stack is new."""
 
 describe_enum(
     StackChangeKind,
@@ -37,8 +41,12 @@ class StackChange(Change):
         "By how much the sum of its known sizes rose.",
     )
     packages_added: list[str] = of_change(
-        lambda change: change.packages_added, "Packages that it has a spec of only in head."
+        lambda change: change.packages_added,
+        "Packages that it has a spec of only in head.",
+        PACKAGES,
     )
     packages_removed: list[str] = of_change(
-        lambda change: change.packages_removed, "Packages that it has a spec of only in base."
+        lambda change: change.packages_removed,
+        "Packages that it has a spec of only in base.",
+        PACKAGES,
     )

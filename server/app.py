@@ -21,6 +21,7 @@ from server.graphiql import STATIC, StaticFolder, graphiql_page
 from server.graphql.answers import Answers
 from server.graphql.endpoint import GraphQLEndpoint
 from server.graphql.execution import Execution
+from server.graphql.lanes import Lanes
 from server.graphql.schema_text import SchemaText
 from server.health import Readiness, live
 from server.settings import Settings, settings_from
@@ -57,17 +58,22 @@ def create_app(settings: Settings) -> Starlette:
         comparison_bytes=settings.comparison_cache,
     )
     watch = CatalogWatch(catalog, settings.refresh)
-    answers = Answers(catalog, Execution(catalog, library), cache_bytes=settings.response_cache)
+    lanes = Lanes.of(settings)
+    execution = Execution(catalog, library, lanes, settings.limits())
+    answers = Answers(catalog, execution, lanes, cache_bytes=settings.response_cache)
     endpoint = GraphQLEndpoint(
         answers,
+        lanes,
         page=lambda: graphiql_page(catalog.history, STATIC),
         max_body=settings.max_body,
+        sending_bytes=settings.sending_bytes,
     )
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         async with watch.running():
             yield
+        lanes.close()
 
     middleware = []
     if settings.access_log:

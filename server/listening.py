@@ -1,16 +1,14 @@
-"""From an address to processes that serve it: a socket first, and uvicorn on it."""
+"""From an address to processes that serve it: a socket first, then one server on it or several."""
 
 import os
 import socket
 
-import uvicorn
-from uvicorn.supervisors import Multiprocess
-
+from server.http.limits import ConnectionLimits
+from server.http.servers import ServerConfig, run_server
+from server.http.workers import Workers
 from snapshots.errors import InvalidArgument
 
 _BACKLOG = 2_048
-_GRACE_SECONDS = 10
-"""How long requests under way may take after a server is asked to stop."""
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
@@ -37,29 +35,16 @@ def url_of(listening: socket.socket) -> str:
     return f"http://{shown}:{port}"
 
 
-def serve(factory: str, listening: socket.socket, *, workers: int) -> None:
+def serve(
+    factory: str, listening: socket.socket, *, workers: int, limits: ConnectionLimits
+) -> None:
     """Serve the application that ``MODULE:FUNCTION`` makes until a signal ends this process.
 
     Raises SystemExit with code 1 where it does not start; why is logged.
     """
-    config = uvicorn.Config(
-        factory,
-        factory=True,
-        workers=workers,
-        access_log=False,
-        log_level="warning",
-        server_header=False,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-    )
-    try:
-        if workers > 1:
-            Multiprocess(config, sockets=[listening]).run()
-            return
-        server = uvicorn.Server(config)
-        server.run(sockets=[listening])
-    except KeyboardInterrupt:
-        return
-    except SystemExit:
-        raise SystemExit(1) from None  # uvicorn has codes of its own
-    if not server.started:
+    if workers > 1:
+        started = Workers(factory, listening, limits, count=workers).run()
+    else:
+        started = run_server(ServerConfig(factory, limits, owns_socket=True), listening)
+    if not started:
         raise SystemExit(1)

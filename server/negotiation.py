@@ -5,6 +5,9 @@ from collections.abc import Sequence
 RESPONSE_JSON = "application/graphql-response+json"
 JSON = "application/json"
 
+_MAX_LENGTH = 4_096
+"""How many characters of a header are looked at; browsers send some 150."""
+
 
 def accepted_media_type(accept: str) -> str | None:
     """Return the media type to answer with; None where the client takes none on offer."""
@@ -39,7 +42,7 @@ def accepted_coding(accept_encoding: str, offers: Sequence[str]) -> str:
 def _weights(header: str) -> dict[str, float]:
     """Parse a header of alternatives with q values (RFC 9110, 12.4.2)."""
     weights = {}
-    for part in header.lower().split(","):
+    for part in header[:_MAX_LENGTH].lower().split(","):
         name, *parameters = (piece.strip() for piece in part.split(";"))
         if not name:
             continue

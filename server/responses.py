@@ -31,6 +31,11 @@ def compress(body: bytes, coding: str) -> bytes:
     return gzip.compress(body, _GZIP_LEVEL, mtime=0)
 
 
+def tag_of(body: bytes) -> bytes:
+    """Return what tells a body from others, to make ETags of."""
+    return xxhash.xxh3_128_hexdigest(body).encode()
+
+
 class EncodedBody:
     """A body in one content coding, with the headers of a 200 and of a 304 response with it."""
 
@@ -47,14 +52,22 @@ class EncodedBody:
 class Response:
     """An answer in one media type; each content coding is made when a client first asks for it.
 
-    ``codings`` are those on offer beside the plain body: none where it is small.
+    ``codings`` are those on offer beside the plain body: none where it is small. ``tag`` is that of
+    the body where it is known already.
     """
 
-    def __init__(self, status: int, body: bytes, content_type: bytes, cache_control: bytes) -> None:
+    def __init__(
+        self,
+        status: int,
+        body: bytes,
+        content_type: bytes,
+        cache_control: bytes,
+        tag: bytes | None = None,
+    ) -> None:
         self.status = status
         self.body = body
         self.codings = CODINGS if len(body) >= MIN_COMPRESSED else ()
-        self._tag = xxhash.xxh3_128_hexdigest(body).encode()
+        self._tag = tag_of(body) if tag is None else tag
         self._headers: Headers = [
             (b"content-type", content_type),
             (b"cache-control", cache_control),

@@ -3,6 +3,8 @@
 from anyio import to_thread
 from starlette.types import Scope, Send
 
+from server.graphql.errors import BadRequest
+from server.graphql.lanes import Lane
 from server.negotiation import accepted_coding
 from server.responses import EncodedBody, Headers, Response
 
@@ -12,6 +14,12 @@ REVALIDATE = b"no-cache"
 _LARGE_BODY = 100_000
 """Bodies with more bytes are compressed in a thread."""
 
+_PIECE = 256 << 10
+"""How many bytes of a body are sent at once."""
+
+_MAX_TAGS = 4_096
+"""How many bytes of If-None-Match are looked at."""
+
 
 async def send_response(
     response: Response,
@@ -19,17 +27,20 @@ async def send_response(
     headers: dict[bytes, bytes],
     send: Send,
     extra: Headers | None = None,
+    *,
+    compressing: Lane | None = None,
 ) -> bool:
     """Send a response; return whether it had to be encoded for this client first.
 
-    ``headers`` are those of the request, ``extra`` are added to those of the response.
+    ``headers`` are those of the request, ``extra`` are added to those of the response. Large bodies
+    are compressed in the lane ``compressing``, and where it is full are sent as they are.
     """
     coding = "identity"
     if response.codings:
         accepted = headers.get(b"accept-encoding", b"").decode("latin-1")
         coding = accepted_coding(accepted, response.codings)
     known = response.known(coding)
-    encoded = await _encoded(response, coding) if known is None else known
+    encoded = await _encoded(response, coding, compressing) if known is None else known
     method = scope["method"]
     if (
         response.status == 200
@@ -46,8 +57,7 @@ async def send_response(
             "headers": [*encoded.headers, *extra] if extra else encoded.headers,
         }
     )
-    content = b"" if method == "HEAD" else encoded.content
-    await send({"type": "http.response.body", "body": content})
+    await _send_body(send, b"" if method == "HEAD" else encoded.content)
     return known is None
 
 
@@ -57,13 +67,34 @@ async def send_head(send: Send, status: int, headers: Headers) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _encoded(response: Response, coding: str) -> EncodedBody:
-    if len(response.body) > _LARGE_BODY:
+async def _send_body(send: Send, content: bytes) -> None:
+    """Send a body piece by piece, each when the client has read most of those before it.
+
+    So a slow client holds a piece, and not a copy of the whole.
+    """
+    if len(content) <= _PIECE:
+        await send({"type": "http.response.body", "body": content})
+        return
+    rest = memoryview(content)
+    while len(rest) > _PIECE:
+        await send({"type": "http.response.body", "body": bytes(rest[:_PIECE]), "more_body": True})
+        rest = rest[_PIECE:]
+    await send({"type": "http.response.body", "body": bytes(rest)})
+
+
+async def _encoded(response: Response, coding: str, compressing: Lane | None) -> EncodedBody:
+    if len(response.body) <= _LARGE_BODY:
+        return response.encoded(coding)
+    if compressing is None:
         return await to_thread.run_sync(response.encoded, coding)
-    return response.encoded(coding)
+    try:
+        return await compressing.run(lambda: response.encoded(coding))
+    except BadRequest:
+        return response.encoded("identity")
 
 
 def _is_named(etag: bytes, if_none_match: bytes) -> bool:
     """Return whether the client names the ETag among those that it has."""
-    named = {tag.strip().removeprefix(b"W/") for tag in if_none_match.split(b",")}
+    tags = if_none_match[:_MAX_TAGS].split(b",")
+    named = {tag.strip().removeprefix(b"W/") for tag in tags}
     return etag in named or b"*" in named

@@ -1,5 +1,6 @@
 """Settings: from CACHELOG_* variables, overruled by options of the command line."""
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -9,6 +10,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from schema.limits import Limits
+from server.http.limits import ConnectionLimits
 from snapshots.catalog.library import COMPARISON_BYTES, FRAME_BYTES
 from snapshots.errors import InvalidArgument
 from snapshots.sources.buildcache import ReadSettings
@@ -23,6 +26,7 @@ _KUBERNETES = re.compile(PREFIX + r"(SERVICE_HOST|SERVICE_PORT\w*|PORT_\d+_(TCP|
 
 Text = Annotated[str, Meta(description="a text")]
 Bytes = Annotated[int, Meta(ge=0, description="a whole number from 0")]
+Count = Annotated[int, Meta(ge=1, description="a whole number from 1")]
 Seconds = Annotated[float, Meta(gt=0, lt=3_600, description="a number of seconds below 3600")]
 Switch = Annotated[bool, Meta(description="true or false")]
 Names = Annotated[tuple[str, ...], Meta(description="names separated by commas")]
@@ -46,8 +50,83 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     refresh: Seconds = 1.0
     """How many seconds pass between two looks for new revisions."""
 
-    max_body: Bytes = 1 << 20
+    max_body: Bytes = 256 << 10
     """How many bytes a request's body may have."""
+
+    heavy_threads: Count = 2
+    """How many large requests are executed at the same time."""
+
+    queued_requests: Count = 64
+    """How many requests may wait for each kind of thread; more are refused with status 503."""
+
+    queue_seconds: Seconds = 5.0
+    """How many seconds a request waits for a thread before it is refused with status 503."""
+
+    sending_bytes: Bytes = 256 << 20
+    """How many bytes of large answers may be on their way; more are refused with status 503."""
+
+    max_document_bytes: Count = Limits.max_document_bytes
+    """How many bytes a document may have."""
+
+    max_tokens: Count = Limits.max_tokens
+    """How many tokens a document may have."""
+
+    max_depth: Count = Limits.max_depth
+    """How deep selections may stand within each other."""
+
+    max_aliases: Count = Limits.max_aliases
+    """How many aliases an operation may have."""
+
+    max_root_fields: Count = Limits.max_root_fields
+    """How many fields of the root an operation may have."""
+
+    max_selections: Count = Limits.max_selections
+    """How many fields an operation may have, those of fragments wherever they are spread."""
+
+    max_variable_bytes: Count = Limits.max_variable_bytes
+    """How many bytes the variables of a request may have."""
+
+    max_variable_depth: Count = Limits.max_variable_depth
+    """How deep lists and objects may stand within each other in a variable."""
+
+    max_list_length: Count = Limits.max_list_length
+    """How many values a list may have in a variable or a document."""
+
+    max_filter_values: Count = Limits.max_filter_values
+    """How many values all lists of a filter may have together."""
+
+    max_text_length: Count = Limits.max_text_length
+    """How many characters a text may have in a variable or a document."""
+
+    max_cost: Count = Limits.max_cost
+    """How many units of work a request may cost; see extensions.cost."""
+
+    max_answer_bytes: Count = Limits.max_answer_bytes
+    """How many bytes an answer may have."""
+
+    max_seconds: Seconds = Limits.max_seconds
+    """How many seconds a request may be worked on."""
+
+    max_errors: Count = Limits.max_errors
+    """How many errors an answer shows."""
+
+    max_connections: Count = 1_000
+    """How many connections one process holds; the one idle longest is closed for a new one."""
+
+    max_headers: Bytes = 64 << 10
+    """How many bytes a request's line and headers may have."""
+
+    head_timeout: Seconds = 10.0
+    """How many seconds a client may take to send a request's line and headers."""
+
+    body_timeout: Seconds = 30.0
+    """How many seconds a client may take to send a request's body."""
+
+    send_timeout: Seconds = 20.0
+    """After how many seconds a client is dropped that reads less than 4 KiB a second."""
+
+    keep_alive: Seconds = 75.0
+    """How many seconds a connection may wait for its next request."""
 
     cors_origins: Names = ()
     """Which other origins' pages may ask, separated by commas; ``*`` for all."""
@@ -69,6 +148,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     s3_prefixes: Names = ()
     """Where buckets are served over HTTPS: BUCKET=URL, separated by commas."""
+
+    def limits(self) -> Limits:
+        """Return what one request may ask for, and take."""
+        return Limits(**{it.name: getattr(self, it.name) for it in dataclasses.fields(Limits)})
+
+    def connections(self) -> ConnectionLimits:
+        """Return the limits of each connection."""
+        return ConnectionLimits(
+            connections=self.max_connections,
+            head_bytes=self.max_headers,
+            body_bytes=self.max_body,
+            head_seconds=self.head_timeout,
+            body_seconds=self.body_timeout,
+            send_seconds=self.send_timeout,
+            keep_alive_seconds=self.keep_alive,
+        )
 
     def reading(self) -> ReadSettings:
         """Return the settings of an import; raises InvalidArgument for a malformed prefix."""
@@ -138,5 +233,5 @@ def _check_is_not_meant(variable: str, text: str, known: list[str]) -> None:
     is_address = variable == f"{PREFIX}PORT" and "://" in text
     if variable.startswith(RESERVED) or _KUBERNETES.fullmatch(variable) or is_address:
         return
-    (nearest,) = get_close_matches(variable, known, n=1, cutoff=0.0)
+    (nearest,) = get_close_matches(variable.upper(), known, n=1, cutoff=0.0)
     raise InvalidArgument(variable, f"is no setting; the nearest is {nearest}")

@@ -69,7 +69,9 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
     os.environ.update(environ_of(settings))
     with listening_socket(host, port) as listening:
         say(f"cachelog serves {catalog} at {url_of(listening)}/graphql (Ctrl+C stops it)")
-        serve("server.app:app_from_environ", listening, workers=workers)
+        serve(
+            "server.app:app_from_environ", listening, workers=workers, limits=settings.connections()
+        )
 
 
 @click.command("export-schema")

@@ -1,7 +1,9 @@
 """From the bytes of a request to its response: looked up where it is known, else executed."""
 
 import re
-from typing import NamedTuple
+import sys
+from collections.abc import Coroutine
+from typing import Any, NamedTuple
 
 from cachetools import LRUCache
 from graphql import OperationType
@@ -10,6 +12,7 @@ from schema import api
 from server.graphql.cache import CacheKey, ResponseCache
 from server.graphql.errors import BadRequest
 from server.graphql.execution import Executed, Execution
+from server.graphql.lanes import Lanes
 from server.graphql.persisted_documents import PersistedDocuments
 from server.graphql.requests import GraphQLRequest, from_body, from_query_string
 from server.negotiation import JSON, RESPONSE_JSON, accepted_media_type
@@ -18,8 +21,19 @@ from server.sending import REVALIDATE
 from snapshots.catalog.catalog import Catalog
 
 _IMMUTABLE = b"public, max-age=31536000, immutable"
-_PARSED_BYTES = 16 << 20
 _INTROSPECTION = re.compile(r"__(?:schema|type)\b")
+
+PARSED_BYTES = 16 << 20
+"""How many bytes of parsed requests are kept."""
+
+_SHORT_CONTENT = 2_000
+"""Requests with more bytes are read in a thread."""
+
+_SHORT_DOCUMENT = 250
+"""Documents with more characters are parsed and validated in a thread: it takes 1 ms and more."""
+
+_BYTES_A_BYTE_OF_JSON = 35
+"""How much memory a byte of JSON takes as Python's objects, in the worst case: ``{"a":0}``."""
 
 
 class RequestBytes(NamedTuple):
@@ -37,17 +51,20 @@ class ParsedRequest:
     """What a request asks for, with the two keys that its response can be kept under.
 
     A response that stays true for ever is kept under ``permanent_key``, any other under
-    ``key_at`` the catalog's generation. ``num_bytes`` is about what this and its bytes take.
+    ``key_at`` the catalog's generation. ``num_bytes`` is what this and its bytes take, or less.
+    Raises BadRequest where the variables nest too deeply.
     """
 
     __slots__ = ("_current_key", "num_bytes", "permanent_key", "request")
 
     def __init__(self, request: GraphQLRequest, media_type: str, num_bytes: int) -> None:
         self.request = request
+        variables = request.variables_text()
         self.permanent_key = CacheKey(
-            request.query, request.variables_text(), request.operation_name, media_type, None
+            request.query, variables, request.operation_name, media_type, None
         )
-        self.num_bytes = 2 * self.permanent_key.num_bytes + num_bytes
+        objects = _BYTES_A_BYTE_OF_JSON * len(variables)
+        self.num_bytes = 2 * self.permanent_key.num_bytes + objects + num_bytes
         self._current_key = self.permanent_key
 
     def key_at(self, generation: int) -> CacheKey:
@@ -65,41 +82,75 @@ class Answer(NamedTuple):
 
 
 class Answers:
-    """Answers requests, and keeps ``cache_bytes`` of responses so that none is made twice."""
+    """Answers requests, and keeps ``cache_bytes`` of responses so that none is made twice.
 
-    def __init__(self, catalog: Catalog, execution: Execution, *, cache_bytes: int) -> None:
+    Requests that take long to read are read in a lane of their own.
+    """
+
+    def __init__(
+        self, catalog: Catalog, execution: Execution, lanes: Lanes, *, cache_bytes: int
+    ) -> None:
         self._catalog = catalog
         self._execution = execution
+        self._lanes = lanes
         self._documents = PersistedDocuments()
         self._responses = ResponseCache(cache_bytes)
         self._parsed: LRUCache[RequestBytes, ParsedRequest] = LRUCache(
-            _PARSED_BYTES if cache_bytes else 0, lambda parsed: parsed.num_bytes
+            PARSED_BYTES if cache_bytes else 0, lambda parsed: parsed.num_bytes
         )
+
+    def begin(self, asked: RequestBytes) -> Answer | Coroutine[Any, Any, Answer]:
+        """Return the answer where the request is known or small, else what has to be awaited.
+
+        Raises BadRequest for a request that is none, as what is awaited does.
+        """
+        parsed = self._parsed.get(asked)
+        if parsed is None:
+            if len(asked.content) > _SHORT_CONTENT:
+                return self._read_and_answer(asked, None)
+            request, media_type = self._request(asked)
+            if len(request.query) > _SHORT_DOCUMENT and not api.is_known(request.query):
+                return self._read_and_answer(asked, (request, media_type))
+            parsed = self._keep_parsed(asked, _checked(asked, request, media_type))
+        return self._answer_parsed(parsed)
 
     async def answer(self, asked: RequestBytes) -> Answer:
         """Return the answer to a request; raises BadRequest where it is none."""
-        parsed = self._parse(asked)
-        for key in (parsed.permanent_key, parsed.key_at(self._catalog.generation)):
-            if (kept := self._responses.get(key)) is not None:
-                return Answer(kept, key)
-        return self._keep(parsed, key, await self._execution.execute(parsed.request))
+        begun = self.begin(asked)
+        return begun if isinstance(begun, Answer) else await begun
 
     def count_anew(self, answer: Answer) -> None:
         """Take in that a response has grown by another content coding."""
         if answer.key is not None:
             self._responses.put(answer.key, answer.response)
 
-    def _parse(self, asked: RequestBytes) -> ParsedRequest:
-        """Parse a request; the same bytes are parsed once."""
-        try:
-            return self._parsed[asked]
-        except KeyError:
-            parsed = self._read(asked)
-        if parsed.num_bytes <= self._parsed.maxsize:
-            self._parsed[asked] = parsed
-        return parsed
+    async def _read_and_answer(
+        self, asked: RequestBytes, known: tuple[GraphQLRequest, str] | None
+    ) -> Answer:
+        def read() -> ParsedRequest:
+            request, media_type = known or self._request(asked)
+            api.document(request.query)  # parsed here, so that the event loop finds it
+            return _checked(asked, request, media_type)
 
-    def _read(self, asked: RequestBytes) -> ParsedRequest:
+        begun = self._answer_parsed(self._keep_parsed(asked, await self._lanes.reading.run(read)))
+        return begun if isinstance(begun, Answer) else await begun
+
+    def _answer_parsed(self, parsed: ParsedRequest) -> Answer | Coroutine[Any, Any, Answer]:
+        for key in (parsed.permanent_key, parsed.key_at(self._catalog.generation)):
+            if (kept := self._responses.get(key)) is not None:
+                return Answer(kept, key)
+        begun = self._execution.begin(parsed.request)
+        if isinstance(begun, Executed):
+            return self._keep(parsed, key, begun)
+        return self._execute(parsed, key, begun)
+
+    async def _execute(
+        self, parsed: ParsedRequest, key: CacheKey, begun: Coroutine[Any, Any, Executed]
+    ) -> Answer:
+        return self._keep(parsed, key, await begun)
+
+    def _request(self, asked: RequestBytes) -> tuple[GraphQLRequest, str]:
+        """Read a request, and the media type of its answer."""
         media_type = accepted_media_type(asked.accept.decode("latin-1"))
         if media_type is None:
             raise BadRequest(
@@ -107,11 +158,14 @@ class Answers:
             )
         if asked.is_post:
             content_type = asked.content_type.decode("latin-1")
-            request = from_body(asked.content, content_type, self._documents)
-        else:
-            request = from_query_string(asked.content, self._documents)
-            _check_is_query(request)
-        return ParsedRequest(request, media_type, sum(map(len, asked[1:])))
+            return from_body(asked.content, content_type, self._documents), media_type
+        return from_query_string(asked.content, self._documents), media_type
+
+    def _keep_parsed(self, asked: RequestBytes, parsed: ParsedRequest) -> ParsedRequest:
+        """Keep a parsed request: the same bytes are parsed once."""
+        if parsed.num_bytes <= self._parsed.maxsize:
+            self._parsed[asked] = parsed
+        return parsed
 
     def _keep(self, parsed: ParsedRequest, current_key: CacheKey, executed: Executed) -> Answer:
         """Make the response, and keep it where the answer is good."""
@@ -124,6 +178,7 @@ class Answers:
             executed.body,
             f"{media_type}; charset=utf-8".encode(),
             _IMMUTABLE if is_permanent else REVALIDATE,
+            executed.tag,
         )
         if not executed.is_good:
             return Answer(response, None)
@@ -132,8 +187,14 @@ class Answers:
         return Answer(response, key)
 
 
-def _check_is_query(request: GraphQLRequest) -> None:
-    """Raise BadRequest where a GET asks for more than reading."""
+def _checked(asked: RequestBytes, request: GraphQLRequest, media_type: str) -> ParsedRequest:
+    """Return a request with its keys; raises BadRequest where a GET asks for more than reading."""
+    # What is not declared decides nothing, and a client could make ever new keys of it.
+    declared = api.declared_variables(request.query, request.operation_name, request.variables)
+    request = request._replace(variables=declared)
+    parsed = ParsedRequest(request, media_type, sum(map(sys.getsizeof, asked[1:])))
+    if asked.is_post:
+        return parsed
     operation = api.operation_type(api.document(request.query), request.operation_name)
     if operation not in (None, OperationType.QUERY):
         raise BadRequest(
@@ -142,3 +203,4 @@ def _check_is_query(request: GraphQLRequest) -> None:
             code="METHOD_NOT_ALLOWED",
             headers=((b"allow", b"POST"),),
         )
+    return parsed

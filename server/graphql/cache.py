@@ -1,5 +1,6 @@
 """The responses that were asked for last, bounded in bytes."""
 
+from sys import getsizeof
 from typing import NamedTuple
 
 from cachetools import LRUCache
@@ -24,7 +25,8 @@ class CacheKey(NamedTuple):
     @property
     def num_bytes(self) -> int:
         """About how many bytes the key takes."""
-        return len(self.query) + len(self.variables) + _KEY_OVERHEAD
+        texts = getsizeof(self.query) + getsizeof(self.operation_name)
+        return texts + len(self.variables) + _KEY_OVERHEAD
 
 
 class _Kept(NamedTuple):

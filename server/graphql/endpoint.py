@@ -5,26 +5,43 @@ from collections.abc import Callable
 import orjson
 from starlette.types import Receive, Scope, Send
 
-from server.graphql.answers import Answers, RequestBytes
+from server.graphql.answers import Answer, Answers, RequestBytes
 from server.graphql.errors import BadRequest
+from server.graphql.hang_ups import unless_gone
+from server.graphql.lanes import Lanes
+from server.graphql.outgoing import Outgoing
 from server.negotiation import JSON, accepted_media_type, prefers_html
 from server.responses import Response
 from server.sending import REVALIDATE, send_head, send_response
 
 _ALLOW = b"GET, HEAD, POST, OPTIONS"
+_GONE = 499
+"""The status, as nginx has it, of a request whose client hung up."""
+
 _HTML = b"text/html; charset=utf-8"
 
 
 class GraphQLEndpoint:
     """Sends what ``answers`` has to say to GET, HEAD and POST, and to a browser the ``page``.
 
-    ``max_body`` bounds the bytes of a request's body.
+    ``max_body`` bounds the bytes of a request's body, ``sending_bytes`` those of all large
+    responses that are on their way. The lanes are those that ``answers`` works in.
     """
 
-    def __init__(self, answers: Answers, *, page: Callable[[], bytes], max_body: int) -> None:
+    def __init__(
+        self,
+        answers: Answers,
+        lanes: Lanes,
+        *,
+        page: Callable[[], bytes],
+        max_body: int,
+        sending_bytes: int,
+    ) -> None:
         self._answers = answers
+        self._lanes = lanes
         self._page = page
         self._max_body = max_body
+        self._outgoing = Outgoing(sending_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -50,7 +67,7 @@ class GraphQLEndpoint:
                     code="METHOD_NOT_ALLOWED",
                     headers=((b"allow", _ALLOW),),
                 )
-            answer = await self._answers.answer(
+            begun = self._answers.begin(
                 RequestBytes(
                     method == "POST",
                     content,
@@ -58,8 +75,15 @@ class GraphQLEndpoint:
                     headers.get(b"accept", b""),
                 )
             )
-            if await send_response(answer.response, scope, headers, send):
-                self._answers.count_anew(answer)
+            answer = begun if isinstance(begun, Answer) else await unless_gone(receive, begun)
+            if answer is None:
+                await send_head(send, _GONE, [])  # for the log: nobody receives it
+                return
+            with self._outgoing.room_for(answer.response):
+                if await send_response(
+                    answer.response, scope, headers, send, compressing=self._lanes.compressing
+                ):
+                    self._answers.count_anew(answer)
         except BadRequest as error:
             refusal = _refusal(error, headers)
             await send_response(refusal, scope, headers, send, list(error.headers))

@@ -17,3 +17,17 @@ class BadRequest(Exception):
         self.code = code
         self.headers = headers
         super().__init__(message)
+
+
+RETRY_SECONDS = 2
+"""When a client may ask again that was refused because the server has too much to do."""
+
+
+def overloaded(what: str) -> BadRequest:
+    """Return the refusal of a request that there is no room for; ``what`` there is too much of."""
+    return BadRequest(
+        f"The server is busy: {what}. Ask again in {RETRY_SECONDS} seconds.",
+        status=503,
+        code="OVERLOADED",
+        headers=((b"retry-after", str(RETRY_SECONDS).encode()),),
+    )

@@ -3,8 +3,10 @@
 https://www.apollographql.com/docs/apollo-server/performance/apq
 """
 
+import sys
 from collections.abc import Mapping
 from hashlib import sha256
+from threading import Lock
 from typing import Any
 
 from cachetools import LRUCache
@@ -12,17 +14,22 @@ from cachetools import LRUCache
 from server.graphql.errors import BadRequest
 
 MAX_PERSISTED_BYTES = 16 << 20
-"""How many characters of documents are kept."""
+"""How many bytes of documents are kept, with their hashes."""
+
+_OVERHEAD = 500
+"""About how many bytes a document takes beside its text: its hash, its places in the cache."""
 
 
 class PersistedDocuments:
     """Documents by the sha256 of their text, as Apollo's clients send them (APQ).
 
-    A client sends the hash alone; if it is not known here it sends both, once.
+    A client sends the hash alone; if it is not known here it sends both, once. Several threads
+    may ask.
     """
 
     def __init__(self) -> None:
-        self._known: LRUCache[str, str] = LRUCache(MAX_PERSISTED_BYTES, len)
+        self._known: LRUCache[str, str] = LRUCache(MAX_PERSISTED_BYTES, _bytes_of)
+        self._lock = Lock()
 
     def query_of(self, query: str | None, extensions: Mapping[str, Any] | None) -> str | None:
         """Return the document of a request; raises BadRequest where its hash is not known."""
@@ -38,7 +45,8 @@ class PersistedDocuments:
         if not isinstance(digest, str):
             raise BadRequest("extensions.persistedQuery.sha256Hash must be a string")
         if query is None:
-            known: str | None = self._known.get(digest)
+            with self._lock:
+                known: str | None = self._known.get(digest)
             if known is None:
                 # Apollo's clients look for this very message, in a response with status 200.
                 raise BadRequest(
@@ -47,6 +55,11 @@ class PersistedDocuments:
             return known
         if sha256(query.encode()).hexdigest() != digest:
             raise BadRequest("sha256Hash is not the hash of query")
-        if len(query) <= MAX_PERSISTED_BYTES:
-            self._known[digest] = query
+        if _bytes_of(query) <= MAX_PERSISTED_BYTES:
+            with self._lock:
+                self._known[digest] = query
         return query
+
+
+def _bytes_of(query: str) -> int:
+    return sys.getsizeof(query) + _OVERHEAD

@@ -9,6 +9,9 @@ from server.graphql.errors import BadRequest
 from server.graphql.persisted_documents import PersistedDocuments
 from server.negotiation import JSON
 
+_MAX_PARAMETERS = 3_000
+"""How many parameters of a query string are read; known are fewer than ten."""
+
 
 class GraphQLRequest(NamedTuple):
     """What is asked; ``variables`` are as the client wrote them."""
@@ -22,8 +25,14 @@ class GraphQLRequest(NamedTuple):
         return self.query, self.operation_name, self.variables
 
     def variables_text(self) -> bytes:
-        """Return the variables as JSON, the same for every order of their names."""
-        return orjson.dumps(self.variables, option=orjson.OPT_SORT_KEYS)
+        """Return the variables as JSON, the same for every order of their names.
+
+        Raises BadRequest where they nest more deeply than JSON can be written.
+        """
+        try:
+            return orjson.dumps(self.variables, option=orjson.OPT_SORT_KEYS)
+        except orjson.JSONEncodeError:
+            raise BadRequest("variables nest too deeply") from None
 
 
 def from_body(body: bytes, content_type: str, documents: PersistedDocuments) -> GraphQLRequest:
@@ -49,9 +58,13 @@ def from_body(body: bytes, content_type: str, documents: PersistedDocuments) -> 
 def from_query_string(query_string: bytes, documents: PersistedDocuments) -> GraphQLRequest:
     """Read a GET request; raises BadRequest."""
     try:
-        pairs = parse_qsl(query_string.decode(), keep_blank_values=True, errors="strict")
-    except (UnicodeDecodeError, ValueError):
+        pairs = parse_qsl(
+            query_string.decode(), True, errors="strict", max_num_fields=_MAX_PARAMETERS
+        )
+    except UnicodeDecodeError:
         raise BadRequest("the query string is not UTF-8") from None
+    except ValueError:
+        raise BadRequest(f"the query string has more than {_MAX_PARAMETERS} parameters") from None
     parameters: dict[str, Any] = dict(pairs)
     for name in ("variables", "extensions"):
         if parameters.get(name):

@@ -1,152 +1,315 @@
-"""How large a query is, told before it runs: never too low by much, and not wildly too high."""
+"""What a query costs, told before it runs: nothing that it asks for is free, or cheaper than it is.
+
+The prices are stated beside the fields; ``python -m tests.benchmarks cost`` compares them with
+seconds.
+"""
 
 from typing import Any
 
 import pytest
-from graphql import get_named_type, get_nullable_type, is_list_type, is_object_type
+from graphql import (
+    get_introspection_query,
+    get_named_type,
+    get_nullable_type,
+    is_leaf_type,
+    is_list_type,
+    is_object_type,
+)
 
 from schema import api
-from schema.cost import Cost, is_paged, stated_cost
+from schema.api import API
+from schema.cost import COMPARING, LOADING, STACKS, Cost, is_paged, stated_cost
+from schema.estimates import NOTHING, Estimate
+from schema.limits import Limits
+from tests.schema.questions import DOCUMENTS
+from tests.schema.worlds import World, known_world, plain
 
 SCHEMA = api.schema._schema
 
 
-def cost_of(kind: str, name: str) -> Cost:
-    """Return what a field of the schema says that it costs."""
-    cost = stated_cost(SCHEMA.type_map[kind].fields[name])  # type: ignore[attr-defined]
-    assert cost is not None
-    return cost
+def estimate(text: str, name: str | None = None, /, **variables: Any) -> Estimate:
+    """Return the cost of a document that must be valid."""
+    assert api.document(text).errors == ()
+    return api.cost(text, name, variables)
 
 
-def items_of(kind: str, name: str) -> int:
-    """Return how many objects a list states."""
-    items = cost_of(kind, name).items
-    assert isinstance(items, int)
-    return items
+def work(text: str) -> int:
+    """Return the units that a document costs where all is loaded and compared."""
+    told = estimate(text)
+    return told.units - told.kept_units
 
 
-def estimate(text: str, name: str | None = None, variables: dict[str, Any] | None = None) -> int:
-    """Return how many objects an operation asks for."""
-    return api.objects_asked(text, name, variables)
+SPECS = "{ revision { specs%s { nodes { hash name } } } }"
+NESTED = "{ revision { packages(first: %s) { nodes { specs(first: %s) { nodes { hash } } } } } }"
+SIZED = "query($n: Int) " + SPECS % "(first: $n)"
+IDS = "{ nodes(ids: %s) { id } }"
+ASKED = "query($ids: [ID!]!) " + IDS % "$ids"
+
+EQUAL: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]]] = {
+    "no size is the usual size": ((SPECS % "", {}), (SPECS % "(first: 50)", {})),
+    "null is the usual size": ((SPECS % "(first: null)", {}), (SPECS % "(first: 50)", {})),
+    "a variable": ((SIZED, {"n": 7}), (SPECS % "(first: 7)", {})),
+    "a variable that is a float": ((SIZED, {"n": 7.0}), (SPECS % "(first: 7)", {})),
+    "a variable that is left out": ((SIZED, {}), (SPECS % "", {})),
+    "a default": (
+        ("query($n: Int = 8) " + SPECS % "(last: $n)", {}),
+        (SPECS % "(last: 8)", {}),
+    ),
+    "null in place of a default": (
+        ("query($n: Int = 8) " + SPECS % "(first: $n)", {"n": None}),
+        (SPECS % "", {}),
+    ),
+    "the smaller of two sizes": ((SPECS % "(first: 9, last: 3)", {}), (SPECS % "(first: 3)", {})),
+    "more than a page may have": (
+        (SPECS % "(first: 2000000000)", {}),
+        (SPECS % "(first: 1000)", {}),
+    ),
+    "less than nothing": ((SPECS % "(first: -2000000000)", {}), (SPECS % "(first: 0)", {})),
+    "fewer ids than none": ((IDS % "-2000000000", {}), (IDS % '"a"', {})),
+    "no ids": ((IDS % "[]", {}), (IDS % '["a"]', {})),
+    "one id alone": ((IDS % '"a"', {}), (IDS % '["a"]', {})),
+    "one id alone in a variable": ((ASKED, {"ids": "a"}), (ASKED, {"ids": ["a"]})),
+    "ids in a variable": ((ASKED, {"ids": ["a"] * 3}), (IDS % '["a", "b", "c"]', {})),
+    "a fragment": (
+        ("{ ...F } fragment F on Query { revision { tag } }", {}),
+        ("{ revision { tag } }", {}),
+    ),
+    "a fragment within a page": (
+        (
+            "{ revision { specs(first: 7) { ...F } } } "
+            "fragment F on SpecConnection { nodes { ... { hash name } } }",
+            {},
+        ),
+        (SPECS % "(first: 7)", {}),
+    ),
+    "left out by a directive": (
+        ("query($no: Boolean!) { revision { tag stacks @include(if: $no) { name } } }", {"no": 0}),
+        ("query { revision { tag stacks @skip(if: true) { name } } }", {}),
+    ),
+    "undeclared variables": ((SIZED, {"n": 7, "x": [1] * 5}), (SIZED, {"n": 7})),
+}
+EQUAL["left out by a directive"][0][1]["no"] = False
 
 
-STACKS, TAGS = items_of("Revision", "stacks"), items_of("Query", "tags")
-NOTES = cost_of("Comparison", "releaseNotes").weight
-COUNTING = cost_of("Facets", "stacks").weight
-FACETS = "{ revision { specs(first: 0) { facets { %s } } } }"
-SPECS = "{ revision { specs%s { nodes { hash } } } }"
+@pytest.mark.parametrize(("left", "right"), EQUAL.values(), ids=EQUAL)
+def test_what_is_the_same_costs_the_same(
+    left: tuple[str, dict[str, Any]], right: tuple[str, dict[str, Any]]
+) -> None:
+    """However a size is written; sizes are those that the field allows."""
+    assert estimate(left[0], **left[1]) == estimate(right[0], **right[1])
 
-COUNTS: dict[str, tuple[str, dict[str, Any], int]] = {
-    "values alone": ("{ __typename }", {}, 0),
-    "one object": ("{ revision { tag } }", {}, 1),
-    "a page": (SPECS % "", {}, 2 + 50),
-    "a page of a size": (SPECS % "(first: 7)", {}, 2 + 7),
-    "the smaller of two sizes": (SPECS % "(first: 7, last: 3)", {}, 2 + 3),
-    "no size at all": (SPECS % "(first: null)", {}, 2 + 50),
-    "null beside a size": (SPECS % "(first: null, last: 900)", {}, 2 + 900),
-    "a bad size": (SPECS % "(first: -1)", {}, 2),
-    "a variable": ("query($n: Int) " + SPECS % "(last: $n)", {"n": 9}, 2 + 9),
-    "a variable that is a float": ("query($n: Int) " + SPECS % "(last: $n)", {"n": 900.0}, 902),
-    "a default": ("query($n: Int = 8) " + SPECS % "(last: $n)", {}, 2 + 8),
-    "null instead of a default": (
-        "query($n: Int = 8) " + SPECS % "(first: $n, last: 900)",
-        {"n": None},
-        2 + 900,
+
+def times(count: int, part: str) -> str:
+    """Return a selection as often as that, under other names."""
+    return " ".join(f"a{number}: {part}" for number in range(count))
+
+
+REVISION = "{ revision { %s } }"
+FACETS = "specs(first: 0) { facets { %s } }"
+PACKAGES = "packages { %s }"
+SPEC = 'spec(hash: "a") { %s }'
+PAGE = "specs(first: 1000) { nodes { %s } }"
+COMPARE = '{ compare(base: "a", head: "b") { %s } }'
+GROWING: dict[str, tuple[str, str, float]] = {
+    "larger pages": (SPECS % "(first: 10)", SPECS % "(first: 1000)", 2),
+    "pages within pages": (NESTED % (10, 10), NESTED % (100, 100), 20),
+    "negative sizes below": (REVISION % "tag", NESTED % (-5, -5), 2),
+    "lists without pages": ("{ tags { name } }", "{ tags { latest { stacks { name } } } }", 30),
+    "facets": (
+        REVISION % "specs(first: 0) { facets { stacks { value } } }",
+        REVISION % (FACETS % times(50, "stacks { value }")),
+        2.5,
     ),
-    "a variable that is no size": ("query($n: Int) " + SPECS % "(last: $n)", {"n": "x"}, 52),
-    "edges": ("{ revision { specs(first: 7) { edges { node { hash } } } } }", {}, 2 + 14),
-    "what a page has once": (
-        "{ revision { specs(first: 7) { totalCount pageInfo { endCursor } "
-        "facets { packages { count } stacks { count } } } } }",
-        {},
-        2 + 1 + 1 + 2 * COUNTING + items_of("Facets", "packages") + items_of("Facets", "stacks"),
+    "leaves of facets": (
+        REVISION % "specs(first: 0) { facets { packages { value } } }",
+        REVISION % (FACETS % PACKAGES % times(100, "value")),
+        4,
     ),
-    "pages within pages": (
-        "{ revision { packages(first: 10) { nodes { specs(first: 20) { nodes { hash } } } } } }",
-        {},
-        2 + 10 * (1 + 1 + 20),
+    "stacks of packages": (
+        REVISION % "packages(first: 1000) { nodes { name } }",
+        REVISION % "packages(first: 1000) { nodes { name stacks versions } }",
+        3,
     ),
-    "lists without pages": (
-        "{ tags { latest { stacks { name } } } }",
-        {},
-        TAGS * (1 + 1 + STACKS),
+    "counts of packages": (
+        REVISION % "packages(first: 1000) { nodes { name } }",
+        REVISION % "packages(first: 1000) { nodes { numSpecsByStack { numSpecs } } }",
+        3,
     ),
-    "a fragment on a page": (
-        "{ revision { specs(first: 7) { ...F } packages(first: 3) { nodes { specs(first: 9) "
-        "{ ...F } } } } } fragment F on SpecConnection { nodes { hash } }",
-        {},
-        3 + 7 + 3 * (1 + 1 + 9),
+    "a filter's values": (
+        REVISION % 'specs(filter: {stacks: ["a"]}) { totalCount }',
+        REVISION % ("specs(filter: {stacks: [%s]}) { totalCount }" % ('"a" ' * 900)),
+        2.5,
     ),
-    "an inline fragment on a page": (
-        "{ revision { specs(first: 7) { ... { ... on SpecConnection { nodes { hash } } } } } }",
-        {},
-        2 + 7,
+    "a filter in each package": (
+        REVISION % "packages(first: 1000) { nodes { specs { totalCount } } }",
+        REVISION
+        % 'packages(first: 1000) { nodes { specs(filter: {stacks: ["a"]}) { totalCount }}}',
+        3,
     ),
-    "ids": ('{ nodes(ids: ["a", "b"]) { ... on Revision { tag } } }', {}, 2),
-    "ids in a variable": (
-        "query($ids: [ID!]!) { nodes(ids: $ids) { ... on Revision { stacks { name } } } }",
-        {"ids": ["a"] * 20},
-        20 * (1 + STACKS),
+    "other queries": (
+        REVISION % times(9, 'specs(matching: "a") { totalCount }'),
+        REVISION % " ".join(f'a{n}: specs(matching: "a{n}") {{ totalCount }}' for n in range(9)),
+        3,
     ),
-    "ids by default": ('query($i: [ID!]! = ["a", "b"]) { nodes(ids: $i) { id } }', {}, 2),
-    "release notes": (
-        '{ compare(base: "a", head: "b") { a: releaseNotes b: releaseNotes(format: JSON) } }',
-        {},
-        1 + 2 * NOTES,
+    "dependencies in a query": (
+        REVISION % 'specs(matching: "a") { totalCount }',
+        REVISION % 'specs(matching: "a ^b ^c %d") { totalCount }',
+        2.5,
     ),
-    "fewer ids than none": ("{ nodes(ids: -2000000000) { id } }", {}, 1),
-    "a larger page than there can be": (SPECS % "(first: 99999)", {}, 2 + 1000),
-    "the same names in several types": (
-        "{ revision { stacks { name } specs(first: 5) { nodes { stacks } } "
-        "packages(first: 5) { nodes { stacks compilers numSpecsByStack { stack } } } } }",
-        {},
-        1 + STACKS + (1 + 5) + (1 + 5 * (1 + 1 + 1 + items_of("Package", "numSpecsByStack"))),
+    "walks": (
+        REVISION % 'spec(hash: "a") { dependents { totalCount } }',
+        REVISION % (SPEC % times(30, "dependents(transitive: true) { totalCount }")),
+        5,
     ),
-    "counts under many names": (
-        FACETS % " ".join(f"a{number}: stacks {{ value }}" for number in range(100)),
-        {},
-        1 + 1 + 1 + 100 * (COUNTING + items_of("Facets", "stacks")),
-    ),
-    "a walk through dependencies": (
-        '{ revision { spec(hash: "a") { dependents(transitive: true, first: 5) '
-        "{ nodes { name } } dependencies(first: 5) { nodes { name } } } } }",
-        {},
-        2 + cost_of("Spec", "dependents").arguments["transitive"] + (1 + 5) + (1 + 5),
-    ),
-    "introspection": ('{ __schema { types { name } } __type(name: "A") { name } }', {}, 12),
-    "one id alone": ('{ nodes(ids: "a") { id } }', {}, 1),
+    "release notes": (COMPARE % "leftOut", COMPARE % "releaseNotes", 30),
 }
 
 
-@pytest.mark.parametrize(("text", "variables", "expected"), COUNTS.values(), ids=COUNTS)
-def test_an_estimate_counts_objects(text: str, variables: dict[str, Any], expected: int) -> None:
-    """Objects of full pages, pages within pages multiplied."""
-    assert estimate(text, None, variables) == expected
+@pytest.mark.parametrize(("less", "more", "factor"), GROWING.values(), ids=GROWING)
+def test_what_is_more_costs_more(less: str, more: str, factor: float) -> None:
+    """Aliases, lists within lists, values of filters, walks and comparisons all count."""
+    assert work(more) > factor * work(less)
+
+
+def test_equal_questions_are_answered_once() -> None:
+    """A query, a load and a comparison cost their whole price once in a request."""
+    one, nine = (
+        estimate(REVISION % times(count, 'specs(matching: "a") { totalCount }')) for count in (1, 9)
+    )
+    assert nine.units < one.units + 9 * 1_000
+    assert nine.kept_units == LOADING
+    pair = 'compare(base: "a", head: "b") { summary { specsAdded } }'
+    assert estimate(times(9, pair).join("{}")).kept_units == COMPARING
+    pairs = times(9, 'compare(base: "a%s", head: "b") { summary { specsAdded } }')
+    assert estimate((pairs % (*range(9),)).join("{}")).kept_units == 9 * COMPARING
+    revisions = "{ revisions(first: 100) { nodes { specs(first: 0) { totalCount } } } }"
+    assert estimate(revisions).kept_units == 100 * LOADING
+
+
+def test_the_bytes_of_an_answer_are_estimated() -> None:
+    """Long texts count for what they are, under each of their names."""
+    short = estimate(REVISION % "specs(first: 1000) { nodes { size } }").num_bytes
+    variants = estimate(REVISION % "specs(first: 1000) { nodes { variants } }").num_bytes
+    many = estimate(REVISION % (PAGE % times(100, "variants")))
+    assert variants > 5 * short
+    assert many.num_bytes > 90 * variants
 
 
 def test_only_the_operation_that_is_asked_for_counts() -> None:
     """A document with several operations costs what the named one does; nothing without a name."""
     document = "query A { tags { name } } query B { revision { tag } }"
-    assert estimate(document, "A") == TAGS
-    assert estimate(document, "B") == 1
-    assert estimate(document) == estimate(document, "C") == 0
+    assert estimate(document, "A").units > estimate(document, "B").units > 0
+    assert estimate(document) == estimate(document, "C") == NOTHING
 
 
-def test_a_fragment_is_walked_once() -> None:
-    """Fragments that spread each other twice do not make the estimate itself exponential."""
-    parts = [f"fragment F{n} on Query {{ ...F{n + 1} ...F{n + 1} }}" for n in range(60)]
-    text = "{ ...F0 } " + " ".join(parts) + " fragment F60 on Query { revision { tag } }"
-    assert estimate(text) == 2**60
+MANY = NESTED.replace("hash", "hash name version size") % (1000, 1000)
 
 
-def test_release_notes_are_neither_free_nor_forbidden() -> None:
-    """A query may ask for some, but not for hundreds under other names."""
-    question = '{ compare(base: "a", head: "b") { %s } }'
-    few, many = (
-        question % " ".join(f"a{number}: releaseNotes" for number in range(count))
-        for count in (5, 100)
-    )
-    assert estimate(few) < api.MAX_OBJECTS < estimate(many)
+def test_a_query_that_costs_too_much_is_refused(known: World) -> None:
+    """The error says what it costs, what is allowed, and what is most of it."""
+    answer = api.execute(MANY, context=known.context())
+    assert not answer.executed
+    (error,) = plain(answer)["errors"]
+    told = error["extensions"]["cost"]
+    assert error["extensions"]["code"] == "QUERY_TOO_LARGE"
+    assert told["cost"] > told["allowed"] == Limits().max_cost
+    assert told["mostExpensive"]["path"] == ["revision", "packages", "nodes", "specs", "nodes"]
+    assert f"{told['cost']:,}" in error["message"]
+    assert "revision.packages.nodes.specs.nodes" in error["message"]
+
+
+def test_an_answer_that_may_be_too_long_is_refused(known: World) -> None:
+    """Where the work is allowed and the bytes are not, the error is about the bytes."""
+    api = API(Limits(max_answer_bytes=100_000))
+    text = REVISION % "specs(first: 1000) { nodes { variants } }"
+    (error,) = plain(api.execute(text, context=known.context()))["errors"]
+    assert error["extensions"]["code"] == "QUERY_TOO_LARGE"
+    assert "100,000 bytes" in error["message"]
+
+
+def test_the_cost_is_told_on_request(known: World) -> None:
+    """In ``extensions.cost``, as the error of too much has it; nothing unless it is asked for."""
+    text = SPECS % ""
+    assert "extensions" not in plain(api.execute(text, context=known.context()))
+    told = plain(api.execute(text, context=known.context(), tell_cost=True))["extensions"]["cost"]
+    assert told["cost"] == estimate(text).units
+    assert told["allowed"] == Limits().max_cost
+    assert told["mostExpensive"]["path"] == ["revision", "specs"]
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a small catalog."""
+    return known_world(tmp_path_factory.mktemp("catalog"))
+
+
+FULL = (
+    "hash name version compiler operatingSystem platform target variants stacks size tarball "
+    "id namespace packageHash patches versions short package { id name numSpecs versions }"
+)
+ALLOWED = {
+    "introspection as GraphiQL asks for it": get_introspection_query(
+        specified_by_url=True, directive_is_repeatable=True, input_value_deprecation=True
+    ),
+    "1,000 specs of 20 fields": REVISION % (PAGE % FULL),
+    **{f"document {number}": text for number, text in enumerate(DOCUMENTS)},
+    "five release notes": COMPARE % times(5, "releaseNotes"),
+}
+VALUES = {
+    "ref": "develop",
+    "name": "a",
+    "hash": "a",
+    "far": True,
+    "base": "develop~1",
+    "head": "develop",
+    "ids": ["a"] * 100,
+}
+
+
+@pytest.mark.parametrize("text", ALLOWED.values(), ids=ALLOWED)
+def test_what_people_ask_for_is_allowed(text: str) -> None:
+    """The limits are far from every page, every example and GraphiQL."""
+    told = estimate(text, **VALUES)
+    assert 0 < told.units <= Limits().max_cost
+    assert told.num_bytes <= Limits().max_answer_bytes
+
+
+LIGHT: dict[str, tuple[str, bool]] = {
+    "a number": (REVISION % "numSpecs", True),
+    "a page": (REVISION % "specs { totalCount nodes { hash name } }", True),
+    "a long page": (REVISION % "specs(first: 1000) { nodes { hash name version } }", True),
+    "a short filter": (REVISION % 'specs(filter: {stacks: ["e4s"]}) { totalCount }', True),
+    "a long filter": (
+        REVISION % ("specs(filter: {stacks: [%s]}) { totalCount }" % ('"a" ' * 200)),
+        False,
+    ),
+    "a query": (REVISION % 'specs(matching: "hdf5") { totalCount }', False),
+    "notes": (COMPARE % "releaseNotes", False),
+    "many facets": (REVISION % (FACETS % times(20, "stacks { value }")), False),
+    "a long text": (REVISION % "tag" + " " * 9_000, False),
+}
+
+
+@pytest.mark.parametrize(("text", "is_light"), LIGHT.values(), ids=LIGHT)
+def test_an_event_loop_does_what_is_light(text: str, is_light: bool) -> None:
+    """Short documents of small costs; nothing that has long lists or masks to make."""
+    assert API().is_light(text, None, None) is is_light
+
+
+@pytest.mark.parametrize(
+    "variables", [{"a": [1] * 100}, {"a": "x" * 9_000}, {str(n): 1 for n in range(100)}]
+)
+def test_large_variables_are_not_light(variables: dict[str, Any]) -> None:
+    """Whatever the document makes of them: nobody looks at them in the event loop."""
+    assert not API().is_light("{ revision { tag } }", None, variables)
+
+
+def test_a_long_document_is_light_once_it_is_known() -> None:
+    """What is kept has not to be parsed again."""
+    known = API()
+    text = REVISION % "tag" + " " * 9_000
+    known.document(text)
+    assert known.is_light(text, None, None)
 
 
 FIELDS = [
@@ -155,24 +318,54 @@ FIELDS = [
     if is_object_type(kind) and not kind.name.startswith("__")
     for name, field in kind.fields.items()
 ]
+INHERITED = {"PackageConnection", "SpecConnection", "DependencyConnection"}
 
 
-def test_every_list_states_how_long_it_may_be() -> None:
-    """A list of objects states its size, one of values its weight; connections have pages."""
-    for kind, name, field in FIELDS:
-        if is_list_type(get_nullable_type(field.type)):
-            assert stated_cost(field) is not None, f"{kind}.{name} states no cost"
-        if get_named_type(field.type).name.endswith("Connection"):
-            assert is_paged(field), f"{kind}.{name} has no pages"
+@pytest.mark.parametrize(("kind", "name", "field"), FIELDS, ids=[f"{k}.{n}" for k, n, _ in FIELDS])
+def test_every_field_that_does_more_than_read_a_value_states_its_cost(
+    kind: str, name: str, field: Any
+) -> None:
+    """Lists their length or bytes, connections and facets a weight, arguments what they add."""
+    cost = stated_cost(field)
+    is_list = is_list_type(get_nullable_type(field.type))
+    named = get_named_type(field.type)
+    if is_list:
+        assert cost is not None, "a list states no cost"
+        assert cost.num_bytes or not is_leaf_type(named), "a list of values states no bytes"
+        assert cost.items != 1 or is_leaf_type(named), "a list of objects states no length"
+    if is_paged(field) or kind == "Facets":
+        assert cost is not None, "a connection or facet states no cost"
+        assert cost.weight > 0, "a connection or facet has no weight"
+    if is_paged(field):
+        assert named.name.endswith("Connection")
+    for argument in field.args:
+        if argument not in {"first", "last", "after", "before", "types", "format"}:
+            assert cost is not None, f"{argument} is free"
+            is_priced = argument in cost.arguments or cost.weight or cost.each
+            assert is_priced, f"{argument} is free"
+        if argument in {"filter", "matching", "transitive", "orderBy", "kinds", "search"}:
+            assert cost is not None
+            assert cost.arguments[argument].weight > 0, f"{argument} has no weight"
+        if argument in {"filter", "kinds"}:
+            assert cost is not None
+            assert cost.arguments[argument].each > 0, f"values of {argument} are free"
+        if argument == "matching":
+            assert cost is not None
+            assert cost.arguments[argument].once > 0, "a query is free"
+    if kind == "Comparison" and name not in {"id", "base", "head", "leftOut"}:
+        assert cost is not None
+        assert cost.once >= COMPARING, "a comparison is free"
+    if kind == "Revision" and (is_paged(field) or field.args or is_list):
+        assert cost is not None
+        assert cost.once >= LOADING, "loading a revision is free"
+    if name == "releaseNotes":
+        assert cost is not None
+        assert cost.num_bytes
+        assert cost.weight > 10_000
 
 
-def test_what_takes_long_states_a_weight() -> None:
-    """Release notes, counts over all specs, and walks through all dependencies are not free."""
-    for kind, name, field in FIELDS:
-        cost = stated_cost(field)
-        if kind == "Facets" or name == "releaseNotes":
-            assert cost is not None, f"{kind}.{name}"
-            assert cost.weight > 0, f"{kind}.{name}"
-        if "transitive" in field.args:
-            assert cost is not None, f"{kind}.{name}"
-            assert cost.arguments["transitive"] > 0, f"{kind}.{name}"
+def test_stacks_are_as_many_as_real_ones() -> None:
+    """The length of lists of stacks is stated once."""
+    cost = stated_cost(SCHEMA.type_map["Revision"].fields["stacks"])  # type: ignore[attr-defined]
+    assert isinstance(cost, Cost)
+    assert cost.items == STACKS

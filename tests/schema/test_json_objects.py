@@ -7,6 +7,7 @@ import orjson
 import pytest
 
 from schema import json_objects
+from schema.budget import Budget
 from schema.json_objects import JsonObjects
 from schema.many import ColumnSlice
 from snapshots.frames import combinations
@@ -37,7 +38,7 @@ def a_frame() -> Frame:
 
 def rendered(frame: Frame, keys: dict[str, str]) -> list[dict[str, object]]:
     """Return the objects at ROWS; ``keys`` has the field for each key of the response."""
-    objects = JsonObjects(len(ROWS))
+    objects = JsonObjects(len(ROWS), Budget())
     for key, name in keys.items():
         if name == "constant":
             objects.add(key, name, "true")

@@ -6,6 +6,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from server.graphql.lanes import Lanes
+from server.settings import Settings
 from tests.server.servers import Server, serving
 
 
@@ -22,3 +24,11 @@ def client(demo_server: Server) -> Iterator[httpx.Client]:
     """Return a client of that server, which keeps its connections."""
     with httpx.Client(base_url=demo_server.url) as client:
         yield client
+
+
+@pytest.fixture
+def lanes() -> Iterator[Lanes]:
+    """Return lanes of threads as a server has them by default; they end with the test."""
+    lanes = Lanes.of(Settings())
+    yield lanes
+    lanes.close()

@@ -15,6 +15,7 @@ import httpx
 import pytest
 from deltalake import DeltaTable
 
+from server.http.limits import ConnectionLimits
 from server.listening import url_of
 from server.settings import Settings, settings_from
 from snapshots.catalog.catalog import Catalog
@@ -125,9 +126,12 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     """Serve nothing; return what would be served."""
     made: list[Run] = []
 
-    def serve(factory: str, listening: socket.socket, *, workers: int) -> None:
+    def serve(
+        factory: str, listening: socket.socket, *, workers: int, limits: ConnectionLimits
+    ) -> None:
         with socket.create_connection(listening.getsockname()[:2], timeout=PATIENCE):
             settings = settings_from(os.environ)
+            assert limits == settings.connections()
             made.append(Run(factory, url_of(listening), workers, settings, could_connect=True))
 
     monkeypatch.setattr("server.listening.serve", serve)

@@ -42,8 +42,10 @@ def test_a_port_that_is_taken_is_told() -> None:
 def test_an_application_that_cannot_be_made_ends_the_server() -> None:
     """The process ends with a failure; what is wrong is in its log."""
     program = (
+        "from server.http.limits import ConnectionLimits\n"
         "from server.listening import listening_socket, serve\n"
-        "serve('server.nope:x', listening_socket('127.0.0.1', 0), workers=1)"
+        "listening = listening_socket('127.0.0.1', 0)\n"
+        "serve('server.nope:x', listening, workers=1, limits=ConnectionLimits())"
     )
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=environ(), capture_output=True, text=True, timeout=PATIENCE)

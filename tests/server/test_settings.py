@@ -1,10 +1,12 @@
 """Settings: every field by its variable, and errors that name the variable and its value."""
 
+import dataclasses
 from typing import Any
 
 import pytest
 from msgspec.structs import fields
 
+from schema.limits import Limits
 from server.settings import PREFIX, Settings, environ_of, settings_from
 from snapshots.errors import InvalidArgument
 
@@ -15,6 +17,31 @@ READ: dict[str, tuple[str, Any]] = {
     "comparison_cache": ("7", 7),
     "refresh": ("0.25", 0.25),
     "max_body": ("4096", 4096),
+    "max_connections": ("7", 7),
+    "max_headers": ("7", 7),
+    "head_timeout": ("1.5", 1.5),
+    "body_timeout": ("1.5", 1.5),
+    "send_timeout": ("1.5", 1.5),
+    "keep_alive": ("1.5", 1.5),
+    "heavy_threads": ("1", 1),
+    "queued_requests": ("8", 8),
+    "queue_seconds": ("0.5", 0.5),
+    "sending_bytes": ("1000000", 1_000_000),
+    "max_document_bytes": ("7", 7),
+    "max_tokens": ("7", 7),
+    "max_depth": ("7", 7),
+    "max_aliases": ("7", 7),
+    "max_root_fields": ("7", 7),
+    "max_selections": ("7", 7),
+    "max_variable_bytes": ("7", 7),
+    "max_variable_depth": ("7", 7),
+    "max_list_length": ("7", 7),
+    "max_filter_values": ("7", 7),
+    "max_text_length": ("7", 7),
+    "max_cost": ("7", 7),
+    "max_answer_bytes": ("7", 7),
+    "max_seconds": ("7", 7),
+    "max_errors": ("7", 7),
     "cors_origins": (
         "https://a.example, https://b.example,",
         ("https://a.example", "https://b.example"),
@@ -49,9 +76,17 @@ def test_without_variables_the_defaults_hold() -> None:
     assert settings_from({}) == Settings()
 
 
+def test_the_limits_of_requests_are_settings() -> None:
+    """Each of them, with the same default; what is set is what the API gets."""
+    assert Settings().limits() == Limits()
+    given = {field.name: 3 for field in dataclasses.fields(Limits)}
+    assert Settings(**given).limits() == Limits(**given)  # type: ignore[arg-type]
+
+
 BAD = {
     "RESPONSE_CACHE": ["-1", "1.5", "1 GB", "", "nan"],
     "MAX_BODY": ["x"],
+    "MAX_CONNECTIONS": ["0", "x"],
     "REFRESH": ["0", "-1", "nan", "inf", "3600", "fast", ""],
     "HTTP_TIMEOUT": ["0"],
     "ACCESS_LOG": ["", "maybe", "2"],
@@ -74,7 +109,7 @@ def test_a_bad_value_is_named_with_its_variable(name: str, text: str) -> None:
         ("CACHELOG_CORS_ORIGIN", "CACHELOG_CORS_ORIGINS"),
         ("CACHELOG_RESPONSE_CACHE_BYTES", "CACHELOG_RESPONSE_CACHE"),
         ("CACHELOG_max_body", "CACHELOG_MAX_BODY"),
-        ("CACHELOG_PORT", "CACHELOG_REFRESH"),
+        ("CACHELOG_REFRSH", "CACHELOG_REFRESH"),
     ],
 )
 def test_a_variable_that_is_no_setting_is_an_error(variable: str, nearest: str) -> None:
@@ -82,6 +117,12 @@ def test_a_variable_that_is_no_setting_is_an_error(variable: str, nearest: str) 
     with pytest.raises(InvalidArgument) as caught:
         settings_from({variable: "8000"})
     assert str(caught.value) == f"{variable}: is no setting; the nearest is {nearest}"
+
+
+def test_a_port_is_no_setting() -> None:
+    """It is an option of ``cachelog serve``; only Kubernetes' own variable of that name is."""
+    with pytest.raises(InvalidArgument, match="CACHELOG_PORT: is no setting"):
+        settings_from({"CACHELOG_PORT": "8000"})
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """Answers: what is parsed and executed once, and under which key a response is kept."""
 
 import asyncio
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from server.graphql.answers import Answer, Answers, ParsedRequest, RequestBytes
 from server.graphql.errors import BadRequest
 from server.graphql.execution import Executed, Execution
+from server.graphql.lanes import Lanes
 from server.graphql.requests import GraphQLRequest
 from server.negotiation import JSON, RESPONSE_JSON
 from snapshots.catalog.catalog import Catalog
@@ -18,14 +21,14 @@ from snapshots.catalog.library import Library
 class CountingExecution(Execution):
     """Remembers what it was asked to execute."""
 
-    def __init__(self, catalog: Catalog, library: Library) -> None:
-        super().__init__(catalog, library)
+    def __init__(self, catalog: Catalog, library: Library, lanes: Lanes) -> None:
+        super().__init__(catalog, library, lanes)
         self.requests: list[GraphQLRequest] = []
 
-    async def execute(self, request: GraphQLRequest) -> Executed:
+    def begin(self, request: GraphQLRequest) -> Executed | Coroutine[Any, Any, Executed]:
         """Execute a request."""
         self.requests.append(request)
-        return await super().execute(request)
+        return super().begin(request)
 
 
 @pytest.fixture
@@ -37,15 +40,15 @@ def catalog(demo_catalog: Path) -> Catalog:
 
 
 @pytest.fixture
-def execution(catalog: Catalog) -> CountingExecution:
+def execution(catalog: Catalog, lanes: Lanes) -> CountingExecution:
     """Return an execution that counts."""
-    return CountingExecution(catalog, Library(catalog))
+    return CountingExecution(catalog, Library(catalog), lanes)
 
 
 @pytest.fixture
-def answers(catalog: Catalog, execution: CountingExecution) -> Answers:
+def answers(catalog: Catalog, execution: CountingExecution, lanes: Lanes) -> Answers:
     """Return answers with room enough."""
-    return Answers(catalog, execution, cache_bytes=1 << 20)
+    return Answers(catalog, execution, lanes, cache_bytes=1 << 20)
 
 
 def asking(query: str, accept: str = JSON, **parts: object) -> RequestBytes:
@@ -104,14 +107,14 @@ def test_what_has_errors_is_not_kept(answers: Answers, execution: CountingExecut
 
 
 def test_a_response_in_another_coding_is_counted_anew(
-    catalog: Catalog, execution: CountingExecution
+    catalog: Catalog, execution: CountingExecution, lanes: Lanes
 ) -> None:
     """One that has grown past the room that there is is not kept any longer."""
     query = asking("{ revision { specs(first: 100) { nodes { hash } } } }")
-    (alone,) = answered(Answers(catalog, execution, cache_bytes=1 << 20), query)
+    (alone,) = answered(Answers(catalog, execution, lanes, cache_bytes=1 << 20), query)
     assert alone.key is not None
     answers = Answers(
-        catalog, execution, cache_bytes=alone.key.num_bytes + alone.response.num_bytes
+        catalog, execution, lanes, cache_bytes=alone.key.num_bytes + alone.response.num_bytes
     )
     kept, again = answered(answers, query, query)
     assert kept.response is again.response
@@ -121,10 +124,12 @@ def test_a_response_in_another_coding_is_counted_anew(
     assert later.response is not kept.response
 
 
-def test_without_a_cache_nothing_is_kept(catalog: Catalog, execution: CountingExecution) -> None:
+def test_without_a_cache_nothing_is_kept(
+    catalog: Catalog, execution: CountingExecution, lanes: Lanes
+) -> None:
     """Zero bytes turn it off."""
     asked = asking("{ tags { name } }")
-    first, second = answered(Answers(catalog, execution, cache_bytes=0), asked, asked)
+    first, second = answered(Answers(catalog, execution, lanes, cache_bytes=0), asked, asked)
     assert first.response is not second.response
     assert first.response.body == second.response.body
 
@@ -137,9 +142,9 @@ def test_a_request_that_is_none_is_refused(answers: Answers) -> None:
 
 
 def test_a_parsed_request_counts_its_bytes() -> None:
-    """Twice those of its key, as there are two, and those that it was read from."""
+    """Twice those of its key, as there are two, its variables, and those that it was read from."""
     parsed = ParsedRequest(GraphQLRequest("{ a }", {"x": 1}, None), JSON, 100)
-    assert parsed.num_bytes == 2 * parsed.permanent_key.num_bytes + 100
+    assert parsed.num_bytes == 2 * parsed.permanent_key.num_bytes + 35 * len('{"x":1}') + 100
     assert parsed.key_at(7) == parsed.permanent_key._replace(generation=7)
     assert parsed.key_at(7) is parsed.key_at(7)
     assert parsed.key_at(8).generation == 8

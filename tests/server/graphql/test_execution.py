@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,21 +10,31 @@ import orjson
 import pytest
 
 from schema import api
+from schema.context import Context
 from server.graphql.execution import Executed, Execution
+from server.graphql.lanes import Lanes
 from server.graphql.requests import GraphQLRequest
+from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
+from snapshots.errors import CatalogError
+from snapshots.frames.frame import Frame
 
 SMALL = "{ revision { specs(first: 1) { nodes { hash } } } }"
 LARGE = "{ revision { packages(first: 100) { nodes { specs(first: 100) { nodes { hash } } } } } }"
 
 
-@pytest.fixture
-def execution(demo_catalog: Path) -> Execution:
+def execution_of(demo_catalog: Path, lanes: Lanes) -> Execution:
     """Return the execution over a catalog of which nothing is in memory."""
     catalog = Catalog(str(demo_catalog))
     catalog.refresh()
-    return Execution(catalog, Library(catalog))
+    return Execution(catalog, Library(catalog), lanes)
+
+
+@pytest.fixture
+def execution(demo_catalog: Path, lanes: Lanes) -> Execution:
+    """Return the execution over that catalog."""
+    return execution_of(demo_catalog, lanes)
 
 
 @pytest.fixture
@@ -50,14 +61,45 @@ def executed(execution: Execution, *queries: str) -> list[Executed]:
     return asyncio.run(run())
 
 
-def test_what_has_to_be_loaded_is_executed_in_a_thread(
-    execution: Execution, threads: list[bool]
+def test_what_has_to_be_loaded_is_loaded_in_a_thread(
+    demo_catalog: Path, lanes: Lanes, threads: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From then on it is in memory, and the event loop answers at once."""
-    first, second = executed(execution, SMALL, SMALL)
-    assert threads == [False, True]
+    """The request itself is small, and is executed in the event loop when all is there."""
+    loading: list[str] = []
+    load = Catalog.load
+
+    def watched(catalog: Catalog, digest: str) -> Frame:
+        loading.append(threading.current_thread().name)
+        return load(catalog, digest)
+
+    monkeypatch.setattr(Catalog, "load", watched)
+    first, second = executed(execution_of(demo_catalog, lanes), SMALL, SMALL)
+    assert [name.rsplit("_", 1)[0] for name in loading] == ["cachelog-loading"]
+    assert threads == [True, True]
     assert first == second
     assert orjson.loads(first.body)["data"]["revision"]["specs"]["nodes"]
+
+
+def test_what_takes_long_is_executed_in_a_thread(execution: Execution, threads: list[bool]) -> None:
+    """Walking through the dependencies does, also where all of them are in memory."""
+    walk = '{ revision { specs(matching: "^zlib") { totalCount } } }'
+    executed(execution, walk, walk)
+    assert threads == [False, False]
+
+
+def test_a_revision_that_cannot_be_read_is_an_error_of_its_field(
+    demo_catalog: Path, lanes: Lanes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loading fails outside of the request's execution, but the answer is GraphQL's."""
+
+    def damaged(catalog: Catalog, digest: str) -> Frame:
+        raise CatalogError(catalog.location, f"{digest} is damaged")
+
+    monkeypatch.setattr(Catalog, "load", damaged)
+    (found,) = executed(execution_of(demo_catalog, lanes), SMALL)
+    (error,) = orjson.loads(found.body)["errors"]
+    assert error["extensions"]["code"] == "CATALOG_UNAVAILABLE"
+    assert str(demo_catalog) not in error["message"]
 
 
 def test_what_asks_for_many_objects_is_executed_in_a_thread(
@@ -65,10 +107,10 @@ def test_what_asks_for_many_objects_is_executed_in_a_thread(
 ) -> None:
     """Also where everything is in memory."""
     executed(execution, SMALL, LARGE, LARGE)
-    assert threads == [False, False, False]
+    assert threads == [True, False, False]
 
 
-def test_no_more_than_four_are_executed_in_threads_at_once(
+def test_few_heavy_ones_are_executed_at_once(
     execution: Execution, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The others wait, so that threads do not take the time of each other."""
@@ -93,7 +135,7 @@ def test_no_more_than_four_are_executed_in_threads_at_once(
         return await asyncio.gather(*(execution.execute(request) for _ in range(12)))
 
     assert len(set(asyncio.run(run()))) == 1
-    assert 1 <= most <= 4
+    assert 1 <= most <= Settings().heavy_threads
 
 
 @pytest.mark.parametrize(
@@ -113,3 +155,33 @@ def test_what_is_told_of_an_answer(
     (found,) = executed(execution, query)
     assert (found.started, found.is_good, found.is_permanent) == (started, is_good, is_permanent)
     assert ("errors" in orjson.loads(found.body)) == (not is_good)
+
+
+def test_a_request_that_nobody_waits_for_ends(
+    execution: Execution, lanes: Lanes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its budget is cancelled, so that its thread is free at once for others."""
+    began, budgets = threading.Event(), []
+
+    def endless(*_args: Any, context: Context) -> api.Answer:
+        budgets.append(context.budget)
+        began.set()
+        while True:
+            context.budget.check()
+            time.sleep(0.001)
+
+    monkeypatch.setattr(api, "execute", endless)
+
+    async def run() -> None:
+        waiting = asyncio.ensure_future(execution.execute(GraphQLRequest(LARGE, None, None)))
+        await asyncio.to_thread(began.wait, 10)
+        assert lanes.heavy.num_running == 1
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        async with asyncio.timeout(10):
+            while lanes.heavy.num_running:
+                await asyncio.sleep(0.001)
+
+    asyncio.run(run())
+    assert [budget.is_cancelled for budget in budgets] == [True]

@@ -1,0 +1,267 @@
+"""The limits of documents and variables: small rules, each of which looks at one thing.
+
+A rule returns the error of what is too much, or None. All of them together take time in proportion
+to the text, whatever it says: fragments are measured once and never expanded.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import orjson
+from graphql import (
+    DocumentNode,
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
+    GraphQLFormattedError,
+    OperationDefinitionNode,
+    SelectionSetNode,
+    Token,
+    TokenKind,
+)
+
+from schema.limits import Limits
+
+LIMIT_EXCEEDED = "LIMIT_EXCEEDED"
+
+_CHAIN = 100
+"""How many fragments may spread each other one below the other."""
+
+Refusal = GraphQLFormattedError | None
+
+
+class Measures(NamedTuple):
+    """How large the selections of an operation are, with those of the fragments they spread."""
+
+    root_fields: int
+    selections: int
+    aliases: int
+    depth: int
+
+
+def refuse(what: str, found: int, allowed: int, code: str = LIMIT_EXCEEDED) -> Refusal:
+    """Return the error of a number that is over its limit; None where it is not."""
+    if found <= allowed:
+        return None
+    message = f"{what}: {_short(found)} found, {allowed:,} are allowed."
+    return {"message": message, "extensions": {"code": code}}
+
+
+def _short(number: int) -> str:
+    return f"{number:,}" if number < 10**15 else "more than 10^15"
+
+
+def first_refusal(
+    rules: tuple[Callable[[Any, Limits], Refusal], ...], checked: Any, limits: Limits
+) -> Refusal:
+    """Return what the first of some rules refuses; None where all of them let it pass."""
+    return next((found for rule in rules if (found := rule(checked, limits))), None)
+
+
+# -- texts
+
+
+def document_bytes(text: str, limits: Limits) -> Refusal:
+    """Refuse a document of too many bytes."""
+    found = len(text)
+    if found <= limits.max_document_bytes and not text.isascii():
+        found = len(text.encode(errors="surrogatepass"))
+    return refuse("Bytes of the document", found, limits.max_document_bytes)
+
+
+# -- operations
+
+
+def depth(measures: Measures, limits: Limits) -> Refusal:
+    """Refuse selections that nest too deeply."""
+    return refuse("Selections within each other", measures.depth, limits.max_depth)
+
+
+def root_fields(measures: Measures, limits: Limits) -> Refusal:
+    """Refuse too many fields of the root."""
+    return refuse("Fields of the root", measures.root_fields, limits.max_root_fields)
+
+
+def aliases(measures: Measures, limits: Limits) -> Refusal:
+    """Refuse too many aliases."""
+    return refuse("Aliases", measures.aliases, limits.max_aliases)
+
+
+def selections(measures: Measures, limits: Limits) -> Refusal:
+    """Refuse too many fields."""
+    return refuse("Fields", measures.selections, limits.max_selections)
+
+
+OPERATION_RULES = (depth, root_fields, aliases, selections)
+
+
+def measured(document: DocumentNode) -> Iterator[Measures]:
+    """Yield how large each operation of a document is; raises FragmentCycle."""
+    fragments = {
+        it.name.value: it for it in document.definitions if isinstance(it, FragmentDefinitionNode)
+    }
+    known: dict[str, Measures] = {}
+    for name in fragments:
+        _measure_fragment(name, fragments, known)
+    for definition in document.definitions:
+        if isinstance(definition, OperationDefinitionNode):
+            yield _measure(definition.selection_set, known)
+
+
+class FragmentCycle(Exception):
+    """A fragment spreads itself; ``name`` is one of those that the way leads through."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(name)
+
+
+def _measure_fragment(
+    name: str, fragments: Mapping[str, FragmentDefinitionNode], known: dict[str, Measures]
+) -> None:
+    """Measure a fragment and those that it spreads, without recursion."""
+    way = [(name, iter([*_spreads(fragments[name].selection_set)]))]
+    on_way = {name}
+    while way:
+        here, spreads = way[-1]
+        for spread in spreads:
+            if spread in on_way:
+                raise FragmentCycle(spread)
+            if spread in fragments and spread not in known:
+                way.append((spread, iter([*_spreads(fragments[spread].selection_set)])))
+                on_way.add(spread)
+                break
+        else:
+            way.pop()
+            on_way.remove(here)
+            known[here] = _measure(fragments[here].selection_set, known)
+
+
+def _selections(selected: SelectionSetNode) -> Iterator[tuple[Any, int]]:
+    """Yield all selections in a selection set, and how deep each of them stands, from 1."""
+    waiting = [(selected, 1)]
+    while waiting:
+        here, level = waiting.pop()
+        for node in here.selections:
+            yield node, level
+            inner = getattr(node, "selection_set", None)
+            if inner is not None:
+                waiting.append((inner, level + isinstance(node, FieldNode)))
+
+
+def _spreads(selected: SelectionSetNode) -> Iterator[str]:
+    for node, _ in _selections(selected):
+        if isinstance(node, FragmentSpreadNode):
+            yield node.name.value
+
+
+def _measure(selected: SelectionSetNode, known: Mapping[str, Measures]) -> Measures:
+    on_top = fields = aliases = deepest = 0
+    for node, level in _selections(selected):
+        if isinstance(node, FieldNode):
+            on_top += level == 1
+            fields += 1
+            aliases += node.alias is not None
+            deepest = max(deepest, level)
+        elif isinstance(node, FragmentSpreadNode) and node.name.value in known:
+            spread = known[node.name.value]
+            on_top += spread.root_fields if level == 1 else 0
+            fields += spread.selections
+            aliases += spread.aliases
+            deepest = max(deepest, level - 1 + spread.depth)
+    return Measures(on_top, fields, aliases, deepest)
+
+
+# -- values that a document writes
+
+
+def list_lengths(document: DocumentNode, limits: Limits) -> Refusal:
+    """Refuse lists of too many values; those of a list's own lists count with it."""
+    longest = length = level = 0
+    for token in _tokens(document):
+        if token.kind is TokenKind.BRACKET_L:
+            level += 1
+        elif token.kind is TokenKind.BRACKET_R:
+            level -= 1
+            length = length if level else 0
+        elif level:
+            length += 1
+            longest = max(longest, length)
+    return refuse("Values in a list", longest, limits.max_list_length)
+
+
+def text_lengths(document: DocumentNode, limits: Limits) -> Refusal:
+    """Refuse texts and numbers of too many characters."""
+    kinds = {TokenKind.STRING, TokenKind.BLOCK_STRING, TokenKind.INT, TokenKind.FLOAT}
+    longest = max((len(it.value or "") for it in _tokens(document) if it.kind in kinds), default=0)
+    return refuse("Characters of a text", longest, limits.max_text_length)
+
+
+def name_lengths(document: DocumentNode, limits: Limits) -> Refusal:
+    """Refuse names of too many characters: the paths of errors repeat them."""
+    lengths = (len(it.value or "") for it in _tokens(document) if it.kind is TokenKind.NAME)
+    return refuse("Characters of a name", max(lengths, default=0), limits.max_name_length)
+
+
+DOCUMENT_RULES = (list_lengths, text_lengths, name_lengths)
+
+
+def _tokens(document: DocumentNode) -> Iterator[Token]:
+    token = document.loc.start_token if document.loc else None
+    while token is not None:
+        yield token
+        token = token.next
+
+
+# -- variables
+
+
+def variable_bytes(variables: Mapping[str, Any], limits: Limits) -> Refusal:
+    """Refuse variables of too many bytes as JSON."""
+    try:
+        found = len(orjson.dumps(variables))
+    except TypeError:  # orjson takes no lone surrogate
+        found = len(repr(variables))
+    return refuse("Bytes of the variables", found, limits.max_variable_bytes)
+
+
+def variable_depth(variables: Mapping[str, Any], limits: Limits) -> Refusal:
+    """Refuse lists and objects within each other too deeply."""
+    deepest = max((level for _, level in _values(variables)), default=0)
+    return refuse(
+        "Lists and objects within each other in a variable", deepest, limits.max_variable_depth
+    )
+
+
+def variable_lists(variables: Mapping[str, Any], limits: Limits) -> Refusal:
+    """Refuse lists of too many values."""
+    lengths = (len(it) for it, _ in _values(variables) if isinstance(it, list))
+    return refuse("Values in a list", max(lengths, default=0), limits.max_list_length)
+
+
+def variable_texts(variables: Mapping[str, Any], limits: Limits) -> Refusal:
+    """Refuse texts of too many characters."""
+    lengths = (len(it) for it, _ in _values(variables) if isinstance(it, str))
+    return refuse("Characters of a text", max(lengths, default=0), limits.max_text_length)
+
+
+def variable_numbers(variables: Mapping[str, Any], limits: Limits) -> Refusal:  # noqa: ARG001
+    """Refuse whole numbers that no JSON number of other programs can be: over 64 bits."""
+    bits = (it.bit_length() for it, _ in _values(variables) if isinstance(it, int))
+    return refuse("Bits of a number", max(bits, default=0), 64)
+
+
+VARIABLE_RULES = (variable_depth, variable_numbers, variable_lists, variable_texts, variable_bytes)
+"""The rules of variables; the depth first, so that what follows need not fear any."""
+
+
+def _values(variables: Mapping[str, Any]) -> Iterator[tuple[Any, int]]:
+    """Yield all values in variables, and in how many lists and objects each of them stands."""
+    waiting = [(it, 0) for it in variables.values()]
+    while waiting:
+        value, level = waiting.pop()
+        yield value, level
+        if isinstance(value, dict):
+            waiting += [(it, level + 1) for it in value.values()]
+        elif isinstance(value, list):
+            waiting += [(it, level + 1) for it in value]

@@ -1,0 +1,78 @@
+"""One process that serves: uvicorn, with bounded connections, and an end that cuts nobody off."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from server.http.connections import BoundedConnection, Waiting
+from server.http.draining import refuse_newcomers
+from server.http.limits import ConnectionLimits
+
+GRACE_SECONDS = 10
+"""How long requests under way may take after a server is asked to stop."""
+
+_DRAIN_SECONDS = 0.5
+"""How long a server that stops takes requests of those who have just connected.
+
+Who uses a kept connection is told in this time, with an answer, that it will be closed.
+"""
+
+
+class ServerConfig(uvicorn.Config):
+    """How an application is served, and what the connections of one process share.
+
+    ``factory`` makes the application; it may be named as MODULE:FUNCTION. ``owns_socket`` says that
+    no other process accepts from the socket.
+    """
+
+    def __init__(
+        self,
+        factory: str | Callable[[], ASGIApp],
+        limits: ConnectionLimits,
+        *,
+        owns_socket: bool,
+    ) -> None:
+        super().__init__(
+            factory,
+            factory=True,
+            http=BoundedConnection,
+            ws="none",
+            access_log=False,
+            log_level="warning",
+            server_header=False,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
+        self.limits = limits
+        self.owns_socket = owns_socket
+        self.waiting: Waiting = Waiting()
+        self.is_draining = False
+
+
+class DrainingServer(uvicorn.Server):
+    """A server that answers all that was asked before it was told to stop."""
+
+    config: ServerConfig
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop: take no new connections, answer all requests, then close."""
+        self.config.is_draining = True
+        if self.config.owns_socket:
+            for listening in sockets or []:
+                refuse_newcomers(listening)
+        await asyncio.sleep(_DRAIN_SECONDS)
+        await super().shutdown(sockets)
+
+
+def run_server(config: ServerConfig, listening: socket.socket) -> bool:
+    """Serve until a signal ends it; return whether it could start. Why not is logged."""
+    server = DrainingServer(config)
+    try:
+        server.run(sockets=[listening])
+    except KeyboardInterrupt:
+        return True
+    except SystemExit:
+        return False  # with a code of uvicorn's own
+    return server.started

@@ -1,0 +1,49 @@
+"""How much memory a server may take: the sum of what its settings allow."""
+
+from collections.abc import Mapping
+
+from schema.documents import KEPT_BYTES
+from server.graphql.answers import PARSED_BYTES
+from server.graphql.lanes import LIGHT_THREADS, LOADING_THREADS
+from server.graphql.persisted_documents import MAX_PERSISTED_BYTES
+from server.settings import Settings
+
+_PROCESS = 320 << 20
+"""Python with all modules, and what Arrow and Delta Lake keep once they have read a table."""
+
+_LOADING = 192 << 20
+"""What loading a revision of up to 100,000 specs takes beside its result."""
+
+_ANSWER_COPIES = 3
+"""An answer that is being made stands in memory as pieces, as objects and as bytes."""
+
+_CONNECTION = 600 << 10
+"""What a connection holds: buffers, the piece that is being sent, an answer that is not large."""
+
+
+def memory_shares(settings: Settings) -> Mapping[str, int]:
+    """Return how many bytes each part of a server process may take, by its name.
+
+    Their sum is what one process may take; each worker is a process of its own.
+    """
+    executing = settings.heavy_threads + LIGHT_THREADS
+    return {
+        "the process itself": _PROCESS,
+        "responses": settings.response_cache,
+        "revisions": settings.frame_cache,
+        "dependencies of revisions": settings.frame_cache,
+        "comparisons": settings.comparison_cache,
+        "documents": KEPT_BYTES,
+        "parsed requests": PARSED_BYTES,
+        "persisted documents": MAX_PERSISTED_BYTES,
+        "revisions being loaded": LOADING_THREADS * _LOADING,
+        "answers being made": executing * _ANSWER_COPIES * settings.max_answer_bytes,
+        "answers on their way": settings.sending_bytes + 2 * settings.max_answer_bytes,
+        "requests being read": settings.max_connections * settings.max_body,
+        "connections": settings.max_connections * _CONNECTION,
+    }
+
+
+def max_memory(settings: Settings) -> int:
+    """Return how many bytes a server process may take."""
+    return sum(memory_shares(settings).values())

@@ -1,0 +1,35 @@
+"""The attacks that are not long, in a row, against a small server."""
+
+from pathlib import Path
+
+from snapshots import demo
+from snapshots.catalog.catalog import Catalog
+from tests.hostile import report
+from tests.hostile.runner import ANSWER_SECONDS, VICTIM_P99_LOADED, Bounds, run_all
+from tests.hostile.sizes import SMALL_CACHES, documented_bytes
+from tests.hostile.table import ATTACKS
+from tests.hostile.target import attacked
+
+_LOADED = 2
+"""By which factor answers may be later here: other tests run beside this one."""
+
+_BOUNDS = Bounds(_LOADED * ANSWER_SECONDS, VICTIM_P99_LOADED, documented_bytes(SMALL_CACHES))
+
+
+def test_there_are_many_attacks() -> None:
+    """The collection has at least sixty attacks, each with a name of its own."""
+    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) >= 60
+
+
+def test_no_attack_hurts(tmp_path: Path) -> None:
+    """No attack delays a small question, goes unanswered, or takes memory that is not counted.
+
+    What seems to hurt is tried once more, on a fresh server: the machine may have been busy.
+    """
+    Catalog(str(tmp_path)).publish(list(demo.history(revisions=3, packages=120, specs=2_000)))
+    chosen = [attack for attack in ATTACKS if not attack.long]
+    with attacked(tmp_path, **SMALL_CACHES) as server:
+        suspects = [it.attack for it in run_all(server, chosen, _BOUNDS) if it.hurts]
+        hurting = [it for it in run_all(server, suspects, _BOUNDS) if it.hurts]
+        assert "Traceback" not in server.said(), server.said()
+    assert not hurting, "\n".join(map(report.line, hurting))

@@ -1,0 +1,317 @@
+"""Connections over real sockets: what is too large, too slow or too many is ended, soon."""
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import NamedTuple
+
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from server.http.limits import ConnectionLimits
+from server.http.servers import DrainingServer, ServerConfig
+from server.listening import listening_socket
+from tests.server.servers import PATIENCE, until
+
+BIG = 30_000_000
+SOON = 5.0
+"""Within how many seconds a client sees what a deadline of fractions of a second does."""
+
+LIMITS = ConnectionLimits(
+    connections=20,
+    head_bytes=4_000,
+    body_bytes=10_000,
+    head_seconds=0.5,
+    body_seconds=0.5,
+    send_seconds=0.5,
+    keep_alive_seconds=1.0,
+)
+
+
+async def application(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer with the number of bytes that were sent; at /early before they are read."""
+    if scope["type"] != "http":
+        return
+    size, more = 0, scope["path"] != "/early"
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        size += len(message["body"])
+        more = message["more_body"]
+    if scope["path"] == "/slow":
+        await asyncio.sleep(1.2)
+    body = b"x" * BIG if scope["path"] == "/big" else str(size).encode()
+    length = (b"content-length", str(len(body)).encode())
+    await send({"type": "http.response.start", "status": 200, "headers": [length]})
+    await send({"type": "http.response.body", "body": body})
+
+
+class Running(NamedTuple):
+    """A server in a thread, and where it listens."""
+
+    server: DrainingServer
+    address: tuple[str, int]
+
+    def connect(self) -> socket.socket:
+        """Return a new connection."""
+        return socket.create_connection(self.address, timeout=PATIENCE)
+
+    def num_connections(self) -> int:
+        """Return how many connections the server holds."""
+        return len(self.server.server_state.connections)
+
+
+@contextmanager
+def running(limits: ConnectionLimits) -> Iterator[Running]:
+    """Serve from a thread."""
+    listening = listening_socket("127.0.0.1", 0)
+    server = DrainingServer(ServerConfig(lambda: application, limits, owns_socket=True))
+    address = listening.getsockname()[:2]
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        until(lambda: server.started, "the server has started")
+        yield Running(server, address)
+    finally:
+        server.should_exit = True
+        thread.join(PATIENCE)
+        listening.close()
+
+
+@pytest.fixture(scope="module")
+def bounded() -> Iterator[Running]:
+    """Serve with small limits."""
+    with running(LIMITS) as it:
+        yield it
+
+
+def rest(connection: socket.socket) -> bytes:
+    """Return all that comes until the server closes the connection, or breaks it."""
+    parts = []
+    with suppress(ConnectionError):
+        while part := connection.recv(1 << 20):
+            parts.append(part)
+    return b"".join(parts)
+
+
+def said(running: Running, request: bytes) -> bytes:
+    """Send something, and return what is answered until the server closes the connection."""
+    with running.connect() as connection:
+        with suppress(ConnectionError):  # the server does not read to the end
+            connection.sendall(request)
+        return rest(connection)
+
+
+def ask(path: str = "/", headers: str = "", body: bytes = b"") -> bytes:
+    """Return a request."""
+    method = "POST" if body else "GET"
+    length = f"Content-Length: {len(body)}\r\n" if body else ""
+    return f"{method} {path} HTTP/1.1\r\nHost: x\r\n{length}{headers}\r\n".encode() + body
+
+
+CLOSE = "Connection: close\r\n"
+
+
+def status(answer: bytes) -> int:
+    """Return the status of an answer, 0 where there is none."""
+    return int(answer.split()[1]) if answer else 0
+
+
+# -- sizes
+
+REFUSED = {
+    "a line": (ask("/" + "a" * 5_000), 414),
+    "a line without an end": (b"GET /" + b"a" * 3_000_000, 414),
+    "a header": (ask(headers=f"A: {'b' * 5_000}\r\n"), 431),
+    "a header without an end": (b"GET / HTTP/1.1\r\nA: " + b"b" * 3_000_000, 431),
+    "a name without an end": (b"GET / HTTP/1.1\r\n" + b"b" * 3_000_000, 431),
+    "small headers": (ask(headers="A: b\r\n" * 101), 431),
+    "empty lines without an end": (b"\r\n" * 1_000_000, 431),
+    "no request": (b"\x16\x03\x01\x02\x00\x01\x00", 400),
+    "chunks with long extensions": (
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+        + (b"1;" + b"e" * 1_000 + b"\r\nx\r\n") * 3_000,
+        413,
+    ),
+    "a trailer without an end": (
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nA: "
+        + b"b" * 3_000_000,
+        413,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_too_large_is_refused(bounded: Running, what: str) -> None:
+    """With a status that says what, and the connection is closed; megabytes are not read."""
+    request, expected = REFUSED[what]
+    answer = said(bounded, request)
+    assert status(answer) in (expected, 0 if len(request) > 1_000_000 else expected)
+    assert b"200 OK" not in answer
+    until(lambda: not bounded.num_connections(), "the connection is closed", SOON)
+
+
+@pytest.mark.parametrize("pieces", [1, 40])
+def test_what_is_just_within_the_limits_is_answered(bounded: Running, pieces: int) -> None:
+    """However it is cut into packets."""
+    request = ask("/" + "a" * 1_800, f"A: {'b' * 1_900}\r\n{CLOSE}", b"c" * 10_000)
+    with bounded.connect() as connection:
+        step = -(-len(request) // pieces)
+        for start in range(0, len(request), step):
+            connection.sendall(request[start : start + step])
+            time.sleep(0.3 / pieces)
+        answer = rest(connection)
+    assert (status(answer), answer[-5:]) == (200, b"10000")
+
+
+def test_requests_in_a_row_are_counted_apart(bounded: Running) -> None:
+    """Many on one connection are more than one may be."""
+    with bounded.connect() as connection:
+        for _ in range(30):
+            connection.sendall(ask(headers=f"A: {'b' * 1_000}\r\n", body=b"c" * 1_000))
+            assert connection.recv(1_000).endswith(b"1000")
+        connection.sendall(ask(headers=CLOSE))
+        assert rest(connection).endswith(b"0")
+
+
+def test_requests_sent_at_once_are_answered_in_order(bounded: Running) -> None:
+    """Some; a connection with hundreds in wait is closed after some of them."""
+    few = b"".join(ask(body=b"c" * size) for size in range(1, 20)) + ask(headers=CLOSE)
+    answers = said(bounded, few).split(b"\r\n\r\n")[1:]
+    assert [it.split(b"HTTP")[0] for it in answers] == [
+        str(it).encode() for it in (*range(1, 20), 0)
+    ]
+    many = said(bounded, ask() * 1_000)
+    assert 1 <= many.count(b"200 OK") < 100
+
+
+def test_an_answer_before_the_end_of_the_body_closes(bounded: Running) -> None:
+    """The client reads it, and what it still sends is not awaited."""
+    body = b"c" * 1_000_000
+    for sent in (1_000, 200_000, len(body)):
+        with bounded.connect() as connection:
+            connection.sendall(ask("/early", body=body)[: 100 + sent])
+            answer = rest(connection)
+        assert status(answer) == 200
+        assert b"connection: close" in answer
+
+
+def test_a_body_that_comes_in_time_keeps_the_connection(bounded: Running) -> None:
+    """Though it did not come at once."""
+    request = ask(body=b"c" * 3_000)
+    with bounded.connect() as connection:
+        for _ in range(2):
+            connection.sendall(request[:500])
+            time.sleep(0.1)
+            connection.sendall(request[500:])
+            answer = connection.recv(1_000)
+            assert answer.endswith(b"3000")
+            assert b"connection: close" not in answer
+
+
+# -- times
+
+
+def drip(connection: socket.socket, data: bytes) -> Callable[[], None]:
+    """Send a byte each 50 ms until the server has enough."""
+
+    def send() -> None:
+        with suppress(OSError):
+            for byte in data:
+                connection.sendall(bytes([byte]))
+                time.sleep(0.05)
+
+    return send
+
+
+LATE = {
+    "nothing": (b"", b"", 0),
+    "a line": (b"GET", b" /" + b"a" * 200, 408),
+    "a header": (b"GET / HTTP/1.1\r\nA: ", b"b" * 200, 408),
+    "empty lines": (b"\r\n", b"\r\n" * 100, 0),
+    "a body": (ask(body=b"c" * 9_000)[:500], b"c" * 200, 408),
+    "a second request": (ask() + b"GET", b" /" + b"a" * 200, 200),
+    "lines after a request": (ask(), b"\r\n" * 100, 200),
+}
+
+
+@pytest.mark.parametrize("what", LATE)
+def test_who_sends_too_slowly_is_told_so(bounded: Running, what: str) -> None:
+    """Within the deadline, however busy it looks; who has asked nothing is told nothing."""
+    at_once, slowly, expected = LATE[what]
+    with bounded.connect() as connection:
+        connection.sendall(at_once)
+        thread = threading.Thread(target=drip(connection, slowly))
+        thread.start()
+        began = time.monotonic()
+        answer = rest(connection)
+        assert time.monotonic() - began < SOON
+        assert status(answer) == expected
+    thread.join(PATIENCE)
+
+
+def test_a_connection_without_a_next_request_is_closed(bounded: Running) -> None:
+    """After a while, and not before."""
+    with bounded.connect() as connection:
+        connection.sendall(ask())
+        assert connection.recv(1_000).endswith(b"0")
+        began = time.monotonic()
+        assert connection.recv(1) == b""
+        assert 0.8 < time.monotonic() - began < SOON
+
+
+def test_a_slow_answer_is_not_taken_for_a_slow_client(bounded: Running) -> None:
+    """The deadlines are the client's alone."""
+    assert said(bounded, ask("/slow", CLOSE, b"c" * 100)).endswith(b"100")
+
+
+@pytest.mark.parametrize("headers", ["", CLOSE], ids=["kept", "closed"])
+def test_who_does_not_read_is_dropped(bounded: Running, headers: str) -> None:
+    """With what it was to be sent, also where the answer is complete on the server's side."""
+    with bounded.connect() as connection:
+        connection.sendall(ask("/big", headers))
+        until(lambda: bounded.num_connections() == 1, "it is connected", SOON)
+        until(lambda: not bounded.num_connections(), "it is dropped", SOON)
+        assert len(rest(connection)) < BIG
+
+
+def test_who_reads_steadily_gets_all(bounded: Running) -> None:
+    """Over longer than the deadline, which is for those who stand still."""
+    with bounded.connect() as connection:
+        connection.sendall(ask("/big", CLOSE))
+        size = 0
+        while part := connection.recv(1 << 20):
+            size += len(part)
+            time.sleep(0.03)
+    assert size > BIG
+
+
+# -- connections
+
+
+def test_the_connection_that_waits_longest_makes_room(bounded: Running) -> None:
+    """However many a client opens, another one is served, and the number stays bounded."""
+    with ExitStack() as opened:
+        for number in range(60):
+            slow = opened.enter_context(bounded.connect())
+            slow.sendall(ask(body=b"c" * 100)[: (0, 10, 70)[number % 3]])
+        assert said(bounded, ask(headers=CLOSE)).endswith(b"0")
+        assert bounded.num_connections() <= LIMITS.connections
+    until(lambda: not bounded.num_connections(), "all are closed", SOON)
+
+
+def test_where_all_are_being_answered_no_more_are_taken(bounded: Running) -> None:
+    """503 with the time to come again; those under way are not disturbed."""
+    with ExitStack() as opened:
+        busy = [opened.enter_context(bounded.connect()) for _ in range(LIMITS.connections)]
+        for connection in busy:
+            connection.sendall(ask("/slow", CLOSE))
+        until(lambda: len(bounded.server.server_state.tasks) == len(busy), "all are asked", SOON)
+        refused = said(bounded, ask())
+        assert status(refused) == 503
+        assert b"retry-after: 1\r\n" in refused
+        assert all(rest(connection).endswith(b"0") for connection in busy)

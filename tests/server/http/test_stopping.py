@@ -1,0 +1,187 @@
+"""How servers end: nobody is cut off, and no process is left behind."""
+
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from tests.server.servers import CACHELOG, PATIENCE, Server, environ, free_port, serving, until
+
+BODY = b'{"query": "{ tags { name } }"}'
+HEAD = (
+    b"POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    b"Content-Length: %d\r\n" % len(BODY)
+)
+CLIENTS = 8
+
+
+def address(server: Server) -> tuple[str, int]:
+    """Return where a server listens."""
+    place = urlsplit(server.url)
+    return str(place.hostname), int(place.port or 0)
+
+
+def workers_of(server: Server) -> set[int]:
+    """Return the ids of the processes that serve."""
+    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
+    found = set()
+    for child in map(int, children.read_text().split()):
+        with suppress(OSError):
+            if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                found.add(child)
+    return found
+
+
+def is_running(process: int) -> bool:
+    """Tell whether a process is there, and not ended already."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def outcome_of_new_connection(place: tuple[str, int]) -> str:
+    """Ask over a new connection, and return what became of it."""
+    try:
+        connection = socket.create_connection(place, timeout=PATIENCE)
+    except ConnectionRefusedError:
+        return "refused"
+    with connection:
+        try:
+            connection.sendall(HEAD + b"Connection: close\r\n\r\n" + BODY)
+            answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+        except ConnectionError:
+            return "cut"
+    return "answered" if answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"}") else "cut"
+
+
+def outcome_of_kept_connection(place: tuple[str, int]) -> str:
+    """Ask over one connection until an answer says that it will be closed."""
+    try:
+        connection = socket.create_connection(place, timeout=PATIENCE)
+    except ConnectionRefusedError:
+        return "refused"
+    with connection:
+        while True:
+            try:
+                connection.sendall(HEAD + b"\r\n" + BODY)
+                answer = HTTPResponse(connection)
+                answer.begin()
+                answer.read()
+            except (ConnectionError, HTTPException):
+                return "cut"
+            if answer.status != 200:
+                return "cut"
+            if answer.getheader("connection") == "close":
+                return "answered"
+
+
+def wait_for_workers(server: Server, count: int) -> None:
+    """Wait until so many processes serve."""
+    until(lambda: len(workers_of(server)) == count, f"{count} workers run")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_answer_under_way_is_sent(demo_catalog: Path, tmp_path: Path, workers: int) -> None:
+    """Clients that ask all the time are answered or refused, and never cut off."""
+    outcomes: Counter[str] = Counter()
+    options = ("--workers", str(workers))
+    with serving(demo_catalog, tmp_path / "log", *options, access_log="no") as server:
+        place = address(server)
+
+        def ask(how: int) -> None:
+            what = outcome_of_kept_connection if how % 2 else outcome_of_new_connection
+            while (outcome := what(place)) != "refused":
+                outcomes[outcome] += 1
+            outcomes["refused"] += 1
+
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(CLIENTS)]
+        for thread in threads:
+            thread.start()
+        until(lambda: outcomes["answered"] > 100, "clients are answered")
+        server.process.send_signal(signal.SIGTERM)
+        for thread in threads:
+            thread.join(PATIENCE)
+        assert server.process.wait(PATIENCE) in (0, -signal.SIGTERM)
+    assert outcomes["cut"] == 0
+    assert outcomes["refused"] == CLIENTS
+
+
+def test_a_worker_that_dies_is_replaced(demo_catalog: Path, tmp_path: Path) -> None:
+    """Killed or asked to end: there are as many as before soon, and the address is served on."""
+    with serving(demo_catalog, tmp_path / "log", "--workers", "2") as server:
+        for number in (signal.SIGKILL, signal.SIGTERM):
+            wait_for_workers(server, 2)
+            first = min(workers_of(server))
+            until(lambda: httpx.get(f"{server.url}/health/live").is_success, "it serves")
+            os.kill(first, number)
+            until(lambda first=first: not is_running(first), "it is gone")  # type: ignore[misc]
+            wait_for_workers(server, 2)
+            assert first not in workers_of(server)
+            assert outcome_of_new_connection(address(server)) == "answered"
+        workers = workers_of(server)
+        assert server.stop() == 0
+    assert not any(map(is_running, workers))
+
+
+@contextmanager
+def killed_at_the_end(catalog: Path, log: Path, port: int) -> Iterator[Server]:
+    """Serve by two workers; whatever is left of them at the end is killed, by its own id."""
+    command = [CACHELOG, "serve", "--catalog", catalog, "--port", str(port), "--workers", "2"]
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, env=environ(), stdout=output, stderr=output)
+    server = Server(f"http://127.0.0.1:{port}", process, log)
+    workers: set[int] = set()
+    try:
+        wait_for_workers(server, 2)
+        workers = workers_of(server)
+        until(lambda: outcome_of_new_connection(address(server)) == "answered", "it serves")
+        yield server
+    finally:
+        for pid in (process.pid, *workers):
+            with suppress(ProcessLookupError):
+                if is_running(pid):
+                    os.kill(pid, signal.SIGKILL)
+        process.wait(PATIENCE)
+
+
+def test_workers_end_with_the_process_that_started_them(demo_catalog: Path, tmp_path: Path) -> None:
+    """Also where that is killed, and can tell them nothing; the address is free then."""
+    port = free_port()
+    with killed_at_the_end(demo_catalog, tmp_path / "log", port) as server:
+        workers = workers_of(server)
+        server.process.kill()
+        server.process.wait(PATIENCE)
+        until(lambda: not any(map(is_running, workers)), "the workers have ended")
+        until(lambda: outcome_of_new_connection(address(server)) == "refused", "it is free")
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def test_workers_that_cannot_start_end_the_server(tmp_path: Path) -> None:
+    """Others could not start either; what is wrong is in the log, and the exit code is 1."""
+    program = (
+        "from server.http.limits import ConnectionLimits\n"
+        "from server.listening import listening_socket, serve\n"
+        "if __name__ == '__main__':\n"
+        "    listening = listening_socket('127.0.0.1', 0)\n"
+        "    serve('server.nope:x', listening, workers=2, limits=ConnectionLimits())\n"
+    )
+    script = tmp_path / "serve.py"
+    script.write_text(program)
+    began = time.monotonic()
+    command = [CACHELOG.with_name("python"), script]
+    done = subprocess.run(command, env=environ(), capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 1
+    assert "server.nope" in done.stderr
+    assert time.monotonic() - began < PATIENCE
