@@ -10,6 +10,7 @@ from snapshots.escaping import quoted, shortened, visible
 _EXCERPT_LENGTH = 60
 _LONGEST_KEY = 500
 _LONGEST_REASON = 2_000
+_LONGEST_SYNTAX_REASON = 300
 
 
 class CachelogError(Exception):
@@ -65,7 +66,7 @@ class ConstraintSyntaxError(CachelogError):
     def __init__(self, text: str, position: int, reason: str) -> None:
         self.text = text
         self.position = position
-        self.reason = reason
+        self.reason = reason = shortened(visible(reason), _LONGEST_SYNTAX_REASON)
         start = max(0, min(position - _EXCERPT_LENGTH // 2, len(text) - _EXCERPT_LENGTH))
         end = start + _EXCERPT_LENGTH
         excerpt = "".join(char if char.isprintable() else " " for char in text[start:end])
