@@ -37,6 +37,7 @@ from schema.errors import QUERY_TOO_LARGE
 from schema.limits import Limits
 from schema.many import is_for_many
 from schema.paging import PAGE_DEFAULT, PAGE_MAX
+from schema.rules import refuse
 
 REQUEST = 50
 """Units of a request that asks for nothing."""
@@ -60,7 +61,8 @@ class Estimate(NamedTuple):
 
     ``path`` leads to the most expensive part of it, by the names in the response, and
     ``path_units`` is what that part costs with all below it. ``kept_units`` is the share of what
-    takes no time where it is in memory: loading revisions and comparing them.
+    takes no time where it is in memory: loading revisions and comparing them. ``filter_values``
+    says how many values the longest filter has.
     """
 
     units: int
@@ -68,6 +70,7 @@ class Estimate(NamedTuple):
     path: tuple[str, ...]
     path_units: int
     kept_units: int = 0
+    filter_values: int = 0
 
 
 NOTHING = Estimate(0, 0, (), 0)
@@ -87,6 +90,9 @@ def told_cost(told: Estimate, limits: Limits) -> dict[str, Any]:
 
 def too_expensive(told: Estimate, limits: Limits) -> GraphQLFormattedError | None:
     """Return the error of an operation that costs more than is allowed; None where it does not."""
+    refusal = refuse("Values in a filter", told.filter_values, limits.max_filter_values)
+    if refusal is not None:
+        return refusal
     if told.units <= limits.max_cost and told.num_bytes <= limits.max_answer_bytes:
         return None
     what, found, allowed = "costs", told.units, f"{limits.max_cost:,} units"
@@ -148,7 +154,9 @@ def estimate(
     whole = walk.below(root, operation.selection_set, place)
     units = round(REQUEST + whole.units)
     num_bytes, path_units = round(whole.num_bytes) + 2, round(whole.path_units)
-    return Estimate(units, num_bytes, whole.path, path_units, round(walk.kept_units))
+    return Estimate(
+        units, num_bytes, whole.path, path_units, round(walk.kept_units), walk.filter_values
+    )
 
 
 class _Walk:
@@ -163,6 +171,7 @@ class _Walk:
         }
         self._variables = variables
         self.kept_units = 0.0
+        self.filter_values = 0
         self._once: set[tuple[Any, ...]] = set()
         self._rendered: dict[tuple[str, int], bool] = {}
 
@@ -264,6 +273,8 @@ class _Walk:
         if value is None or value is False:
             return 0
         parts = _num_parts(value)
+        if isinstance(value, dict):
+            self.filter_values = max(self.filter_values, parts)
         units = place.times * (cost.weight + cost.each * parts)
         if cost.once:
             written = name, _written(given[name])

@@ -34,6 +34,9 @@ class Limits:
     max_list_length: int = 1_000
     """Values in a list of a variable or of a document, such as ``nodes(ids:)`` has."""
 
+    max_filter_values: int = 500
+    """Values in all lists of a filter together."""
+
     max_text_length: int = 4_000
     """Characters of a text in a variable or document."""
 

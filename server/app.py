@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -22,6 +23,7 @@ from server.graphql.answers import Answers
 from server.graphql.endpoint import GraphQLEndpoint
 from server.graphql.execution import Execution
 from server.graphql.lanes import Lanes
+from server.graphql.manifest import read_manifest
 from server.graphql.schema_text import SchemaText
 from server.health import Readiness, live
 from server.settings import Settings, settings_from
@@ -60,11 +62,17 @@ def create_app(settings: Settings) -> Starlette:
     watch = CatalogWatch(catalog, settings.refresh)
     lanes = Lanes.of(settings)
     execution = Execution(catalog, library, lanes, settings.limits())
-    answers = Answers(catalog, execution, lanes, cache_bytes=settings.response_cache)
+    answers = Answers(
+        catalog,
+        execution,
+        lanes,
+        cache_bytes=settings.response_cache,
+        documents=read_manifest(Path(settings.documents)) if settings.documents else None,
+    )
     endpoint = GraphQLEndpoint(
         answers,
         lanes,
-        page=lambda: graphiql_page(catalog.history, STATIC),
+        page=(lambda: graphiql_page(catalog.history, STATIC)) if settings.graphiql else None,
         max_body=settings.max_body,
         sending_bytes=settings.sending_bytes,
     )
@@ -94,7 +102,7 @@ def create_app(settings: Settings) -> Starlette:
         routes=[
             Route("/", _home),
             Route(f"{GRAPHQL_PATH}/", _without_slash, methods=["GET", "POST", "OPTIONS"]),
-            Route("/schema.graphql", SchemaText()),
+            *([Route("/schema.graphql", SchemaText())] if settings.introspection else []),
             Route("/health/live", live),
             Route("/health/ready", Readiness(watch).ready),
             Mount("/static", GZipMiddleware(StaticFolder(directory=STATIC))),

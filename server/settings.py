@@ -98,6 +98,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_text_length: Count = Limits.max_text_length
     """How many characters a text may have in a variable or a document."""
 
+    max_name_length: Count = Limits.max_name_length
+    """How many characters a name may have in a document: that of an alias, say."""
+
     max_cost: Count = Limits.max_cost
     """How many units of work a request may cost; see extensions.cost."""
 
@@ -127,6 +130,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     keep_alive: Seconds = 75.0
     """How many seconds a connection may wait for its next request."""
+
+    documents: Text = ""
+    """A manifest of the only documents that are executed, Apollo's or Relay's; empty for all."""
+
+    introspection: Switch = True
+    """Whether the schema can be asked for, by queries and at /schema.graphql."""
+
+    graphiql: Switch = True
+    """Whether browsers are shown GraphiQL."""
+
+    suggestions: Switch = True
+    """Whether errors of validation suggest names of the schema."""
 
     cors_origins: Names = ()
     """Which other origins' pages may ask, separated by commas; ``*`` for all."""

@@ -13,7 +13,7 @@ from server.graphql.cache import CacheKey, ResponseCache
 from server.graphql.errors import BadRequest
 from server.graphql.execution import Executed, Execution
 from server.graphql.lanes import Lanes
-from server.graphql.persisted_documents import PersistedDocuments
+from server.graphql.persisted_documents import DocumentSource, PersistedDocuments
 from server.graphql.requests import GraphQLRequest, from_body, from_query_string
 from server.negotiation import JSON, RESPONSE_JSON, accepted_media_type
 from server.responses import Response
@@ -84,16 +84,23 @@ class Answer(NamedTuple):
 class Answers:
     """Answers requests, and keeps ``cache_bytes`` of responses so that none is made twice.
 
-    Requests that take long to read are read in a lane of their own.
+    Requests that take long to read are read in a lane of their own. ``documents`` tells what those
+    mean that do not hold their document; without it they are those that clients have sent.
     """
 
     def __init__(
-        self, catalog: Catalog, execution: Execution, lanes: Lanes, *, cache_bytes: int
+        self,
+        catalog: Catalog,
+        execution: Execution,
+        lanes: Lanes,
+        *,
+        cache_bytes: int,
+        documents: DocumentSource | None = None,
     ) -> None:
         self._catalog = catalog
         self._execution = execution
         self._lanes = lanes
-        self._documents = PersistedDocuments()
+        self._documents = documents or PersistedDocuments()
         self._responses = ResponseCache(cache_bytes)
         self._parsed: LRUCache[RequestBytes, ParsedRequest] = LRUCache(
             PARSED_BYTES if cache_bytes else 0, lambda parsed: parsed.num_bytes

@@ -22,7 +22,7 @@ _HTML = b"text/html; charset=utf-8"
 
 
 class GraphQLEndpoint:
-    """Sends what ``answers`` has to say to GET, HEAD and POST, and to a browser the ``page``.
+    """Sends what ``answers`` has to say to GET, HEAD and POST, and browsers the ``page``, if any.
 
     ``max_body`` bounds the bytes of a request's body, ``sending_bytes`` those of all large
     responses that are on their way. The lanes are those that ``answers`` works in.
@@ -33,7 +33,7 @@ class GraphQLEndpoint:
         answers: Answers,
         lanes: Lanes,
         *,
-        page: Callable[[], bytes],
+        page: Callable[[], bytes] | None,
         max_body: int,
         sending_bytes: int,
     ) -> None:
@@ -52,7 +52,8 @@ class GraphQLEndpoint:
                 content = await self._body(receive)
             elif method in ("GET", "HEAD"):
                 content = scope["query_string"]
-                if prefers_html(headers.get(b"accept", b"").decode("latin-1")):
+                accept = headers.get(b"accept", b"").decode("latin-1")
+                if self._page is not None and prefers_html(accept):
                     # The page itself reads from its address what to fill the editor with.
                     page = Response(200, self._page(), _HTML, REVALIDATE)
                     await send_response(page, scope, headers, send)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from hashlib import sha256
 from threading import Lock
-from typing import Any
+from typing import Any, Protocol
 
 from cachetools import LRUCache
 
@@ -18,6 +18,35 @@ MAX_PERSISTED_BYTES = 16 << 20
 
 _OVERHEAD = 500
 """About how many bytes a document takes beside its text: its hash, its places in the cache."""
+
+
+class DocumentSource(Protocol):
+    """Where the document of a request comes from."""
+
+    def query_of(
+        self, query: str | None, extensions: Mapping[str, Any] | None, document_id: str | None, /
+    ) -> str | None:
+        """Return the document that a request sends or names; None where it does neither.
+
+        ``document_id`` is what a client of Relay names it by. Raises BadRequest where it may not be
+        executed, or is not known.
+        """
+
+
+def hash_asked(extensions: Mapping[str, Any] | None) -> str | None:
+    """Return the hash by which a client of Apollo names a document; raises BadRequest."""
+    persisted = (extensions or {}).get("persistedQuery")
+    if persisted is None:
+        return None
+    if not isinstance(persisted, dict) or persisted.get("version") != 1:
+        raise BadRequest(
+            "extensions.persistedQuery must have version 1",
+            code="PERSISTED_QUERY_NOT_SUPPORTED",
+        )
+    digest = persisted.get("sha256Hash")
+    if not isinstance(digest, str):
+        raise BadRequest("extensions.persistedQuery.sha256Hash must be a string")
+    return digest
 
 
 class PersistedDocuments:
@@ -31,19 +60,13 @@ class PersistedDocuments:
         self._known: LRUCache[str, str] = LRUCache(MAX_PERSISTED_BYTES, _bytes_of)
         self._lock = Lock()
 
-    def query_of(self, query: str | None, extensions: Mapping[str, Any] | None) -> str | None:
+    def query_of(
+        self, query: str | None, extensions: Mapping[str, Any] | None, _document_id: str | None
+    ) -> str | None:
         """Return the document of a request; raises BadRequest where its hash is not known."""
-        persisted = (extensions or {}).get("persistedQuery")
-        if persisted is None:
+        digest = hash_asked(extensions)
+        if digest is None:
             return query
-        if not isinstance(persisted, dict) or persisted.get("version") != 1:
-            raise BadRequest(
-                "extensions.persistedQuery must have version 1",
-                code="PERSISTED_QUERY_NOT_SUPPORTED",
-            )
-        digest = persisted.get("sha256Hash")
-        if not isinstance(digest, str):
-            raise BadRequest("extensions.persistedQuery.sha256Hash must be a string")
         if query is None:
             with self._lock:
                 known: str | None = self._known.get(digest)

@@ -6,8 +6,10 @@ from urllib.parse import parse_qsl
 import orjson
 
 from server.graphql.errors import BadRequest
-from server.graphql.persisted_documents import PersistedDocuments
+from server.graphql.persisted_documents import DocumentSource
 from server.negotiation import JSON
+
+_DOCUMENT_IDS = ("documentId", "doc_id", "id")
 
 _MAX_PARAMETERS = 3_000
 """How many parameters of a query string are read; known are fewer than ten."""
@@ -35,7 +37,7 @@ class GraphQLRequest(NamedTuple):
             raise BadRequest("variables nest too deeply") from None
 
 
-def from_body(body: bytes, content_type: str, documents: PersistedDocuments) -> GraphQLRequest:
+def from_body(body: bytes, content_type: str, documents: DocumentSource) -> GraphQLRequest:
     """Read a POST request; raises BadRequest."""
     media_type, *parameters = (part.strip() for part in content_type.lower().split(";"))
     if media_type != JSON:
@@ -55,7 +57,7 @@ def from_body(body: bytes, content_type: str, documents: PersistedDocuments) -> 
     return _request(_json("the body", body), documents)
 
 
-def from_query_string(query_string: bytes, documents: PersistedDocuments) -> GraphQLRequest:
+def from_query_string(query_string: bytes, documents: DocumentSource) -> GraphQLRequest:
     """Read a GET request; raises BadRequest."""
     try:
         pairs = parse_qsl(
@@ -83,7 +85,7 @@ def _json(what: str, text: bytes | str) -> Any:
         raise BadRequest(f"{what} is not JSON: {error}") from None
 
 
-def _request(asked: Any, documents: PersistedDocuments) -> GraphQLRequest:
+def _request(asked: Any, documents: DocumentSource) -> GraphQLRequest:
     if isinstance(asked, list):
         raise BadRequest("batches are not supported: send one request object, not a list")
     if not isinstance(asked, dict):
@@ -91,10 +93,16 @@ def _request(asked: Any, documents: PersistedDocuments) -> GraphQLRequest:
     query = _typed(asked, "query", str)
     variables = _typed(asked, "variables", dict)
     operation_name = _typed(asked, "operationName", str)
-    query = documents.query_of(query, _typed(asked, "extensions", dict))
+    query = documents.query_of(query, _typed(asked, "extensions", dict), _document_id(asked))
     if not query:
         raise BadRequest("query is missing")
     return GraphQLRequest(query, variables, operation_name)
+
+
+def _document_id(asked: dict[str, Any]) -> str | None:
+    """Return the id of a document, under one of the names that clients have for it."""
+    ids = (_typed(asked, name, str) for name in _DOCUMENT_IDS)
+    return next((it for it in ids if it is not None), None)
 
 
 def _typed(asked: dict[str, Any], name: str, kind: type) -> Any:

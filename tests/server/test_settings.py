@@ -42,6 +42,10 @@ READ: dict[str, tuple[str, Any]] = {
     "max_answer_bytes": ("7", 7),
     "max_seconds": ("7", 7),
     "max_errors": ("7", 7),
+    "documents": ("documents.json", "documents.json"),
+    "introspection": ("no", False),
+    "graphiql": ("no", False),
+    "suggestions": ("no", False),
     "cors_origins": (
         "https://a.example, https://b.example,",
         ("https://a.example", "https://b.example"),

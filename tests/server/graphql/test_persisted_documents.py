@@ -18,11 +18,11 @@ def test_persisted_documents_are_bounded() -> None:
         for query in queries
     ]
     for query, extensions in zip(queries, asked, strict=True):
-        assert documents.query_of(query, extensions) == query
+        assert documents.query_of(query, extensions, None) == query
     for extensions in asked[:2]:
         with pytest.raises(BadRequest, match="PersistedQueryNotFound"):
-            documents.query_of(None, extensions)
-    assert [documents.query_of(None, it) for it in asked[2:]] == queries[2:]
+            documents.query_of(None, extensions, None)
+    assert [documents.query_of(None, it, None) for it in asked[2:]] == queries[2:]
 
 
 def test_a_document_too_large_to_keep_is_answered_all_the_same() -> None:
@@ -30,6 +30,6 @@ def test_a_document_too_large_to_keep_is_answered_all_the_same() -> None:
     documents, query = PersistedDocuments(), "x" * (MAX_PERSISTED_BYTES + 1)
     digest = sha256(query.encode()).hexdigest()
     extensions = {"persistedQuery": {"version": 1, "sha256Hash": digest}}
-    assert documents.query_of(query, extensions) == query
+    assert documents.query_of(query, extensions, None) == query
     with pytest.raises(BadRequest, match="PersistedQueryNotFound"):
-        documents.query_of(None, extensions)
+        documents.query_of(None, extensions, None)
