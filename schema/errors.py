@@ -43,8 +43,10 @@ _log = logging.getLogger("cachelog.errors")
 CLIENT_TEXT = 200
 """How many characters of what a client wrote an error may repeat."""
 
-_MESSAGE = 500
-_LONG_QUOTE = re.compile(rf"""(['"])([^'"]{{{CLIENT_TEXT}}})[^'"]+\1""")
+# Some errors say the same text twice.
+_LONG_QUOTE = re.compile(rf"""(['"])([^'"]{{{CLIENT_TEXT // 2}}})[^'"]+\1""")
+_LONG_WORD = re.compile(rf"""([^\s'"]{{{CLIENT_TEXT // 2}}})[^\s'"]+""")
+_MESSAGE = CLIENT_TEXT + 100
 _ABORTED = "Validation aborted."
 
 
@@ -74,7 +76,8 @@ def shown(
 
 def shortened(message: str) -> str:
     """Return a message that repeats no more than some characters of what a client wrote."""
-    message = _LONG_QUOTE.sub(r"\1\2...\1", message)
+    message = message.encode(errors="replace").decode()  # half a character is no JSON
+    message = _LONG_WORD.sub(r"\1...", _LONG_QUOTE.sub(r"\1\2...\1", message))
     return message if len(message) <= _MESSAGE else message[:_MESSAGE] + "..."
 
 

@@ -20,6 +20,7 @@ from graphql import (
     TokenKind,
 )
 
+from schema.errors import BAD_USER_INPUT, PARSE_FAILED
 from schema.limits import Limits
 
 LIMIT_EXCEEDED = "LIMIT_EXCEEDED"
@@ -62,10 +63,14 @@ def first_refusal(
 
 
 def document_bytes(text: str, limits: Limits) -> Refusal:
-    """Refuse a document of too many bytes."""
+    """Refuse a document of too many bytes, or of characters that have none."""
     found = len(text)
     if found <= limits.max_document_bytes and not text.isascii():
-        found = len(text.encode(errors="surrogatepass"))
+        try:
+            found = len(text.encode())
+        except UnicodeEncodeError:
+            message = "The document has half a character in it: a lone surrogate."
+            return {"message": message, "extensions": {"code": PARSE_FAILED}}
     return refuse("Bytes of the document", found, limits.max_document_bytes)
 
 
@@ -217,11 +222,12 @@ def _tokens(document: DocumentNode) -> Iterator[Token]:
 
 
 def variable_bytes(variables: Mapping[str, Any], limits: Limits) -> Refusal:
-    """Refuse variables of too many bytes as JSON."""
+    """Refuse variables of too many bytes as JSON, or of characters that JSON does not have."""
     try:
         found = len(orjson.dumps(variables))
-    except TypeError:  # orjson takes no lone surrogate
-        found = len(repr(variables))
+    except TypeError:
+        message = "The variables have half a character in a text: a lone surrogate."
+        return {"message": message, "extensions": {"code": BAD_USER_INPUT}}
     return refuse("Bytes of the variables", found, limits.max_variable_bytes)
 
 

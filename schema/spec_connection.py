@@ -30,6 +30,14 @@ class SpecPage(Page[Spec]):
         super().__init__(part, SpecRows(loaded, self.shown), cursors)
         self.loaded = loaded
         self.rows = rows
+        self._facets: dict[str, list[tuple[str, int]]] = {}
+
+    def facet(self, column: str) -> list[tuple[str, int]]:
+        """Count the rows by a column's values; once, under however many names it is asked for."""
+        counted = self._facets.get(column)
+        if counted is None:
+            counted = self._facets[column] = self.loaded.frame.facet(column, self.rows)
+        return counted
 
 
 class SpecPages(LazyList["SpecConnection"]):
@@ -129,7 +137,7 @@ def facet(column: str, what: str, values: int) -> Any:
 
     def counts(root: Any) -> Sequence[FacetCount]:
         page: SpecPage = root.page
-        counted = page.loaded.frame.facet(column, page.rows)
+        counted = page.facet(column)
         return Table(
             FacetCount,
             {"value": [value for value, _ in counted], "count": [count for _, count in counted]},

@@ -1,0 +1,271 @@
+"""What no client should send: an error that says so, and never one that blames the server."""
+
+import math
+import random
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schema import api
+from schema.api import API
+from schema.budget import Budget
+from schema.limits import Limits
+from tests.schema.documents import Writer
+from tests.schema.worlds import World, known_world, plain
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a small catalog."""
+    return known_world(tmp_path_factory.mktemp("catalog"))
+
+
+SCHEMA = api.schema._schema
+LONE = "\ud800"
+ODD = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(18, 5_000).map(lambda digits: -(10**digits)),
+    st.integers(18, 5_000).map(lambda digits: 10**digits),
+    st.sampled_from([2**31, -(2**31) - 1, 2**63, 2**64, -2_000_000_000]),
+    st.integers(),
+    st.floats(),
+    st.sampled_from([math.nan, math.inf, -math.inf, 1e308, -0.0]),
+    st.text(st.characters(), max_size=30),
+    st.sampled_from([LONE, "x" * 5_000, "\0", "1" * 5_000, "\u202e", "a" + LONE + "b", "^" * 500]),
+)
+VALUES = st.recursive(
+    ODD,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.text(max_size=5) | st.sampled_from(["packages", "stacks", "field"]), inner
+        )
+    ),
+    max_leaves=8,
+)
+DECLARED = (
+    "query($v: Int) { revisions(first: $v) { totalCount } }",
+    "query($v: String) { revision(ref: $v) { digest } }",
+    "query($v: String!) { tag(name: $v) { name } }",
+    "query($v: ID!) { node(id: $v) { id } }",
+    "query($v: [ID!]!) { nodes(ids: $v) { id } }",
+    "query($v: DateTime) { revisions(since: $v, until: $v) { totalCount } }",
+    "query($v: Boolean!) { revision { tag @include(if: $v) } }",
+    "query($v: String!) { revision { package(name: $v) { name } stack(name: $v) { name } } }",
+    "query($v: String!) { revision { spec(hash: $v) { hash } } }",
+    "query($v: String) { revision { specs(matching: $v) { totalCount } } }",
+    "query($v: String) { revision { specs(after: $v) { totalCount } } }",
+    "query($v: String) { revision { packages(before: $v) { totalCount } } }",
+    "query($v: String) { revisions(tag: $v, series: $v, after: $v) { totalCount } }",
+    "query($v: SpecFilter) { revision { specs(filter: $v) { totalCount } } }",
+    "query($v: [String!]) { revision { specs(filter: {packages: $v, variants: $v, stacks: $v, "
+    "compilers: $v}) { totalCount } packages(filter: {names: $v}) { totalCount } } }",
+    "query($v: String) { revision { specs(filter: {hashPrefix: $v}) { totalCount } "
+    "packages(filter: {search: $v}) { totalCount } } }",
+    "query($v: SpecOrder) { revision { specs(orderBy: $v) { totalCount } } }",
+    'query($v: [SpecChangeKind!]) { compare(base: "develop~1", head: "develop") '
+    "{ specs(kinds: $v) { totalCount } } }",
+    'query($v: String) { compare(base: "develop~1", head: "develop") '
+    "{ packages(search: $v, after: $v) { totalCount } } }",
+    "query($v: [DependencyType!]) { revision { specs { nodes { dependents(types: $v) "
+    "{ totalCount } } } } }",
+)
+
+
+def asked(world: World, text: str, variables: dict[str, Any]) -> dict[str, Any]:
+    """Return the response to a question; its JSON must be JSON."""
+    return plain(api.execute(text, variables, context=world.context()))
+
+
+def codes(response: dict[str, Any]) -> set[str]:
+    """Return the codes of a response's errors."""
+    return {error["extensions"]["code"] for error in response.get("errors", ())}
+
+
+CLIENTS = {
+    "BAD_USER_INPUT",
+    "REVISION_NOT_FOUND",
+    "AMBIGUOUS_REF",
+    "LIMIT_EXCEEDED",
+    "QUERY_TOO_LARGE",
+    "TOO_MANY_ERRORS",
+    "GRAPHQL_PARSE_FAILED",
+    "GRAPHQL_VALIDATION_FAILED",
+}
+
+
+@settings(max_examples=400)
+@given(text=st.sampled_from(DECLARED), value=VALUES)
+def test_odd_variables_are_the_clients_fault(world: World, text: str, value: Any) -> None:
+    """Of whatever type, size and depth: answered, or refused with a code of the client's."""
+    assert codes(asked(world, text, {"v": value})) <= CLIENTS
+
+
+ODDEST = {
+    "a long number": 10**5_000,
+    "half a character": LONE,
+    "no number": math.nan,
+    "lists": [[[[[[["a"]]]]]]],
+    "objects": {"a": {"b": LONE}},
+    "long texts": ["x" * 3_000] * 9,
+}
+
+
+@pytest.mark.parametrize("text", DECLARED)
+@pytest.mark.parametrize("value", ODDEST.values(), ids=ODDEST)
+def test_the_oddest_variables_everywhere(world: World, text: str, value: Any) -> None:
+    """Each in each place."""
+    assert codes(asked(world, text, {"v": value})) <= CLIENTS
+
+
+def test_depth_that_no_stack_has(world: World) -> None:
+    """A variable of 100,000 lists within each other."""
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert codes(asked(world, DECLARED[4], {"v": deep})) == {"LIMIT_EXCEEDED"}
+
+
+LITERALS = (
+    "9" * 5_000,
+    "-" + "9" * 3_900,
+    "1e400",
+    "1" + "0" * 30,
+    '"\\uD800"',
+    '"' + "\\u0000" * 50 + '"',
+    "[" * 150 + "]" * 150,
+    '"""' + "x" * 3_000 + '"""',
+    "{a: {b: {c: 1}}}",
+    "NaN",
+    "null",
+)
+
+
+@pytest.mark.parametrize("literal", LITERALS, ids=range(len(LITERALS)))
+@pytest.mark.parametrize(
+    "place",
+    [
+        "revisions(first: %s) { totalCount }",
+        "revision(ref: %s) { tag }",
+        "nodes(ids: %s) { id }",
+        "revisions(since: %s) { totalCount }",
+        "revision { specs(matching: %s) { totalCount } }",
+        "revision { specs(filter: {stacks: %s}) { totalCount } }",
+        "revision { specs(filter: %s) { totalCount } }",
+        "revision { tag @skip(if: %s) }",
+    ],
+)
+def test_odd_literals_are_the_clients_fault(world: World, place: str, literal: str) -> None:
+    """The same of what a document writes itself."""
+    assert codes(asked(world, "{ " + place % literal + " }", {})) <= CLIENTS
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10**9), value=VALUES)
+def test_made_up_documents_with_odd_variables(world: World, seed: int, value: Any) -> None:
+    """Any question of the schema, of which a variable is not what it declares."""
+    question = Writer(SCHEMA, {}, random.Random(seed)).question()
+    variables = dict.fromkeys(question.variables, value)
+    assert codes(asked(world, question.text, variables)) <= CLIENTS
+
+
+@pytest.mark.parametrize(
+    "text", ['{ tag(name: "\ud800") { name } }', "{ a\ud800 }", "\ud800", "#\ud800"]
+)
+def test_a_document_that_is_no_unicode_is_the_clients_fault(world: World, text: str) -> None:
+    """Half a character cannot be sent back, so nothing that is shown has one."""
+    response = asked(world, text, {})
+    assert codes(response) <= CLIENTS
+    orjson.dumps(response)
+
+
+UNKNOWN = "query($ids: [ID!]!) { nodes(ids: $ids) { id } }"
+
+
+def test_an_answer_has_few_errors(world: World) -> None:
+    """Of a thousand wrong ids twenty errors are shown; the last says how many more there are."""
+    response = asked(world, UNKNOWN, {"ids": ["nope"] * 1_000})
+    assert response["data"] == {"nodes": [None] * 1_000}
+    assert len(response["errors"]) == Limits().max_errors == 20
+    assert response["errors"][0]["path"] == ["nodes", 0]
+    assert response["errors"][-1]["message"] == "... and 981 more errors"
+    assert response["errors"][-1]["extensions"] == {"code": "TOO_MANY_ERRORS"}
+
+
+def test_errors_are_found_in_the_text_only_where_they_are_shown(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To look for a place takes time in proportion to the document, for each of the errors."""
+    located = []
+    monkeypatch.setattr(
+        "graphql.execution.executor.located_error",
+        lambda *arguments: located.append(arguments) or _located(*arguments),
+    )
+    asked(world, UNKNOWN, {"ids": ["nope"] * 1_000})
+    assert len(located) <= Limits().max_errors + 1
+
+
+def _located(*arguments: Any) -> Any:
+    from graphql import located_error
+
+    return located_error(*arguments)
+
+
+@pytest.mark.parametrize(("number", "last"), [(3, None), (4, "2"), (9, "7")])
+def test_as_many_errors_as_are_allowed(world: World, number: int, last: str | None) -> None:
+    """Up to the limit all are shown; beyond it, the last one makes room for their number."""
+    few = Limits(max_errors=3)
+    context = replace(world.context(), budget=Budget(few))
+    answer = plain(API(few).execute(UNKNOWN, {"ids": ["nope"] * number}, context=context))
+    assert len(answer["errors"]) == 3
+    said = answer["errors"][-1]["message"]
+    assert f"and {last} more errors" in said if last else "no id" in said
+
+
+@pytest.mark.parametrize("length", [150, 3_900])
+@pytest.mark.parametrize("text", DECLARED[1:11])
+def test_an_error_repeats_little_of_what_the_client_wrote(
+    world: World, text: str, length: int
+) -> None:
+    """Two hundred characters of it at most, however long it was."""
+    response = asked(world, text, {"v": "q" * length})
+    for error in response.get("errors", ()):
+        assert error["message"].count("q") <= 201
+        assert len(error["message"]) <= 503
+
+
+def test_suggestions_can_be_switched_off(world: World) -> None:
+    """Then no error says which names are near: not of the schema, and not of the catalog."""
+    documents = (
+        ("{ tagz { name } }", "Did you mean"),
+        ("{ revision(rev: 1) { tag } }", "Did you mean"),
+        ('{ revision(ref: "devlop") { tag } }', "nearest"),
+        ('{ revision { specs(matching: "zlip") { totalCount } } }', "no package"),
+    )
+    for text, said in documents:
+        on = plain(API().execute(text, context=world.context()))["errors"][0]["message"]
+        off = plain(API(suggestions=False).execute(text, context=world.context()))
+        message = off["errors"][0]["message"]
+        assert said in on
+        assert "Did you mean" not in message
+        assert "nearest" not in message
+    query = "query($v: SpecOrderField!) { revision { specs(orderBy: {field: $v}) { totalCount } } }"
+    for switched_on in (True, False):
+        answer = API(suggestions=switched_on).execute(query, {"v": "SIZ"}, context=world.context())
+        assert ("Did you mean" in plain(answer)["errors"][0]["message"]) == switched_on
+
+
+def test_introspection_can_be_switched_off(world: World) -> None:
+    """Then a document that asks for the schema is not valid; ``__typename`` still is."""
+    closed = API(introspection=False)
+    for text in ("{ __schema { types { name } } }", '{ __type(name: "Spec") { name } }'):
+        assert "errors" not in plain(API().execute(text, context=world.context()))
+        answer = closed.execute(text, context=world.context())
+        assert not answer.executed
+        assert codes(plain(answer)) == {"GRAPHQL_VALIDATION_FAILED"}
+    assert "errors" not in plain(closed.execute("{ __typename }", context=world.context()))
