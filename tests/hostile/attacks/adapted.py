@@ -50,7 +50,12 @@ def _grown(make: Make) -> Callable[[Target], list[Answer]]:
     return run
 
 
-_REFUSALS = ("QUERY_TOO_LARGE", "GRAPHQL_VALIDATION_FAILED", "GRAPHQL_PARSE_FAILED")
+_REFUSALS = (
+    "QUERY_TOO_LARGE",
+    "LIMIT_EXCEEDED",
+    "GRAPHQL_VALIDATION_FAILED",
+    "GRAPHQL_PARSE_FAILED",
+)
 
 
 def _page(size: int) -> int:
