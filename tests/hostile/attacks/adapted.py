@@ -170,6 +170,8 @@ _MAKERS: dict[str, Make] = {
 }
 
 ATTACKS = tuple(
-    Attack(f"up to the limit: {name}", "as much as is accepted, by a crowd", _grown(make), True)
+    Attack(
+        f"up to the limit: {name}", "as much as is accepted, by a crowd", _grown(make), True, True
+    )
     for name, make in _MAKERS.items()
 )
