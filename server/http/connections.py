@@ -113,7 +113,7 @@ class BoundedConnection(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         """Close the connection as soon as the request under way is answered."""
-        if self._phase is _Phase.HEAD or self._phase is _Phase.CLOSING:
+        if self._phase is _Phase.HEAD or self._is_closing():
             return  # the answer to it closes the connection, or a deadline does
         super().shutdown()
 
@@ -121,12 +121,12 @@ class BoundedConnection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what the client has sent."""
-        if self._phase is _Phase.CLOSING:
+        if self._is_closing():
             return
         phase, num_requests = self._phase, self._num_requests
         super().data_received(data)
         now = self._phase
-        if now is _Phase.CLOSING or self.transport.is_closing():
+        if self._is_closing() or self.transport.is_closing():
             return
         if now is _Phase.NONE and not self.cycle.response_complete:
             # The request is whole, and is being answered.
@@ -141,11 +141,14 @@ class BoundedConnection(HttpToolsProtocol):
             self._cancel_deadline()
         if now is _Phase.BODY and not self._is_answered_early:
             self._close_after_early_answer()
-        if now is not _Phase.CLOSING and self._deadline is None:
+        if self._deadline is None and not self._is_closing():
             is_body = now is _Phase.BODY
             limits = self._limits
             self._set_deadline(limits.body_seconds if is_body else limits.head_seconds)
             self._waiting.setdefault(self, None)
+
+    def _is_closing(self) -> bool:
+        return self._phase is _Phase.CLOSING
 
     def on_message_begin(self) -> None:
         """Begin to read a request."""

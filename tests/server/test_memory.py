@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
+from schema.api import API
 from server.graphql.answers import PARSED_BYTES, Answers, ParsedRequest, RequestBytes
 from server.graphql.execution import Execution
 from server.graphql.lanes import Lanes
@@ -96,7 +97,7 @@ def test_undeclared_variables_fill_no_memory(demo_catalog: Path, lanes: Lanes) -
             return super().begin(request)
 
     answers = Answers(
-        catalog, Counting(catalog, Library(catalog), lanes), lanes, cache_bytes=64 << 20
+        catalog, Counting(API(), catalog, Library(catalog), lanes), lanes, cache_bytes=64 << 20
     )
 
     def asked(number: int) -> RequestBytes:
