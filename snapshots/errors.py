@@ -5,7 +5,11 @@ Each error carries its data as attributes; its text is complete and needs no tra
 
 from collections.abc import Sequence
 
+from snapshots.escaping import shortened, visible
+
 _EXCERPT_LENGTH = 60
+_LONGEST_KEY = 500
+_LONGEST_REASON = 2_000
 
 
 class CachelogError(Exception):
@@ -23,15 +27,15 @@ class SourceError(CachelogError):
         self, location: str, reason: str, *, line: int | None = None, key: str | None = None
     ) -> None:
         self.location = location
-        self.reason = reason
+        self.reason = shortened(reason, _LONGEST_REASON)
         self.line = line
-        self.key = key
+        self.key = None if key is None else shortened(key, _LONGEST_KEY)
         place = location
         if line is not None:
             place += f", line {line}"
         if key is not None:
-            place += f", {key}"
-        super().__init__(f"{place}: {reason}")
+            place += f", {self.key}"
+        super().__init__(visible(f"{place}: {self.reason}"))
 
 
 class TagNeeded(CachelogError):

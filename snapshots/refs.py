@@ -12,7 +12,7 @@ from snapshots.models import utc
 from snapshots.spack.versions import VersionKey, version_key
 
 DIGEST_PREFIX_MIN = 6
-"""How many hexadecimal digits a digest prefix has at the least."""
+"""The fewest hexadecimal digits that a digest prefix can have."""
 
 DIGEST_LENGTH = 64
 """How many hexadecimal digits a whole digest has."""

@@ -53,7 +53,7 @@ class Catalog:
         self._lock = threading.Lock()
         self._files: Files = {}
         self._history = History()
-        self._generation = -1
+        self._generation = self._num_states = -1
 
     # -- reading
 
@@ -64,7 +64,10 @@ class Catalog:
 
     @property
     def generation(self) -> int:
-        """The version of the catalog as of the last ``refresh``; -1 while there is none."""
+        """A number for the catalog's state as of the last ``refresh``; -1 while there is none.
+
+        Another state has another number, also that of a catalog in the place of this one.
+        """
         return self._generation
 
     def refresh(self, *, missing_ok: bool = False) -> bool:
@@ -74,23 +77,26 @@ class Catalog:
         Either way what was known of a catalog that has vanished is forgotten.
         """
         with self._lock, self._translated():
-            before = self._generation
             try:
-                version = self._revisions.refresh(before)
+                if not self._revisions.refresh():
+                    return False
             except TableNotFoundError:
                 self._check_folder()
+                was_there = self._generation != -1
                 self._files, self._history, self._generation = {}, History(), -1
                 if not missing_ok:
                     raise NoCatalog(self.location) from None
-                return before != -1
-            if version == before:
-                return False
-            self._files = self._revisions.files
-            # In this order: who reads the generation first and then the history never takes an old
-            # history for that of a new generation.
-            self._history = History(self._revisions.revisions)
-            self._generation = version
+                return was_there
+            self._take_over()
             return True
+
+    def _take_over(self) -> None:
+        """Show the rows that the table ``revisions`` has read."""
+        self._files = self._revisions.files
+        # In this order: who reads the generation first and then the history never takes an old
+        # history for that of a new generation.
+        self._history = History(self._revisions.revisions)
+        self._generation = self._num_states = self._num_states + 1
 
     def require_history(self) -> History:
         """Refresh and return the history; raises NoCatalog, or EmptyCatalog without a revision."""
@@ -152,14 +158,11 @@ class Catalog:
         with self._translated():
             first = next(rows, None)
             files = self._specs.write(chain([first], rows)) if first else {}
-            if planner.added:
-                self._revisions.append(planner.added, dict(self._files) | files)
         if planner.added:
-            self.refresh()
-            with self._translated():
-                compacted = self._revisions.compact()
-            if compacted:
-                self.refresh()
+            with self._lock, self._translated():
+                self._revisions.append(planner.added, dict(self._files) | files)
+                self._take_over()
+                self._revisions.compact()
         return planner.publications(self._history)
 
     def _check_folder(self) -> None:

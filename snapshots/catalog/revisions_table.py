@@ -6,9 +6,9 @@ from uuid import uuid4
 
 import msgspec
 from deltalake import DeltaTable
-from deltalake.exceptions import CommitFailedError, TableNotFoundError
+from deltalake.exceptions import TableNotFoundError
 
-from snapshots.catalog.delta import Table, add_action
+from snapshots.catalog.delta import Mark, Table, add_action
 from snapshots.catalog.storage import Storage, from_parquet, stored, to_parquet
 from snapshots.errors import CatalogError
 from snapshots.models import RevisionInfo
@@ -36,23 +36,20 @@ class RevisionsTable:
         self._storage = storage
         self._table = Table(storage, _TABLE, REVISIONS)
         self._read: dict[str, _Rows] = {}
+        self._mark: Mark | None = None
 
-    def refresh(self, version: int) -> int:
-        """Read what is new beside the given version, and return the version that it is now.
+    def refresh(self) -> bool:
+        """Read what is new, and tell whether anything is.
 
         Raises TableNotFoundError where there is no table, also where there is one no longer, and
         CatalogError for a table that is not cachelog's.
         """
         try:
-            table = self._table.current()
+            self._check_columns(self._table.current())
         except TableNotFoundError:
-            self._read = {}
+            self._read, self._mark = {}, None
             raise
-        found = int(table.version())
-        if found != version:
-            self._check_columns(table)
-            self._read_new()
-        return found
+        return self._read_new()
 
     @property
     def revisions(self) -> list[RevisionInfo]:
@@ -67,7 +64,10 @@ class RevisionsTable:
             found |= rows.files
         return found
 
-    def _read_new(self) -> None:
+    def _read_new(self) -> bool:
+        mark = self._table.mark()
+        if mark == self._mark:
+            return False
         files = self._table.files()
         paths = [f"{_TABLE}/{path}" for path in files["path"].to_pylist()]
         listed = dict(zip(paths, files["size"].to_pylist(), strict=True))
@@ -77,7 +77,8 @@ class RevisionsTable:
             rows = from_parquet(path, data, REVISIONS.names)
             read[path] = _Rows(revisions_of(rows), files_of(rows))
         kept = {path: rows for path, rows in self._read.items() if path in listed}
-        self._read = kept | read
+        self._read, self._mark = kept | read, mark
+        return True
 
     def _check_columns(self, table: DeltaTable) -> None:
         known = {field.name for field in table.schema().fields}
@@ -88,19 +89,15 @@ class RevisionsTable:
             )
 
     def append(self, revisions: Sequence[RevisionInfo], files: Files) -> None:
-        """Add rows in one commit: from then on readers see them."""
+        """Add rows in one commit, and read them: from then on readers see them."""
         data = to_parquet(revisions_table(revisions, files))
         file = stored(f"{uuid4()}.zstd.parquet", data)
         self._storage.write(f"{_TABLE}/{file.path}", data)
         self._table.prepare()
         self._table.commit([add_action(file, len(revisions), {})])
+        self._read_new()
 
-    def compact(self) -> bool:
-        """Merge the files where they are many, so that opening stays fast; tell whether it did."""
-        if len(self._read) < _MAX_FILES:
-            return False
-        try:
-            self._table.current().optimize.compact()
-        except CommitFailedError:
-            return False  # another import is at it
-        return True
+    def compact(self) -> None:
+        """Merge the files where they are many, so that opening stays fast."""
+        if len(self._read) >= _MAX_FILES and self._table.compact():
+            self._read_new()

@@ -5,7 +5,6 @@ lists the files of all contents, is only asked for a content whose files nothing
 of before) or which another tool has rewritten.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from uuid import uuid4
 
@@ -91,7 +90,6 @@ class SpecsTable:
         killed half way, is replaced.
         """
         self._table.prepare()
-        listed = self._listed()
         added: list[AddAction] = []
         replacing: dict[str, AddAction] = {}
         files: dict[str, tuple[StoredFile, ...]] = {}
@@ -99,7 +97,7 @@ class SpecsTable:
             data = to_parquet(rows.drop_columns(["digest"]))
             # Named by its bytes: two imports that write the same content at once write one file.
             file = stored(f"digest={digest}/{checksum(data)}.zstd.parquet", data)
-            leftover = listed[digest]
+            leftover = self._leftover(digest)
             if leftover and leftover != {file.path}:
                 file = stored(f"digest={digest}/{uuid4()}.zstd.parquet", data)
                 replacing[digest] = add_action(file, len(rows), {"digest": digest})
@@ -113,16 +111,15 @@ class SpecsTable:
             self._table.commit(list(replacing.values()), replacing=list(replacing))
         return files
 
-    def _listed(self) -> defaultdict[str, set[str]]:
-        """Return the paths of all files, by the digest of their content."""
-        listed: defaultdict[str, set[str]] = defaultdict(set)
+    def _leftover(self, digest: str) -> set[str]:
+        """Return the paths of the files that the table has of a content."""
+        # A new content has no folder; to ask for that costs the same however many others there are.
+        if not self._storage.names(f"{_TABLE}/digest={digest}"):
+            return set()
         self._table.current()
         files = self._table.files()
-        for digest, path in zip(
-            files["partition"].to_pylist(), files["path"].to_pylist(), strict=True
-        ):
-            listed[digest].add(path)
-        return listed
+        own = files.filter(pc.equal(files["partition"], digest))
+        return set(own["path"].to_pylist())
 
 
 def _joined(tables: Sequence[pa.Table], columns: Sequence[str]) -> pa.Table:

@@ -55,6 +55,13 @@ class Storage:
         with ThreadPoolExecutor(_READERS) as pool:
             return list(pool.map(self.read, paths, map(sizes.__getitem__, paths)))
 
+    def exists(self, path: str) -> bool:
+        """Tell whether there is a file."""
+        if self.location.is_folder:
+            return Path(self.location.uri(path)).is_file()
+        (info,) = DeltaStorageHandler(self.location.root).get_file_info([path])
+        return bool(info.is_file)
+
     def names(self, folder: str) -> list[str]:
         """Return the names of the files in a folder, in no order; none where there is none."""
         if self.location.is_folder:
@@ -63,6 +70,13 @@ class Storage:
         selector = FileSelector(folder, allow_not_found=True)
         found = DeltaStorageHandler(self.location.root).get_file_info_selector(selector)
         return [info.base_name for info in found if info.is_file]
+
+    def remove(self, path: str) -> None:
+        """Remove a file, if it is there."""
+        if self.location.is_folder:
+            Path(self.location.uri(path)).unlink(missing_ok=True)
+        else:
+            DeltaStorageHandler(self.location.root).delete_file(path)
 
     def write(self, path: str, data: pa.Buffer) -> None:
         """Write a file; nobody sees a part of it."""

@@ -332,10 +332,10 @@ def test_conflicts(
 
     commit = DeltaTable.create_write_transaction
 
-    def fail_first(*arguments: Any) -> None:
+    def fail_first(*arguments: Any, **named: Any) -> None:
         if next(failures, None) is not None:
             raise CommitFailedError("another import committed")
-        commit(*arguments)
+        commit(*arguments, **named)
 
     monkeypatch.setattr(DeltaTable, "create_write_transaction", fail_first)
     catalog = Catalog(str(tmp_path))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
 from snapshots.sources.buildcache.bodies import Body, collected, unpacked, user_file
-from snapshots.sources.buildcache.locations import Missing
+from snapshots.sources.files import Missing
 from tests.snapshots.sources.buildcache.folders import put
 
 DATA = b'{"database": {}}' * 100
