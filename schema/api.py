@@ -19,7 +19,7 @@ from schema.limits import Limits
 from schema.package import Package
 from schema.query import Query
 from schema.revision import Revision, Tag
-from schema.rules import VARIABLE_RULES, first_refusal
+from schema.rules import refused_variables
 from schema.scalars import SCALARS
 from schema.spec import Spec
 from schema.stack import Stack
@@ -124,7 +124,7 @@ class API:
         """Return what a request costs; NOTHING for one that is refused before it is executed."""
         asked = self.document(query)
         declared = asked.declared_variables(operation_name, variables) or {}
-        if first_refusal(VARIABLE_RULES, declared, self.limits) is not None:
+        if refused_variables(declared, self.limits) is not None:
             return NOTHING
         return asked.estimate(schema._schema, operation_name, declared)  # noqa: SLF001
 
@@ -163,7 +163,7 @@ class API:
         if asked.node is None or asked.errors:
             return Answer(None, asked.errors, executed=False)
         declared = asked.declared_variables(operation_name, variables) or {}
-        refusal = first_refusal(VARIABLE_RULES, declared, self.limits)
+        refusal = refused_variables(declared, self.limits)
         cost = NOTHING
         if refusal is None:
             cost = asked.estimate(schema._schema, operation_name, declared)  # noqa: SLF001
@@ -185,8 +185,10 @@ class API:
         except BudgetExceeded as exceeded:
             found: tuple[GraphQLFormattedError, ...] = (errors.exceeded(exceeded),)
             return Answer(None, found, executed=True, estimate=cost, allowed=allowed)
+        if not result.errors:
+            return Answer(result.data, (), executed=True, estimate=cost, allowed=allowed)
         found = errors.shown(
-            result.errors or (),
+            result.errors,
             self.limits,
             further=context.further_errors,
             suggestions=self._suggestions,

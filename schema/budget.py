@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from threading import Lock
 from time import monotonic
 from typing import TypeVar
 
@@ -42,7 +41,6 @@ class Budget:
         self._max_bytes = limits.max_answer_bytes
         self._ends = monotonic() + limits.max_seconds
         self._is_cancelled = False
-        self._lock = Lock()
 
     @property
     def is_cancelled(self) -> bool:
@@ -51,9 +49,8 @@ class Budget:
 
     def cancel(self) -> None:
         """End the request: nobody waits for its answer."""
-        with self._lock:
-            self._is_cancelled = True
-            self._ends = float("-inf")
+        self._is_cancelled = True
+        self._ends = float("-inf")
 
     def check(self) -> None:
         """Raise BudgetExceeded where the time is over, or the request was cancelled."""
@@ -67,8 +64,12 @@ class Budget:
             yield item
 
     def spend(self, num_bytes: int) -> None:
-        """Count bytes of the answer; raises BudgetExceeded where they are too many."""
-        self.reach(self.num_bytes + num_bytes)
+        """Count bytes of the answer, with a check; raises BudgetExceeded where either is over."""
+        self.num_bytes += num_bytes
+        if self.num_bytes > self._max_bytes:
+            self.reach(self.num_bytes)
+        if monotonic() > self._ends:
+            raise self._exceeded()
 
     def reach(self, num_bytes: int) -> None:
         """Say how many bytes the answer has so far; raises BudgetExceeded as ``spend``."""
@@ -87,8 +88,9 @@ class Budget:
         try:
             yield
         finally:
-            with self._lock:
-                self._ends += monotonic() - began  # a cancelled request stays so
+            self._ends += monotonic() - began
+            if self._is_cancelled:  # perhaps between the two halves of the line above
+                self._ends = float("-inf")
 
     def _exceeded(self) -> BudgetExceeded:
         if self._is_cancelled:

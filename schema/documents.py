@@ -94,7 +94,8 @@ class Document:
         """Return what an operation costs; NOTHING where there is none that can be executed.
 
         ``variables`` are those that it declares, within the limits. The latest estimates are kept
-        by what the variables say about sizes: nothing of a request's own text.
+        by what the variables say about sizes: nothing of a request's own text, for what is kept
+        has names of fields that the schema knows.
         """
         operation = self._operations.get(name)
         if self.node is None or operation is None or self.errors:
@@ -104,38 +105,33 @@ class Document:
             if place not in self._fixed:
                 self._fixed[place] = estimate(schema, self.node, operation, {})
             return self._fixed[place]
-        found = get_variable_values(
-            schema, operation.variable_definitions, dict(variables or {}), max_errors=1
-        )
-        if isinstance(found, list):
-            return NOTHING  # the executor says what is wrong
-        key = place, *(_shape(found.coerced.get(it)) for it in _names(operation))
-        if len(key) > _KEY_VALUES or None in key:
-            return estimate(schema, self.node, operation, found.coerced)
+        given = variables or {}
+        names = [it.variable.name.value for it in operation.variable_definitions]
+        key = place, *(_shape(given[it]) if it in given else "" for it in names)
         with self._lock:
             known = self._estimates.get(key)
         if known is None:
+            found = get_variable_values(
+                schema, operation.variable_definitions, dict(given), max_errors=1
+            )
+            if isinstance(found, list):
+                return NOTHING  # the executor says what is wrong
             known = estimate(schema, self.node, operation, found.coerced)
-            with self._lock:
-                self._estimates[key] = known
+            if len(key) <= _KEY_VALUES:
+                with self._lock:
+                    self._estimates[key] = known
         return known
 
 
-def _names(operation: OperationDefinitionNode) -> list[str]:
-    return [it.variable.name.value for it in operation.variable_definitions or ()]
-
-
 def _shape(value: Any) -> Any:
-    """Return what a variable's value says about costs; None where it is an object."""
-    if isinstance(value, dict):
-        return None
+    """Return what a variable's value says about costs: numbers, lengths, and names of fields."""
     if isinstance(value, str):
         return "text", value.count("%") + value.count("^")
-    return ("list", len(value)) if isinstance(value, list) else ("value", _plain(value))
-
-
-def _plain(value: Any) -> Any:
-    return value if value is None or isinstance(value, bool | int) else "other"
+    if isinstance(value, dict):
+        return tuple((name, _shape(it)) for name, it in value.items())
+    if isinstance(value, list):
+        return "list", len(value)
+    return type(value), value
 
 
 def _operations_of(node: DocumentNode) -> dict[str | None, OperationDefinitionNode]:

@@ -6,7 +6,6 @@ once for each field and joins the answers to one piece of JSON. In every other c
 field raises, the stock executor completes the list; both give the same JSON.
 """
 
-from itertools import accumulate, pairwise
 from typing import Any
 
 import orjson
@@ -40,13 +39,16 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
         path: Any,
         position_context: Any,
     ) -> Any:
-        """Execute a field, where the budget allows it; raises BudgetExceeded where it does not."""
-        budget: Budget = self.context_value.budget
-        budget.check()
+        """Execute a field, and count what it adds; raises BudgetExceeded."""
         value = super().execute_field(
             parent_type, source, field_details_list, path, position_context
         )
-        budget.spend(len(path.key) + _text_length(value))
+        length = _STRUCTURE + len(path.key)
+        if type(value) is str:
+            length += len(value)
+        elif type(value) is list:
+            length += _items_length(value)
+        self.context_value.budget.spend(length)
         return value
 
     def handle_field_error(
@@ -124,8 +126,7 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
             return answer
         if isinstance(answer, Sublists):
             children = self._render(item_type, details, answer.items)
-            bounds = accumulate(answer.counts, initial=0)
-            return [children.array(start, stop) for start, stop in pairwise(bounds)]
+            return children.arrays(answer.counts)
         if isinstance(answer, WhereKnown):
             texts = iter(self._render(item_type, details, answer.items).each())
             return [next(texts) if is_known else "null" for is_known in answer.is_known]
@@ -158,14 +159,10 @@ _STRUCTURE = 5
 """The quotes, colon and comma of a member of a JSON object, or an item's and what is in it."""
 
 
-def _text_length(value: Any) -> int:
-    """Return about how many bytes a value adds to an answer that its own fields did not add."""
-    if type(value) is str:
-        return _STRUCTURE + len(value)
-    if type(value) is list:
-        texts = [len(item) for item in value if type(item) is str]
-        return _STRUCTURE * (1 + len(value)) + sum(texts)
-    return _STRUCTURE
+def _items_length(items: list[Any]) -> int:
+    """Return about how many bytes a list adds to an answer that its own fields did not add."""
+    texts = [len(item) for item in items if type(item) is str]
+    return _STRUCTURE * len(items) + sum(texts)
 
 
 def _serialized(leaf: Any, answer: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,9 @@ Texts = list[str]
 
 JOINED_PIECES = 10_000
 """So many pieces are joined at once, before the text that they make is counted."""
+
+COUNTED_BYTES = 1_000_000
+"""So many bytes of small texts are made before they are counted."""
 
 COMBINED_ROWS = 200
 """For fewer rows than these, to combine columns takes longer than it ever saves."""
@@ -62,18 +66,44 @@ class JsonObjects:
 
     def array(self, start: int, stop: int) -> str:
         """Return the JSON array of the objects from ``start`` up to and without ``stop``."""
+        _, width = self._pieces
+        objects = max(1, JOINED_PIECES // width)
+        parts = []
+        for place in range(start, max(stop, start + 1), objects):
+            part = self._joined(place, min(stop, place + objects))
+            self._count(len(part))
+            parts.append(part)
+        if len(parts) == 1:
+            return parts[0]
+        return "[" + ",".join([part[1:-1] for part in parts]) + "]"
+
+    def _joined(self, start: int, stop: int) -> str:
+        """Return an array of few enough objects to be made at once."""
         if start == stop:
             return "[]"
         pieces, width = self._pieces
         part = pieces[start * width : stop * width]
         part[0] = "[" + part[0][1:]
         part.append("]")
-        if len(part) <= JOINED_PIECES:
-            return self._counted("".join(part))
-        starts = range(0, len(part), JOINED_PIECES)
-        return "".join(
-            [self._counted("".join(part[place : place + JOINED_PIECES])) for place in starts]
-        )
+        return "".join(part)
+
+    def arrays(self, counts: Iterable[int]) -> Texts:
+        """Return the JSON arrays of so many objects each, one after the other."""
+        _, width = self._pieces
+        texts: Texts = []
+        num_bytes = 0
+        for start, stop in pairwise(accumulate(counts, initial=0)):
+            if (stop - start) * width > JOINED_PIECES:
+                texts.append(self.array(start, stop))
+                continue
+            text = self._joined(start, stop)
+            texts.append(text)
+            num_bytes += len(text)
+            if num_bytes > COUNTED_BYTES:
+                self._count(num_bytes)
+                num_bytes = 0
+        self._count(num_bytes)
+        return texts
 
     def each(self) -> Texts:
         """Return the JSON text of each object."""
@@ -88,16 +118,12 @@ class JsonObjects:
             texts += joined
         return texts
 
-    def _counted(self, text: str) -> str:
-        self._count(len(text))
-        return text
-
     def _count(self, num_bytes: int) -> None:
         """Count text that was made, which has that of the lists below in it."""
-        self._budget.check()
         self._bytes_made += num_bytes
-        counted = self._budget.num_bytes
-        self._budget.reach(max(self._bytes_before + self._bytes_made, counted))
+        total = self._bytes_before + self._bytes_made
+        if total > self._budget.num_bytes:
+            self._budget.reach(total)
 
     @cached_property
     def _pieces(self) -> tuple[Texts, int]:

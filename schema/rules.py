@@ -221,53 +221,77 @@ def _tokens(document: DocumentNode) -> Iterator[Token]:
 # -- variables
 
 
-def variable_bytes(variables: Mapping[str, Any], limits: Limits) -> Refusal:
+class Values(NamedTuple):
+    """The variables of a request, and the largest of what they hold."""
+
+    variables: Mapping[str, Any]
+    depth: int
+    list_length: int
+    text_length: int
+    bits: int
+
+
+def measured_values(variables: Mapping[str, Any]) -> Values:
+    """Return what the variables hold, however deep it stands."""
+    deepest = longest_list = longest_text = bits = 0
+    waiting = [(it, 0) for it in variables.values()]
+    while waiting:
+        value, level = waiting.pop()
+        deepest = max(deepest, level)
+        if isinstance(value, str):
+            longest_text = max(longest_text, len(value))
+        elif isinstance(value, int):
+            bits = max(bits, value.bit_length())
+        elif isinstance(value, list | dict):
+            items = value if isinstance(value, list) else value.values()
+            waiting += [(it, level + 1) for it in items]
+            longest_list = max(longest_list, len(value))
+    return Values(variables, deepest, longest_list, longest_text, bits)
+
+
+def variable_depth(values: Values, limits: Limits) -> Refusal:
+    """Refuse lists and objects within each other too deeply."""
+    return refuse(
+        "Lists and objects within each other in a variable", values.depth, limits.max_variable_depth
+    )
+
+
+def variable_lists(values: Values, limits: Limits) -> Refusal:
+    """Refuse lists of too many values, and objects of too many fields."""
+    return refuse("Values in a list", values.list_length, limits.max_list_length)
+
+
+def variable_texts(values: Values, limits: Limits) -> Refusal:
+    """Refuse texts of too many characters."""
+    return refuse("Characters of a text", values.text_length, limits.max_text_length)
+
+
+def variable_numbers(values: Values, limits: Limits) -> Refusal:  # noqa: ARG001
+    """Refuse whole numbers that no JSON number of other programs can be: over 64 bits."""
+    return refuse("Bits of a number", values.bits, 64)
+
+
+def variable_bytes(values: Values, limits: Limits) -> Refusal:
     """Refuse variables of too many bytes as JSON, or of characters that JSON does not have."""
     try:
-        found = len(orjson.dumps(variables))
+        found = len(orjson.dumps(values.variables))
     except TypeError:
         message = "The variables have half a character in a text: a lone surrogate."
         return {"message": message, "extensions": {"code": BAD_USER_INPUT}}
     return refuse("Bytes of the variables", found, limits.max_variable_bytes)
 
 
-def variable_depth(variables: Mapping[str, Any], limits: Limits) -> Refusal:
-    """Refuse lists and objects within each other too deeply."""
-    deepest = max((level for _, level in _values(variables)), default=0)
-    return refuse(
-        "Lists and objects within each other in a variable", deepest, limits.max_variable_depth
-    )
+_VARIABLE_RULES = (
+    variable_depth,
+    variable_lists,
+    variable_texts,
+    variable_numbers,
+    variable_bytes,
+)
 
 
-def variable_lists(variables: Mapping[str, Any], limits: Limits) -> Refusal:
-    """Refuse lists of too many values."""
-    lengths = (len(it) for it, _ in _values(variables) if isinstance(it, list))
-    return refuse("Values in a list", max(lengths, default=0), limits.max_list_length)
-
-
-def variable_texts(variables: Mapping[str, Any], limits: Limits) -> Refusal:
-    """Refuse texts of too many characters."""
-    lengths = (len(it) for it, _ in _values(variables) if isinstance(it, str))
-    return refuse("Characters of a text", max(lengths, default=0), limits.max_text_length)
-
-
-def variable_numbers(variables: Mapping[str, Any], limits: Limits) -> Refusal:  # noqa: ARG001
-    """Refuse whole numbers that no JSON number of other programs can be: over 64 bits."""
-    bits = (it.bit_length() for it, _ in _values(variables) if isinstance(it, int))
-    return refuse("Bits of a number", max(bits, default=0), 64)
-
-
-VARIABLE_RULES = (variable_depth, variable_numbers, variable_lists, variable_texts, variable_bytes)
-"""The rules of variables; the depth first, so that what follows need not fear any."""
-
-
-def _values(variables: Mapping[str, Any]) -> Iterator[tuple[Any, int]]:
-    """Yield all values in variables, and in how many lists and objects each of them stands."""
-    waiting = [(it, 0) for it in variables.values()]
-    while waiting:
-        value, level = waiting.pop()
-        yield value, level
-        if isinstance(value, dict):
-            waiting += [(it, level + 1) for it in value.values()]
-        elif isinstance(value, list):
-            waiting += [(it, level + 1) for it in value]
+def refused_variables(variables: Mapping[str, Any], limits: Limits) -> Refusal:
+    """Return what the rules refuse in the variables that an operation declares."""
+    if not variables:
+        return None
+    return first_refusal(_VARIABLE_RULES, measured_values(variables), limits)
