@@ -93,8 +93,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_list_length: Count = Limits.max_list_length
     """How many values a list may have in a variable or a document."""
 
-    max_name_length: Count = Limits.max_name_length
-    """How many characters a name in a document may have."""
+    max_filter_values: Count = Limits.max_filter_values
+    """How many values all lists of a filter may have together."""
 
     max_text_length: Count = Limits.max_text_length
     """How many characters a text may have in a variable or a document."""
