@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -15,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from schema.api import API
 from schema.errors import incident
@@ -65,6 +67,16 @@ class PathShortcut:
         await (self._target if is_short else self._app)(scope, receive, send)
 
 
+class _Application(Starlette):
+    """Starlette without its own answer to errors: Exchanges answers them, as everything."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Return what answers requests, from the first middleware on."""
+        stack: Any = super().build_middleware_stack()
+        inner: ASGIApp = stack.app
+        return inner
+
+
 def create_app(settings: Settings) -> Starlette:
     """Build the application; nothing is read before it starts."""
     catalog = Catalog(settings.catalog)
@@ -73,6 +85,7 @@ def create_app(settings: Settings) -> Starlette:
         frame_bytes=settings.frame_cache,
         comparison_bytes=settings.comparison_cache,
     )
+    is_trusted = trusted_among(settings.trusted_proxies)
     watch = CatalogWatch(catalog, settings.refresh)
     lanes = Lanes.of(settings)
     api = API(
@@ -97,7 +110,7 @@ def create_app(settings: Settings) -> Starlette:
         allowances=Allowances(
             requests=settings.requests_per_minute,
             cost=settings.cost_per_minute,
-            is_trusted=trusted_among(settings.trusted_proxies),
+            is_trusted=is_trusted,
         ),
     )
 
@@ -117,12 +130,16 @@ def create_app(settings: Settings) -> Starlette:
     middleware = [
         Middleware(
             Exchanges,
-            ids=RequestIds(trusted_among(settings.trusted_proxies)),
+            ids=RequestIds(is_trusted if settings.trusted_proxies else None),
             headers=SecurityHeaders(needs_cdn=bool(missing_assets(STATIC))),
             observers=observers,
             failure=_internal_error,
         )
     ]
+    if settings.trusted_proxies:
+        # Inside of what reads the id of a request, which is to see the proxy's own address.
+        proxies = list(settings.trusted_proxies)
+        middleware.append(Middleware(ProxyHeadersMiddleware, trusted_hosts=proxies))
     if settings.cors_origins:
         middleware.append(
             Middleware(
@@ -136,7 +153,7 @@ def create_app(settings: Settings) -> Starlette:
         )
     middleware.append(Middleware(PathShortcut, path=GRAPHQL_PATH, target=endpoint))
     routes = [Route("/metrics", MetricsPage(tallies).show)] if settings.metrics else []
-    return Starlette(
+    return _Application(
         routes=[
             *routes,
             Route("/", _home),

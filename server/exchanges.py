@@ -74,7 +74,7 @@ class Exchanges:
             return
         started = time.perf_counter()
         request_id = self._ids.of(scope)
-        token = REQUEST_ID.set(request_id)
+        REQUEST_ID.set(request_id)  # in the context of this request's own task
         status, size = 0, 0
 
         async def noting(message: Message) -> None:
@@ -96,7 +96,6 @@ class Exchanges:
                 raise  # half of an answer was sent
             await self._failure(error)(scope, receive, noting)
         finally:
-            REQUEST_ID.reset(token)
             client = scope.get("client")
             exchange = Exchange(
                 request_id,

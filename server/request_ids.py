@@ -23,7 +23,7 @@ IsTrusted = Callable[[str], bool]
 
 
 def trusted_among(networks: tuple[str, ...]) -> IsTrusted:
-    """Return whether an address is in one of the networks; raises InvalidArgument."""
+    """Return what tells whether an address is in one of the networks; raises InvalidArgument."""
     parsed: list[IPv4Network | IPv6Network] = []
     for text in networks:
         try:
@@ -43,20 +43,26 @@ def trusted_among(networks: tuple[str, ...]) -> IsTrusted:
 
 
 class RequestIds:
-    """Makes ids, and takes those that a trusted proxy has given in X-Request-ID."""
+    """Makes ids, and takes those that a trusted proxy has given in X-Request-ID.
 
-    def __init__(self, is_trusted: IsTrusted) -> None:
+    Without ``is_trusted`` there is no such proxy.
+    """
+
+    def __init__(self, is_trusted: IsTrusted | None) -> None:
         self._is_trusted = is_trusted
         self._prefix = secrets.token_hex(6)
         self._numbers = count(1)
 
     def of(self, scope: Scope) -> str:
         """Return the id of a request."""
-        for name, value in scope["headers"]:
-            if name == HEADER:
-                client = scope.get("client")
-                if client and self._is_trusted(client[0]) and _GIVEN.fullmatch(value):
-                    given: str = value.decode("ascii")
-                    return given
-                break
-        return f"{self._prefix}-{next(self._numbers):x}"
+        given = _given(scope, self._is_trusted) if self._is_trusted else None
+        return given or f"{self._prefix}-{next(self._numbers):x}"
+
+
+def _given(scope: Scope, is_trusted: IsTrusted) -> str | None:
+    client = scope.get("client")
+    for name, value in scope["headers"]:
+        if name == HEADER:
+            is_taken = client and is_trusted(client[0]) and _GIVEN.fullmatch(value)
+            return str(value, "ascii") if is_taken else None
+    return None

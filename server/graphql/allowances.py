@@ -54,7 +54,7 @@ class Allowances:
         *,
         requests: int,
         cost: int,
-        is_trusted: IsTrusted,
+        is_trusted: IsTrusted | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._requests = requests
@@ -93,7 +93,7 @@ class Allowances:
             )
 
 
-def client_address(scope: Scope, is_trusted: IsTrusted) -> str:
+def client_address(scope: Scope, is_trusted: IsTrusted | None) -> str:
     """Return the address of a request's client; of IPv6 the network that one client has (/64).
 
     Behind proxies that are trusted it is the last in X-Forwarded-For that is not one of them: what
@@ -101,7 +101,7 @@ def client_address(scope: Scope, is_trusted: IsTrusted) -> str:
     """
     client = scope.get("client")
     address: str = client[0] if client else ""
-    if client and is_trusted(address):
+    if is_trusted is not None and is_trusted(address):
         for name in reversed(_forwarded(scope)):
             try:
                 address = str(ip_address(name))

@@ -63,6 +63,9 @@ class GraphQLEndpoint:
                 charge = partial(self._allowances.charge, scope)
             if method == "POST":
                 content = await self._body(receive)
+                if content is None:
+                    await send_head(send, _GONE, [])
+                    return
             elif method in ("GET", "HEAD"):
                 content = scope["query_string"]
                 accept = headers.get(b"accept", b"").decode("latin-1")
@@ -106,10 +109,13 @@ class GraphQLEndpoint:
             refusal = _refusal(error, headers)
             await send_response(refusal, scope, headers, send, list(error.headers))
 
-    async def _body(self, receive: Receive) -> bytes:
+    async def _body(self, receive: Receive) -> bytes | None:
+        """Return the body; None where the client hangs up before its end."""
         body = b""
         while True:
             message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
             part: bytes = message.get("body", b"")
             body += part
             if len(body) > self._max_body:

@@ -44,7 +44,7 @@ class ServerConfig(uvicorn.Config):
             log_config=None,  # the application says how the log looks
             log_level="warning",
             server_header=False,
-            proxy_headers=False,  # a proxy is trusted where the settings name it, and nowhere else
+            proxy_headers=False,  # the application knows which proxies it trusts
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
         self.limits = limits

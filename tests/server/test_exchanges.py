@@ -47,7 +47,9 @@ def test_an_id_that_is_not_fit_for_a_log_is_replaced(given: bytes) -> None:
 
 def test_clients_without_an_address_are_not_trusted() -> None:
     """As over a Unix socket, or with a name in place of an address."""
-    assert not trusted_among(("0.0.0.0/0",))("testclient")
+    is_trusted = trusted_among(("0.0.0.0/0",))
+    assert is_trusted("192.0.2.1")
+    assert not is_trusted("testclient")
 
 
 def test_a_network_that_is_none_is_told() -> None:

@@ -26,7 +26,8 @@ def differing(before: Spec, after: Spec) -> set[str]:
         facts["stacks"] = [stack for stack in facts["stacks"] if stack != "root"]
         for name in {*NEVER_COMPARED, *unknown}:
             del facts[name]
-    return set(DeepDiff(*values, ignore_order=True).affected_root_keys)
+    old, new = values
+    return set(DeepDiff(old, new, ignore_order=True).affected_root_keys)
 
 
 @given(pairs())
