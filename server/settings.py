@@ -96,6 +96,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_filter_values: Count = Limits.max_filter_values
     """How many values all lists of a filter may have together."""
 
+    max_name_length: Count = Limits.max_name_length
+    """How many characters a name may have in a document: that of an alias, say."""
+
     max_text_length: Count = Limits.max_text_length
     """How many characters a text may have in a variable or a document."""
 

@@ -39,6 +39,7 @@ def main() -> int:
             for result in run_all(server, chosen, bounds):
                 results.append(result)
                 print(report.line(result), flush=True)
+    print(f"\n{report.by_group(results)}\n")
     print(report.summary(results, bounds))
     return int(any(result.hurts for result in results))
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from server.settings import Settings
 from tests.hostile.attack import Answer, Attack, Target
 from tests.hostile.target import AttackedServer
 from tests.hostile.victim import Suffered, Victim, victim_of
@@ -12,6 +13,9 @@ ANSWER_SECONDS = 2.0
 VICTIM_P99 = 0.1
 VICTIM_P99_LOADED = 0.25
 """What is asked on a machine that does other things, too."""
+
+QUEUE_SECONDS = Settings().queue_seconds
+"""How long a request may wait for a thread."""
 
 _LEAST_SECONDS = 0.3
 """For how long the victim is watched at least, so that there are latencies to sort."""
@@ -22,11 +26,24 @@ _IDLE_SHARE = 0.3
 
 
 class Bounds(NamedTuple):
-    """What an attack must not pass: seconds of an answer and of the victim, bytes of memory."""
+    """What an attack must not pass: seconds of an answer and of the victim, bytes of memory.
+
+    The victim may also wait ``idle_factor`` times as long as it does without an attack.
+    """
 
     answer_seconds: float
     victim_p99: float
     memory: int
+    idle_factor: float = 0.0
+
+    def of(self, attack: Attack) -> "Bounds":
+        """Return the bounds of an attack: a crowd may also wait in a queue."""
+        seconds = self.answer_seconds + (QUEUE_SECONDS if attack.crowd else 0)
+        return self._replace(answer_seconds=seconds)
+
+    def beside(self, idle_p99: float) -> "Bounds":
+        """Return the bounds on a machine where the victim waits so long without an attack."""
+        return self._replace(victim_p99=max(self.victim_p99, self.idle_factor * idle_p99))
 
 
 class Result(NamedTuple):
@@ -45,15 +62,15 @@ def run_all(server: AttackedServer, attacks: Iterable[Attack], bounds: Bounds) -
     """Run attacks one after the other; a server that was hurt is started again."""
     target = server.restart()
     with victim_of(target.port) as victim:
-        _calm(victim)
+        idle = _calm(victim)
         for attack in attacks:
-            result = run_one(server, target, victim, attack, bounds)
+            result = run_one(server, target, victim, attack, bounds.of(attack).beside(idle))
             yield result
             # What one attack left in memory must not be charged to the next for ever: where it is
             # kept within the bound, it stays, as it would in a server that runs for months.
             if result.hurts or not server.is_running():
                 target = server.restart()
-                _calm(victim)
+                idle = _calm(victim)
 
 
 def run_one(
@@ -64,23 +81,23 @@ def run_one(
     victim.since_mark()
     started = time.perf_counter()
     answers = attack.run(target)
-    ended = time.perf_counter()
     busy = _seconds_until_idle(server)
     time.sleep(max(0.0, _LEAST_SECONDS - (time.perf_counter() - started)))
     suffered = victim.since_mark()
     peak = server.peak_bytes()
     hurts = tuple(_hurts(server, answers, suffered, peak, busy, bounds))
-    slowest = max((answer.seconds for answer in answers), default=ended - started)
+    slowest = max((answer.seconds for answer in answers), default=0.0)
     return Result(attack, _statuses(answers), slowest, suffered, peak, busy, hurts)
 
 
-def _calm(victim: Victim) -> None:
-    """Wait until a server that has just started answers the victim as it always does."""
+def _calm(victim: Victim) -> float:
+    """Wait until a server that has just started answers as it always does; return its p99."""
     for _ in range(10):
         time.sleep(_LEAST_SECONDS)
         seen = victim.since_mark()
         if not seen.failed and seen.p99 < VICTIM_P99:
-            return
+            break
+    return seen.p99
 
 
 def _hurts(

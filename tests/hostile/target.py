@@ -96,8 +96,9 @@ class AttackedServer:
 
     def said(self) -> str:
         """Return what the server has logged."""
-        self._log.seek(0)
-        return self._log.read().decode(errors="replace")
+        # Not by seeking: the server writes at the same offset.
+        number = self._log.fileno()
+        return os.pread(number, os.fstat(number).st_size, 0).decode(errors="replace")
 
     def _kilobytes(self, name: str) -> int:
         for line in self._proc("status").splitlines():

@@ -13,8 +13,6 @@ _MEANT = {
     "introspection": "the schema is public; a setting switches it off",
     "GraphiQL": "the page is for people; a setting switches it off",
     "field suggestions": "they tell what introspection tells; a setting switches them off",
-    "alias overloading": "each alias has its price, and their number has a limit",
-    "field duplication": "equal selections are one; tokens and selections have limits",
     "directive overloading": "each unknown directive is an error, and errors have a limit",
 }
 """What the tool reports and why it is so on purpose."""

@@ -1,7 +1,7 @@
 """A well-behaved client in a process of its own: it asks something tiny, all the time.
 
 It sends at fixed times, and counts each answer from when its request was due. A server that stands
-still for a second so costs a hundred late answers and not one, as it would cost a hundred visitors.
+still for a second so costs many late answers and not one, as it would cost many visitors.
 """
 
 import time
@@ -16,7 +16,7 @@ import orjson
 
 from tests.hostile.attack import HOST
 
-EVERY = 0.01
+EVERY = 0.03
 """How many seconds pass between two requests."""
 
 _PATIENCE = 5.0

@@ -50,7 +50,12 @@ def _grown(make: Make) -> Callable[[Target], list[Answer]]:
     return run
 
 
-_REFUSALS = ("QUERY_TOO_LARGE", "GRAPHQL_VALIDATION_FAILED", "GRAPHQL_PARSE_FAILED")
+_REFUSALS = (
+    "QUERY_TOO_LARGE",
+    "LIMIT_EXCEEDED",
+    "GRAPHQL_VALIDATION_FAILED",
+    "GRAPHQL_PARSE_FAILED",
+)
 
 
 def _page(size: int) -> int:
@@ -165,6 +170,8 @@ _MAKERS: dict[str, Make] = {
 }
 
 ATTACKS = tuple(
-    Attack(f"up to the limit: {name}", "as much as is accepted, by a crowd", _grown(make), True)
+    Attack(
+        f"up to the limit: {name}", "as much as is accepted, by a crowd", _grown(make), True, True
+    )
     for name, make in _MAKERS.items()
 )
