@@ -102,9 +102,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_text_length: Count = Limits.max_text_length
     """How many characters a text may have in a variable or a document."""
 
-    max_name_length: Count = Limits.max_name_length
-    """How many characters a name may have in a document: that of an alias, say."""
-
     max_cost: Count = Limits.max_cost
     """How many units of work a request may cost; see extensions.cost."""
 

@@ -385,5 +385,5 @@ def test_an_event_loop_writes_no_release_notes(world: World) -> None:
         api.execute(
             question,
             {"a": base, "b": head},
-            context=Context(world.catalog, world.library, may_load=False),
+            context=Context(world.catalog, world.library, may_take_long=False),
         )

@@ -37,7 +37,6 @@ READ: dict[str, tuple[str, Any]] = {
     "max_variable_depth": ("7", 7),
     "max_list_length": ("7", 7),
     "max_filter_values": ("7", 7),
-    "max_name_length": ("7", 7),
     "max_text_length": ("7", 7),
     "max_name_length": ("7", 7),
     "max_cost": ("7", 7),
