@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import NamedTuple
@@ -149,14 +149,11 @@ class BadBlob(SourceError):
 
 
 class Blobs:
-    """Reads blobs, one after the other, from a running ``git cat-file --batch``.
+    """Reads blobs, one after the other, from a running ``git cat-file --batch``."""
 
-    Another one, ``sizes``, is asked first how large they are: the first would begin to read them.
-    """
-
-    def __init__(self, sizes: Stream, contents: Stream) -> None:
-        self._sizes = sizes
-        self._contents = contents
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._stream = self._opened()
 
     def read(self, blob: str, location: str) -> bytes:
         """Return a blob's bytes.
@@ -164,35 +161,35 @@ class Blobs:
         Raises BadBlob, naming ``location``, where it is missing or too large for a page, and
         SourceError where git fails.
         """
-        size = self._asked(self._sizes, blob, location)
-        if size > MAX_PAGE_BYTES:
-            raise BadBlob(location, f"holds more than {MAX_PAGE_BYTES:,} bytes")
-        size = self._asked(self._contents, blob, location)
-        data = self._contents.output.read(size + 1)
-        if len(data) <= size:
-            raise self._contents.failure()
-        return data[:-1]
-
-    def _asked(self, stream: Stream, blob: str, location: str) -> int:
-        """Ask for a blob and return the size that the answer begins with."""
         try:
-            stream.input.write(blob.encode() + b"\n")
-            stream.input.flush()
+            self._stream.input.write(blob.encode() + b"\n")
+            self._stream.input.flush()
         except BrokenPipeError:
-            raise stream.failure() from None
-        answer = stream.output.readline().split()
+            raise self._stream.failure() from None
+        answer = self._stream.output.readline().split()
         if answer[-1:] == [b"missing"]:
             raise BadBlob(location, f"the repository lacks its object {blob}")
         if len(answer) != 3:
-            raise stream.failure()
-        return int(answer[2])
+            raise self._stream.failure()
+        size = int(answer[2])
+        if size > MAX_PAGE_BYTES:
+            # Git states the size first. It is ended before it writes, or unpacks, the rest.
+            self.close()
+            self._stream = self._opened()
+            raise BadBlob(location, f"holds more than {MAX_PAGE_BYTES:,} bytes")
+        data = self._stream.output.read(size + 1)
+        if len(data) <= size:
+            raise self._stream.failure()
+        return data[:-1]
+
+    def close(self) -> None:
+        """End the command."""
+        self._stream.__exit__(None, None, None)
+
+    def _opened(self) -> Stream:
+        return Stream(self._repository, "cat-file", "--batch").__enter__()
 
 
-@contextmanager
-def blobs_of(repository: Repository) -> Iterator[Blobs]:
-    """Open a repository's blobs; raises SourceError where git cannot be started."""
-    with (
-        Stream(repository, "cat-file", "--batch-check") as sizes,
-        Stream(repository, "cat-file", "--batch") as contents,
-    ):
-        yield Blobs(sizes, contents)
+def blobs_of(repository: Repository) -> "closing[Blobs]":
+    """Open a repository's blobs for a block; raises SourceError where git cannot be started."""
+    return closing(Blobs(repository))
