@@ -11,7 +11,7 @@ from graphql import OperationType
 from schema import api
 from server.graphql.cache import CacheKey, ResponseCache
 from server.graphql.errors import BadRequest
-from server.graphql.execution import Executed, Execution
+from server.graphql.execution import Executed, Execution, Weight
 from server.graphql.lanes import Lanes
 from server.graphql.persisted_documents import DocumentSource, PersistedDocuments
 from server.graphql.requests import GraphQLRequest, from_body, from_query_string
@@ -57,13 +57,23 @@ class ParsedRequest:
 
     A response that stays true for ever is kept under ``permanent_key``, any other under
     ``key_at`` the catalog's generation. ``num_bytes`` is what this and its bytes take, or less.
+    ``weight`` and ``units`` say how much work it is.
     Raises BadRequest where the variables nest too deeply.
     """
 
-    __slots__ = ("_current_key", "num_bytes", "permanent_key", "request")
+    __slots__ = ("_current_key", "num_bytes", "permanent_key", "request", "units", "weight")
 
-    def __init__(self, request: GraphQLRequest, media_type: str, num_bytes: int) -> None:
+    def __init__(
+        self,
+        request: GraphQLRequest,
+        media_type: str,
+        num_bytes: int,
+        weight: Weight = Weight.HEAVY,
+        units: int = 0,
+    ) -> None:
         self.request = request
+        self.weight = weight
+        self.units = units
         variables = request.variables_text()
         self.permanent_key = CacheKey(
             request.query, variables, request.operation_name, media_type, None, request.tell_cost
@@ -162,8 +172,8 @@ class Answers:
             if (kept := self.responses.get(key)) is not None:
                 return Answer(kept, key)
         if charge is not None:
-            charge(self._api.cost(*parsed.request.cost_arguments()).units)
-        begun = self._execution.begin(parsed.request)
+            charge(parsed.units)
+        begun = self._execution.begin(parsed.request, parsed.weight)
         if isinstance(begun, Executed):
             return self._keep(parsed, key, begun)
         return self._execute(parsed, key, begun)
@@ -229,4 +239,5 @@ class Answers:
             request.query, request.operation_name, request.variables
         )
         request = request._replace(variables=declared, tell_cost=asked.tell_cost)
-        return ParsedRequest(request, media_type, sum(map(sys.getsizeof, asked)))
+        weight, units = self._execution.weigh(request)
+        return ParsedRequest(request, media_type, sum(map(sys.getsizeof, asked)), weight, units)

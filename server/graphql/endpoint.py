@@ -99,11 +99,15 @@ class GraphQLEndpoint:
                 await send_head(send, _GONE, [])  # for the log: nobody receives it
                 return
             note_answer(scope, answer)
-            with self._outgoing.room_for(answer.response):
+            size = self._outgoing.begin(answer.response)
+            try:
                 if await send_response(
                     answer.response, scope, headers, send, compressing=self._lanes.compressing
                 ):
                     self._answers.count_anew(answer)
+            finally:
+                if size:
+                    self._outgoing.end(size)
         except BadRequest as error:
             scope[CODE] = error.code
             refusal = _refusal(error, headers)

@@ -2,6 +2,7 @@
 
 from collections.abc import Coroutine
 from contextlib import ExitStack
+from enum import Enum, auto
 from typing import Any, NamedTuple
 
 import orjson
@@ -38,6 +39,14 @@ class Executed(NamedTuple):
     is_permanent: bool
 
 
+class Weight(Enum):
+    """How much work a request is, and so where it runs."""
+
+    SMALL = auto()
+    LIGHT = auto()
+    HEAVY = auto()
+
+
 class Execution:
     """Executes requests over a catalog so that none of them holds up the others.
 
@@ -53,26 +62,36 @@ class Execution:
         self._library = library
         self._lanes = lanes
 
-    def begin(self, request: GraphQLRequest) -> Executed | Coroutine[Any, Any, Executed]:
-        """Execute a small request now; return what has to be awaited for any other.
+    def weigh(self, request: GraphQLRequest) -> tuple[Weight, int]:
+        """Return how heavy a request is, and the units that it costs.
 
-        To be called in the event loop, with a document that is known already or short.
+        That takes as long as the document and variables are, so that long ones are weighed in a
+        thread.
         """
         asked = request.cost_arguments()
-        if self.api.is_light(*asked):
-            context = self._context(may_load=False, may_take_long=False)
-            found = self._execute(request, context)
-            if isinstance(found, Executed):
-                return found
-            return self._in_light_lane(request, found)
         cost = self.api.cost(*asked)
-        if cost.units - cost.kept_units <= _LIGHT_UNITS and cost.num_bytes <= _LIGHT_BYTES:
+        if self.api.is_light(*asked):
+            return Weight.SMALL, cost.units
+        is_light = cost.units - cost.kept_units <= _LIGHT_UNITS and cost.num_bytes <= _LIGHT_BYTES
+        return Weight.LIGHT if is_light else Weight.HEAVY, cost.units
+
+    def begin(
+        self, request: GraphQLRequest, weight: Weight
+    ) -> Executed | Coroutine[Any, Any, Executed]:
+        """Execute a small request now; return what has to be awaited for any other."""
+        if weight is Weight.HEAVY:
+            return self._in_heavy_lane(request)
+        if weight is Weight.LIGHT:
             return self._in_light_lane(request, None)
-        return self._in_heavy_lane(request)
+        context = self._context(may_load=False, may_take_long=False)
+        found = self._execute(request, context)
+        if isinstance(found, Executed):
+            return found
+        return self._in_light_lane(request, found)
 
     async def execute(self, request: GraphQLRequest) -> Executed:
         """Execute a request where it fits."""
-        begun = self.begin(request)
+        begun = self.begin(request, self.weigh(request)[0])
         return begun if isinstance(begun, Executed) else await begun
 
     async def _in_light_lane(self, request: GraphQLRequest, missing: NotLoaded | None) -> Executed:

@@ -10,7 +10,12 @@ import msgspec
 import pyarrow as pa
 from deltalake import DeltaTable, Field, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
-from deltalake.transaction import AddAction, PostCommitHookProperties
+from deltalake.transaction import (
+    AddAction,
+    CommitProperties,
+    PostCommitHookProperties,
+    RemoveAction,
+)
 
 from snapshots.catalog.damage import what_is_broken
 from snapshots.catalog.failures import reason_of
@@ -31,6 +36,8 @@ _PROPERTIES = {
 }
 # The library would look for commits that are too old after each commit.
 _NO_HOUSEKEEPING = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+# Tried again behind a commit made meanwhile, a merge would not notice that it merged the same.
+_AT_ONCE_OR_NOT = CommitProperties(max_commit_retries=0)
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -93,6 +100,7 @@ class Table:
                     return found
         with self._damage_named():
             table = DeltaTable(self._storage.location.uri(self.name))
+        self._refuse_empty_commits()
         self._open = _Open(table, table.version(), self._mark_of(table))
         return self._open
 
@@ -102,9 +110,14 @@ class Table:
         # To ask for the next commit alone is cheap; to update lists the whole log.
         if self._log.has(before.version + 1):
             found.table.update_incremental()
+            self._refuse_empty_commits()
             found.mark = self._mark_of(found.table)
         # Asked last: so what was taken in is known to be of the same table.
         return self._stands(before) and not self._is_worn(found)
+
+    def _refuse_empty_commits(self) -> None:
+        if path := self._log.empty_commit():
+            raise self._error(f"{path} is empty; {RESTORE}")
 
     def _is_worn(self, found: _Open) -> bool:
         """Tell whether to open anew: what is kept of each commit makes the next ones slower."""
@@ -182,15 +195,26 @@ class Table:
             except CommitFailedError:
                 if attempt == _ATTEMPTS:
                     raise
+            except (DeltaError, OSError) as error:
+                raise self._error(f"{self._log.folder}: {reason_of(error)}") from error
             else:
                 return
 
-    def compact(self) -> bool:
-        """Merge the files in one commit; False where another import is at it."""
+    def merge(self, sizes: Mapping[str, int], merged: AddAction) -> bool:
+        """Put one file in the place of several; False where another import was faster."""
+        moment = int(time() * 1_000)
+        removed = [RemoveAction(path, False, moment, size, {}) for path, size in sizes.items()]
         with self._lock:
-            table = self.current()
+            table = self._opened()
             try:
-                table.optimize.compact(post_commithook_properties=_NO_HOUSEKEEPING)
+                table.create_write_transaction(
+                    [*removed, merged],
+                    "append",
+                    self._schema,
+                    self._partition_by,
+                    commit_properties=_AT_ONCE_OR_NOT,
+                    post_commithook_properties=_NO_HOUSEKEEPING,
+                )
             except CommitFailedError:
                 return False
             self._after_commit(table)
@@ -217,10 +241,10 @@ class Table:
                 partition_by=self._partition_by,
                 configuration=_PROPERTIES,
             )
-        except DeltaError:
+        except (DeltaError, OSError) as error:
             # Two imports that both make the table: the second finds it there, or loses the race.
-            if self._is_gone():
-                raise
+            if not self._log.has(0):
+                raise self._error(f"{self._log.folder}: {reason_of(error)}") from error
         self.current()
 
     @contextmanager
@@ -228,6 +252,8 @@ class Table:
         try:
             yield
         except TableNotFoundError:
+            if self._log.is_lost():
+                raise self._error(f"{self._log.folder} is empty; {RESTORE}") from None
             raise
         except DeltaError as error:
             reason = what_is_broken(self._storage, self.name)
@@ -238,13 +264,15 @@ class Table:
         return CatalogError(self._storage.location.text, reason)
 
 
-def add_action(file: StoredFile, num_rows: int, partition: Mapping[str, str]) -> AddAction:
-    """Return what a commit says of a new file."""
+def add_action(
+    file: StoredFile, num_rows: int, partition: Mapping[str, str], *, is_new: bool = True
+) -> AddAction:
+    """Return what a commit says of a file; ``is_new`` tells whether its rows were not there."""
     return AddAction(
         path=file.path,
         size=file.size,
         partition_values=dict(partition),
         modification_time=int(time() * 1_000),
-        data_change=True,
+        data_change=is_new,
         stats=f'{{"numRecords":{num_rows}}}',
     )

@@ -27,12 +27,25 @@ class Log:
         except FileNotFoundError:
             return None
 
+    def empty_commit(self) -> str | None:
+        """Return the path of a commit that holds nothing: the library takes it for one."""
+        for name, size in sorted(self._storage.sizes(self.folder).items()):
+            if not size and name.endswith(".json"):
+                return f"{self.folder}/{name}"
+        return None
+
+    def is_lost(self) -> bool:
+        """Tell whether the table has files beside a log that has none, which no import leaves."""
+        table = self.folder.removesuffix(f"/{_FOLDER}")
+        has_rows = any(name.endswith(".parquet") for name in self._storage.sizes(table))
+        return has_rows and not self._storage.sizes(self.folder)
+
     def trim(self, version: int) -> None:
         """Remove what is older than a version; there must be a checkpoint of it or of a later one.
 
         The oldest goes first, so that who is interrupted leaves no gap.
         """
-        found = map(_VERSIONED.fullmatch, sorted(self._storage.names(self.folder)))
+        found = map(_VERSIONED.fullmatch, sorted(self._storage.sizes(self.folder)))
         for name in [it[0] for it in found if it and int(it[1]) < version]:
             self._storage.remove(f"{self.folder}/{name}")
 

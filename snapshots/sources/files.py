@@ -45,8 +45,9 @@ def read_regular(location: str, limit: int) -> bytes:
     file, size = open_regular(location)
     with file:
         try:
-            # One byte more than it should have, since it may grow meanwhile.
-            data = file.read(min(size, limit) + 1) if size <= limit else b""
+            data = file.read(size + 1) if size <= limit else b""
+            if len(data) > size:  # it grows, or the system makes it up as it is read
+                data += file.read(max(0, limit + 1 - len(data)))
         except OSError as error:
             raise unreadable(location, error) from None
     if size > limit or len(data) > limit:

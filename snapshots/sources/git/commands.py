@@ -185,6 +185,9 @@ class Stream:
         _traceback: TracebackType | None,
     ) -> None:
         self._process.kill()
+        if self._process.stdin is not None:
+            with suppress(BrokenPipeError):  # of what a command that ended did not read any more
+                self._process.stdin.close()
         with self._open, self._process:
             pass
 

@@ -23,17 +23,18 @@ def page_files(paths: Sequence[Path], report: Report) -> Iterator[Path]:
     for path in paths:
         try:
             mode = path.stat().st_mode
+            real_path = os.path.realpath(path)
         except (FileNotFoundError, ValueError):  # ValueError: a NUL in it
             raise SourceError(str(path), "does not exist") from None
         except OSError as error:
             raise unreadable(str(path), error) from None
         if S_ISDIR(mode):
             num_skipped = len(report.skipped)
-            found = sorted(_pages_below(str(path), os.path.realpath(path), report))
+            found = sorted(_pages_below(str(path), real_path, report))
             if not found and len(report.skipped) == num_skipped:
                 raise SourceError(str(path), "holds no cache pages (files named *.md)")
         else:
-            found = [([], str(path), os.path.realpath(path))]
+            found = [([], str(path), real_path)]
         for _, file, real in found:
             if real not in seen:
                 seen.add(real)

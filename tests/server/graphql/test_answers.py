@@ -11,7 +11,7 @@ import pytest
 from schema.api import API
 from server.graphql.answers import Answer, Answers, ParsedRequest, RequestBytes
 from server.graphql.errors import BadRequest
-from server.graphql.execution import Executed, Execution
+from server.graphql.execution import Executed, Execution, Weight
 from server.graphql.lanes import Lanes
 from server.graphql.requests import GraphQLRequest
 from server.negotiation import JSON, RESPONSE_JSON
@@ -26,10 +26,12 @@ class CountingExecution(Execution):
         super().__init__(api, catalog, library, lanes)
         self.requests: list[GraphQLRequest] = []
 
-    def begin(self, request: GraphQLRequest) -> Executed | Coroutine[Any, Any, Executed]:
+    def begin(
+        self, request: GraphQLRequest, weight: Weight
+    ) -> Executed | Coroutine[Any, Any, Executed]:
         """Execute a request."""
         self.requests.append(request)
-        return super().begin(request)
+        return super().begin(request, weight)
 
 
 @pytest.fixture
