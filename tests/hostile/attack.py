@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 HOST = "127.0.0.1"
-PATIENCE = 6.0
+PATIENCE = 10.0
 """After how many seconds without an answer a client of an attack gives up, and hangs up."""
 
 LONGEST = 20.0

@@ -31,7 +31,7 @@ def test_no_attack_hurts(tmp_path: Path) -> None:
     What seems to hurt is tried again on a fresh server: the machine may have been busy.
     """
     Catalog(str(tmp_path)).publish(list(demo.history(revisions=3, packages=120, specs=2_000)))
-    suspects, hurting = [attack for attack in ATTACKS if not attack.long], list[Result]()
+    suspects, hurting = [it for it in ATTACKS if not it.long], list[Result]()
     with attacked(tmp_path, **SMALL_CACHES) as server:
         for _ in range(_TRIES):
             hurting = [it for it in run_all(server, suspects, _BOUNDS) if it.hurts]

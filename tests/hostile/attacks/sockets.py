@@ -119,7 +119,7 @@ def _held(
                     connection = socket.create_connection((HOST, target.port), PATIENCE)
                     opened.append(held.enter_context(connection))
                     connection.sendall(opening(target))
-            for _ in range(4):
+            for _ in range(2):
                 time.sleep(0.4)
                 for connection in opened:
                     with contextlib.suppress(OSError):
