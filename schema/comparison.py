@@ -192,7 +192,7 @@ class Comparison(Node):
             NotesFormat, strawberry.argument(description="How they are written.")
         ] = NotesFormat.MARKDOWN,
     ) -> str:
-        if not info.context.may_load:
+        if not info.context.may_take_long:
             raise NotLoaded  # a change of all packages takes some 50 ms to write
         log = changelog.changelog(self.base_info, self.head_info, self.loaded(info).changes)
         return render(log, format)

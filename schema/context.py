@@ -62,8 +62,9 @@ class LoadedRevision(NamedTuple):
 class Context:
     """One request's view of the catalog.
 
-    Without ``may_load`` what is not in memory raises NotLoaded: an event loop can try so, and give
-    the request to a thread that may load. ``is_permanent`` tells after the execution whether the
+    Without ``may_load`` what is not in memory raises NotLoaded, and without ``may_take_long`` what
+    takes more than a few milliseconds: an event loop can try so, and give the request to a thread
+    that may. ``is_permanent`` tells after the execution whether the
     answer named contents only by their digests, so that it stays true for ever. ``budget`` is what
     the request may use; another thread may cancel it. ``further_errors`` counts the errors that the
     answer is not to show.
@@ -72,6 +73,7 @@ class Context:
     catalog: Catalog
     library: Library
     may_load: bool = True
+    may_take_long: bool = True
     is_permanent: bool = True
     budget: Budget = field(default_factory=Budget)
     further_errors: int = field(default=0, init=False)
@@ -124,7 +126,7 @@ class Context:
         mask = self._masks.get(key)
         if mask is None:
             asked = matching.read(query)
-            if asked.is_about_dependencies and not self.may_load:
+            if asked.is_about_dependencies and not self.may_take_long:
                 raise NotLoaded  # each ^ walks through the whole graph, up to 30 ms
             mask = matching.select(loaded.frame, asked, loaded.dependencies)
             if not mask.any():

@@ -5,64 +5,68 @@ small answer from memory takes 5.
 """
 
 import asyncio
+import re
 import sys
 import time
-from datetime import UTC, datetime
 from typing import TextIO
 from urllib.parse import quote
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from server.exchanges import Exchange
+from server.logs import json_line, timestamp
 
 FLUSH_SECONDS = 0.5
-TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+
+_NOT_SHOWN = re.compile(r"[^!-~]")
 
 
 class AccessLog:
-    """Middleware that writes time, client, request, status, bytes and duration of each request."""
+    """Writes time, client, request, status, bytes, duration and id of each exchange.
 
-    def __init__(self, app: ASGIApp, stream: TextIO | None = None) -> None:
-        self._app = app
+    Lines are text, or JSON where ``as_json``.
+    """
+
+    def __init__(self, stream: TextIO | None = None, *, as_json: bool = False) -> None:
         self._stream = stream or sys.stderr
-        self._lines: list[str] = []
+        self._line = _json if as_json else _text
+        self._exchanges: list[Exchange] = []
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on and note how it was answered."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            self.flush()  # the lifespan is over, and no timer will run any more
-            return
-        started = time.perf_counter()
-        # Where the application raises, the error is answered outside of this middleware.
-        status, size = 500, 0
-
-        async def noting(message: Message) -> None:
-            nonlocal status, size
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            else:
-                size += len(message.get("body", b""))
-            await send(message)
-
-        try:
-            await self._app(scope, receive, noting)
-        finally:
-            self._note(scope, status, size, time.perf_counter() - started)
-
-    def _note(self, scope: Scope, status: int, size: int, seconds: float) -> None:
-        if not self._lines:
-            self._schedule()
-        client = scope["client"][0] if scope.get("client") else "-"
-        path = quote(scope["path"])
-        self._lines.append(
-            f"{client} {scope['method']} {path} {status} {size}B {seconds * 1000:.2f}ms"
-        )
-
-    def _schedule(self) -> None:
-        asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
+    def note(self, exchange: Exchange) -> None:
+        """Note an exchange, to be written soon."""
+        if not self._exchanges:
+            asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
+        self._exchanges.append(exchange)
 
     def flush(self) -> None:
         """Write the noted lines."""
-        moment = datetime.now(UTC).strftime(TIME_FORMAT)
-        lines, self._lines = self._lines, []
-        self._stream.write("".join(f"{moment} {line}\n" for line in lines))
+        moment = timestamp(time.time())
+        exchanges, self._exchanges = self._exchanges, []
+        self._stream.write("".join(self._line(moment, it) for it in exchanges))
         self._stream.flush()
+
+
+def _text(moment: str, it: Exchange) -> str:
+    client = _NOT_SHOWN.sub("?", it.client) if it.client else "-"
+    return (
+        f"{moment} {client} {it.method} {quote(it.path)} {it.status} {it.num_bytes}B "
+        f"{it.seconds * 1000:.2f}ms {it.id}\n"
+    )
+
+
+def _json(moment: str, it: Exchange) -> str:
+    event: dict[str, object] = {
+        "time": moment,
+        "level": "info",
+        "logger": "cachelog.access",
+        "request_id": it.id,
+        "client": it.client,
+        "method": it.method,
+        "path": it.path,
+        "status": it.status,
+        "bytes": it.num_bytes,
+        "milliseconds": round(it.seconds * 1000, 3),
+    }
+    if it.operation:
+        event["operation"] = it.operation
+    if it.code:
+        event["code"] = it.code
+    return json_line(event) + "\n"

@@ -1,11 +1,12 @@
 """The web application, built in one function from explicit lists."""
 
-import logging
+import gc
 import os
-import time
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -15,10 +16,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from schema.api import API
 from schema.errors import incident
-from server.access_log import TIME_FORMAT, AccessLog
-from server.graphiql import STATIC, StaticFolder, graphiql_page
+from server import logs
+from server.access_log import AccessLog
+from server.exchanges import Exchanges, Observer
+from server.graphiql import STATIC, StaticFolder, graphiql_page, missing_assets
+from server.graphql.allowances import Allowances
 from server.graphql.answers import Answers
 from server.graphql.endpoint import GraphQLEndpoint
 from server.graphql.execution import Execution
@@ -26,12 +32,22 @@ from server.graphql.lanes import Lanes
 from server.graphql.manifest import read_manifest
 from server.graphql.schema_text import SchemaText
 from server.health import Readiness, live
+from server.metrics import instruments
+from server.metrics.instruments import Instrument
+from server.metrics.page import MetricsPage
+from server.metrics.sharing import SharedTallies
+from server.metrics.tallies import Recorder
+from server.request_ids import RequestIds, trusted_among
+from server.security_headers import SecurityHeaders
 from server.settings import Settings, settings_from
 from server.watching import CatalogWatch
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 
 GRAPHQL_PATH = "/graphql"
+
+_SWITCH_SECONDS = 0.001
+"""How long a thread that computes may keep others waiting; Python's default is 5 ms."""
 
 
 class PathShortcut:
@@ -51,6 +67,16 @@ class PathShortcut:
         await (self._target if is_short else self._app)(scope, receive, send)
 
 
+class _Application(Starlette):
+    """Starlette without its own answer to errors: Exchanges answers them, as everything."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Return what answers requests, from the first middleware on."""
+        stack: Any = super().build_middleware_stack()
+        inner: ASGIApp = stack.app
+        return inner
+
+
 def create_app(settings: Settings) -> Starlette:
     """Build the application; nothing is read before it starts."""
     catalog = Catalog(settings.catalog)
@@ -59,9 +85,15 @@ def create_app(settings: Settings) -> Starlette:
         frame_bytes=settings.frame_cache,
         comparison_bytes=settings.comparison_cache,
     )
+    is_trusted = trusted_among(settings.trusted_proxies)
     watch = CatalogWatch(catalog, settings.refresh)
     lanes = Lanes.of(settings)
-    execution = Execution(catalog, library, lanes, settings.limits())
+    api = API(
+        settings.limits(),
+        introspection=settings.introspection,
+        suggestions=settings.suggestions,
+    )
+    execution = Execution(api, catalog, library, lanes)
     answers = Answers(
         catalog,
         execution,
@@ -75,17 +107,39 @@ def create_app(settings: Settings) -> Starlette:
         page=(lambda: graphiql_page(catalog.history, STATIC)) if settings.graphiql else None,
         max_body=settings.max_body,
         sending_bytes=settings.sending_bytes,
+        allowances=Allowances(
+            requests=settings.requests_per_minute,
+            cost=settings.cost_per_minute,
+            is_trusted=is_trusted,
+        ),
     )
+
+    recorder = Recorder(lambda: _gauges(watch, library, answers))
+    folder = Path(settings.metrics_dir) if settings.metrics_dir else None
+    tallies = SharedTallies(recorder, folder)
+    observers: list[Observer] = [recorder] if settings.metrics else []
+    if settings.access_log:
+        observers.append(AccessLog(as_json=settings.log_format == "json"))
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        async with watch.running():
+        async with watch.running(), tallies.running():
             yield
         lanes.close()
 
-    middleware = []
-    if settings.access_log:
-        middleware.append(Middleware(AccessLog))
+    middleware = [
+        Middleware(
+            Exchanges,
+            ids=RequestIds(is_trusted if settings.trusted_proxies else None),
+            headers=SecurityHeaders(needs_cdn=bool(missing_assets(STATIC))),
+            observers=observers,
+            failure=_internal_error,
+        )
+    ]
+    if settings.trusted_proxies:
+        # Inside of what reads the id of a request, which is to see the proxy's own address.
+        proxies = list(settings.trusted_proxies)
+        middleware.append(Middleware(ProxyHeadersMiddleware, trusted_hosts=proxies))
     if settings.cors_origins:
         middleware.append(
             Middleware(
@@ -93,13 +147,15 @@ def create_app(settings: Settings) -> Starlette:
                 allow_origins=list(settings.cors_origins),
                 allow_methods=["GET", "HEAD", "POST"],
                 allow_headers=["*"],
-                expose_headers=["ETag"],
+                expose_headers=["ETag", "X-Request-ID"],
                 max_age=86_400,
             )
         )
     middleware.append(Middleware(PathShortcut, path=GRAPHQL_PATH, target=endpoint))
-    return Starlette(
+    routes = [Route("/metrics", MetricsPage(tallies).show)] if settings.metrics else []
+    return _Application(
         routes=[
+            *routes,
             Route("/", _home),
             Route(f"{GRAPHQL_PATH}/", _without_slash, methods=["GET", "POST", "OPTIONS"]),
             *([Route("/schema.graphql", SchemaText())] if settings.introspection else []),
@@ -108,19 +164,36 @@ def create_app(settings: Settings) -> Starlette:
             Mount("/static", GZipMiddleware(StaticFolder(directory=STATIC))),
         ],
         middleware=middleware,
-        exception_handlers={Exception: _internal_error},
         lifespan=lifespan,
     )
 
 
 def app_from_environ() -> Starlette:
     """Build the application as each worker process does: from CACHELOG_* variables."""
-    form = logging.Formatter("%(asctime)s %(name)s %(message)s", TIME_FORMAT)
-    form.converter = time.gmtime
-    handler = logging.StreamHandler()
-    handler.setFormatter(form)
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
-    return create_app(settings_from(os.environ))
+    settings = settings_from(os.environ)
+    logs.configure(settings.log_format)
+    app = create_app(settings)
+    # What stays for ever need not be searched for garbage: 0.1 s that every request waits for.
+    gc.collect()
+    gc.freeze()
+    # Beside two threads that compute, the event loop answers three times sooner so.
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    return app
+
+
+def _gauges(
+    watch: CatalogWatch, library: Library, answers: Answers
+) -> Iterator[tuple[Instrument, str, float]]:
+    """Return the numbers of this moment."""
+    yield instruments.CACHE_HITS, "", answers.responses.num_hits
+    yield instruments.CACHE_BYTES, "responses", answers.responses.num_bytes
+    yield instruments.CACHE_BYTES, "frames", library.frames.num_bytes
+    yield instruments.CACHE_BYTES, "dependencies", library.dependencies.num_bytes
+    yield instruments.CACHE_BYTES, "comparisons", library.comparisons.num_bytes
+    yield instruments.FRAMES, "", library.frames.num_kept
+    yield instruments.REVISIONS, "", len(watch.catalog.history.revisions)
+    yield instruments.REFRESH_AGE, "", watch.age
+    yield instruments.PROCESSES, "", 1
 
 
 async def _home(_request: Request) -> Response:
@@ -133,6 +206,5 @@ async def _without_slash(request: Request) -> Response:
     return RedirectResponse(f"..{GRAPHQL_PATH}{query}", status_code=308)
 
 
-async def _internal_error(_request: Request, error: Exception) -> Response:
-    shown = incident(error)
-    return JSONResponse({"errors": [shown]}, status_code=500)
+def _internal_error(error: Exception) -> Response:
+    return JSONResponse({"errors": [incident(error)]}, status_code=500)

@@ -1,5 +1,6 @@
 """How the commands print: results to standard output, remarks to standard error, colour or none."""
 
+import re
 import sys
 from collections.abc import Mapping
 from shutil import get_terminal_size
@@ -7,22 +8,30 @@ from typing import Any
 
 import click
 
+from snapshots.escaping import is_plain, visible
+
+_STYLES = re.compile(r"(\x1b\[(?:0|1|2|3[0-7])m)")
+"""What ``click.style`` puts around texts: colours, bold, dim, and their end."""
+
+_JSON_UNSEEN = re.compile(r"[^\x20-\x7e\n]")
+
 
 def say(text: str) -> None:
-    """Print a line of the result."""
-    click.echo(text)
+    """Print a line of the result; what is not seen in it is written out, but for styles."""
+    click.echo("".join(map(_shown, _STYLES.split(text))))
 
 
 def say_json(value: Any) -> None:
     """Print the result for programs."""
     import orjson
 
-    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+    document = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    click.echo(_JSON_UNSEEN.sub(_json_escape, document))
 
 
 def note(text: str) -> None:
-    """Print a line that is not part of the result."""
-    click.echo(text, err=True)
+    """Print lines that are not part of the result, with what is not seen written out."""
+    click.echo("\n".join(map(visible, text.split("\n"))), err=True)
 
 
 def width() -> int | None:
@@ -39,3 +48,16 @@ def colour_of(environ: Mapping[str, str]) -> bool | None:
     Source: https://no-color.org, and the terminal type of those that know no colours.
     """
     return False if environ.get("NO_COLOR") or environ.get("TERM") == "dumb" else None
+
+
+def _shown(text: str) -> str:
+    return text if _STYLES.fullmatch(text) else visible(text)
+
+
+def _json_escape(match: re.Match[str]) -> str:
+    """Return a character as JSON may write it as well, where a terminal would not show it."""
+    character = match[0]
+    if is_plain(character):
+        return character
+    units = character.encode("utf-16-be")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))

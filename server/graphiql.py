@@ -27,6 +27,7 @@ EXAMPLES = ("explore", "search", "matching", "dependencies", "compare", "notes")
 """The queries that the page shows in tabs, in this order."""
 
 _SCRIPT = "page.js"
+_STYLE = "page.css"
 
 _ICON = """
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
@@ -37,7 +38,7 @@ _ICON = """
 </svg>
 """
 
-_CDN = "https://unpkg.com"
+CDN = "https://unpkg.com"
 _YEAR = 365 * 24 * 60 * 60
 
 
@@ -67,6 +68,7 @@ def graphiql_page(history: History, static: Path) -> bytes:
         icon=quote(_ICON),
         examples=json_in_script(examples),
         script=_versioned(_SCRIPT, static),
+        style=_versioned(_STYLE, static),
     )
     return page.encode()
 
@@ -88,7 +90,7 @@ def _asset(name: str, static: Path) -> dict[str, str]:
     if (static / "vendor" / name).is_file():
         url = f"static/vendor/{name}?v={digest.hex()[:12]}"
     else:
-        url = f"{_CDN}/{pinned['package']}@{pinned['version']}/{pinned['path']}"
+        url = f"{CDN}/{pinned['package']}@{pinned['version']}/{pinned['path']}"
     return {"url": url, "integrity": f"sha256-{b64encode(digest).decode()}"}
 
 

@@ -1,5 +1,6 @@
 """Arguments and options that several commands share, and the types of their values."""
 
+import os
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any, TypeVar
@@ -10,6 +11,9 @@ from server.completion import complete_range, complete_ref
 
 DEFAULT_CATALOG = "catalog"
 REF_FORMS = "TAG, TAG~N (N before it), TAG@DATE or the beginning of a digest"
+
+_PREFIX = "CACHELOG_"
+_CATALOG = "CACHELOG_CATALOG"
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -34,11 +38,26 @@ class Time(click.ParamType[datetime]):
             self.fail(error.reason, param, ctx)
 
 
+def _check_variables(ctx: click.Context, _param: click.Parameter, catalog: str) -> str:
+    """Return the catalog; raise InvalidArgument for a variable that is no setting.
+
+    Whoever mistypes CACHELOG_CATALOG would otherwise be told of another catalog.
+    """
+    if not ctx.resilient_parsing and any(
+        name.startswith(_PREFIX) and name != _CATALOG for name in os.environ
+    ):
+        from server.settings import settings_from
+
+        settings_from(os.environ)
+    return catalog
+
+
 def catalog_option(command: Decorated) -> Decorated:
     """Add ``--catalog``."""
     return click.option(
         "--catalog",
-        envvar="CACHELOG_CATALOG",
+        envvar=_CATALOG,
+        callback=_check_variables,
         default=DEFAULT_CATALOG,
         show_default=True,
         show_envvar=True,

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from snapshots.escaping import visible
 from snapshots.sources.reports import Progress as Notify
 from snapshots.sources.reports import Report
 
@@ -25,7 +26,7 @@ def progress() -> Iterator[Notify]:
     )
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -35,7 +36,7 @@ def progress() -> Iterator[Notify]:
 
         def report(task: str, done: int, total: int | None) -> None:
             if task not in tasks:
-                tasks[task] = bars.add_task(task, total=total)
+                tasks[task] = bars.add_task(visible(task), total=total)
             bars.update(tasks[task], completed=done, total=total, visible=done != total)
 
         yield report

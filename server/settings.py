@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -29,6 +29,7 @@ Bytes = Annotated[int, Meta(ge=0, description="a whole number from 0")]
 Count = Annotated[int, Meta(ge=1, description="a whole number from 1")]
 Seconds = Annotated[float, Meta(gt=0, lt=3_600, description="a number of seconds below 3600")]
 Switch = Annotated[bool, Meta(description="true or false")]
+LogFormat = Annotated[Literal["text", "json"], Meta(description="text or json")]
 Names = Annotated[tuple[str, ...], Meta(description="names separated by commas")]
 
 
@@ -95,11 +96,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_filter_values: Count = Limits.max_filter_values
     """How many values all lists of a filter may have together."""
 
-    max_text_length: Count = Limits.max_text_length
-    """How many characters a text may have in a variable or a document."""
-
     max_name_length: Count = Limits.max_name_length
     """How many characters a name may have in a document: that of an alias, say."""
+
+    max_text_length: Count = Limits.max_text_length
+    """How many characters a text may have in a variable or a document."""
 
     max_cost: Count = Limits.max_cost
     """How many units of work a request may cost; see extensions.cost."""
@@ -131,6 +132,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     keep_alive: Seconds = 75.0
     """How many seconds a connection may wait for its next request."""
 
+    requests_per_minute: Bytes = 0
+    """How many requests a client address may send in a minute; 0 for any number."""
+
+    cost_per_minute: Bytes = 0
+    """How many units of work the requests of a client address may cost in a minute; 0 for any."""
+
     documents: Text = ""
     """A manifest of the only documents that are executed, Apollo's or Relay's; empty for all."""
 
@@ -148,6 +155,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     access_log: Switch = True
     """Whether each request is logged."""
+
+    log_format: LogFormat = "text"
+    """How the log looks: text for people, or json, one object a line, for programs."""
+
+    trusted_proxies: Names = ()
+    """Whose X-Request-ID and X-Forwarded-For count: addresses and networks, with commas."""
+
+    metrics: Switch = True
+    """Whether /metrics shows numbers for Prometheus."""
+
+    metrics_dir: Text = ""
+    """Where the processes of one server share those numbers; empty for a folder of their own."""
 
     cache_dir: Text = "~/.cache/cachelog"
     """Where an import keeps what it need not fetch again; empty to keep nothing."""

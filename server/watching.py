@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -25,7 +26,13 @@ class CatalogWatch:
         self.catalog = catalog
         self.problem: str | None = "not looked yet"
         self._seconds = seconds
+        self._last_read = time.monotonic()
         self._is_out = False
+
+    @property
+    def age(self) -> float:
+        """How many seconds have passed since the catalog could last be read."""
+        return time.monotonic() - self._last_read
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -53,6 +60,7 @@ class CatalogWatch:
                 self.problem = incident(error)["message"]
             self._is_out = True
             return
+        self._last_read = time.monotonic()
         revisions = counted(len(self.catalog.history.revisions), "revision")
         if self._is_out:
             _log.info("the catalog can be read again; it has %s", revisions)

@@ -63,7 +63,7 @@ class OutsideContent(_Specs):
 
 
 class Content:
-    """The packages of one revision, each with one spec at the least.
+    """The packages of one revision, each with at least one spec.
 
     ``outside`` holds what the source says of specs that those of the packages depend on, near or
     far, and that are not in the cache themselves: external compilers, say. They are no specs of the

@@ -5,7 +5,12 @@ Each error carries its data as attributes; its text is complete and needs no tra
 
 from collections.abc import Sequence
 
+from snapshots.escaping import quoted, shortened, visible
+
 _EXCERPT_LENGTH = 60
+_LONGEST_KEY = 500
+_LONGEST_REASON = 2_000
+_LONGEST_SYNTAX_REASON = 300
 
 
 class CachelogError(Exception):
@@ -23,15 +28,15 @@ class SourceError(CachelogError):
         self, location: str, reason: str, *, line: int | None = None, key: str | None = None
     ) -> None:
         self.location = location
-        self.reason = reason
+        self.reason = shortened(reason, _LONGEST_REASON)
         self.line = line
-        self.key = key
+        self.key = None if key is None else shortened(key, _LONGEST_KEY)
         place = location
         if line is not None:
             place += f", line {line}"
         if key is not None:
-            place += f", {key}"
-        super().__init__(f"{place}: {reason}")
+            place += f", {self.key}"
+        super().__init__(visible(f"{place}: {self.reason}"))
 
 
 class TagNeeded(CachelogError):
@@ -61,7 +66,7 @@ class ConstraintSyntaxError(CachelogError):
     def __init__(self, text: str, position: int, reason: str) -> None:
         self.text = text
         self.position = position
-        self.reason = reason
+        self.reason = reason = shortened(visible(reason), _LONGEST_SYNTAX_REASON)
         start = max(0, min(position - _EXCERPT_LENGTH // 2, len(text) - _EXCERPT_LENGTH))
         end = start + _EXCERPT_LENGTH
         excerpt = "".join(char if char.isprintable() else " " for char in text[start:end])
@@ -82,7 +87,7 @@ class RevisionNotFound(CachelogError):
         self.reason = reason
         self.nearest = tuple(nearest)
         hint = f"; nearest: {', '.join(self.nearest)}" if self.nearest else ""
-        what = f"no revision {ref!r}" if ref else "no revision"
+        what = f"no revision {quoted(ref)}" if ref else "no revision"
         super().__init__(f"{what}: {reason}{hint}")
 
 
@@ -93,7 +98,7 @@ class AmbiguousRef(CachelogError):
         self.ref = ref
         self.candidates = tuple(candidates)
         shown = ", ".join(digest[:16] for digest in self.candidates[:5])
-        super().__init__(f"{ref!r} begins {len(self.candidates)} digests: {shown}")
+        super().__init__(f"{quoted(ref)} begins {len(self.candidates)} digests: {shown}")
 
 
 class UnknownPackage(CachelogError):
@@ -106,7 +111,9 @@ class UnknownPackage(CachelogError):
         self.name = name
         self.nearest = tuple(nearest)
         hint = f"; nearest: {', '.join(self.nearest)}" if self.nearest else ""
-        super().__init__(f"no package {name!r} in this revision or in the newest of any tag{hint}")
+        super().__init__(
+            f"no package {quoted(name)} in this revision or in the newest of any tag{hint}"
+        )
 
 
 class DependenciesUnknown(CachelogError):

@@ -36,7 +36,8 @@ class Fact(msgspec.Struct, frozen=True):
     """A fact of a record, as the annotation of its field declares it.
 
     ``description`` is what readers of the API and of the store are told. ``sort_key`` orders its
-    distinct values. A fact that is not ``is_compared`` is no change where it differs.
+    distinct values, and ``check`` raises ValueError for a text that it, or one of its items, must
+    not be. A fact that is not ``is_compared`` is no change where it differs.
 
     The rest follows from the field: ``value_type`` is its type without None, ``is_optional`` tells
     whether it may be None, and ``may_be_unknown`` whether None means that the source does not know
@@ -45,6 +46,7 @@ class Fact(msgspec.Struct, frozen=True):
 
     description: str
     sort_key: Callable[[Any], Any] = str
+    check: Callable[[str], str] | None = None
     kept: Kept = Kept.CODES
     unit: Unit | None = None
     is_compared: bool = True

@@ -13,6 +13,7 @@ from snapshots.models import RevisionInfo
 from snapshots.refs import DIGEST_PREFIX_MIN, Ref, age_key, catalog_order, parse_ref, series
 
 _NEAREST = 3
+_STEM = DIGEST_PREFIX_MIN - 2
 
 
 class History:
@@ -189,8 +190,9 @@ class History:
 
     def _nearest(self, name: str) -> list[str]:
         close = get_close_matches(name, self.tags, _NEAREST, cutoff=0.5)
-        stem = name[: DIGEST_PREFIX_MIN - 2]
-        close += [digest[:16] for digest in self.digests if digest.startswith(stem)]
+        stem = name[:_STEM]
+        if len(stem) == _STEM:
+            close += [digest[:16] for digest in self.digests if digest.startswith(stem)]
         return (close or self.tags)[:_NEAREST]
 
 

@@ -10,6 +10,17 @@ import msgspec
 from snapshots.facts import Fact, Kept, Unit, facts_of
 from snapshots.spack.short_form import short_form
 from snapshots.spack.spelling import compiler_key
+from snapshots.spack.texts import (
+    checked_checksum,
+    checked_compiler,
+    checked_hash,
+    checked_items,
+    checked_name,
+    checked_url,
+    checked_variant,
+    checked_version,
+    checked_word,
+)
 from snapshots.spack.versions import VersionKey, version_key
 
 SIZE_MAX = (1 << 53) - 1
@@ -47,28 +58,44 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """
 
     hash: Annotated[
-        str, Fact("The DAG hash: 32 characters of a-z2-7.", kept=Kept.KEY, is_compared=False)
+        str,
+        Fact(
+            "The DAG hash: 32 characters of a-z2-7.",
+            check=checked_hash,
+            kept=Kept.KEY,
+            is_compared=False,
+        ),
     ]
-    name: Annotated[str, Fact("The package's name.")]
-    version: Annotated[str, Fact("The version that was built.", sort_key=_version_order)]
+    name: Annotated[str, Fact("The package's name.", check=checked_name)]
+    version: Annotated[
+        str, Fact("The version that was built.", sort_key=_version_order, check=checked_version)
+    ]
     compiler: Annotated[
         str | None,
         Fact(
             "name@version, canonical (gcc@13.2.0, never gcc@=13.2.0); null where the spec has "
             "none.",
             sort_key=compiler_key,
+            check=checked_compiler,
         ),
     ]
-    operating_system: Annotated[str, Fact("The operating system it was built for.")]
-    platform: Annotated[str, Fact("The platform it was built for: linux, darwin ...")]
-    target: Annotated[str, Fact("The microarchitecture it was built for.")]
+    operating_system: Annotated[
+        str, Fact("The operating system it was built for.", check=checked_word)
+    ]
+    platform: Annotated[
+        str, Fact("The platform it was built for: linux, darwin ...", check=checked_word)
+    ]
+    target: Annotated[str, Fact("The microarchitecture it was built for.", check=checked_word)]
     variants: Annotated[
         tuple[str, ...],
         Fact(
-            "Canonical Spack spelling: +shared, ~mpi, build_type=Release, patches=26090f4,b231fcc."
+            "Canonical Spack spelling: +shared, ~mpi, build_type=Release, patches=26090f4,b231fcc.",
+            check=checked_variant,
         ),
     ]
-    stacks: Annotated[tuple[str, ...], Fact("The stacks that it was built in, sorted.")]
+    stacks: Annotated[
+        tuple[str, ...], Fact("The stacks that it was built in, sorted.", check=checked_name)
+    ]
     size: Annotated[
         int | None,
         Fact("The binary package's size, where it is known.", kept=Kept.PLAIN, unit=Unit.BYTES),
@@ -77,12 +104,17 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         str | None,
         Fact(
             "The binary package's URL, where it is known.",
+            check=checked_url,
             kept=Kept.PLAIN,
             is_compared=False,  # it names the tag and stack that the binary was fetched for
         ),
     ] = None
-    namespace: Annotated[str | None, Fact("The package repository: builtin ...")] = None
-    package_hash: Annotated[str | None, Fact("The hash of the package's recipe.")] = None
+    namespace: Annotated[
+        str | None, Fact("The package repository: builtin ...", check=checked_word)
+    ] = None
+    package_hash: Annotated[
+        str | None, Fact("The hash of the package's recipe.", check=checked_checksum)
+    ] = None
     dependencies: Annotated[
         tuple[Dependency, ...] | None,
         Fact(
@@ -96,6 +128,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         Fact(
             "The sha256 of each patch, in the order that they were applied in, where it is known; "
             "the variant has seven digits of each.",
+            check=checked_checksum,
             is_compared=False,  # they are the same as long as the hash is
         ),
     ] = None
@@ -109,6 +142,33 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 SPEC_FACTS = facts_of(Spec)
 """The facts of a spec, by name."""
+
+
+def check_facts(spec: Spec) -> None:
+    """Raise ValueError, naming the fact, where a spec holds a text that it must not hold.
+
+    The rules are those that the facts declare. Readers follow them value by value, to say where
+    the text stands.
+    """
+    for name, fact in SPEC_FACTS.items():
+        value = getattr(spec, name)
+        if fact.check is None or value is None:
+            continue
+        texts = value if isinstance(value, tuple) else (value,)
+        try:
+            checked_items(texts, fact.check)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    for edge in spec.dependencies or ():
+        check_dependency(edge)
+
+
+def check_dependency(edge: Dependency) -> None:
+    """Raise ValueError where an edge holds a text that it must not hold."""
+    checked_name(edge.name)
+    checked_hash(edge.hash)
+    checked_items(edge.types, checked_name)
+    checked_items(edge.virtuals, checked_name)
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):

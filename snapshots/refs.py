@@ -8,11 +8,12 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from snapshots.errors import InvalidArgument
+from snapshots.escaping import quoted
 from snapshots.models import utc
 from snapshots.spack.versions import VersionKey, version_key
 
 DIGEST_PREFIX_MIN = 6
-"""How many hexadecimal digits a digest prefix has at the least."""
+"""The fewest hexadecimal digits that a digest prefix can have."""
 
 DIGEST_LENGTH = 64
 """How many hexadecimal digits a whole digest has."""
@@ -47,7 +48,7 @@ def parse_ref(text: str) -> Ref:
     """
     match = _REF.fullmatch(text)
     if match is None:
-        raise InvalidArgument("ref", f"{text!r} is none of TAG, TAG~N, TAG@DATE or a digest")
+        raise InvalidArgument("ref", f"{quoted(text)} is none of TAG, TAG~N, TAG@DATE or a digest")
     until = parse_moment(match["date"], end_of_day=True) if match["date"] else None
     return Ref(match["name"], until, int(match["back"] or 0))
 
@@ -71,14 +72,17 @@ def parse_moment(text: str, *, end_of_day: bool = False) -> datetime:
         return utc(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
         example = "2025-03-30 or 2025-03-30T12:00:00Z"
-        raise InvalidArgument("time", f"{text!r} is no date or time such as {example}") from None
+        raise InvalidArgument(
+            "time", f"{quoted(text)} is no date or time such as {example}"
+        ) from None
 
 
 def check_tag(tag: str) -> str:
     """Return the tag; raise InvalidArgument where it cannot name one."""
     if _TAG.fullmatch(tag) is None:
         raise InvalidArgument(
-            "tag", f"{tag!r} is no tag: use letters, digits and . _ + -, not - or . at the start"
+            "tag",
+            f"{quoted(tag)} is no tag: use letters, digits and . _ + -, not - or . at the start",
         )
     return tag
 

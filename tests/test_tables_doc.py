@@ -117,7 +117,7 @@ def test_stacks(catalog: Path) -> None:
 
 def test_changes(catalog: Path) -> None:
     """A hash that is on one side only was added or removed."""
-    sql = QUESTIONS["Which specs came and went since the state before?"]
+    sql = QUESTIONS["Which specs were added and removed since the state before?"]
     assert answer(catalog, sql) == [
         ("removed", "zlib", "1.14.5", hash_of("2")),
         ("added", "zlib", "1.3", hash_of("3")),

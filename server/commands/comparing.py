@@ -102,10 +102,10 @@ def notes_command(
     """Write release notes of what changed, ready to be published."""
     from snapshots.errors import OutputError
     from snapshots.notes.changelog import changelog
-    from snapshots.notes.rendering import json, markdown
+    from snapshots.notes.rendering import NotesFormat, render
 
     log = changelog(*_compared(catalog, *refs_of(base, head)))
-    text = json(log) if form == "json" else markdown(log)
+    text = render(log, NotesFormat(form))
     if output is None:
         click.echo(text, nl=False)
         return

@@ -16,9 +16,8 @@ from server.parameters import catalog_option, json_option
 def revisions_command(tag: str | None, *, as_json: bool, catalog: str) -> None:
     """List the published revisions, newest first."""
     from server.commands.names import require_tag
-    from server.printing.revisions import revision_lines
+    from server.printing.revisions import listed_facts, revision_lines
     from snapshots.catalog.catalog import Catalog
-    from snapshots.models import revision_facts
 
     opened = Catalog(catalog)
     opened.refresh()
@@ -27,12 +26,12 @@ def revisions_command(tag: str | None, *, as_json: bool, catalog: str) -> None:
         require_tag(tag, history)
     revisions = history.revisions if tag is None else history.of_tag(tag)
     if as_json:
-        say_json([revision_facts(revision) for revision in revisions])
+        say_json([listed_facts(revision, history) for revision in revisions])
     elif not revisions:
         note(
             f"The catalog at {catalog} is empty. Fill it with 'cachelog import PATH', "
             "or with made-up data by 'cachelog demo'."
         )
     else:
-        for line in revision_lines(revisions, width()):
+        for line in revision_lines(revisions, history, width()):
             say(line)

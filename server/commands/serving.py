@@ -39,14 +39,24 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
 
     Further settings are CACHELOG_* variables.
     """
+    from contextlib import ExitStack
+    from pathlib import Path
+    from tempfile import TemporaryDirectory
+
     from msgspec.structs import replace
 
     from server.graphiql import STATIC, missing_assets
+    from server.graphql.manifest import read_manifest
     from server.listening import listening_socket, serve, url_of
+    from server.request_ids import trusted_among
     from server.settings import environ_of, settings_from
     from snapshots.catalog.catalog import Catalog
 
     settings = replace(settings_from(os.environ), catalog=catalog)
+    # What is wrong is told before anything is served, and only once.
+    trusted_among(settings.trusted_proxies)
+    if settings.documents:
+        read_manifest(Path(settings.documents))
     opened = Catalog(catalog)
     opened.refresh(missing_ok=demo)
     if not opened.history.revisions:
@@ -65,9 +75,13 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
             "GraphiQL is not part of this build: the page at /graphql loads it from a CDN. "
             "Build again where npm can fetch packages to include it."
         )
-    # Worker processes build the application anew, from their environment.
-    os.environ.update(environ_of(settings))
-    with listening_socket(host, port) as listening:
+    with ExitStack() as held:
+        listening = held.enter_context(listening_socket(host, port))
+        if workers > 1 and settings.metrics and not settings.metrics_dir:
+            folder = held.enter_context(TemporaryDirectory(prefix="cachelog-metrics-"))
+            settings = replace(settings, metrics_dir=folder)
+        # Worker processes build the application anew, from their environment.
+        os.environ.update(environ_of(settings))
         say(f"cachelog serves {catalog} at {url_of(listening)}/graphql (Ctrl+C stops it)")
         serve(
             "server.app:app_from_environ", listening, workers=workers, limits=settings.connections()

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
 from cachetools import LRUCache
@@ -11,7 +11,7 @@ from graphql import OperationType
 from schema import api
 from server.graphql.cache import CacheKey, ResponseCache
 from server.graphql.errors import BadRequest
-from server.graphql.execution import Executed, Execution
+from server.graphql.execution import Executed, Execution, Weight
 from server.graphql.lanes import Lanes
 from server.graphql.persisted_documents import DocumentSource, PersistedDocuments
 from server.graphql.requests import GraphQLRequest, from_body, from_query_string
@@ -36,6 +36,10 @@ _BYTES_A_BYTE_OF_JSON = 35
 """How much memory a byte of JSON takes as Python's objects, in the worst case: ``{"a":0}``."""
 
 
+Charge = Callable[[int], None]
+"""Counts what a request costs, in units of work."""
+
+
 class RequestBytes(NamedTuple):
     """The bytes of an HTTP request that decide its answer, before any of them is parsed."""
 
@@ -45,6 +49,7 @@ class RequestBytes(NamedTuple):
 
     content_type: bytes
     accept: bytes
+    tell_cost: bool = False
 
 
 class ParsedRequest:
@@ -52,16 +57,26 @@ class ParsedRequest:
 
     A response that stays true for ever is kept under ``permanent_key``, any other under
     ``key_at`` the catalog's generation. ``num_bytes`` is what this and its bytes take, or less.
+    ``weight`` and ``units`` say how much work it is.
     Raises BadRequest where the variables nest too deeply.
     """
 
-    __slots__ = ("_current_key", "num_bytes", "permanent_key", "request")
+    __slots__ = ("_current_key", "num_bytes", "permanent_key", "request", "units", "weight")
 
-    def __init__(self, request: GraphQLRequest, media_type: str, num_bytes: int) -> None:
+    def __init__(
+        self,
+        request: GraphQLRequest,
+        media_type: str,
+        num_bytes: int,
+        weight: Weight = Weight.HEAVY,
+        units: int = 0,
+    ) -> None:
         self.request = request
+        self.weight = weight
+        self.units = units
         variables = request.variables_text()
         self.permanent_key = CacheKey(
-            request.query, variables, request.operation_name, media_type, None
+            request.query, variables, request.operation_name, media_type, None, request.tell_cost
         )
         objects = _BYTES_A_BYTE_OF_JSON * len(variables)
         self.num_bytes = 2 * self.permanent_key.num_bytes + objects + num_bytes
@@ -99,27 +114,31 @@ class Answers:
     ) -> None:
         self._catalog = catalog
         self._execution = execution
+        self._api = execution.api
         self._lanes = lanes
         self._documents = documents or PersistedDocuments()
-        self._responses = ResponseCache(cache_bytes)
+        self.responses = ResponseCache(cache_bytes)
         self._parsed: LRUCache[RequestBytes, ParsedRequest] = LRUCache(
             PARSED_BYTES if cache_bytes else 0, lambda parsed: parsed.num_bytes
         )
 
-    def begin(self, asked: RequestBytes) -> Answer | Coroutine[Any, Any, Answer]:
+    def begin(
+        self, asked: RequestBytes, charge: Charge | None = None
+    ) -> Answer | Coroutine[Any, Any, Answer]:
         """Return the answer where the request is known or small, else what has to be awaited.
 
-        Raises BadRequest for a request that is none, as what is awaited does.
+        ``charge`` is told what it costs before it is executed, and may raise BadRequest. Raises
+        BadRequest for a request that is none, as what is awaited does.
         """
         parsed = self._parsed.get(asked)
         if parsed is None:
             if len(asked.content) > _SHORT_CONTENT:
-                return self._read_and_answer(asked, None)
+                return self._read_and_answer(asked, None, charge)
             request, media_type = self._request(asked)
-            if len(request.query) > _SHORT_DOCUMENT and not api.is_known(request.query):
-                return self._read_and_answer(asked, (request, media_type))
-            parsed = self._keep_parsed(asked, _checked(asked, request, media_type))
-        return self._answer_parsed(parsed)
+            if len(request.query) > _SHORT_DOCUMENT and not self._api.is_known(request.query):
+                return self._read_and_answer(asked, (request, media_type), charge)
+            parsed = self._keep_parsed(asked, self._checked(asked, request, media_type))
+        return self._answer_parsed(parsed, charge)
 
     async def answer(self, asked: RequestBytes) -> Answer:
         """Return the answer to a request; raises BadRequest where it is none."""
@@ -129,24 +148,32 @@ class Answers:
     def count_anew(self, answer: Answer) -> None:
         """Take in that a response has grown by another content coding."""
         if answer.key is not None:
-            self._responses.put(answer.key, answer.response)
+            self.responses.put(answer.key, answer.response)
 
     async def _read_and_answer(
-        self, asked: RequestBytes, known: tuple[GraphQLRequest, str] | None
+        self,
+        asked: RequestBytes,
+        known: tuple[GraphQLRequest, str] | None,
+        charge: Charge | None,
     ) -> Answer:
         def read() -> ParsedRequest:
             request, media_type = known or self._request(asked)
-            api.document(request.query)  # parsed here, so that the event loop finds it
-            return _checked(asked, request, media_type)
+            self._api.document(request.query)  # parsed here, so that the event loop finds it
+            return self._checked(asked, request, media_type)
 
-        begun = self._answer_parsed(self._keep_parsed(asked, await self._lanes.reading.run(read)))
+        parsed = self._keep_parsed(asked, await self._lanes.reading.run(read))
+        begun = self._answer_parsed(parsed, charge)
         return begun if isinstance(begun, Answer) else await begun
 
-    def _answer_parsed(self, parsed: ParsedRequest) -> Answer | Coroutine[Any, Any, Answer]:
+    def _answer_parsed(
+        self, parsed: ParsedRequest, charge: Charge | None
+    ) -> Answer | Coroutine[Any, Any, Answer]:
         for key in (parsed.permanent_key, parsed.key_at(self._catalog.generation)):
-            if (kept := self._responses.get(key)) is not None:
+            if (kept := self.responses.get(key)) is not None:
                 return Answer(kept, key)
-        begun = self._execution.begin(parsed.request)
+        if charge is not None:
+            charge(parsed.units)
+        begun = self._execution.begin(parsed.request, parsed.weight)
         if isinstance(begun, Executed):
             return self._keep(parsed, key, begun)
         return self._execute(parsed, key, begun)
@@ -190,24 +217,27 @@ class Answers:
         if not executed.is_good:
             return Answer(response, None)
         key = parsed.permanent_key if is_permanent else current_key
-        self._responses.put(key, response)
+        self.responses.put(key, response)
         return Answer(response, key)
 
-
-def _checked(asked: RequestBytes, request: GraphQLRequest, media_type: str) -> ParsedRequest:
-    """Return a request with its keys; raises BadRequest where a GET asks for more than reading."""
-    # What is not declared decides nothing, and a client could make ever new keys of it.
-    declared = api.declared_variables(request.query, request.operation_name, request.variables)
-    request = request._replace(variables=declared)
-    parsed = ParsedRequest(request, media_type, sum(map(sys.getsizeof, asked[1:])))
-    if asked.is_post:
-        return parsed
-    operation = api.operation_type(api.document(request.query), request.operation_name)
-    if operation not in (None, OperationType.QUERY):
-        raise BadRequest(
-            "GET is for queries",
-            status=405,
-            code="METHOD_NOT_ALLOWED",
-            headers=((b"allow", b"POST"),),
+    def _checked(
+        self, asked: RequestBytes, request: GraphQLRequest, media_type: str
+    ) -> ParsedRequest:
+        """Return a request with its keys; raises BadRequest where a GET asks for a mutation."""
+        if not asked.is_post:
+            document = self._api.document(request.query)
+            operation = api.operation_type(document, request.operation_name)
+            if operation not in (None, OperationType.QUERY):
+                raise BadRequest(
+                    "GET is for queries",
+                    status=405,
+                    code="METHOD_NOT_ALLOWED",
+                    headers=((b"allow", b"POST"),),
+                )
+        # What is not declared decides nothing, and a client could make ever new keys of it.
+        declared = self._api.declared_variables(
+            request.query, request.operation_name, request.variables
         )
-    return parsed
+        request = request._replace(variables=declared, tell_cost=asked.tell_cost)
+        weight, units = self._execution.weigh(request)
+        return ParsedRequest(request, media_type, sum(map(sys.getsizeof, asked)), weight, units)

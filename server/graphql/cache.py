@@ -14,6 +14,7 @@ class CacheKey(NamedTuple):
     """What decides a response.
 
     ``generation`` is the catalog's, or None where the response is the same in all of them.
+    With ``tells_cost`` the response says what it cost.
     """
 
     query: str
@@ -21,6 +22,7 @@ class CacheKey(NamedTuple):
     operation_name: str | None
     media_type: str
     generation: int | None
+    tells_cost: bool = False
 
     @property
     def num_bytes(self) -> int:
@@ -38,6 +40,9 @@ class ResponseCache:
     """Keeps responses within ``max_bytes``, keys included; 0 keeps none."""
 
     def __init__(self, max_bytes: int) -> None:
+        self.num_hits = 0
+        """How often a response was found."""
+
         self._kept: LRUCache[CacheKey, _Kept] = LRUCache(max_bytes, lambda kept: kept.num_bytes)
 
     @property
@@ -48,9 +53,11 @@ class ResponseCache:
     def get(self, key: CacheKey) -> Response | None:
         """Return what is kept under a key."""
         try:
-            return self._kept[key].response
+            kept = self._kept[key]
         except KeyError:
             return None
+        self.num_hits += 1
+        return kept.response
 
     def put(self, key: CacheKey, response: Response) -> None:
         """Keep a response, in place of those that nobody has asked for longest.

@@ -1,10 +1,13 @@
 """The GraphQL endpoint as a plain ASGI application: it reads requests and sends responses."""
 
 from collections.abc import Callable
+from functools import partial
 
 import orjson
 from starlette.types import Receive, Scope, Send
 
+from server.exchanges import CODE, note_answer
+from server.graphql.allowances import Allowances
 from server.graphql.answers import Answer, Answers, RequestBytes
 from server.graphql.errors import BadRequest
 from server.graphql.hang_ups import unless_gone
@@ -15,6 +18,9 @@ from server.responses import Response
 from server.sending import REVALIDATE, send_head, send_response
 
 _ALLOW = b"GET, HEAD, POST, OPTIONS"
+_TELL_COST = b"x-cachelog-cost"
+"""The header, other than 0, by which a client asks for extensions.cost."""
+
 _GONE = 499
 """The status, as nginx has it, of a request whose client hung up."""
 
@@ -25,7 +31,8 @@ class GraphQLEndpoint:
     """Sends what ``answers`` has to say to GET, HEAD and POST, and browsers the ``page``, if any.
 
     ``max_body`` bounds the bytes of a request's body, ``sending_bytes`` those of all large
-    responses that are on their way. The lanes are those that ``answers`` works in.
+    responses that are on their way, ``allowances`` what a client may ask for. The lanes are those
+    that ``answers`` works in.
     """
 
     def __init__(
@@ -36,8 +43,10 @@ class GraphQLEndpoint:
         page: Callable[[], bytes] | None,
         max_body: int,
         sending_bytes: int,
+        allowances: Allowances,
     ) -> None:
         self._answers = answers
+        self._allowances = allowances
         self._lanes = lanes
         self._page = page
         self._max_body = max_body
@@ -48,8 +57,15 @@ class GraphQLEndpoint:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         try:
             method = scope["method"]
+            charge = None
+            if self._allowances.is_limited:
+                self._allowances.count_request(scope)
+                charge = partial(self._allowances.charge, scope)
             if method == "POST":
                 content = await self._body(receive)
+                if content is None:
+                    await send_head(send, _GONE, [])
+                    return
             elif method in ("GET", "HEAD"):
                 content = scope["query_string"]
                 accept = headers.get(b"accept", b"").decode("latin-1")
@@ -74,25 +90,36 @@ class GraphQLEndpoint:
                     content,
                     headers.get(b"content-type", b""),
                     headers.get(b"accept", b""),
-                )
+                    headers.get(_TELL_COST, b"0") not in (b"", b"0"),
+                ),
+                charge,
             )
             answer = begun if isinstance(begun, Answer) else await unless_gone(receive, begun)
             if answer is None:
                 await send_head(send, _GONE, [])  # for the log: nobody receives it
                 return
-            with self._outgoing.room_for(answer.response):
+            note_answer(scope, answer)
+            size = self._outgoing.begin(answer.response)
+            try:
                 if await send_response(
                     answer.response, scope, headers, send, compressing=self._lanes.compressing
                 ):
                     self._answers.count_anew(answer)
+            finally:
+                if size:
+                    self._outgoing.end(size)
         except BadRequest as error:
+            scope[CODE] = error.code
             refusal = _refusal(error, headers)
             await send_response(refusal, scope, headers, send, list(error.headers))
 
-    async def _body(self, receive: Receive) -> bytes:
+    async def _body(self, receive: Receive) -> bytes | None:
+        """Return the body; None where the client hangs up before its end."""
         body = b""
         while True:
             message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
             part: bytes = message.get("body", b"")
             body += part
             if len(body) > self._max_body:

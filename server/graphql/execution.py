@@ -2,14 +2,14 @@
 
 from collections.abc import Coroutine
 from contextlib import ExitStack
+from enum import Enum, auto
 from typing import Any, NamedTuple
 
 import orjson
 
-from schema import api
+from schema.api import API
 from schema.budget import Budget
 from schema.context import Context, NotLoaded
-from schema.limits import Limits
 from server.graphql.lanes import Lane, Lanes
 from server.graphql.requests import GraphQLRequest
 from server.responses import tag_of
@@ -17,8 +17,11 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.errors import CachelogError
 
+_LIGHT_UNITS, _LIGHT_BYTES = 50_000, 4_000_000
+"""Requests that cost more are executed in the lane for heavy ones."""
+
 _LOADS = 6
-"""How many things a request may have loaded, one after the other, before a lane takes it over."""
+"""How many things a light request may have loaded, one after the other, before it is heavy."""
 
 
 class Executed(NamedTuple):
@@ -36,74 +39,117 @@ class Executed(NamedTuple):
     is_permanent: bool
 
 
+class Weight(Enum):
+    """How much work a request is, and so where it runs."""
+
+    SMALL = auto()
+    LIGHT = auto()
+    HEAVY = auto()
+
+
 class Execution:
     """Executes requests over a catalog so that none of them holds up the others.
 
     What is in memory and small runs in the event loop, because a thread would cost more than the
-    work. Whatever has to be loaded is loaded in a lane of its own, and all that is large runs in
-    another, so that neither waits for the other. The clock of a request's budget starts when its
-    work begins.
+    work. What costs more runs in a lane for light or in one for heavy requests. Light ones have
+    what they need loaded in a lane of its own, so that no request waits there for another's
+    loading. The clock of a request's budget starts when its work begins.
     """
 
-    def __init__(
-        self, catalog: Catalog, library: Library, lanes: Lanes, limits: Limits | None = None
-    ) -> None:
+    def __init__(self, api: API, catalog: Catalog, library: Library, lanes: Lanes) -> None:
+        self.api = api
         self._catalog = catalog
         self._library = library
         self._lanes = lanes
-        self._limits = limits or Limits()
 
-    def begin(self, request: GraphQLRequest) -> Executed | Coroutine[Any, Any, Executed]:
-        """Execute a small request now; return what has to be awaited for any other.
+    def weigh(self, request: GraphQLRequest) -> tuple[Weight, int]:
+        """Return how heavy a request is, and the units that it costs.
 
-        To be called in the event loop, with a document that is known already or short.
+        That takes as long as the document and variables are, so that long ones are weighed in a
+        thread.
         """
-        if not api.is_light(*request.cost_arguments()):
-            return self._in_lane(self._lanes.heavy, request)
-        try:
-            return self._execute(request, self._context(may_load=False))
-        except NotLoaded as missing:
-            return self._after_loading(request, missing)
+        asked = request.cost_arguments()
+        cost = self.api.cost(*asked)
+        if self.api.is_light(*asked):
+            return Weight.SMALL, cost.units
+        is_light = cost.units - cost.kept_units <= _LIGHT_UNITS and cost.num_bytes <= _LIGHT_BYTES
+        return Weight.LIGHT if is_light else Weight.HEAVY, cost.units
+
+    def begin(
+        self, request: GraphQLRequest, weight: Weight
+    ) -> Executed | Coroutine[Any, Any, Executed]:
+        """Execute a small request now; return what has to be awaited for any other."""
+        if weight is Weight.HEAVY:
+            return self._in_heavy_lane(request)
+        if weight is Weight.LIGHT:
+            return self._in_light_lane(request, None)
+        context = self._context(may_load=False, may_take_long=False)
+        found = self._execute(request, context)
+        if isinstance(found, Executed):
+            return found
+        return self._in_light_lane(request, found)
 
     async def execute(self, request: GraphQLRequest) -> Executed:
         """Execute a request where it fits."""
-        begun = self.begin(request)
+        begun = self.begin(request, self.weigh(request)[0])
         return begun if isinstance(begun, Executed) else await begun
 
-    async def _after_loading(self, request: GraphQLRequest, missing: NotLoaded) -> Executed:
-        """Load what is missing, and execute a request of which nothing else is large."""
+    async def _in_light_lane(self, request: GraphQLRequest, missing: NotLoaded | None) -> Executed:
+        """Execute a request that takes little, as soon as what is missing is loaded."""
         for _ in range(_LOADS):
+            if missing is not None:
+                try:
+                    await self._lanes.loading.run(missing.load)
+                except CachelogError:
+                    break  # executing it again makes the error of a field from it
+            context = self._context(may_load=False)
+            found = await self._in_lane(self._lanes.light, request, context)
+            if isinstance(found, Executed):
+                return found
+            missing = found
             if missing.cache is None:
                 break
-            try:
-                await self._lanes.loading.run(missing.load)
-                return self._execute(request, self._context(may_load=False))
-            except CachelogError:
-                break  # executing it again makes the error of a field from it
-            except NotLoaded as another:
-                missing = another
-        return await self._in_lane(self._lanes.light, request)
+        return await self._in_heavy_lane(request)
 
-    async def _in_lane(self, lane: Lane, request: GraphQLRequest) -> Executed:
-        context = self._context(may_load=True)
+    async def _in_heavy_lane(self, request: GraphQLRequest) -> Executed:
+        found = await self._in_lane(self._lanes.heavy, request, self._context())
+        if isinstance(found, NotLoaded):
+            raise found
+        return found
+
+    async def _in_lane(
+        self, lane: Lane, request: GraphQLRequest, context: Context
+    ) -> Executed | NotLoaded:
         queue = ExitStack()
         queue.enter_context(context.budget.waiting())
 
-        def work() -> Executed:
+        def work() -> Executed | NotLoaded:
             queue.close()
             return self._execute(request, context)
 
         return await lane.run(work, context.budget.cancel)
 
-    def _context(self, *, may_load: bool) -> Context:
-        budget = Budget(self._limits)
-        return Context(self._catalog, self._library, may_load=may_load, budget=budget)
-
-    def _execute(self, request: GraphQLRequest, context: Context) -> Executed:
-        """Execute a request here; raises NotLoaded where that would take loading first."""
-        answer = api.execute(
-            request.query, request.variables, request.operation_name, context=context
+    def _context(self, *, may_load: bool = True, may_take_long: bool = True) -> Context:
+        return Context(
+            self._catalog,
+            self._library,
+            may_load=may_load,
+            may_take_long=may_take_long,
+            budget=Budget(self.api.limits),
         )
+
+    def _execute(self, request: GraphQLRequest, context: Context) -> Executed | NotLoaded:
+        """Execute a request here; return what would have to be loaded first."""
+        try:
+            answer = self.api.execute(
+                request.query,
+                request.variables,
+                request.operation_name,
+                context=context,
+                tell_cost=request.tell_cost,
+            )
+        except NotLoaded as missing:
+            return missing
         body = orjson.dumps(answer.body())
         return Executed(
             body=body,

@@ -1,8 +1,5 @@
 """Large responses on their way: what slow readers hold in memory is bounded."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from server.graphql.errors import overloaded
 from server.responses import Response
 
@@ -20,20 +17,20 @@ class Outgoing:
         self._max_bytes = max_bytes
         self.num_bytes = 0
 
-    @contextmanager
-    def room_for(self, response: Response) -> Iterator[None]:
-        """Count a response while it is sent; raises BadRequest with status 503 without room.
+    def begin(self, response: Response) -> int:
+        """Count a response that is going to be sent, and return what ``end`` is to be told.
 
-        It is counted twice, as it may be compressed.
+        It is counted twice, as it may be compressed; 0 where it is small. Raises BadRequest with
+        status 503 without room.
         """
         size = 2 * len(response.body)
         if size < _LARGE:
-            yield
-            return
+            return 0
         if self.num_bytes and self.num_bytes + size > self._max_bytes:
             raise overloaded("too many large answers are on their way")
         self.num_bytes += size
-        try:
-            yield
-        finally:
-            self.num_bytes -= size
+        return size
+
+    def end(self, size: int) -> None:
+        """Say that a response was sent, or that its client is gone."""
+        self.num_bytes -= size

@@ -16,11 +16,15 @@ _MAX_PARAMETERS = 3_000
 
 
 class GraphQLRequest(NamedTuple):
-    """What is asked; ``variables`` are as the client wrote them."""
+    """What is asked; ``variables`` are as the client wrote them.
+
+    With ``tell_cost`` the answer is to say what it cost.
+    """
 
     query: str
     variables: dict[str, Any] | None
     operation_name: str | None
+    tell_cost: bool = False
 
     def cost_arguments(self) -> tuple[str, str | None, dict[str, Any] | None]:
         """Return what decides how much is asked."""

@@ -9,9 +9,13 @@ from collections import OrderedDict
 from enum import Enum, auto
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
+from httptools import parse_url
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
+
+from server.http.answering import AnswerCycle
 
 if TYPE_CHECKING:
     from server.http.servers import ServerConfig
@@ -75,12 +79,12 @@ class BoundedConnection(HttpToolsProtocol):
         self._limits = config.limits
         self._waiting = config.waiting
         self.timeout_keep_alive = config.limits.keep_alive_seconds  # type: ignore[assignment]
-        self._phase = _Phase.START
+        self._is_closing = False
+        self._must_count = False
+        self._waits_for: _Phase | None = None
         self._status = HTTPStatus.BAD_REQUEST
         self._deadline: asyncio.TimerHandle | None = None
         self._slow: asyncio.TimerHandle | None = None
-        self._num_requests = 0
-        self._part_bytes = 0
         self._bytes_over_reads = 0
         self._is_answered_early = False
 
@@ -113,7 +117,7 @@ class BoundedConnection(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         """Close the connection as soon as the request under way is answered."""
-        if self._phase is _Phase.HEAD or self._phase is _Phase.CLOSING:
+        if self._phase in (_Phase.HEAD, _Phase.CLOSING):
             return  # the answer to it closes the connection, or a deadline does
         super().shutdown()
 
@@ -121,87 +125,120 @@ class BoundedConnection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what the client has sent."""
-        if self._phase is _Phase.CLOSING:
+        if self._is_closing:
             return
-        phase, num_requests = self._phase, self._num_requests
+        scope, cycle = self.scope, self.cycle
+        is_between = cycle is None or (cycle.scope is scope and not cycle.more_body)
+        self._must_count = not is_between or len(data) > self._limits.head_bytes
         super().data_received(data)
-        now = self._phase
-        if now is _Phase.CLOSING or self.transport.is_closing():
-            return
-        if now is _Phase.NONE and not self.cycle.response_complete:
-            # The request is whole, and is being answered.
+        cycle = self.cycle
+        is_whole = cycle is not None and cycle.scope is self.scope and not cycle.more_body
+        if is_whole and self._is_answered_early:
+            self._answer_as_usual()
+        if is_whole and not cycle.response_complete:
             self._waiting.pop(self, None)
             if self._deadline is not None:
                 self._cancel_deadline()
-            return
-        if now is phase and num_requests == self._num_requests:
-            self._count_over_reads(len(data))
-        else:
+        elif not self._is_closing and not self.transport.is_closing():
+            self._wait_for_more(len(data), is_new=scope is not self.scope)
+
+    @property
+    def _phase(self) -> _Phase:
+        if self._is_closing:
+            return _Phase.CLOSING
+        if self.scope is None:
+            return _Phase.START
+        if "path" not in self.scope:
+            return _Phase.HEAD
+        return _Phase.BODY if self.cycle.more_body else _Phase.NONE
+
+    def _wait_for_more(self, num_bytes: int, *, is_new: bool) -> None:
+        """Wait for the rest of a request, or for the next, until a deadline."""
+        phase = self._phase
+        if phase is not self._waits_for or is_new:
+            self._waits_for = phase
             self._bytes_over_reads = 0
             self._cancel_deadline()
-        if now is _Phase.BODY and not self._is_answered_early:
+        else:
+            self._count_over_reads(num_bytes, phase)
+            if self._is_closing or self.transport.is_closing():
+                return
+        if phase is _Phase.BODY and not self._is_answered_early:
             self._close_after_early_answer()
-        if now is not _Phase.CLOSING and self._deadline is None:
-            is_body = now is _Phase.BODY
-            limits = self._limits
+        if self._deadline is None:
+            limits, is_body = self._limits, phase is _Phase.BODY
             self._set_deadline(limits.body_seconds if is_body else limits.head_seconds)
             self._waiting.setdefault(self, None)
 
-    def on_message_begin(self) -> None:
-        """Begin to read a request."""
-        super().on_message_begin()
-        self._phase = _Phase.HEAD
-        self._num_requests += 1
-        self._part_bytes = 0
-
-    def on_url(self, url: bytes) -> None:
-        """Take a part of the address."""
-        self.url += url
-        self._count_part(len(url), HTTPStatus.REQUEST_URI_TOO_LONG)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header, or a trailer."""
-        self._count_part(len(name) + len(value) + 4, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
-        if len(self.headers) >= _MAX_HEADERS:
-            self._status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-            raise _Refused
-        super().on_header(name, value)
-
     def on_headers_complete(self) -> None:
         """Begin to answer the request."""
+        if self._must_count or len(self.headers) > _MAX_HEADERS:
+            self._check_head()
         if len(self.pipeline) >= _MAX_PIPELINED:
             raise _Refused
-        super().on_headers_complete()
-        self._phase = _Phase.BODY
-        if self._server.is_draining:
-            self.cycle.keep_alive = False
+        version = self._complete_scope()
+        earlier = self.cycle
+        # uvicorn has no way to say which class makes it.
+        self.cycle = AnswerCycle(
+            scope=self.scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=version != "1.0"
+            and self.parser.should_keep_alive()
+            and not self._server.is_draining,
+            on_response=self.on_response_complete,
+        )
+        if earlier is None or earlier.response_complete:
+            self._start_asgi_task(self.cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
 
-    def on_message_complete(self) -> None:
-        """Take note that the request is whole."""
-        self._phase = _Phase.NONE
-        if self._is_answered_early:
-            self._is_answered_early = False
-            cycle = self.cycle
-            if not cycle.response_started:
-                cycle.transport = self.transport
-                cycle.keep_alive = self.parser.should_keep_alive() and not self._server.is_draining
-        super().on_message_complete()
+    def _complete_scope(self) -> str:
+        """Write into the scope what the head says, as ASGI has it; return HTTP's version."""
+        scope, parser = self.scope, self.parser
+        version: str = parser.get_http_version()
+        scope["http_version"] = version
+        scope["method"] = parser.get_method().decode("ascii")
+        address = parse_url(self.url)
+        path = address.path.decode("ascii")
+        scope["raw_path"] = address.path
+        scope["path"] = unquote(path) if "%" in path else path
+        scope["query_string"] = address.query or b""
+        return version
 
-    def _count_part(self, num_bytes: int, status: HTTPStatus) -> None:
-        self._part_bytes += num_bytes
-        if self._part_bytes > self._limits.head_bytes:
-            self._status = status
+    def _check_head(self) -> None:
+        """Raise _Refused for a head that is too large; a short one that came at once is not."""
+        num_bytes = len(self.url)
+        self._status = HTTPStatus.REQUEST_URI_TOO_LONG
+        if num_bytes > self._limits.head_bytes:
             raise _Refused
+        self._status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+        num_bytes += sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if num_bytes > self._limits.head_bytes or len(self.headers) > _MAX_HEADERS:
+            raise _Refused
+        self._status = HTTPStatus.BAD_REQUEST
 
-    def _count_over_reads(self, num_bytes: int) -> None:
+    def _count_over_reads(self, num_bytes: int, phase: _Phase) -> None:
         """Count what has come since this part of the request began, as no callback tells of it."""
         self._bytes_over_reads += num_bytes
-        if self._phase is _Phase.BODY:
+        if phase is _Phase.BODY:
             allowed = _BODY_OVERHEAD * self._limits.body_bytes + self._limits.head_bytes
             status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
         else:
             allowed = self._limits.head_bytes
-            status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+            is_address = phase is _Phase.HEAD and len(self.url) > allowed // 2
+            status = (
+                HTTPStatus.REQUEST_URI_TOO_LONG
+                if is_address
+                else HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+            )
         if self._bytes_over_reads > allowed:
             self._refuse(status)
 
@@ -286,7 +323,7 @@ class BoundedConnection(HttpToolsProtocol):
                 # Requests before this one are being answered: the last of them closes.
                 cycle.keep_alive = False
                 self.flow.pause_reading()
-                self._phase = _Phase.CLOSING
+                self._is_closing = True
                 return
             if cycle.response_started:
                 self.transport.abort()
@@ -305,6 +342,14 @@ class BoundedConnection(HttpToolsProtocol):
         self.cycle.keep_alive = False
         self.cycle.transport = _Closing(self)  # type: ignore[assignment]
 
+    def _answer_as_usual(self) -> None:
+        """Keep the connection after all: the request is whole before its answer has begun."""
+        self._is_answered_early = False
+        cycle = self.cycle
+        if not cycle.response_started:
+            cycle.transport = self.transport
+            cycle.keep_alive = self.parser.should_keep_alive() and not self._server.is_draining
+
     def close_gently(self) -> None:
         """Close the connection so that the client can read what was written.
 
@@ -312,7 +357,7 @@ class BoundedConnection(HttpToolsProtocol):
         """
         if self.transport.is_closing():
             return
-        self._phase = _Phase.CLOSING
+        self._is_closing = True
         self._cancel_deadline()
         self._waiting.pop(self, None)
         self.transport.write_eof()

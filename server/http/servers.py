@@ -41,8 +41,10 @@ class ServerConfig(uvicorn.Config):
             http=BoundedConnection,
             ws="none",
             access_log=False,
+            log_config=None,  # the application says how the log looks
             log_level="warning",
             server_header=False,
+            proxy_headers=False,  # the application knows which proxies it trusts
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
         self.limits = limits

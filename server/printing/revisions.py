@@ -1,32 +1,50 @@
 """Revisions as a table, and what became of those that were to be published."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any
+
+import msgspec
 
 from server.printing import styles
 from server.printing.layout import Column, table
 from snapshots.catalog.publishing import Publication
 from snapshots.errors import SourceError
+from snapshots.history import History
 from snapshots.models import RevisionInfo, revision_facts
 from snapshots.sources.reports import Report
 from snapshots.wording import counted, day, short_digest
 
 
-def revision_lines(revisions: Sequence[RevisionInfo], width: int | None) -> Iterator[str]:
+def revision_lines(
+    revisions: Sequence[RevisionInfo], history: History, width: int | None
+) -> Iterator[str]:
     """Yield a table with one line a revision; narrow terminals show fewer columns."""
+    seen = map(history.confirmed_at, revisions)
     return table(
         [
             Column("tag", [it.tag for it in revisions], 0, style=styles.name),
             Column("digest", [short_digest(it.digest) for it in revisions], 1, style=styles.digest),
-            Column("taken at", [f"{it.taken_at:%Y-%m-%d %H:%M}" for it in revisions], 2),
+            Column("taken at", [_minute(it.taken_at) for it in revisions], 2),
+            Column("last seen", list(map(_minute, seen)), 7),
             Column("packages", [f"{it.num_packages:,}" for it in revisions], 5, is_number=True),
             Column("specs", [f"{it.num_specs:,}" for it in revisions], 3, is_number=True),
             Column("stacks", [f"{it.num_stacks:,}" for it in revisions], 6, is_number=True),
             Column("source", list(map(_source, revisions)), 4),
-            Column("read from", [it.source.location for it in revisions], 7, style=styles.quiet),
+            Column("read from", [it.source.location for it in revisions], 8, style=styles.quiet),
         ],
         width,
     )
+
+
+def listed_facts(revision: RevisionInfo, history: History) -> dict[str, Any]:
+    """Return a revision as a program reads it, with the time that it was last seen at."""
+    confirmed_at = msgspec.to_builtins(history.confirmed_at(revision))
+    return revision_facts(revision) | {"confirmed_at": confirmed_at}
+
+
+def _minute(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M}"
 
 
 def _source(revision: RevisionInfo) -> str:

@@ -7,7 +7,7 @@ names does not exist, so an import that is killed at any moment leaves nothing v
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from itertools import chain
@@ -21,7 +21,7 @@ from snapshots.catalog.failures import translated
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.publishing import Planner, Publication
 from snapshots.catalog.revisions_table import RevisionsTable
-from snapshots.catalog.specs_table import SpecsTable
+from snapshots.catalog.specs_table import DamagedContent, SpecsTable
 from snapshots.catalog.storage import Storage
 from snapshots.contents import Content, Snapshot, SuccessiveTables
 from snapshots.errors import CatalogError, EmptyCatalog, NoCatalog
@@ -53,7 +53,7 @@ class Catalog:
         self._lock = threading.Lock()
         self._files: Files = {}
         self._history = History()
-        self._generation = -1
+        self._generation = self._num_states = -1
 
     # -- reading
 
@@ -64,7 +64,10 @@ class Catalog:
 
     @property
     def generation(self) -> int:
-        """The version of the catalog as of the last ``refresh``; -1 while there is none."""
+        """A number for the catalog's state as of the last ``refresh``; -1 while there is none.
+
+        Another state has another number, also that of a catalog in the place of this one.
+        """
         return self._generation
 
     def refresh(self, *, missing_ok: bool = False) -> bool:
@@ -74,23 +77,26 @@ class Catalog:
         Either way what was known of a catalog that has vanished is forgotten.
         """
         with self._lock, self._translated():
-            before = self._generation
             try:
-                version = self._revisions.refresh(before)
+                if not self._revisions.refresh():
+                    return False
             except TableNotFoundError:
                 self._check_folder()
+                was_there = self._generation != -1
                 self._files, self._history, self._generation = {}, History(), -1
                 if not missing_ok:
                     raise NoCatalog(self.location) from None
-                return before != -1
-            if version == before:
-                return False
-            self._files = self._revisions.files
-            # In this order: who reads the generation first and then the history never takes an old
-            # history for that of a new generation.
-            self._history = History(self._revisions.revisions)
-            self._generation = version
+                return was_there
+            self._take_over()
             return True
+
+    def _take_over(self) -> None:
+        """Show the rows that the table ``revisions`` has read."""
+        self._files = self._revisions.files
+        # In this order: who reads the generation first and then the history never takes an old
+        # history for that of a new generation.
+        self._history = History(self._revisions.revisions)
+        self._generation = self._num_states = self._num_states + 1
 
     def require_history(self) -> History:
         """Refresh and return the history; raises NoCatalog, or EmptyCatalog without a revision."""
@@ -126,12 +132,12 @@ class Catalog:
 
     def _read(self, digest: str, columns: Sequence[str]) -> pa.Table:
         with self._translated():
-            table = self._specs.read(digest, self._files.get(digest), columns)
-        if table is None and digest == _EMPTY:
-            return with_columns(pa.table({}), columns)
-        if table is None:
-            raise CatalogError(self.location, f"the content {digest[:16]} is missing")
-        return table
+            try:
+                return self._specs.read(digest, self._files.get(digest), columns)
+            except DamagedContent:
+                if digest != _EMPTY:
+                    raise
+                return with_columns(pa.table({}), columns)
 
     # -- publishing
 
@@ -142,24 +148,28 @@ class Catalog:
 
         The snapshots are taken one by one, and their rows written as they come. A snapshot's own
         ``taken_at`` counts, else the argument, else the date in the tag's name, else now. A state
-        that the tag already had at that time is not published again, but confirmed. Raises
-        InvalidArgument for a tag that cannot be one.
+        that the tag already had at that time is not published again, but confirmed. A content
+        that is damaged in the store is replaced. Raises InvalidArgument for a tag that cannot be
+        one.
         """
         self.refresh(missing_ok=True)
         planner = Planner(self._history, datetime.now(UTC), taken_at)
-        known = set(self._history.digests)
-        rows = _rows_of_unknown(snapshots, planner, known)
+        known, known_files = set(self._history.digests), dict(self._files)
+
+        def is_stored(digest: str) -> bool:
+            return digest in known and (
+                digest == _EMPTY or self._specs.is_intact(digest, known_files.get(digest))
+            )
+
+        rows = _rows_to_write(snapshots, planner, is_stored)
         with self._translated():
             first = next(rows, None)
-            files = self._specs.write(chain([first], rows)) if first else {}
-            if planner.added:
-                self._revisions.append(planner.added, dict(self._files) | files)
+            files = self._specs.write(chain([first], rows), known_files) if first else {}
         if planner.added:
-            self.refresh()
-            with self._translated():
-                compacted = self._revisions.compact()
-            if compacted:
-                self.refresh()
+            with self._lock, self._translated():
+                self._revisions.append(planner.added, known_files | files)
+                self._take_over()
+                self._revisions.compact()
         return planner.publications(self._history)
 
     def _check_folder(self) -> None:
@@ -172,13 +182,15 @@ class Catalog:
         return translated(self.location)
 
 
-def _rows_of_unknown(
-    snapshots: Iterable[Snapshot], planner: Planner, known: set[str]
+def _rows_to_write(
+    snapshots: Iterable[Snapshot], planner: Planner, is_stored: Callable[[str], bool]
 ) -> Iterator[tuple[str, pa.Table]]:
-    """Plan each snapshot, and yield the rows of those contents that are not in the catalog."""
+    """Plan each snapshot, and yield the rows of those contents that the catalog does not have."""
     tables: defaultdict[str, SuccessiveTables] = defaultdict(SuccessiveTables)
+    seen: set[str] = set()
     for snapshot in snapshots:
         digest = planner.take(snapshot).digest
-        if digest not in known:
-            known.add(digest)
-            yield digest, tables[snapshot.tag].table(snapshot.content)
+        if digest not in seen:
+            seen.add(digest)
+            if not is_stored(digest):
+                yield digest, tables[snapshot.tag].table(snapshot.content)

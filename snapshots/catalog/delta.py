@@ -3,29 +3,59 @@
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from time import time
 from urllib.parse import unquote
 
+import msgspec
 import pyarrow as pa
 from deltalake import DeltaTable, Field, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
-from deltalake.transaction import AddAction
+from deltalake.transaction import (
+    AddAction,
+    CommitProperties,
+    PostCommitHookProperties,
+    RemoveAction,
+)
 
 from snapshots.catalog.damage import what_is_broken
 from snapshots.catalog.failures import reason_of
+from snapshots.catalog.log import Log
 from snapshots.catalog.storage import RESTORE, Storage
 from snapshots.errors import CatalogError
 from snapshots.tables import StoredFile
 
 _ATTEMPTS = 8
 _REOPEN_AFTER = 10
-# To open a table is to read its newest checkpoint and the commits since, and to list the log. Old
-# commits are of no use to cachelog, which never asks for the past of a table.
+_CHECKPOINT_EVERY = 25
+# To open a table, to bring it up to date and to commit all list the log. Old commits are of no use
+# to cachelog, which never asks for the past of a table; so they are removed by their number. What
+# the library removes by their age is for other tools that write into the table.
 _PROPERTIES = {
-    "delta.checkpointInterval": "25",
+    "delta.checkpointInterval": str(_CHECKPOINT_EVERY),
     "delta.logRetentionDuration": "interval 1 days",
 }
+# The library would look for commits that are too old after each commit.
+_NO_HOUSEKEEPING = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+# Tried again behind a commit made meanwhile, a merge would not notice that it merged the same.
+_AT_ONCE_OR_NOT = CommitProperties(max_commit_retries=0)
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """A state of a table: its version, and a checksum of the commit that made it.
+
+    A table that was put in the place of another has other marks, whatever its version is.
+    """
+
+    version: int
+    checksum: str
+
+
+class _Open(msgspec.Struct):
+    """An open table, its version when it was opened, and its state as of now."""
+
+    table: DeltaTable
+    opened_at: int
+    mark: Mark
 
 
 class Table:
@@ -38,51 +68,77 @@ class Table:
     def __init__(self, storage: Storage, name: str, schema: pa.Schema, partition: str = "") -> None:
         self.name = name
         self._storage = storage
+        self._log = Log(storage, name)
         self._schema = schema
         self._partition_by = [partition] if partition else []
-        self._table: DeltaTable | None = None
-        self._opened_at = 0
+        self._open: _Open | None = None
         self._lock = threading.RLock()
 
     def current(self) -> DeltaTable:
         """Return the table as it is now."""
         with self._lock:
-            return self._brought_up_to_date()
+            return self._brought_up_to_date().table
+
+    def mark(self) -> Mark:
+        """Return the state that ``current`` or ``commit`` found last."""
+        with self._lock:
+            return (self._open or self._brought_up_to_date()).mark
 
     def _opened(self) -> DeltaTable:
-        """Return the table as it was lately: to bring it up to date lists its whole log."""
-        with self._lock:
-            table = self._table
-            if table is None or table.version() >= self._opened_at + _REOPEN_AFTER:
-                return self.current()
-            if self._is_gone():
-                self._table = None
-                raise TableNotFoundError
-            return table
+        """Return the table as it was lately."""
+        if self._open is None or self._is_worn(self._open) or not self._stands(self._open.mark):
+            return self.current()
+        return self._open.table
 
-    def _brought_up_to_date(self) -> DeltaTable:
-        table, self._table = self._table, None
-        if table is not None:
-            if self._is_gone():
-                raise TableNotFoundError
+    def _brought_up_to_date(self) -> _Open:
+        found, self._open = self._open, None
+        if found is not None:
             # Where the commits since are not there any more, opening anew needs none of them.
             with suppress(DeltaError):
-                table.update_incremental()
-                # What an open table keeps of each commit makes the next ones slower.
-                if table.version() < self._opened_at + _REOPEN_AFTER:
-                    self._table = table
-                    return table
+                if self._follow(found):
+                    self._open = found
+                    return found
         with self._damage_named():
             table = DeltaTable(self._storage.location.uri(self.name))
-        self._table, self._opened_at = table, table.version()
-        return table
+        self._refuse_empty_commits()
+        self._open = _Open(table, table.version(), self._mark_of(table))
+        return self._open
+
+    def _follow(self, found: _Open) -> bool:
+        """Take in the commits since; False where the table must be opened anew."""
+        before = found.mark
+        # To ask for the next commit alone is cheap; to update lists the whole log.
+        if self._log.has(before.version + 1):
+            found.table.update_incremental()
+            self._refuse_empty_commits()
+            found.mark = self._mark_of(found.table)
+        # Asked last: so what was taken in is known to be of the same table.
+        return self._stands(before) and not self._is_worn(found)
+
+    def _refuse_empty_commits(self) -> None:
+        if path := self._log.empty_commit():
+            raise self._error(f"{path} is empty; {RESTORE}")
+
+    def _is_worn(self, found: _Open) -> bool:
+        """Tell whether to open anew: what is kept of each commit makes the next ones slower."""
+        return found.mark.version >= found.opened_at + _REOPEN_AFTER
+
+    def _stands(self, mark: Mark) -> bool:
+        """Tell whether the log still has the commit that made a state, byte by byte."""
+        return self._log.checksum(mark.version) == mark.checksum
+
+    def _mark_of(self, table: DeltaTable) -> Mark:
+        version = table.version()
+        return Mark(version, self._log.checksum(version) or str(table.metadata().id))
 
     def files(self) -> pa.Table:
         """Return the columns ``path`` and ``size`` of all files, as of the last ``current``.
 
         Paths are below the table. A partitioned table has the column ``partition`` too.
         """
-        actions = pa.table((self._table or self.current()).get_add_actions(flatten=True))
+        with self._lock:
+            found = self._open or self._brought_up_to_date()
+            actions = pa.table(found.table.get_add_actions(flatten=True))
         columns = {
             "path": pa.array(map(unquote, actions["path"].to_pylist()), pa.string()),
             "size": actions["size_bytes"],
@@ -99,19 +155,22 @@ class Table:
 
     def prepare(self) -> None:
         """Make the table where there is none, and add the columns that it lacks."""
-        try:
-            table = self._opened()
-        except TableNotFoundError:
-            self._create()
-            return
-        known = {field.name for field in table.schema().fields}
-        if missing := [field for field in self._schema if field.name not in known]:
-            fields = Schema.from_arrow(pa.schema(missing)).fields
-            table.alter.add_columns(
-                [Field(it.name, it.type, metadata=it.metadata) for it in fields]
-            )
-        if not _PROPERTIES.items() <= table.metadata().configuration.items():
-            table.alter.set_table_properties(_PROPERTIES)
+        with self._lock:
+            try:
+                table = self._opened()
+            except TableNotFoundError:
+                self._create()
+                return
+            known = {field.name for field in table.schema().fields}
+            if missing := [field for field in self._schema if field.name not in known]:
+                fields = Schema.from_arrow(pa.schema(missing)).fields
+                table.alter.add_columns(
+                    [Field(it.name, it.type, metadata=it.metadata) for it in fields]
+                )
+                table = self.current()
+            if not _PROPERTIES.items() <= table.metadata().configuration.items():
+                table.alter.set_table_properties(_PROPERTIES)
+                self.current()
 
     def commit(self, actions: Sequence[AddAction], replacing: Sequence[str] | None = None) -> None:
         """Add files in one commit; with ``replacing`` in the place of all in those partitions.
@@ -130,12 +189,49 @@ class Table:
                         self._schema,
                         self._partition_by,
                         None if replacing is None else filters,
+                        post_commithook_properties=_NO_HOUSEKEEPING,
                     )
+                    self._after_commit(table)
             except CommitFailedError:
                 if attempt == _ATTEMPTS:
                     raise
+            except (DeltaError, OSError) as error:
+                raise self._error(f"{self._log.folder}: {reason_of(error)}") from error
             else:
                 return
+
+    def merge(self, sizes: Mapping[str, int], merged: AddAction) -> bool:
+        """Put one file in the place of several; False where another import was faster."""
+        moment = int(time() * 1_000)
+        removed = [RemoveAction(path, False, moment, size, {}) for path, size in sizes.items()]
+        with self._lock:
+            table = self._opened()
+            try:
+                table.create_write_transaction(
+                    [*removed, merged],
+                    "append",
+                    self._schema,
+                    self._partition_by,
+                    commit_properties=_AT_ONCE_OR_NOT,
+                    post_commithook_properties=_NO_HOUSEKEEPING,
+                )
+            except CommitFailedError:
+                return False
+            self._after_commit(table)
+            return True
+
+    def _after_commit(self, table: DeltaTable) -> None:
+        """Take in the commit that was just made; each time that they are many, tidy the log."""
+        table.update_incremental()
+        if self._open is not None:
+            self._open.mark = self._mark_of(table)
+        if table.version() % _CHECKPOINT_EVERY:
+            return
+        # The commit stands, whatever becomes of this; 25 commits later it is tried again.
+        with suppress(DeltaError, OSError):
+            table.create_checkpoint()
+            # One checkpoint back stays whole, for those who are just reading it.
+            self._log.trim(table.version() - _CHECKPOINT_EVERY)
 
     def _create(self) -> None:
         try:
@@ -145,24 +241,19 @@ class Table:
                 partition_by=self._partition_by,
                 configuration=_PROPERTIES,
             )
-        except DeltaError as error:
-            # Two imports that both make the table: the second finds it there.
-            if "already exists" not in str(error):
-                raise
+        except (DeltaError, OSError) as error:
+            # Two imports that both make the table: the second finds it there, or loses the race.
+            if not self._log.has(0):
+                raise self._error(f"{self._log.folder}: {reason_of(error)}") from error
         self.current()
-
-    def _is_gone(self) -> bool:
-        """Tell whether the log is gone, which a table that is open does not notice."""
-        uri = self._storage.location.uri(self.name)
-        if self._storage.location.is_folder:
-            return not Path(uri, "_delta_log").is_dir()
-        return not DeltaTable.is_deltatable(uri)
 
     @contextmanager
     def _damage_named(self) -> Iterator[None]:
         try:
             yield
         except TableNotFoundError:
+            if self._log.is_lost():
+                raise self._error(f"{self._log.folder} is empty; {RESTORE}") from None
             raise
         except DeltaError as error:
             reason = what_is_broken(self._storage, self.name)
@@ -173,13 +264,15 @@ class Table:
         return CatalogError(self._storage.location.text, reason)
 
 
-def add_action(file: StoredFile, num_rows: int, partition: Mapping[str, str]) -> AddAction:
-    """Return what a commit says of a new file."""
+def add_action(
+    file: StoredFile, num_rows: int, partition: Mapping[str, str], *, is_new: bool = True
+) -> AddAction:
+    """Return what a commit says of a file; ``is_new`` tells whether its rows were not there."""
     return AddAction(
         path=file.path,
         size=file.size,
         partition_values=dict(partition),
         modification_time=int(time() * 1_000),
-        data_change=True,
+        data_change=is_new,
         stats=f'{{"numRecords":{num_rows}}}',
     )

@@ -19,7 +19,8 @@ _PASSING = re.compile(
 )
 _XML_ERROR = re.compile(r"(?:<\?xml.*?\?>\s*)?<Error>.*?</Error>", re.DOTALL)
 _XML_PART = re.compile(r"<(Code|Message)>(.*?)</\1>", re.DOTALL)
-_PREFIXES = re.compile(r"^(?:Kernel error(?: ->|:) |Generic error: )+")
+_SYSTEM_ERROR = re.compile(r":? Error: Os \{ code: \d+, kind: \w+, message: \"(.*?)\" \}")
+_PREFIXES = re.compile(r"^(?:Kernel error(?: ->|:) |Generic (?:LocalFileSystem )?error: )+")
 
 
 @contextmanager
@@ -33,8 +34,12 @@ def translated(location: str) -> Iterator[None]:
 
 def reason_of(error: Exception) -> str:
     """Return what an error of a store says: one line, without what changes between two tries."""
-    text = _BACKTRACE.sub("", _ESCAPES.sub("", str(error)))
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        text = f"{error.filename}: {error.strerror}"
+    text = _BACKTRACE.sub("", _ESCAPES.sub("", text))
     text = _XML_ERROR.sub(_code_and_message, text)
+    text = _SYSTEM_ERROR.sub(r": \1", text)
     text = _PASSING.sub("", text.replace("\n", " "))
     text = re.sub(r"\s*↳\s*", ": ", text)
     text = _PREFIXES.sub("", " ".join(text.split())).strip(" :")

@@ -41,6 +41,16 @@ class SharedCache(Generic[Key, Value]):
         self._making: dict[Key, Future[Value]] = {}
         self._lock = threading.Lock()
 
+    @property
+    def num_kept(self) -> int:
+        """How many values are kept."""
+        return len(self._kept)
+
+    @property
+    def num_bytes(self) -> int:
+        """How many bytes they take."""
+        return int(self._kept.currsize)
+
     def kept(self, key: Key) -> Value | None:
         """Return the value if it is in memory; None where it would have to be made."""
         with self._lock:

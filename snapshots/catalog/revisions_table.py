@@ -1,15 +1,18 @@
 """The table ``revisions``: each row a tag in a state, and the commit point of its content."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from uuid import uuid4
 
 import msgspec
+import pyarrow as pa
 from deltalake import DeltaTable
-from deltalake.exceptions import CommitFailedError, TableNotFoundError
+from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from snapshots.catalog.delta import Table, add_action
-from snapshots.catalog.storage import Storage, from_parquet, stored, to_parquet
+from snapshots.catalog.delta import Mark, Table, add_action
+from snapshots.catalog.failures import reason_of
+from snapshots.catalog.storage import RESTORE, Storage, from_parquet, named_by_bytes, to_parquet
 from snapshots.errors import CatalogError
 from snapshots.models import RevisionInfo
 from snapshots.tables import REVISIONS, Files, StoredFile, files_of, revisions_of, revisions_table
@@ -36,23 +39,20 @@ class RevisionsTable:
         self._storage = storage
         self._table = Table(storage, _TABLE, REVISIONS)
         self._read: dict[str, _Rows] = {}
+        self._mark: Mark | None = None
 
-    def refresh(self, version: int) -> int:
-        """Read what is new beside the given version, and return the version that it is now.
+    def refresh(self) -> bool:
+        """Read what is new, and tell whether anything is.
 
         Raises TableNotFoundError where there is no table, also where there is one no longer, and
         CatalogError for a table that is not cachelog's.
         """
         try:
-            table = self._table.current()
+            self._check_columns(self._table.current())
         except TableNotFoundError:
-            self._read = {}
+            self._read, self._mark = {}, None
             raise
-        found = int(table.version())
-        if found != version:
-            self._check_columns(table)
-            self._read_new()
-        return found
+        return self._read_new()
 
     @property
     def revisions(self) -> list[RevisionInfo]:
@@ -67,17 +67,30 @@ class RevisionsTable:
             found |= rows.files
         return found
 
-    def _read_new(self) -> None:
+    def _read_new(self) -> bool:
+        mark = self._table.mark()
+        if mark == self._mark:
+            return False
+        listed = self._sizes()
+        new = {path: size for path, size in listed.items() if path not in self._read}
+        read = {path: _Rows(revisions_of(it), files_of(it)) for path, it in self._tables(new)}
+        kept = {path: rows for path, rows in self._read.items() if path in listed}
+        self._read, self._mark = kept | read, mark
+        return True
+
+    def _sizes(self) -> dict[str, int]:
         files = self._table.files()
         paths = [f"{_TABLE}/{path}" for path in files["path"].to_pylist()]
-        listed = dict(zip(paths, files["size"].to_pylist(), strict=True))
-        new = {path: size for path, size in listed.items() if path not in self._read}
-        read = {}
-        for path, data in zip(new, self._storage.read_all(new), strict=True):
-            rows = from_parquet(path, data, REVISIONS.names)
-            read[path] = _Rows(revisions_of(rows), files_of(rows))
-        kept = {path: rows for path, rows in self._read.items() if path in listed}
-        self._read = kept | read
+        return dict(zip(paths, files["size"].to_pylist(), strict=True))
+
+    def _tables(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, pa.Table]]:
+        try:
+            for path, data in zip(sizes, self._storage.read_all(sizes), strict=True):
+                yield path, from_parquet(path, data)
+        except (pa.ArrowInvalid, FileNotFoundError) as error:
+            raise CatalogError(
+                self._storage.location.text, f"{reason_of(error)}; {RESTORE}"
+            ) from None
 
     def _check_columns(self, table: DeltaTable) -> None:
         known = {field.name for field in table.schema().fields}
@@ -88,19 +101,29 @@ class RevisionsTable:
             )
 
     def append(self, revisions: Sequence[RevisionInfo], files: Files) -> None:
-        """Add rows in one commit: from then on readers see them."""
+        """Add rows in one commit, and read them: from then on readers see them."""
         data = to_parquet(revisions_table(revisions, files))
-        file = stored(f"{uuid4()}.zstd.parquet", data)
-        self._storage.write(f"{_TABLE}/{file.path}", data)
+        file = named_by_bytes(f"{uuid4()}-", data)
+        # Made first: rows without a log are rows that were lost.
         self._table.prepare()
+        self._storage.write(f"{_TABLE}/{file.path}", data)
         self._table.commit([add_action(file, len(revisions), {})])
+        self._read_new()
 
-    def compact(self) -> bool:
-        """Merge the files where they are many, so that opening stays fast; tell whether it did."""
+    def compact(self) -> None:
+        """Merge the files where they are many, so that opening stays fast."""
         if len(self._read) < _MAX_FILES:
-            return False
-        try:
-            self._table.current().optimize.compact()
-        except CommitFailedError:
-            return False  # another import is at it
-        return True
+            return
+        sizes = self._sizes()
+        tables = [table for _, table in self._tables(sizes)]
+        rows = pa.concat_tables(tables, promote_options="default")
+        data = to_parquet(rows)
+        file = named_by_bytes(f"{uuid4()}-", data)
+        merged = add_action(file, len(rows), {}, is_new=False)
+        # What was published stands, whatever becomes of this.
+        with suppress(DeltaError, OSError):
+            self._storage.write(f"{_TABLE}/{file.path}", data)
+            if self._table.merge({path.partition("/")[2]: sizes[path] for path in sizes}, merged):
+                self._read_new()
+            else:
+                self._storage.remove(f"{_TABLE}/{file.path}")

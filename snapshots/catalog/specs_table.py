@@ -5,28 +5,27 @@ lists the files of all contents, is only asked for a content whose files nothing
 of before) or which another tool has rewritten.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction
 
 from snapshots.catalog.delta import Table, add_action
-from snapshots.catalog.storage import (
-    RESTORE,
-    Storage,
-    checksum,
-    from_parquet,
-    stored,
-    to_parquet,
-)
+from snapshots.catalog.failures import reason_of
+from snapshots.catalog.storage import Storage, from_parquet, named_by_bytes, to_parquet
 from snapshots.errors import CatalogError
-from snapshots.tables import SPECS, StoredFile, with_columns
+from snapshots.tables import SPECS, Files, StoredFile, with_columns
 
 _TABLE = "specs"
 _UNREADABLE = {"deletionVectors", "columnMapping"}
+
+
+class DamagedContent(CatalogError):
+    """The store has a content no more, or not the bytes that were written."""
 
 
 class SpecsTable:
@@ -40,36 +39,57 @@ class SpecsTable:
 
     def read(
         self, digest: str, files: Sequence[StoredFile] | None, columns: Sequence[str]
-    ) -> pa.Table | None:
+    ) -> pa.Table:
         """Return columns of a content, null where its files are older than a column.
 
-        None where the store does not have the content. Raises CatalogError where the bytes are
-        not those that were written.
+        ``files`` are those that were written, where that is known. Raises DamagedContent where
+        the store does not have the content, or other bytes than were written.
         """
-        if files is not None:
-            try:
-                return _joined([self._read_file(digest, file, columns) for file in files], columns)
-            except FileNotFoundError:
-                pass  # another tool has compacted the table, which knows the new files
-        sizes = self._listed_files(digest)
-        read = zip(sizes, self._storage.read_all(sizes), strict=True)
-        found = [from_parquet(path, data, columns) for path, data in read]
-        return _joined(found, columns) if found else None
+        try:
+            found = self._read_written(files, columns) if files is not None else None
+            if found is None:
+                sizes = self._listed_files(digest)
+                read = zip(sizes, self._storage.read_all(sizes), strict=True)
+                found = [from_parquet(path, data, columns) for path, data in read]
+        except (pa.ArrowInvalid, FileNotFoundError) as error:
+            raise self._damaged(digest, f"is damaged: {reason_of(error)}") from None
+        if not found:
+            raise self._damaged(digest, "is missing")
+        return pa.concat_tables([with_columns(table, columns) for table in found])
 
-    def _read_file(self, digest: str, file: StoredFile, columns: Sequence[str]) -> pa.Table:
-        path = f"{_TABLE}/{file.path}"
-        data = self._storage.read(path, file.size)
-        if data.size != file.size or checksum(data) != file.checksum:
-            raise CatalogError(
-                self._storage.location.text,
-                f"the content {digest[:16]} is damaged: {path} does not have the bytes that were "
-                f"written; {RESTORE}",
-            )
-        return from_parquet(path, data, columns)
+    def is_intact(self, digest: str, files: Sequence[StoredFile] | None) -> bool:
+        """Tell whether a content can be read as it was written."""
+        try:
+            self.read(digest, files, ["hash"] if files else SPECS.names)
+        except DamagedContent:
+            return False
+        return True
+
+    def _read_written(
+        self, files: Sequence[StoredFile], columns: Sequence[str]
+    ) -> list[pa.Table] | None:
+        found = []
+        for file in files:
+            path = f"{_TABLE}/{file.path}"
+            try:
+                data = self._storage.read(path, file.size)
+            except FileNotFoundError:
+                return None  # it was replaced, and the table knows the new files
+            found.append(from_parquet(path, data, columns, file))
+        return found
+
+    def _damaged(self, digest: str, reason: str) -> DamagedContent:
+        return DamagedContent(
+            self._storage.location.text,
+            f"the content {digest[:16]} {reason}; import the same again to replace it",
+        )
 
     def _listed_files(self, digest: str) -> dict[str, int]:
         """Return the paths and sizes of a content's files, as the table's log has them."""
-        features = set(self._table.current().protocol().reader_features or ())
+        try:
+            features = set(self._table.current().protocol().reader_features or ())
+        except TableNotFoundError:
+            return {}
         if unreadable := sorted(_UNREADABLE & features):
             raise CatalogError(
                 self._storage.location.text,
@@ -83,25 +103,28 @@ class SpecsTable:
 
     # -- writing
 
-    def write(self, contents: Iterable[tuple[str, pa.Table]]) -> dict[str, tuple[StoredFile, ...]]:
+    def write(
+        self, contents: Iterable[tuple[str, pa.Table]], recorded: Files
+    ) -> dict[str, tuple[StoredFile, ...]]:
         """Write contents, each with its digest, in one commit; return their files by digest.
 
         The rows are asked for one content at a time, and kept no longer than it takes to write
-        them. What the table has of the same contents already, left over from an import that was
-        killed half way, is replaced.
+        them. What the table has of the same contents already is replaced: left over from an
+        import that was killed half way, or damaged. The files ``recorded`` of such a content are
+        removed.
         """
         self._table.prepare()
-        listed = self._listed()
         added: list[AddAction] = []
         replacing: dict[str, AddAction] = {}
         files: dict[str, tuple[StoredFile, ...]] = {}
         for digest, rows in contents:
             data = to_parquet(rows.drop_columns(["digest"]))
+            folder = f"digest={digest}/"
             # Named by its bytes: two imports that write the same content at once write one file.
-            file = stored(f"digest={digest}/{checksum(data)}.zstd.parquet", data)
-            leftover = listed[digest]
+            file = named_by_bytes(folder, data)
+            leftover = self._leftover(digest, was_there=digest in recorded)
             if leftover and leftover != {file.path}:
-                file = stored(f"digest={digest}/{uuid4()}.zstd.parquet", data)
+                file = named_by_bytes(f"{folder}{uuid4()}-", data)
                 replacing[digest] = add_action(file, len(rows), {"digest": digest})
             elif not leftover:
                 added.append(add_action(file, len(rows), {"digest": digest}))
@@ -111,19 +134,19 @@ class SpecsTable:
             self._table.commit(added)
         if replacing:
             self._table.commit(list(replacing.values()), replacing=list(replacing))
+        new = {file.path for file in chain.from_iterable(files.values())}
+        for file in chain.from_iterable(recorded.get(digest, ()) for digest in files):
+            # Who looks for it finds by the table's log what stands in its place.
+            if file.path not in new:
+                self._storage.remove(f"{_TABLE}/{file.path}")
         return files
 
-    def _listed(self) -> defaultdict[str, set[str]]:
-        """Return the paths of all files, by the digest of their content."""
-        listed: defaultdict[str, set[str]] = defaultdict(set)
+    def _leftover(self, digest: str, *, was_there: bool) -> set[str]:
+        """Return the paths of the files that the table has of a content."""
+        # A new content has no folder; to ask for that costs the same however many others there are.
+        if not was_there and not self._storage.sizes(f"{_TABLE}/digest={digest}"):
+            return set()
         self._table.current()
         files = self._table.files()
-        for digest, path in zip(
-            files["partition"].to_pylist(), files["path"].to_pylist(), strict=True
-        ):
-            listed[digest].add(path)
-        return listed
-
-
-def _joined(tables: Sequence[pa.Table], columns: Sequence[str]) -> pa.Table:
-    return pa.concat_tables([with_columns(table, columns) for table in tables])
+        own = files.filter(pc.equal(files["partition"], digest))
+        return set(own["path"].to_pylist())

@@ -5,9 +5,12 @@ while the interpreter ends; were it Python's memory, or a file that Python code 
 would abort then ("terminate called without an active exception").
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from stat import S_ISREG
 from uuid import uuid4
 
 import pyarrow as pa
@@ -23,6 +26,8 @@ RESTORE = "restore it from a copy of the catalog, or move the catalog away and i
 """What to do about a file that is damaged."""
 
 _READERS = 8
+# The end of a file's name that is the checksum of its bytes; the names of other tools have no such.
+_CHECKSUM = re.compile(r"(?:^|[/-])([0-9a-f]{16})\.zstd\.parquet$")
 _DICTIONARY_BYTES = 1 << 24
 _WRITTEN_AT_ONCE = 8 << 20
 
@@ -55,14 +60,35 @@ class Storage:
         with ThreadPoolExecutor(_READERS) as pool:
             return list(pool.map(self.read, paths, map(sizes.__getitem__, paths)))
 
-    def names(self, folder: str) -> list[str]:
-        """Return the names of the files in a folder, in no order; none where there is none."""
+    def exists(self, path: str) -> bool:
+        """Tell whether there is a file."""
+        if self.location.is_folder:
+            return Path(self.location.uri(path)).is_file()
+        (info,) = DeltaStorageHandler(self.location.root).get_file_info([path])
+        return bool(info.is_file)
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """Return the sizes of the files in a folder by name; none where there is no folder."""
         if self.location.is_folder:
             place = Path(self.location.uri(folder))
-            return [file.name for file in place.iterdir()] if place.is_dir() else []
+            sizes = {}
+            for file in place.iterdir() if place.is_dir() else ():
+                with suppress(FileNotFoundError):  # others write and remove files meanwhile
+                    status = file.stat()
+                    if S_ISREG(status.st_mode):
+                        sizes[file.name] = status.st_size
+            return sizes
         selector = FileSelector(folder, allow_not_found=True)
         found = DeltaStorageHandler(self.location.root).get_file_info_selector(selector)
-        return [info.base_name for info in found if info.is_file]
+        return {info.base_name: info.size for info in found if info.is_file}
+
+    def remove(self, path: str) -> None:
+        """Remove a file, if it is there."""
+        with suppress(FileNotFoundError):
+            if self.location.is_folder:
+                Path(self.location.uri(path)).unlink()
+            else:
+                DeltaStorageHandler(self.location.root).delete_file(path)
 
     def write(self, path: str, data: pa.Buffer) -> None:
         """Write a file; nobody sees a part of it."""
@@ -77,13 +103,16 @@ class Storage:
 
 
 def _write_in_folder(file: Path, data: pa.Buffer) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_name(f".{uuid4().hex}.tmp")
     try:
+        file.parent.mkdir(parents=True, exist_ok=True)
         unfinished.write_bytes(data)
         unfinished.replace(file)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, str(file)) from None
         raise
 
 
@@ -99,20 +128,30 @@ def to_parquet(table: pa.Table) -> pa.Buffer:
     return sink.getvalue()
 
 
-def from_parquet(path: str, data: pa.Buffer, columns: Sequence[str]) -> pa.Table:
-    """Read the columns, of those that are there, from the bytes of a Parquet file.
+def from_parquet(
+    path: str,
+    data: pa.Buffer,
+    columns: Sequence[str] | None = None,
+    written: StoredFile | None = None,
+) -> pa.Table:
+    """Read columns, of those that are there, or all from the bytes of a Parquet file.
 
-    Raises ArrowInvalid that names the path.
+    The bytes must be those that were ``written``, or those that the file is named by. Raises
+    ArrowInvalid that names the path.
     """
+    named = _CHECKSUM.search(path)
+    expected = written.checksum if written else named and named[1]
+    if expected and checksum(data) != expected:
+        raise pa.ArrowInvalid(f"{path} does not have the bytes that were written")
     try:
         with pq.ParquetFile(pa.BufferReader(data)) as file:
-            known = set(file.schema_arrow.names)
-            return file.read([name for name in columns if name in known])
+            known = file.schema_arrow.names
+            return file.read([it for it in (known if columns is None else columns) if it in known])
     except (pa.ArrowException, OSError) as error:
-        reason = f"{path} is no Parquet file that can be read ({error}); {RESTORE}"
-        raise pa.ArrowInvalid(reason) from None
+        raise pa.ArrowInvalid(f"{path} is no Parquet file that can be read ({error})") from None
 
 
-def stored(path: str, data: pa.Buffer) -> StoredFile:
-    """Describe a file by its bytes."""
-    return StoredFile(path=path, size=data.size, checksum=checksum(data))
+def named_by_bytes(prefix: str, data: pa.Buffer) -> StoredFile:
+    """Describe a new Parquet file, whose name ends with the checksum of its bytes."""
+    of_bytes = checksum(data)
+    return StoredFile(path=f"{prefix}{of_bytes}.zstd.parquet", size=data.size, checksum=of_bytes)

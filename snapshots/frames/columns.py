@@ -11,7 +11,6 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 Codes = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
@@ -235,51 +234,6 @@ class NumberColumn:
         return int(known.sum()) if len(known) else None
 
 
-def column_of(array: pa.ChunkedArray, sort_key: Callable[[Any], Any]) -> Column[Any]:
-    """Build a column from Arrow texts; ``sort_key`` gives the order of the distinct values."""
-    encoded = array.combine_chunks().dictionary_encode()
-    values = encoded.dictionary.to_pylist()
-    codes = np.asarray(encoded.indices.fill_null(len(values)), np.int32)
-    order = sorted(range(len(values)), key=lambda code: sort_key(values[code]))
-    if encoded.null_count:
-        values.append(None)
-        order.insert(0, len(values) - 1)
-    return Column(_inverse(order)[codes], [values[code] for code in order])
-
-
-def number_column_of(array: pa.ChunkedArray) -> NumberColumn:
-    """Build a column from Arrow integers."""
-    return NumberColumn(np.asarray(array.fill_null(-1), np.int64))
-
-
-def list_column_of(array: pa.ChunkedArray) -> ListColumn:
-    """Build a list column from Arrow lists of texts; None stands behind all lists."""
-    lists = array.combine_chunks()
-    encoded = lists.flatten().dictionary_encode()
-    items = encoded.dictionary.to_pylist()
-    order = sorted(range(len(items)), key=items.__getitem__)
-    items = [items[code] for code in order]
-    item_codes = _inverse(order)[np.asarray(encoded.indices, np.int32)]
-    # Equal lists have equal bytes of item codes, and Arrow finds equal bytes.
-    lengths = np.asarray(pc.list_value_length(lists).fill_null(0))
-    offsets = np.concatenate(([0], np.cumsum(lengths * item_codes.itemsize))).astype(np.int32)
-    is_known = np.packbits(np.asarray(lists.is_valid()), bitorder="little")
-    distinct = pa.Array.from_buffers(
-        pa.binary(),
-        len(lists),
-        [pa.py_buffer(is_known), pa.py_buffer(offsets), pa.py_buffer(item_codes)],
-    ).dictionary_encode()
-    keys = distinct.dictionary.to_pylist()
-    codes = np.asarray(distinct.indices.fill_null(len(keys)), np.int32)
-    flat = np.frombuffer(b"".join(keys), np.int32)
-    values: list[Any] = [
-        tuple(map(items.__getitem__, np.frombuffer(key, np.int32).tolist())) for key in keys
-    ]
-    if lists.null_count:
-        values.append(None)
-    return ListColumn(codes, values, items, flat)
-
-
 def rows_where(mask: Mask) -> Rows:
     """Return the places that a mask marks, rising."""
     return np.flatnonzero(mask).astype(np.int32)
@@ -290,9 +244,3 @@ def _size_of(value: object) -> int:
     if isinstance(value, tuple):
         return 300 + sum(len(item) + 12 for item in value)
     return 300 + 2 * len(value) if isinstance(value, str) else 0
-
-
-def _inverse(order: Sequence[int]) -> Codes:
-    inverse = np.empty(len(order), np.int32)
-    inverse[order] = np.arange(len(order), dtype=np.int32)
-    return inverse

@@ -13,19 +13,15 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshots.frames.adjacency import Adjacency, Edges, Nodes, Numbers, places_of_runs
 from snapshots.frames.columns import Column, Mask
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import Hashes, match
 from snapshots.spack.virtuals import LANGUAGES
 from snapshots.tables import SPECS, split_by_cache, with_columns
-
-Nodes = npt.NDArray[np.int64]
-Edges = npt.NDArray[np.int64]
-Numbers = npt.NDArray[np.int32]
 
 _SEPARATOR = "\0"
 
@@ -101,7 +97,7 @@ class DependencyGraph:
         nodes = self._nodes(_hashes_of(lines["hash"]), hashes)
         order = np.argsort(nodes)
         counts = np.asarray(pc.list_value_length(lists).fill_null(0)).astype(np.int64)
-        places = _places((np.cumsum(counts) - counts)[order], counts[order])
+        places = places_of_runs((np.cumsum(counts) - counts)[order], counts[order])
         self.known: Mask = np.asarray(lists.is_valid())[order][: self.num_rows]
         self.sources = np.repeat(nodes[order], counts[order])
         self.targets = self._nodes(ends, hashes)[end_codes][places]
@@ -111,7 +107,7 @@ class DependencyGraph:
         self.virtuals = Column(
             codes[places], [tuple(filter(None, it.split(_SEPARATOR))) for it in texts]
         )
-        self._down = _Adjacency(self.sources, None, self.targets, self.num_nodes)
+        self._down = Adjacency(self.sources, None, self.targets, self.num_nodes)
 
     def _nodes(self, ends: Hashes, hashes: Hashes) -> Numbers:
         """Return the node of each hash, all of them being those of nodes."""
@@ -179,7 +175,7 @@ class DependencyGraph:
         return self._reach(row, types, self._up, transitive=transitive)
 
     def _reach(
-        self, row: int, types: DependencyType | None, adjacency: "_Adjacency", *, transitive: bool
+        self, row: int, types: DependencyType | None, adjacency: Adjacency, *, transitive: bool
     ) -> Reached:
         levels = self._levels(np.array([row]), types, adjacency)
         nodes, edges = zip(*(levels if transitive else islice(levels, 1)), strict=True)
@@ -202,12 +198,12 @@ class DependencyGraph:
     # -- walking
 
     @cached_property
-    def _up(self) -> "_Adjacency":
+    def _up(self) -> Adjacency:
         by_target = np.argsort(self.targets, kind="stable").astype(np.int32)
-        return _Adjacency(self.targets[by_target], by_target, self.sources, self.num_nodes)
+        return Adjacency(self.targets[by_target], by_target, self.sources, self.num_nodes)
 
     def _levels(
-        self, nodes: Nodes, types: DependencyType | None, adjacency: "_Adjacency"
+        self, nodes: Nodes, types: DependencyType | None, adjacency: Adjacency
     ) -> Iterator[Reached]:
         """Yield what is one step away from the nodes, then what is two steps away, and so on.
 
@@ -229,35 +225,6 @@ class DependencyGraph:
             reached[ends] = True
             nodes = np.flatnonzero(reached)
             yield Reached(nodes, first[nodes])
-
-
-class _Adjacency:
-    """One direction to walk in: the edges of each node, and the node at the end of each edge.
-
-    ``begins`` are the nodes that the edges lead away from, in rising order, ``edges`` the numbers
-    of those edges, None where they are in order themselves.
-    """
-
-    def __init__(
-        self, begins: Numbers, edges: Numbers | None, ends: Numbers, num_nodes: int
-    ) -> None:
-        counts = np.bincount(begins, minlength=num_nodes)
-        self.starts = np.concatenate(([0], np.cumsum(counts)))
-        self.edges = edges
-        self.ends = ends
-
-    def edges_of(self, nodes: Nodes) -> Edges:
-        """Return the edges that lead away from the nodes, node by node."""
-        starts = self.starts[nodes]
-        places = _places(starts, self.starts[nodes + 1] - starts)
-        return places if self.edges is None else self.edges[places].astype(np.int64)
-
-
-def _places(starts: Edges, counts: Edges) -> Edges:
-    """Return the numbers of runs, one after the other: each from a start on, so many of them."""
-    before = np.cumsum(counts) - counts
-    places: Edges = np.arange(counts.sum()) + np.repeat(starts - before, counts)
-    return places
 
 
 def _named_by_edges(

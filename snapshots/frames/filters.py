@@ -55,7 +55,7 @@ class PackageFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def having_any(column: ListColumn, items: tuple[str, ...]) -> Mask:
-    """Return a mask over the distinct lists: those that hold one of the items at the least."""
+    """Return a mask over the distinct lists: those that hold at least one of the items."""
     mask = np.zeros(len(column.values), np.bool_)
     for item in items:
         mask |= column.having(item)
@@ -71,7 +71,7 @@ def having_all(column: ListColumn, items: tuple[str, ...]) -> Mask:
 
 
 def having_where(column: ListColumn, accept: Callable[[str], bool]) -> Mask:
-    """Return a mask over the distinct lists: those that hold an accepted item at the least."""
+    """Return a mask over the distinct lists: those that hold at least one accepted item."""
     accepted = np.fromiter(map(accept, column.items), np.bool_, len(column.items))
     mask = np.zeros(len(column.values), np.bool_)
     mask[column.owner[accepted[column.flat]]] = True

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshots.facts import Fact, Kept
+from snapshots.frames.arrow_columns import column_of, list_column_of, number_column_of
 from snapshots.frames.columns import (
     Column,
     FactColumn,
@@ -23,9 +24,6 @@ from snapshots.frames.columns import (
     NumberColumn,
     PlainColumn,
     Rows,
-    column_of,
-    list_column_of,
-    number_column_of,
     rows_where,
 )
 from snapshots.frames.combinations import Combinations
@@ -127,13 +125,6 @@ class Frame:
         """The names of all packages, sorted."""
         return self.package.values
 
-    def versions_of(self, package: str) -> tuple[str, ...]:
-        """Return the versions of a package, newest first; none where there is no such package."""
-        rows = self.rows_of(package)
-        if rows is None:
-            return ()
-        return tuple(reversed(self.version.present(rows)))
-
     def rows_of(self, package: str) -> slice | None:
         """Return where a package's specs stand; None where there is no such package."""
         code = self.package.index.get(package)
@@ -220,7 +211,7 @@ class Frame:
         return rows_where(mask)
 
     def packages_having(self, mask: Mask) -> Mask:
-        """Return a mask over the packages: those with one of the masked rows at the least."""
+        """Return a mask over the packages: those with at least one of the masked rows."""
         found = np.zeros(len(self.packages), np.bool_)
         found[self.package.codes[mask]] = True
         return found

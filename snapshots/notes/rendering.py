@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from snapshots.models import revision_facts
 from snapshots.notes.changelog import Changelog
+from snapshots.notes.escaping import code_span, inline
 from snapshots.wording import counted, day, short_digest
 
 _TITLES = {
@@ -66,11 +67,11 @@ def _names(log: Changelog) -> tuple[str, str]:
     """Return how the two revisions are told apart: by tag, else also by day, else by digest."""
     base, head = log.base, log.head
     if base.tag != head.tag:
-        return base.tag, head.tag
+        return inline(base.tag), inline(head.tag)
     days = day(base.taken_at), day(head.taken_at)
     if days[0] == days[1]:
         days = short_digest(base.digest), short_digest(head.digest)
-    return f"{base.tag} ({days[0]})", f"{head.tag} ({days[1]})"
+    return f"{inline(base.tag)} ({days[0]})", f"{inline(head.tag)} ({days[1]})"
 
 
 def json(log: Changelog) -> str:
@@ -126,9 +127,11 @@ def _environment() -> Environment:
         autoescape=False,  # noqa: S701 - Markdown, not HTML
     )
     environment.filters |= {
+        "code_span": code_span,
         "counted": counted,
         "day": _day,
         "fact_name": _fact_name,
+        "inline": inline,
         "number": _number,
         "size": _size,
         "size_delta": _size_delta,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from snapshots.contents import Snapshot
-from snapshots.errors import SourceError
+from snapshots.errors import InvalidArgument, SourceError
 from snapshots.sources import buildcache, pages
 from snapshots.sources.buildcache import ReadSettings
 from snapshots.sources.reports import Report
@@ -25,6 +25,8 @@ def read(
     TagNeeded and InvalidArgument.
     """
     of_pages: list[Path] = []
+    if "" in locations:
+        raise InvalidArgument("LOCATION", "is empty; write . for the folder that you are in")
     for location in locations:
         if buildcache.recognise(location, settings):
             yield from buildcache.read(

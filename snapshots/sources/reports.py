@@ -4,6 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from snapshots.errors import SourceError
+from snapshots.escaping import shortened, visible
+
+_LONGEST_WARNING = 2_000
 
 Progress = Callable[[str, int, int | None], None]
 """Called with what is being done, how far it got, and the total where that is known."""
@@ -34,4 +37,4 @@ class Report:
 
     def warn(self, text: str) -> None:
         """Note something that is odd but loses nothing."""
-        self.warnings.append(text)
+        self.warnings.append(shortened(visible(text), _LONGEST_WARNING))

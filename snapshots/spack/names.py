@@ -9,7 +9,7 @@ ROOT_STACK = "root"
 """The stack that is the union of all others: every spec is in it."""
 
 _HASH = re.compile(r"[a-z2-7]{32}")
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 _DIGITS = re.compile(r"[0-9]+")
 
 
@@ -19,7 +19,7 @@ def is_hash(text: str) -> bool:
 
 
 def is_name(text: str) -> bool:
-    """Tell whether the text can name a package or a stack."""
+    """Tell whether the text can name a package or a stack: 200 characters or fewer."""
     return _NAME.fullmatch(text) is not None
 
 

@@ -193,7 +193,7 @@ class _Node:
         name = match["key"]
         value = variant_value(name, text)
         if name in COMPILER_FLAGS:
-            # Spack heeds neither ':=' nor '==' where it compares flags.
+            # Spack ignores ':=' and '==' where it compares flags.
             exact = propagate = False
         else:
             exact, propagate = match["exact"] is not None, match["propagate"] is not None

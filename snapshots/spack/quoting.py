@@ -7,8 +7,8 @@ a backslash before anything else is an ordinary character.
 import json
 import re
 
-BARE_VALUE = re.compile(r"[A-Za-z0-9,/_.\[\]-]+")
-"""What Spack writes without quotes."""
+BARE_VALUE = re.compile(r"[A-Za-z0-9,/_.-]+")
+"""What needs no quotes. Spack leaves them out around brackets too, but cannot read that back."""
 
 _QUOTED = re.compile(r"""(?P<quote>['"])(?P<value>.*)(?P=quote)""", re.S)
 

@@ -5,7 +5,6 @@ answers that it gives about ranges.
 """
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 
 _VERSION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=/:@~-]{0,254}")
@@ -92,8 +91,3 @@ def number_key(digits: str) -> tuple[int, str]:
     # Orders as int() would, which refuses a number of more than 4,300 digits.
     digits = digits.lstrip("0")
     return len(digits), digits
-
-
-def newest_first(versions: Iterable[str]) -> list[str]:
-    """Return the versions in falling order; the text decides between equal ones."""
-    return sorted(versions, key=lambda version: (version_key(version), version), reverse=True)

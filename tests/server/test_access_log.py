@@ -1,98 +1,108 @@
 """The access log: one line a request, whatever becomes of it, and none that a client forges."""
 
-import asyncio
 import io
+import json
 import re
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Scope
 
 from server.access_log import AccessLog
+from server.exchanges import CODE, OPERATION
+from tests.server.exchanges import (
+    LIFESPAN,
+    Application,
+    answering,
+    exchanged,
+    failing,
+    scope,
+)
 
 LINE = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (?P<client>\S+) (?P<method>\S+) (?P<path>\S+) "
-    r"(?P<status>\d+) (?P<size>\d+)B \d+\.\d\dms"
+    r"(?P<status>\d+) (?P<size>\d+)B \d+\.\d\dms (?P<id>\S+)"
 )
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-async def answering(_scope: Scope, _receive: Receive, send: Send) -> None:
-    """Answer in two pieces."""
-    await send({"type": "http.response.start", "status": 201, "headers": []})
-    await send({"type": "http.response.body", "body": b"abc", "more_body": True})
-    await send({"type": "http.response.body", "body": b"de"})
-
-
-async def failing(_scope: Scope, _receive: Receive, _send: Send) -> None:
-    """Fail before anything is sent."""
-    raise ZeroDivisionError
-
-
-def scope(path: str = "/graphql", **facts: Any) -> Scope:
-    """Return the scope of a request."""
-    return {"type": "http", "method": "GET", "path": path, "client": ("10.0.0.1", 5)} | facts
-
-
-def logged(application: Application, *scopes: Scope, wait: float = 0.0) -> list[str]:
+def logged(
+    application: Application, *scopes: Scope, wait: float = 0.0, as_json: bool = False
+) -> list[str]:
     """Return what is logged of requests until some seconds after the last."""
     stream = io.StringIO()
-    log = AccessLog(application, stream)
-
-    async def receive() -> Message:
-        return {"type": "http.request"}
-
-    async def send(_message: Message) -> None:
-        pass
-
-    async def run() -> None:
-        for it in scopes:
-            await log(it, receive, send)
-        await asyncio.sleep(wait)
-
-    asyncio.run(run())
+    log = AccessLog(stream, as_json=as_json)
+    exchanged(application, *scopes, observers=[log], wait=wait)
     return stream.getvalue().splitlines()
 
 
-LIFESPAN: Scope = {"type": "lifespan"}
-
-
 def test_a_line_says_who_asked_what_and_what_came_of_it() -> None:
-    """Time, client, method, path, status, bytes and duration."""
+    """Time, client, method, path, status, bytes, duration and the request's id."""
     (line,) = logged(answering, scope(), LIFESPAN)
     match = LINE.fullmatch(line)
     assert match is not None
-    assert match.groups() == ("10.0.0.1", "GET", "/graphql", "201", "5")
+    assert match.groups()[:-1] == ("10.0.0.1", "GET", "/graphql", "201", "5")
+    assert match["id"].isascii()
 
 
-def test_a_request_that_fails_is_logged_as_such() -> None:
-    """The error goes on to whoever answers it, and the line says 500."""
-    stream = io.StringIO()
-    log = AccessLog(failing, stream)
+def test_a_line_as_json_says_the_same_and_more() -> None:
+    """Also the operation, or the code of the error; nothing else where there is none."""
+    facts: list[dict[str, Any]] = [{OPERATION: "Tags"}, {CODE: "BAD_REQUEST"}, {}]
+    lines = logged(answering, *(scope(**it) for it in facts), LIFESPAN, as_json=True)
+    first, refused, other = map(json.loads, lines)
+    assert first | {"time": 0, "request_id": 0, "milliseconds": 0} == {
+        "time": 0,
+        "level": "info",
+        "logger": "cachelog.access",
+        "request_id": 0,
+        "client": "10.0.0.1",
+        "method": "GET",
+        "path": "/graphql",
+        "status": 201,
+        "bytes": 5,
+        "milliseconds": 0,
+        "operation": "Tags",
+    }
+    assert refused["code"] == "BAD_REQUEST"
+    assert not {"operation", "code"} & set(other)
 
-    async def run() -> None:
-        with pytest.raises(ZeroDivisionError):
-            await log(scope(), None, None)  # type: ignore[arg-type]
-        log.flush()
 
-    asyncio.run(run())
-    match = LINE.fullmatch(stream.getvalue().rstrip("\n"))
-    assert match is not None
-    assert match["status"] == "500"
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_request_that_fails_is_logged_as_such(as_json: bool) -> None:
+    """The line says 500, which is what the client is told."""
+    (line,) = logged(failing, scope(), LIFESPAN, as_json=as_json)
+    assert '"status":500' in line if as_json else " 500 " in line
 
 
-@pytest.mark.parametrize(
-    "path", ["/a\n2025-01-01T00:00:00Z 10.0.0.2 GET /b 200 1B 0.01ms", "/a b", "/\x1b[2J", "/ü"]
-)
-def test_a_path_cannot_forge_lines(path: str) -> None:
-    """Line breaks, spaces and what terminals obey stay escaped, as they were sent."""
-    (line,) = logged(answering, scope(path), LIFESPAN)
-    match = LINE.fullmatch(line)
-    assert match is not None
-    assert match["client"] == "10.0.0.1"
-    assert match["path"].isascii()
-    assert match["path"].isprintable()
+HOSTILE = [
+    "/a\n2025-01-01T00:00:00Z 10.0.0.2 GET /b 200 1B 0.01ms x",
+    "/a b",
+    "/\x1b[2J",
+    "/ü",
+    "/\u2028\u202e\x9b",
+    '/"}',
+    "/\ud800",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_client_cannot_forge_lines(text: str) -> None:
+    """Line breaks, spaces and what terminals obey stay escaped, wherever they stand."""
+    if "\ud800" not in text:  # no server decodes a path to half a character
+        (line,) = logged(answering, scope(text), LIFESPAN)
+        match = LINE.fullmatch(line)
+        assert match is not None
+        assert match["client"] == "10.0.0.1"
+        assert match["path"].isascii()
+        assert match["path"].isprintable()
+    client: dict[str, Any] = {"client": (text, 5)}
+    (line,) = logged(answering, scope(**client), LIFESPAN)
+    assert LINE.fullmatch(line)
+    asked = scope(text, **client, **{OPERATION: text})
+    (line,) = logged(answering, asked, LIFESPAN, as_json=True)
+    assert line.isascii()
+    assert line.isprintable()
+    if "\ud800" not in text:
+        assert json.loads(line)["path"] == json.loads(line)["operation"] == text
 
 
 def test_a_client_without_an_address_is_a_dash() -> None:

@@ -61,3 +61,17 @@ def test_the_demo_makes_one(tmp_path: Path) -> None:
     done = subprocess.run(command, env=environ(), capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(Catalog(str(tmp_path / "made")).require_history().revisions) == 1
+
+
+@pytest.mark.parametrize("arguments", [*READERS, *WRITERS], ids=" ".join)
+def test_a_variable_that_is_mistyped(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Is told by every command, before it looks into a catalog that was not meant."""
+    monkeypatch.chdir(tmp_path)
+    done = cachelog(*arguments, catalogue=tmp_path / "other")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        "cachelog: CACHELOG_CATALOGUE: is no setting; the nearest is CACHELOG_CATALOG\n"
+    )
+    assert list(tmp_path.iterdir()) == []

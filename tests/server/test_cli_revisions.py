@@ -1,10 +1,14 @@
 """``cachelog revisions`` and ``find`` on a catalog whose records are known."""
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from snapshots.catalog.catalog import Catalog
+from snapshots.demo import history
 from snapshots.models import Spec
 from tests.schema import naive
 from tests.schema.worlds import STATES, World, known_world
@@ -42,6 +46,7 @@ def test_revisions_are_listed_newest_first(world: World) -> None:
         "tag",
         "digest",
         "taken at",
+        "last seen",
         "packages",
         "specs",
         "stacks",
@@ -51,7 +56,8 @@ def test_revisions_are_listed_newest_first(world: World) -> None:
     assert len(rows) == len(STATES)
     for row, state in zip(rows, world.states[::-1], strict=True):
         info = state.info
-        facts = [info.tag, info.digest[:12], *f"{info.taken_at:%Y-%m-%d %H:%M}".split()]
+        times = 2 * f"{info.taken_at:%Y-%m-%d %H:%M}".split()
+        facts = [info.tag, info.digest[:12], *times]
         facts += [str(it) for it in (info.num_packages, info.num_specs, info.num_stacks)]
         assert row.split() == [*facts, "pages", "(synthetic)", info.source.location]
 
@@ -63,6 +69,20 @@ def test_revisions_as_json(world: World) -> None:
     assert facts[0]["taken_at"] == "2025-01-20T00:00:00.125000Z"
     assert facts[0]["num_specs"] == len(world.newest.specs)
     assert facts[0]["source"]["version"] == "0123abcd"
+
+
+def test_a_revision_that_was_confirmed(tmp_path: Path) -> None:
+    """Is listed once, with the time at which it was last seen, for people and for programs."""
+    (state,) = history(revisions=1, packages=3, specs=9)
+    catalog = Catalog(str(tmp_path))
+    days = [datetime(2025, 3, day, tzinfo=UTC) for day in (1, 3)]
+    for day in days:
+        catalog.publish([msgspec.structs.replace(state, taken_at=day)])
+    _, row = cachelog("revisions", catalog=tmp_path).lines
+    assert "  2025-03-01 00:00  2025-03-03 00:00  " in row
+    (facts,) = cachelog("revisions", "--json", catalog=tmp_path).json
+    assert facts["taken_at"] == "2025-03-01T00:00:00Z"
+    assert facts["confirmed_at"] == "2025-03-03T00:00:00Z"
 
 
 def test_revisions_of_a_tag(world: World) -> None:

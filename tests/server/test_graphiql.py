@@ -224,6 +224,7 @@ def test_the_page_is_served_from_what_the_build_brought(server: str) -> None:
 def test_the_page_asks_a_cdn_for_what_the_build_could_not_bring(tmp_path: Path) -> None:
     """Where files are missing the page names them on a CDN, pinned to their content."""
     (tmp_path / "page.js").touch()
+    (tmp_path / "page.css").touch()
     page = graphiql_page(History(), tmp_path).decode()
     assert 'src="https://unpkg.com/graphiql@4.1.2/graphiql.min.js" integrity="sha256-' in page
     assert "static/vendor" not in page

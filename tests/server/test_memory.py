@@ -11,8 +11,9 @@ from typing import Any
 import orjson
 import pytest
 
+from schema.api import API
 from server.graphql.answers import PARSED_BYTES, Answers, ParsedRequest, RequestBytes
-from server.graphql.execution import Execution
+from server.graphql.execution import Execution, Weight
 from server.graphql.lanes import Lanes
 from server.graphql.requests import GraphQLRequest
 from server.memory import max_memory, memory_shares
@@ -91,12 +92,12 @@ def test_undeclared_variables_fill_no_memory(demo_catalog: Path, lanes: Lanes) -
     class Counting(Execution):
         """Remembers what it was asked to execute."""
 
-        def begin(self, request: GraphQLRequest) -> Any:
+        def begin(self, request: GraphQLRequest, weight: Weight) -> Any:
             executed.append(request)
-            return super().begin(request)
+            return super().begin(request, weight)
 
     answers = Answers(
-        catalog, Counting(catalog, Library(catalog), lanes), lanes, cache_bytes=64 << 20
+        catalog, Counting(API(), catalog, Library(catalog), lanes), lanes, cache_bytes=64 << 20
     )
 
     def asked(number: int) -> RequestBytes:

@@ -3,7 +3,10 @@
 from itertools import count
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
+from resource import RLIMIT_FSIZE, setrlimit
+from signal import SIG_IGN, SIGXFSZ, signal
 
+from snapshots.catalog import delta, revisions_table
 from snapshots.catalog.catalog import Catalog
 from snapshots.errors import CatalogError
 from snapshots.models import Spec
@@ -42,3 +45,24 @@ def publish_together(location: str, number: int, barrier: Barrier, told: Connect
         told.send(str(error))
     else:
         told.send(None)
+
+
+def publish_within(location: str, number: int, max_file_bytes: int, told: Connection) -> None:
+    """Publish one state where no file may grow beyond a size; tell why, or None, if it failed."""
+    signal(SIGXFSZ, SIG_IGN)
+    setrlimit(RLIMIT_FSIZE, (max_file_bytes, max_file_bytes))
+    try:
+        publish_state(Catalog(location), number)
+    except CatalogError as error:
+        told.send(str(error))
+    else:
+        told.send(None)
+
+
+def publish_and_merge(location: str, first: int, last: int, barrier: Barrier) -> None:
+    """Publish states, and merge the files of the table of revisions after each few of them."""
+    revisions_table._MAX_FILES = 3
+    delta._CHECKPOINT_EVERY = 4
+    barrier.wait()
+    for number in range(first, last):
+        publish_state(Catalog(location), number)

@@ -181,6 +181,7 @@ def test_a_tag_that_looks_like_a_digest_is_a_tag() -> None:
         ("develpo", "no revision 'develpo': there is no tag develpo; nearest: develop"),
         ("v0.22", "no revision 'v0.22': there is no tag v0.22; nearest: v0.22.0"),
         ("zzz", "no revision 'zzz': there is no tag zzz; nearest: develop, v0.22.0, v0.21.2"),
+        ("3", "no revision '3': there is no tag 3; nearest: develop, v0.22.0, v0.21.2"),
         (
             "develop@2025-01-05",
             "no revision 'develop@2025-01-05': the first of develop is of 2025-01-06; "

@@ -1,20 +1,19 @@
 """Bytes that lie on disk and are unpacked when they are read, within a bound."""
 
 import hashlib
-import os
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from stat import S_ISREG
 from typing import BinaryIO
 
 import msgspec
 
 from snapshots.errors import SourceError
-from snapshots.sources.buildcache.locations import Missing
+from snapshots.sources.files import open_regular, unreadable
 
 _PIECE = 1 << 20
+_PACKED_PIECE = 1 << 14
 _GZIP = 16 + zlib.MAX_WBITS
 
 
@@ -65,21 +64,12 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
         try:
             yield from pieces(self.file, self.start, self.size)
         except OSError as error:
-            raise SourceError(self.location, f"cannot be read: {error.strerror}") from None
+            raise unreadable(self.location, error) from None
 
 
 def user_file(location: str, limit: int) -> Body:
     """Open a file of the user's. Raises Missing, and SourceError above ``limit`` bytes."""
-    path = Path(location)
-    try:
-        if not S_ISREG(path.stat().st_mode):
-            raise SourceError(location, "is no file")
-        file = path.open("rb")
-    except FileNotFoundError:
-        raise Missing(location, "does not exist") from None
-    except OSError as error:
-        raise SourceError(location, f"cannot be read: {error.strerror}") from None
-    size = os.fstat(file.fileno()).st_size
+    file, size = open_regular(location)
     if size > limit:
         file.close()
         raise too_large(location, limit)
@@ -122,11 +112,17 @@ def too_large(location: str, limit: int) -> SourceError:
     return SourceError(location, reason)
 
 
+def _cut(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    for chunk in chunks:
+        for start in range(0, len(chunk), _PACKED_PIECE):
+            yield chunk[start : start + _PACKED_PIECE]
+
+
 def _gunzipped(chunks: Iterable[bytes], location: str) -> Iterator[bytes]:
     """Unpack in small pieces, so that no one has to hold all that a bomb unpacks to."""
     member = zlib.decompressobj(_GZIP)
-    for chunk in chunks:
-        packed = chunk
+    # In small pieces too: what is left of one is copied at the end of each member.
+    for packed in _cut(chunks):
         while packed:
             if member.eof:  # RFC 1952, 2.2: a gzip file is a series of members
                 member = zlib.decompressobj(_GZIP)

@@ -14,9 +14,10 @@ from snapshots.errors import SourceError
 from snapshots.sources.buildcache.bodies import Body
 from snapshots.sources.buildcache.caches import Cache
 from snapshots.sources.buildcache.databases import VERSIONS
-from snapshots.sources.buildcache.locations import Missing, is_url, join, path_of, with_path
+from snapshots.sources.buildcache.locations import is_url, join, path_of, with_path
 from snapshots.sources.buildcache.manifests import Blob, Manifest, parse_manifest, warn_if_signed
 from snapshots.sources.buildcache.transport import Transport
+from snapshots.sources.files import Missing
 
 LAYOUT_3_INDEX = "v3/manifests/index/index.manifest.json"
 LAYOUT_2_INDEX = "build_cache/index.json"

@@ -16,10 +16,6 @@ _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://(?P<authority>[^/?#]*)
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
 
-class Missing(SourceError):
-    """Nothing can be read at a location: no such file, or HTTP 403, 404 or 410."""
-
-
 def is_url(location: str) -> bool:
     """Tell whether the location is read over HTTP."""
     return location[:8].lower().startswith(("http://", "https://"))

@@ -12,9 +12,10 @@ import msgspec
 from snapshots.errors import SourceError
 from snapshots.models import Spec
 from snapshots.sources.buildcache.caches import Cache
-from snapshots.sources.buildcache.locations import Missing, is_url, public
+from snapshots.sources.buildcache.locations import is_url, public
 from snapshots.sources.buildcache.manifests import Manifest, parse_manifest, warn_if_signed
 from snapshots.sources.buildcache.transport import Transport
+from snapshots.sources.files import Missing
 from snapshots.sources.reports import Report
 
 _PACKAGE = re.compile(r"application/vnd\.spack\.install\.v\d+\.tar\+gzip")

@@ -21,6 +21,7 @@ from snapshots.sources.buildcache.packages import read_packages
 from snapshots.sources.buildcache.settings import ReadSettings
 from snapshots.sources.buildcache.tags import Stack, chosen_tags, only_tag
 from snapshots.sources.buildcache.transport import Transport
+from snapshots.sources.files import open_regular
 from snapshots.sources.reports import Report
 
 _HEAD_BYTES = 4096
@@ -38,9 +39,8 @@ def recognise(location: str, settings: ReadSettings) -> bool:
         path = Path(resolve(location, settings))
         if path.is_dir():
             return layouts.holds_index(path)
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
+        file, _ = open_regular(str(path))
+        with file:
             return file.read(_HEAD_BYTES).lstrip().startswith(DOCUMENT_HEADS)
     except (SourceError, OSError, ValueError):
         return False
@@ -61,9 +61,10 @@ def read(
     size and URL of each package. Raises SourceError, TagNeeded, and InvalidArgument for tags that
     cannot be used.
     """
-    with Transport(settings, report) as transport:
+    origin = resolve(location, settings)
+    with Transport(settings, report, origin) as transport:
         reading = _Reading(location, transport, sizes=sizes)
-        place = layouts.locate(resolve(location, settings), transport)
+        place = layouts.locate(origin, transport)
         if place.cache is not None:
             only_tag(tags, location)  # its error comes before anything large is fetched
         fetched = layouts.fetch(place, transport)

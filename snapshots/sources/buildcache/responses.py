@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from snapshots.errors import SourceError
 from snapshots.models import utc
-from snapshots.sources.buildcache.locations import Missing
+from snapshots.sources.files import Missing
 
 if TYPE_CHECKING:
     from httpx import Response

@@ -12,8 +12,9 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     ``cache_dir`` keeps what later runs need not fetch again, at most ``cache_bytes`` of indexes;
     None keeps nothing. An index may hold ``max_index_bytes`` when unpacked. ``timeout`` is the
-    longest silence of a server and ``backoff`` the wait before a second attempt, which doubles
-    with each one after it, both in seconds; a request is tried ``attempts`` times, ``workers`` of
+    longest silence of a server, ``deadline`` the time that one answer may take with all attempts,
+    and ``backoff`` the wait before a second attempt, which doubles with each one after it, all in
+    seconds; a request is tried ``attempts`` times, ``workers`` of
     them at once. ``s3_prefixes`` maps buckets to the HTTPS prefixes they are served at, in addition
     to PUBLIC_BUCKETS.
     """
@@ -22,6 +23,7 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     cache_bytes: int = 4 << 30
     max_index_bytes: int = 2 << 30
     timeout: float = 60.0
+    deadline: float = 3_600.0
     attempts: int = 5
     backoff: float = 1.0
     workers: int = 8

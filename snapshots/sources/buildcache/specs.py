@@ -12,6 +12,7 @@ from typing import NamedTuple
 from msgspec import Raw
 
 from snapshots.errors import SourceError
+from snapshots.escaping import quoted
 from snapshots.models import Dependency, Spec
 from snapshots.sources.buildcache import databases, parameters
 from snapshots.sources.buildcache.databases import Install, Node
@@ -19,6 +20,16 @@ from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.reports import Report
 from snapshots.spack.names import is_hash, is_name
 from snapshots.spack.spelling import canonical_compiler, canonical_variants
+from snapshots.spack.texts import (
+    Check,
+    checked_checksum,
+    checked_compiler,
+    checked_items,
+    checked_name,
+    checked_variant,
+    checked_version,
+    checked_word,
+)
 
 _LANGUAGES = ("c", "cxx", "fortran")
 
@@ -85,26 +96,29 @@ class _Reader:
         place = f"installs.{digest}"
         self._check_hash(digest, place)
         if node.hash not in (None, digest):
-            raise self._wrong(f"{place}.spec.hash", f"{node.hash!r} is not the entry's own hash")
+            raise self._wrong(
+                f"{place}.spec.hash", f"{quoted(node.hash or '')} is not the entry's own hash"
+            )
         self._check_name(node.name, f"{place}.spec.name")
-        if not node.version:
-            raise self._wrong(f"{place}.spec.version", "is empty")
+        version = self._checked(checked_version, node.version, f"{place}.spec.version")
         platform, operating_system, target = self._arch(node.arch, place)
         dependencies = self._dependencies(node.dependencies, place)
         return Spec(
             hash=digest,
             name=sys.intern(node.name),
-            version=sys.intern(node.version),
-            compiler=self._compiler(node, dependencies),
+            version=version,
+            compiler=self._checked_compiler(node, dependencies, place),
             operating_system=operating_system,
             platform=platform,
             target=target,
             variants=self._parameters(node.parameters, place),
             stacks=(),
-            namespace=node.namespace and sys.intern(node.namespace),
-            package_hash=node.package_hash and sys.intern(node.package_hash),
+            namespace=node.namespace
+            and self._checked(checked_word, node.namespace, f"{place}.spec.namespace"),
+            package_hash=node.package_hash
+            and self._checked(checked_checksum, node.package_hash, f"{place}.spec.package_hash"),
             dependencies=dependencies,
-            patches=tuple(map(sys.intern, node.patches)),
+            patches=self._items(checked_checksum, node.patches, f"{place}.spec.patches"),
         )
 
     def _arch(self, raw: Raw, place: str) -> tuple[str, str, str]:
@@ -113,7 +127,11 @@ class _Reader:
         if known is None:
             arch = decode_json(text, databases.Arch, self._location, f"{place}.spec.arch")
             target = arch.target if isinstance(arch.target, str) else arch.target.name
-            known = self._arches[text] = (arch.platform, arch.platform_os, target)
+            known = self._arches[text] = (
+                self._checked(checked_word, arch.platform, f"{place}.spec.arch.platform"),
+                self._checked(checked_word, arch.platform_os, f"{place}.spec.arch.platform_os"),
+                self._checked(checked_word, target, f"{place}.spec.arch.target"),
+            )
         return known
 
     def _parameters(self, raw: Raw, place: str) -> tuple[str, ...]:
@@ -123,8 +141,8 @@ class _Reader:
             key = f"{place}.spec.parameters"
             values = decode_json(text, databases.Parameters, self._location, key)
             spelled = [self._variant(name, value, key) for name, value in values.items()]
-            known = canonical_variants(variant for variant in spelled if variant is not None)
-            self._variants[text] = known
+            variants = canonical_variants(variant for variant in spelled if variant is not None)
+            known = self._variants[text] = self._items(checked_variant, variants, key)
         return known
 
     def _variant(self, name: str, value: object, key: str) -> str | None:
@@ -156,9 +174,15 @@ class _Reader:
         return Dependency(
             name=sys.intern(edge.name),
             hash=edge.hash,
-            types=tuple(sorted(set(types))),
-            virtuals=tuple(sorted(set(virtuals))),
+            types=self._items(checked_name, sorted(set(types)), f"{key}.parameters.deptypes"),
+            virtuals=self._items(checked_name, sorted(set(virtuals)), f"{key}.parameters.virtuals"),
         )
+
+    def _checked_compiler(
+        self, node: Node, dependencies: Sequence[Dependency], place: str
+    ) -> str | None:
+        compiler = self._compiler(node, dependencies)
+        return compiler and self._checked(checked_compiler, compiler, f"{place}.spec.compiler")
 
     def _compiler(self, node: Node, dependencies: Sequence[Dependency]) -> str | None:
         if node.compiler is not None:
@@ -176,15 +200,31 @@ class _Reader:
         if install is None:
             self.absent_compilers[edge.name, edge.hash] += 1
             return None
-        return canonical_compiler(f"{install.spec.name}@{install.spec.version}")
+        compiler = canonical_compiler(f"{install.spec.name}@{install.spec.version}")
+        try:
+            return compiler and checked_compiler(compiler)
+        except ValueError:  # what is wrong is told where its own entry is read
+            return None
 
     def _check_hash(self, text: str, key: str) -> None:
         if not is_hash(text):
-            raise self._wrong(key, f"{text!r} is no hash: 32 characters of a-z and 2-7")
+            raise self._wrong(key, f"{quoted(text)} is no hash: 32 characters of a-z and 2-7")
 
     def _check_name(self, text: str, key: str) -> None:
         if not is_name(text):
-            raise self._wrong(key, f"{text!r} cannot name a package")
+            raise self._wrong(key, f"{quoted(text)} cannot name a package")
+
+    def _checked(self, check: Check, text: str, key: str) -> str:
+        try:
+            return check(text)
+        except ValueError as error:
+            raise self._wrong(key, str(error)) from None
+
+    def _items(self, check: Check, texts: Sequence[str], key: str) -> tuple[str, ...]:
+        try:
+            return checked_items(texts, check)
+        except ValueError as error:
+            raise self._wrong(key, str(error)) from None
 
     def _wrong(self, key: str, reason: str) -> SourceError:
         return SourceError(self._location, reason, key=key)

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Raw
 
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
+from snapshots.escaping import quoted
 from snapshots.refs import check_tag, fits
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.reports import Report
@@ -66,6 +67,6 @@ def _stacks(tag: str, raw: Raw, location: str) -> list[Stack]:
         raise SourceError(location, "lists no stacks", key=tag)
     for position, stack in enumerate(stacks):
         if not is_name(stack.label):
-            reason = f"{stack.label!r} cannot name a stack"
+            reason = f"{quoted(stack.label)} cannot name a stack"
             raise SourceError(location, reason, key=f"{tag}[{position}].label")
     return sorted(stacks, key=lambda stack: (stack.label != ROOT_STACK, stack.label))

@@ -14,20 +14,26 @@ from itertools import islice
 from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Self, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from snapshots.errors import SourceError
 from snapshots.program import importer_name
 from snapshots.sources.buildcache import responses
+from snapshots.sources.buildcache.addresses import AddressRefused, Boundary
 from snapshots.sources.buildcache.bodies import Body, collected, too_large, unpacked, user_file
-from snapshots.sources.buildcache.locations import Missing, is_url
+from snapshots.sources.buildcache.locations import is_url
 from snapshots.sources.buildcache.settings import ReadSettings
 from snapshots.sources.buildcache.stores import Note, Store
+from snapshots.sources.files import Missing
 from snapshots.sources.reports import Report
 
 if TYPE_CHECKING:
     import ssl
 
     import httpx
+
+    from snapshots.sources.buildcache.network import BoundedBackend
 
 _DOCUMENT_BYTES = 16 << 20  # far more than any manifest or checksum has
 _MAX_REDIRECTS = 10
@@ -40,18 +46,23 @@ Result = TypeVar("Result")
 class Transport:
     """Reads locations; a context manager, and safe to share between threads.
 
+    ``origin`` is where the import begins: only if that has a special address (loopback, private
+    ...) may other locations have such. None takes the first host that is asked for.
+
     Leaving it closes every body. A request that is still running then, in any thread, ends with a
     SourceError: at the next bytes received, or when the server was silent for too long.
     """
 
-    def __init__(self, settings: ReadSettings, report: Report) -> None:
+    def __init__(self, settings: ReadSettings, report: Report, origin: str | None = None) -> None:
         self.settings = settings
         self.report = report
         self._open = ExitStack()
         self._pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="transport")
         self._lock = Lock()
         self._stopped = Event()
+        self._boundary = Boundary(_trusted(settings, origin))
         self._http: httpx.Client | None = None
+        self._backend: BoundedBackend | None = None
         self._store: Store | None = None
 
     def __enter__(self) -> Self:
@@ -161,6 +172,27 @@ class Transport:
         use: Callable[["httpx.Response"], Result],
     ) -> Result:
         """Return what ``use`` makes of the response; try again where that may help."""
+        from snapshots.sources.buildcache.network import Overdue
+
+        client = self._client()
+        assert self._backend is not None  # noqa: S101 - the client has it
+        try:
+            with self._backend.deadline(self.settings.deadline):
+                return self._attempts(client, method, url, headers, use)
+        except AddressRefused as error:
+            raise SourceError(url, str(error)) from None
+        except Overdue:
+            reason = f"the whole answer took longer than {self.settings.deadline:g} s"
+            raise SourceError(url, f"{reason}; try again later") from None
+
+    def _attempts(
+        self,
+        client: "httpx.Client",
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        use: Callable[["httpx.Response"], Result],
+    ) -> Result:
         import httpx
 
         failure, requested_wait = "", 0.0
@@ -170,7 +202,7 @@ class Transport:
             self._check_stopped(url)
             requested_wait = 0.0
             try:
-                with self._client().stream(method, url, headers=headers) as response:
+                with client.stream(method, url, headers=headers) as response:
                     if not responses.may_recover(response):
                         responses.check_status(response, url)
                         return use(response)
@@ -205,6 +237,8 @@ class Transport:
     def _client(self) -> "httpx.Client":
         import httpx
 
+        from snapshots.sources.buildcache.network import BoundedBackend, keep_within
+
         with self._lock:
             if self._http is None:
                 client = httpx.Client(
@@ -218,6 +252,8 @@ class Transport:
                         "User-Agent": importer_name().replace(" ", "/"),
                     },
                 )
+                self._backend = BoundedBackend(self._boundary)
+                keep_within(client, self._backend)
                 self._http = self._open.enter_context(client)
             return self._http
 
@@ -237,6 +273,21 @@ class Transport:
             self.report.warn(f"{folder}: cannot keep anything: {error.strerror}")
             return None
         return folder
+
+
+def _trusted(settings: ReadSettings, origin: str | None) -> list[str] | None:
+    """Return the hosts that the user names: in the location, in settings, and as proxies."""
+    if origin is None:
+        return None
+    named = [origin, *settings.s3_prefixes.values(), *getproxies().values()]
+    return [host for url in named if (host := _host_of(url))]
+
+
+def _host_of(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
 
 
 @cache

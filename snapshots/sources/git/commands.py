@@ -2,11 +2,18 @@
 
 The program rather than a library: it is wherever such repositories are, it knows every transport
 and pack format, and it streams. Only plumbing is called, whose output no user's settings change.
+
+A repository's own configuration can name commands that git then runs (``core.fsmonitor``,
+``core.sshCommand``, remotes that missing objects are fetched from ...). So all commands work in a
+folder of cachelog's own, and of a repository on this machine only the objects are used.
 """
 
 import os
+import resource
 import subprocess
-from contextlib import ExitStack
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from types import TracebackType
@@ -17,12 +24,29 @@ from snapshots.errors import SourceError
 SCHEMES = ("file", "git", "http", "https", "ssh")
 """The schemes of URLs that git may open; others, such as ``ext``, can run commands."""
 
+MAX_MEMORY = 1 << 30
+"""How many bytes of memory a git command may fill that reads a repository."""
+
+_LONGEST_RUN = 3600.0
+
 _SETTINGS = {
-    "GIT_ALLOW_PROTOCOL": ":".join(SCHEMES),
+    "GIT_ALLOC_LIMIT": str(MAX_MEMORY),
+    "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
+}
+_OUT_OF_MEMORY = ("out of memory", "attempting to allocate")
+# They stand above a repository's own settings, for the commands that must see those.
+_OVERRIDES = {
+    "core.alternateRefsCommand": "false",
+    "core.bigFileThreshold": "16m",
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "http.lowSpeedLimit": "1000",
+    "http.lowSpeedTime": "60",
+    "protocol.ext.allow": "never",
 }
 # Git sets these for its hooks; a command run from one would follow them to another repository.
 _SET_FOR_HOOKS = (
@@ -39,31 +63,78 @@ _SET_FOR_HOOKS = (
 
 
 class Repository(NamedTuple):
-    """A folder that git can work in, and the location that names it in errors and sources."""
+    """A bare repository of cachelog's own, and the location that names it in errors and sources.
+
+    Where ``objects`` is given, that folder holds its objects.
+    """
 
     folder: Path
     location: str
+    objects: Path | None = None
 
 
-def run(repository: Repository, *command: str, data: bytes = b"") -> bytes:
+def run(
+    repository: Repository, *command: str, data: bytes = b"", protocols: Sequence[str] = ()
+) -> bytes:
     """Run a git command that reads ``data`` and return what it writes.
 
-    Raises SourceError where git fails or is not installed.
+    It may talk to others by these ``protocols`` alone. Raises SourceError where git fails, takes
+    more than an hour, or is not installed.
     """
+    environment = _environment(repository, protocols)
+    # What it brings from elsewhere may be a pack of any size, which git writes to disk.
+    return _run(repository, command, environment, data, is_bounded=not protocols)
+
+
+def discover(folder: Path, location: str, *question: str) -> bytes:
+    """Return what ``git rev-parse`` says of the repository in a folder of the user's.
+
+    This alone reads the configuration of that repository; it runs nothing that stands there.
+    Raises SourceError, naming ``location``, where there is no repository.
+    """
+    # A folder in a working tree is not that repository.
+    environment = _variables(()) | {"GIT_CEILING_DIRECTORIES": str(folder.resolve().parent)}
+    return _run(Repository(folder, location), ("rev-parse", *question), environment)
+
+
+def _run(
+    repository: Repository,
+    command: Sequence[str],
+    environment: dict[str, str],
+    data: bytes = b"",
+    *,
+    is_bounded: bool = True,
+) -> bytes:
     try:
-        done = subprocess.run(  # noqa: S603 - callers put no option into the command unseen
+        with subprocess.Popen(  # noqa: S603 - callers put no option into the command unseen
             ["git", *command],  # noqa: S607 - which git is the user's choice
             cwd=repository.folder,
-            env=_environment(repository.folder),
-            input=data,
-            capture_output=True,
-            check=False,
-        )
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            try:
+                if is_bounded:
+                    _bound(process)
+                output, complaints = process.communicate(data, _LONGEST_RUN)
+            except BaseException:
+                process.kill()
+                raise
+    except subprocess.TimeoutExpired:
+        raise SourceError(repository.location, "git took more than an hour") from None
     except OSError as error:
         raise _not_started(repository, error) from None
-    if done.returncode:
-        raise _failed(repository, done.stderr, done.returncode)
-    return done.stdout
+    if process.returncode:
+        raise _failed(repository, complaints, process.returncode)
+    return output
+
+
+def _bound(process: "subprocess.Popen[bytes]") -> None:
+    """Limit the memory of a command, which small trees that name each other could fill."""
+    if sys.platform == "linux":
+        with suppress(OSError, ValueError):  # it ended already, or has a lower limit
+            resource.prlimit(process.pid, resource.RLIMIT_DATA, (MAX_MEMORY, MAX_MEMORY))
 
 
 class Stream:
@@ -93,7 +164,7 @@ class Stream:
             self._process = subprocess.Popen(  # noqa: S603 - as in run()
                 self._command,
                 cwd=self._repository.folder,
-                env=_environment(self._repository.folder),
+                env=_environment(self._repository),
                 stdin=subprocess.PIPE if self._data is None else input_file,
                 stdout=subprocess.PIPE,
                 stderr=self._complaints,
@@ -101,6 +172,7 @@ class Stream:
         except OSError as error:
             self._open.close()
             raise _not_started(self._repository, error) from None
+        _bound(self._process)
         assert self._process.stdout is not None  # noqa: S101 - for the type checker
         self.input = self._process.stdin or input_file
         self.output = self._process.stdout
@@ -113,6 +185,9 @@ class Stream:
         _traceback: TracebackType | None,
     ) -> None:
         self._process.kill()
+        if self._process.stdin is not None:
+            with suppress(BrokenPipeError):  # of what a command that ended did not read any more
+                self._process.stdin.close()
         with self._open, self._process:
             pass
 
@@ -129,10 +204,22 @@ class Stream:
         return _failed(self._repository, self._complaints.read(), status)
 
 
-def _environment(folder: Path) -> dict[str, str]:
+def _environment(repository: Repository, protocols: Sequence[str] = ()) -> dict[str, str]:
+    """Return the variables of a command that works in a repository of cachelog's own."""
+    own = {"GIT_DIR": str(repository.folder)}
+    if repository.objects is not None:
+        own["GIT_OBJECT_DIRECTORY"] = str(repository.objects)
+    return _variables(protocols) | own
+
+
+def _variables(protocols: Sequence[str]) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in _SET_FOR_HOOKS}
-    # A folder in a working tree is not that repository.
-    return kept | _SETTINGS | {"GIT_CEILING_DIRECTORIES": str(folder.resolve().parent)}
+    overrides = {"GIT_CONFIG_COUNT": str(len(_OVERRIDES))}
+    for number, (name, value) in enumerate(_OVERRIDES.items()):
+        overrides |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    # Git takes an empty list for all that its settings allow.
+    allowed = {"GIT_ALLOW_PROTOCOL": ":".join(protocols) or "none"}
+    return kept | _SETTINGS | overrides | allowed
 
 
 def _not_started(repository: Repository, error: OSError) -> SourceError:
@@ -145,4 +232,7 @@ def _failed(repository: Repository, complaints: bytes, status: int) -> SourceErr
     lines = complaints.decode(errors="replace").splitlines() or [f"(nothing, status {status})"]
     graver = [line for line in lines if line.startswith(("fatal: ", "error: "))]
     reason = (graver or lines)[0].removeprefix("fatal: ").removeprefix("error: ")
+    if any(words in reason.lower() for words in _OUT_OF_MEMORY):
+        limit = f"{MAX_MEMORY >> 20:,} MiB"
+        reason = f"it needs more than {limit} of memory: too many paths, or too large an object"
     return SourceError(repository.location, f"git says: {reason}")

@@ -66,7 +66,19 @@ def read(
         known = ", ".join(get_args(Every))
         raise InvalidArgument("--every", f"{every!r} is none of {known}")
     folder = folder_path(path)
-    origin = open_repository(repository, clones)
+    with open_repository(repository, clones) as origin:
+        yield from _read(origin, folder, since, tags, every, history, report)
+
+
+def _read(
+    origin: Repository,
+    folder: str,
+    since: datetime | None,
+    tags: Sequence[str],
+    every: Every,
+    history: History,
+    report: Report,
+) -> Iterator[Snapshot]:
     commits = commits_of(origin, folder)
     places = _published_places(history, commits)
     start = _finished_place(origin, folder, commits, places)

@@ -9,6 +9,13 @@ from typing import NamedTuple
 
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.sources.git.commands import Repository, Stream, run
+from snapshots.sources.pages import MAX_PAGE_BYTES
+
+MAX_CHANGES = 1_000_000
+"""How many paths may differ between two states; small trees can name each other for ever more."""
+
+MAX_CHANGES_IN_ALL = 100_000_000
+"""How many paths may differ between all states."""
 
 _CHUNK = 1 << 16
 _REGULAR_FILE = b"100"
@@ -97,7 +104,7 @@ def changes_between(
     requests = "".join(f"{old} {new}\n" for old, new in pairwise(trees))
     command = ["diff-tree", "--stdin", "--raw", "--no-renames", "-z", *["-r"] * recursive]
     with Stream(repository, *command, data=requests.encode()) as stream:
-        yield from _parse_changes(_fields(stream))
+        yield from _parse_changes(_fields(stream), repository.location)
 
 
 def _fields(stream: Stream) -> Iterator[bytes]:
@@ -110,10 +117,11 @@ def _fields(stream: Stream) -> Iterator[bytes]:
     yield rest
 
 
-def _parse_changes(fields: Iterator[bytes]) -> Iterator[list[Change]]:
+def _parse_changes(fields: Iterator[bytes], location: str) -> Iterator[list[Change]]:
     # Before the changes of a pair stands a line with its two trees; it alone ends in a newline,
     # and so begins the field of the change that follows.
     changes: list[Change] | None = None
+    in_all = 0
     for field in fields:
         *pairs, entry = field.split(b"\n")
         for _ in pairs:
@@ -125,38 +133,66 @@ def _parse_changes(fields: Iterator[bytes]) -> Iterator[list[Change]]:
             path = next(fields).decode(errors="backslashreplace")
             is_file = after.startswith(_REGULAR_FILE)
             is_folder = _FOLDER in (before, after)
+            in_all += 1
+            if len(changes) == MAX_CHANGES:
+                raise SourceError(location, f"a commit changes more than {MAX_CHANGES:,} paths")
+            if in_all > MAX_CHANGES_IN_ALL:
+                reason = f"its commits change more than {MAX_CHANGES_IN_ALL:,} paths"
+                raise SourceError(location, reason)
             changes.append(Change(path, blob.decode() if is_file else None, is_folder))
     if changes is not None:
         yield changes
 
 
-class Blobs:
-    """Reads blobs, one after the other, from a running ``git cat-file --batch``."""
+class BadBlob(SourceError):
+    """A blob that is missing, or is too large to be read."""
 
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
+
+class Blobs:
+    """Reads blobs, one after the other, from a running ``git cat-file --batch``.
+
+    Another one, ``sizes``, is asked first how large they are: the first would begin to read them.
+    """
+
+    def __init__(self, sizes: Stream, contents: Stream) -> None:
+        self._sizes = sizes
+        self._contents = contents
 
     def read(self, blob: str, location: str) -> bytes:
-        """Return a blob's bytes; raises SourceError, naming ``location``, where it is missing."""
-        try:
-            self._stream.input.write(blob.encode() + b"\n")
-            self._stream.input.flush()
-        except BrokenPipeError:
-            raise self._stream.failure() from None
-        answer = self._stream.output.readline().split()
-        if answer[-1:] == [b"missing"]:
-            raise SourceError(location, f"the repository lacks its object {blob}")
-        if len(answer) != 3:
-            raise self._stream.failure()
-        size = int(answer[2])
-        data = self._stream.output.read(size + 1)
+        """Return a blob's bytes.
+
+        Raises BadBlob, naming ``location``, where it is missing or too large for a page, and
+        SourceError where git fails.
+        """
+        size = self._asked(self._sizes, blob, location)
+        if size > MAX_PAGE_BYTES:
+            raise BadBlob(location, f"holds more than {MAX_PAGE_BYTES:,} bytes")
+        size = self._asked(self._contents, blob, location)
+        data = self._contents.output.read(size + 1)
         if len(data) <= size:
-            raise self._stream.failure()
+            raise self._contents.failure()
         return data[:-1]
+
+    def _asked(self, stream: Stream, blob: str, location: str) -> int:
+        """Ask for a blob and return the size that the answer begins with."""
+        try:
+            stream.input.write(blob.encode() + b"\n")
+            stream.input.flush()
+        except BrokenPipeError:
+            raise stream.failure() from None
+        answer = stream.output.readline().split()
+        if answer[-1:] == [b"missing"]:
+            raise BadBlob(location, f"the repository lacks its object {blob}")
+        if len(answer) != 3:
+            raise stream.failure()
+        return int(answer[2])
 
 
 @contextmanager
 def blobs_of(repository: Repository) -> Iterator[Blobs]:
     """Open a repository's blobs; raises SourceError where git cannot be started."""
-    with Stream(repository, "cat-file", "--batch") as stream:
-        yield Blobs(stream)
+    with (
+        Stream(repository, "cat-file", "--batch-check") as sizes,
+        Stream(repository, "cat-file", "--batch") as contents,
+    ):
+        yield Blobs(sizes, contents)

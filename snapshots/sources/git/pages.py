@@ -7,7 +7,7 @@ from weakref import WeakValueDictionary
 from snapshots.contents import Content, PackageContent
 from snapshots.errors import SourceError
 from snapshots.models import Spec
-from snapshots.sources.git.objects import Blobs
+from snapshots.sources.git.objects import BadBlob, Blobs
 from snapshots.sources.pages import Page, parse_page
 from snapshots.sources.reports import Report
 
@@ -62,8 +62,13 @@ class PageReader:
             self._report.warn(f"{more} more pages of the layout of 2022 were skipped")
 
     def _parse(self, blob: str, location: str) -> BlobPage | None:
-        data = self._blobs.read(blob, location)
         report = Report(skip_bad=True) if blob in self._reported else self._report
+        try:
+            data = self._blobs.read(blob, location)
+        except BadBlob as error:
+            report.bad(error)
+            self._reported.add(blob)
+            return None
         if self._report.skip_bad and _is_of_2022(data):
             self._old_pages += blob not in self._reported
             self._reported.add(blob)

@@ -5,7 +5,8 @@ with one object per spec. Pages of every year can be read except those of 2022, 
 hashes.
 """
 
+from snapshots.sources.pages.files import MAX_PAGE_BYTES
 from snapshots.sources.pages.page import Page, parse_page, tag_in_path
 from snapshots.sources.pages.reading import read
 
-__all__ = ["Page", "parse_page", "read", "tag_in_path"]
+__all__ = ["MAX_PAGE_BYTES", "Page", "parse_page", "read", "tag_in_path"]

@@ -7,7 +7,6 @@ to ``snapshots.sources.pages.records``, which is slower and can say what is wron
 
 from collections.abc import Sequence
 from functools import lru_cache
-from sys import intern
 
 import msgspec
 from msgspec import Raw
@@ -15,7 +14,14 @@ from msgspec import Raw
 from snapshots.models import Spec
 from snapshots.sources.pages.values import canonical_stacks, size_in_bytes
 from snapshots.spack.spelling import canonical_compiler, canonical_variants
-from snapshots.spack.versions import is_version
+from snapshots.spack.texts import (
+    are_usual_urls,
+    checked_compiler,
+    checked_items,
+    checked_variant,
+    checked_version,
+    checked_word,
+)
 
 _HASH_LENGTH = 32
 _HASH_CHARACTERS = b"abcdefghijklmnopqrstuvwxyz234567"
@@ -45,9 +51,10 @@ _single_text = msgspec.json.Decoder(tuple[str])
 
 def usual_specs(details: Sequence[Detail], name: str) -> tuple[Spec, ...] | None:
     """Return the specs of the package ``name``; None where something in them is not as usual."""
-    # Systems and targets are few: interned, they are faster to go through afterwards.
     hashes = [detail.hash for detail in details]
     if not _are_hashes(hashes):
+        return None
+    if not are_usual_urls([detail.tarball for detail in details if detail.tarball]):
         return None
     try:
         return tuple(
@@ -56,10 +63,10 @@ def usual_specs(details: Sequence[Detail], name: str) -> tuple[Spec, ...] | None
                     hash=detail.hash,
                     name=name,
                     version=_version(bytes(detail.versions)),
-                    compiler=canonical_compiler(detail.compiler or "none"),
-                    operating_system=intern(detail.os),
-                    platform=intern(detail.platform),
-                    target=intern(detail.target),
+                    compiler=_compiler(detail.compiler or "none"),
+                    operating_system=checked_word(detail.os),
+                    platform=checked_word(detail.platform),
+                    target=checked_word(detail.target),
                     variants=_variants(bytes(detail.variants)),
                     stacks=_stacks(bytes(detail.stacks)),
                     size=None if detail.size == "-" else size_in_bytes(detail.size),
@@ -86,14 +93,18 @@ def _are_hashes(hashes: Sequence[str]) -> bool:
 @lru_cache(maxsize=1 << 16)
 def _version(text: bytes) -> str:
     (version,) = _single_text.decode(text)
-    if not is_version(version):
-        raise ValueError(version)
-    return version
+    return checked_version(version)
+
+
+@lru_cache(maxsize=1 << 16)
+def _compiler(text: str) -> str | None:
+    compiler = canonical_compiler(text)
+    return compiler and checked_compiler(compiler)
 
 
 @lru_cache(maxsize=1 << 16)
 def _variants(text: bytes) -> tuple[str, ...]:
-    return canonical_variants(_texts.decode(text))
+    return checked_items(canonical_variants(_texts.decode(text)), checked_variant)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from snapshots.errors import SourceError
+from snapshots.escaping import visible
 from snapshots.sources.pages.values import size_in_bytes
+from snapshots.spack.texts import Check
 
 _SHOWN = 40
 
@@ -24,6 +26,14 @@ class Fields:
         if value is None and default is not None:
             return default
         raise self._mistyped(key, "a text")
+
+    def checked(self, key: str, check: Check, default: str | None = None) -> str:
+        """Return a text that ``check`` returns; the default, if there is one, likewise."""
+        text = self.text(key, default)
+        try:
+            return check(text)
+        except ValueError as error:
+            raise self.wrong(key, str(error)) from None
 
     def texts(self, key: str) -> list[str]:
         """Return a list of texts."""
@@ -53,6 +63,6 @@ class Fields:
     def _mistyped(self, key: str, expected: str) -> SourceError:
         if key not in self._values:
             return self.wrong(key, f"is missing: {expected} is expected")
-        found = repr(self._values[key])
+        found = visible(repr(self._values[key]))
         shown = found if len(found) <= _SHOWN else f"{found[: _SHOWN - 3]}..."
         return self.wrong(key, f"{expected} is expected, not {shown}")

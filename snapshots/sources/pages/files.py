@@ -3,9 +3,14 @@
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from stat import S_ISDIR
 
 from snapshots.errors import SourceError
+from snapshots.sources.files import read_regular, unreadable
 from snapshots.sources.reports import Report
+
+MAX_PAGE_BYTES = 64 << 20
+"""How large a page may be; those of the public build cache have less than a hundredth of it."""
 
 
 def page_files(paths: Sequence[Path], report: Report) -> Iterator[Path]:
@@ -16,15 +21,20 @@ def page_files(paths: Sequence[Path], report: Report) -> Iterator[Path]:
     """
     seen: set[str] = set()
     for path in paths:
-        if path.is_dir():
+        try:
+            mode = path.stat().st_mode
+            real_path = os.path.realpath(path)
+        except (FileNotFoundError, ValueError):  # ValueError: a NUL in it
+            raise SourceError(str(path), "does not exist") from None
+        except OSError as error:
+            raise unreadable(str(path), error) from None
+        if S_ISDIR(mode):
             num_skipped = len(report.skipped)
-            found = sorted(_pages_below(str(path), os.path.realpath(path), report))
+            found = sorted(_pages_below(str(path), real_path, report))
             if not found and len(report.skipped) == num_skipped:
                 raise SourceError(str(path), "holds no cache pages (files named *.md)")
-        elif path.exists():
-            found = [([], str(path), os.path.realpath(path))]
         else:
-            raise SourceError(str(path), "does not exist")
+            found = [([], str(path), real_path)]
         for _, file, real in found:
             if real not in seen:
                 seen.add(real)
@@ -32,11 +42,8 @@ def page_files(paths: Sequence[Path], report: Report) -> Iterator[Path]:
 
 
 def read_bytes(file: Path) -> bytes:
-    """Return the content of a file. Raises SourceError where it cannot be read."""
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise SourceError(str(file), f"cannot be read: {error.strerror}") from None
+    """Return the content of a page. Raises SourceError where it cannot be read, or is too large."""
+    return read_regular(str(file), MAX_PAGE_BYTES)
 
 
 def _pages_below(
@@ -51,13 +58,26 @@ def _pages_below(
         with os.scandir(folder) as entries:
             visible = [entry for entry in entries if not entry.name.startswith(".")]
     except OSError as error:
-        report.bad(SourceError(folder, f"cannot be read: {error.strerror}"))
+        report.bad(unreadable(folder, error))
         return
     for entry in visible:
         real = os.path.join(real_folder, entry.name)  # noqa: PTH118
-        if entry.is_dir(follow_symlinks=False):
-            yield from _pages_below(entry.path, real, report)
-        elif entry.name.endswith(".md") and entry.name.lower() != "readme.md" and entry.is_file():
-            if entry.is_symlink():
-                real = os.path.realpath(real)
-            yield entry.path.split(os.sep), entry.path, real  # noqa: PTH206
+        try:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _pages_below(entry.path, real, report)
+            elif _is_page(entry):
+                if entry.is_symlink():
+                    real = os.path.realpath(real)
+                yield entry.path.split(os.sep), entry.path, real  # noqa: PTH206
+        except OSError as error:
+            report.bad(unreadable(entry.path, error))
+
+
+def _is_page(entry: os.DirEntry[str]) -> bool:
+    """Tell whether an entry has a page's name; a link to a folder is none.
+
+    Whether it can be read shows where it is read.
+    """
+    if not entry.name.endswith(".md") or entry.name.lower() == "readme.md":
+        return False
+    return not (entry.is_symlink() and entry.is_dir())

@@ -5,6 +5,7 @@ from pathlib import PurePath
 import msgspec
 
 from snapshots.errors import InvalidArgument, SourceError
+from snapshots.escaping import quoted
 from snapshots.models import Spec
 from snapshots.refs import check_tag
 from snapshots.sources import frontmatter
@@ -63,7 +64,7 @@ def _name(matter: FrontMatter) -> str:
     fields = Fields(matter.values, matter.location)
     name = fields.text("title")
     if not is_name(name):
-        raise fields.wrong("title", f"{name!r} cannot name a package", matter.lines["title"])
+        raise fields.wrong("title", f"{quoted(name)} cannot name a package", matter.lines["title"])
     return name
 
 

@@ -9,6 +9,7 @@ from snapshots.errors import InvalidArgument, SourceError, TagNeeded
 from snapshots.models import Source, Spec
 from snapshots.program import importer_name
 from snapshots.refs import check_tag, fits, is_glob
+from snapshots.sources.files import unreadable
 from snapshots.sources.pages.files import page_files, read_bytes
 from snapshots.sources.pages.page import Page, parse_page, tag_in_path
 from snapshots.sources.reports import Report
@@ -36,6 +37,13 @@ def read(paths: Sequence[Path], *, tags: Sequence[str] = (), report: Report) -> 
     yield from gathered.snapshots(tags)
 
 
+def _absolute(file: Path) -> Path:
+    try:
+        return file.absolute()
+    except OSError as error:  # the working directory was deleted
+        raise unreadable(str(file), error) from None
+
+
 class _TaggedSpecs:
     """Gathers the specs of pages by tag. A hash that a tag already has goes to ``report.bad``."""
 
@@ -48,7 +56,7 @@ class _TaggedSpecs:
         self._synthetic = False
 
     def add(self, page: Page, file: Path) -> None:
-        tag = page.tag or tag_in_path(file.absolute(), page.name)
+        tag = page.tag or tag_in_path(_absolute(file), page.name)
         specs, files = self._specs[tag], self._files[tag]
         self._synthetic |= page.synthetic
         hashes = dict.fromkeys((spec.hash for spec in page.specs), file)

@@ -9,9 +9,16 @@ from snapshots.sources.frontmatter import FrontMatter
 from snapshots.sources.pages.fields import Fields
 from snapshots.sources.pages.values import canonical_stacks
 from snapshots.sources.reports import Report
-from snapshots.spack.names import is_hash
 from snapshots.spack.spelling import canonical_compiler, canonical_variants
-from snapshots.spack.versions import is_version
+from snapshots.spack.texts import (
+    checked_compiler,
+    checked_hash,
+    checked_items,
+    checked_url,
+    checked_variant,
+    checked_version,
+    checked_word,
+)
 
 
 def read_specs(matter: FrontMatter, name: str, report: Report) -> Iterator[Spec]:
@@ -36,24 +43,42 @@ def _spec(detail: Any, name: str, location: str) -> Spec:
     if not isinstance(detail, dict):
         raise SourceError(location, "is no object")
     fields = Fields(detail, location)
-    digest = fields.text("hash")
-    if not is_hash(digest):
-        raise fields.wrong("hash", f"{digest!r} is no hash: 32 characters of a-z and 2-7")
+    digest = fields.checked("hash", checked_hash)
     versions = fields.texts("versions")
     if len(versions) != 1:
         raise fields.wrong("versions", f"one version is expected, {len(versions)} are there")
-    if not is_version(versions[0]):
-        raise fields.wrong("versions", f"{versions[0]!r} is no version")
+    try:
+        version = checked_version(versions[0])
+    except ValueError as error:
+        raise fields.wrong("versions", str(error)) from None
     return Spec(
         hash=digest,
         name=name,
-        version=versions[0],
-        compiler=canonical_compiler(fields.text("compiler", default="none")),
-        operating_system=fields.text("os"),
-        platform=fields.text("platform"),
-        target=fields.text("target"),
-        variants=fields.canonical("variants", canonical_variants),
+        version=version,
+        compiler=_compiler(fields),
+        operating_system=fields.checked("os", checked_word),
+        platform=fields.checked("platform", checked_word),
+        target=fields.checked("target", checked_word),
+        variants=fields.canonical("variants", _variants),
         stacks=fields.canonical("stacks", canonical_stacks),
         size=fields.size("size"),
-        tarball=fields.text("tarball", default="") or None,
+        tarball=_tarball(fields),
     )
+
+
+def _compiler(fields: Fields) -> str | None:
+    compiler = canonical_compiler(fields.text("compiler", default="none"))
+    try:
+        return compiler and checked_compiler(compiler)
+    except ValueError as error:
+        raise fields.wrong("compiler", str(error)) from None
+
+
+def _variants(texts: list[str]) -> tuple[str, ...]:
+    return checked_items(canonical_variants(texts), checked_variant)
+
+
+def _tarball(fields: Fields) -> str | None:
+    if not fields.text("tarball", default=""):
+        return None
+    return fields.checked("tarball", checked_url)

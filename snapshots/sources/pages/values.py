@@ -3,8 +3,10 @@
 import re
 from collections.abc import Iterable
 
+from snapshots.escaping import quoted
 from snapshots.models import SIZE_MAX
 from snapshots.spack.names import is_name
+from snapshots.spack.texts import checked_items
 
 _SIZE = re.compile(r"[0-9]{1,16}")
 _UNKNOWN_SIZES = ("-", "", None)
@@ -12,11 +14,13 @@ _UNKNOWN_SIZES = ("-", "", None)
 
 def canonical_stacks(names: Iterable[str]) -> tuple[str, ...]:
     """Return the names of stacks, sorted, each once. Raises ValueError for what is no name."""
-    stacks = tuple(sorted(set(names)))
-    for stack in stacks:
-        if not is_name(stack):
-            raise ValueError(f"{stack!r} cannot name a stack")
-    return stacks
+    return checked_items(sorted(set(names)), _checked_stack)
+
+
+def _checked_stack(name: str) -> str:
+    if not is_name(name):
+        raise ValueError(f"{quoted(name)} cannot name a stack")
+    return name
 
 
 def size_in_bytes(value: object) -> int | None:

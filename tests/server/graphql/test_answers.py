@@ -8,9 +8,10 @@ from typing import Any
 import orjson
 import pytest
 
+from schema.api import API
 from server.graphql.answers import Answer, Answers, ParsedRequest, RequestBytes
 from server.graphql.errors import BadRequest
-from server.graphql.execution import Executed, Execution
+from server.graphql.execution import Executed, Execution, Weight
 from server.graphql.lanes import Lanes
 from server.graphql.requests import GraphQLRequest
 from server.negotiation import JSON, RESPONSE_JSON
@@ -21,14 +22,16 @@ from snapshots.catalog.library import Library
 class CountingExecution(Execution):
     """Remembers what it was asked to execute."""
 
-    def __init__(self, catalog: Catalog, library: Library, lanes: Lanes) -> None:
-        super().__init__(catalog, library, lanes)
+    def __init__(self, api: API, catalog: Catalog, library: Library, lanes: Lanes) -> None:
+        super().__init__(api, catalog, library, lanes)
         self.requests: list[GraphQLRequest] = []
 
-    def begin(self, request: GraphQLRequest) -> Executed | Coroutine[Any, Any, Executed]:
+    def begin(
+        self, request: GraphQLRequest, weight: Weight
+    ) -> Executed | Coroutine[Any, Any, Executed]:
         """Execute a request."""
         self.requests.append(request)
-        return super().begin(request)
+        return super().begin(request, weight)
 
 
 @pytest.fixture
@@ -42,7 +45,7 @@ def catalog(demo_catalog: Path) -> Catalog:
 @pytest.fixture
 def execution(catalog: Catalog, lanes: Lanes) -> CountingExecution:
     """Return an execution that counts."""
-    return CountingExecution(catalog, Library(catalog), lanes)
+    return CountingExecution(API(), catalog, Library(catalog), lanes)
 
 
 @pytest.fixture
@@ -96,6 +99,32 @@ def test_a_new_generation_asks_anew_what_may_have_changed(
     assert after[0].response is before[0].response
     assert after[1].response is not before[1].response
     assert len(execution.requests) == 3
+
+
+def test_what_a_request_costs_is_told_where_it_is_asked_for(
+    answers: Answers, execution: CountingExecution
+) -> None:
+    """Such an answer is another one, kept apart."""
+    query = asking("{ revision { specs(first: 2) { nodes { hash } } } }")
+    plain, telling = answered(answers, query, query._replace(tell_cost=True))
+    assert b"extensions" not in plain.response.body
+    told = orjson.loads(telling.response.body)["extensions"]["cost"]
+    assert 0 < told["cost"] <= told["allowed"]
+    again = answered(answers, query, query._replace(tell_cost=True))
+    assert [it.response for it in again] == [plain.response, telling.response]
+    assert len(execution.requests) == 2
+
+
+def test_undeclared_variables_make_no_other_question(
+    answers: Answers, execution: CountingExecution
+) -> None:
+    """Nothing depends on them."""
+    query = "query Q($a: Int) { revision { specs(first: $a) { totalCount } } }"
+    one = asking(query, variables={"a": 1, "b": 2})
+    other = asking(query, variables={"a": 1, "c": [{}]})
+    first, second = answered(answers, one, other)
+    assert first.response is second.response
+    assert [it.variables for it in execution.requests] == [{"a": 1}]
 
 
 def test_what_has_errors_is_not_kept(answers: Answers, execution: CountingExecution) -> None:

@@ -121,6 +121,17 @@ BODIES: dict[str, bytes] = {
     + b"[" * 5_000
     + b"]" * 5_000
     + b"}}",
+    "too deep to be written": b'{"query": "query($a: Int) { tags { name } }", "variables": {"a": '
+    + b"[" * 400
+    + b"]" * 400
+    + b"}}",
+    "a number of 5,000 digits": b'{"query": "{ tags { name } }", "variables": {"a": '
+    + b"1" * 5_000
+    + b"}}",
+    "no number": b'{"query": "{ tags { name } }", "variables": {"a": NaN}}',
+    "a number that is infinite": b'{"query": "{ tags { name } }", "variables": {"a": -1e999}}',
+    "half a character in a variable": b'{"query": "{ a }", "variables": {"a": "\\ud800"}}',
+    "half a character in a name": b'{"query": "{ tags { name } }", "operationName": "\\udfff"}',
     "a document that is no text": b'{"query": {}}',
     "a document that is null": b'{"query": null}',
     "an empty document": b'{"query": ""}',
@@ -144,6 +155,52 @@ def test_a_body_that_is_no_request_is_the_clients_fault(
     assert "data" not in response.json()
 
 
+def asking_for(value: bytes, kind: str = "Int") -> bytes:
+    """Return a request with a variable of that value."""
+    field = (
+        b"node(id: $a) { id }" if kind == "ID" else b"revision { specs(first: $a) { totalCount } }"
+    )
+    query = b"query($a: " + kind.encode() + b"!) { " + field + b" }"
+    return b'{"query": "' + query + b'", "variables": {"a": ' + value + b"}}"
+
+
+def asking_by(value: bytes) -> bytes:
+    """Return a request with a value in its document."""
+    return b'{"query": "{ revision { specs(first: ' + value + b') { totalCount } } }"}'
+
+
+ODD: dict[str, bytes] = {
+    "a text with half a character": asking_by(rb"\"\\ud800\""),
+    "a number of 5,000 digits": asking_by(b"9" * 5_000),
+    "a float of 5,000 digits": asking_by(b"1e" + b"9" * 5_000),
+    "deep lists": asking_by(b"[" * 3_000),
+    "a large number": asking_for(b"1e300"),
+    "a variable that nests": asking_for(b"[" * 200 + b"]" * 200),
+    "an id with control characters": asking_for(rb'"\u0000\u001b\uffff"', "ID"),
+    "a deep document": b'{"query": "' + b"{ a " * 3_000 + b'"}',
+    "a name that no operation has": b'{"query": "{ tags { name } }", "operationName": "'
+    + b"x" * 5_000
+    + b'"}',
+}
+
+
+@pytest.mark.parametrize("body", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("accept", [JSON, RESPONSE_JSON])
+def test_odd_values_are_the_clients_fault(client: httpx.Client, body: bytes, accept: str) -> None:
+    """Each is an error that says what is wrong, and none of the server's own."""
+    response = post(client, body, accept=accept)
+    assert response.status_code in (200, 400)
+    errors = response.json()["errors"]
+    assert all(error["message"] for error in errors)
+    assert "INTERNAL_SERVER_ERROR" not in {error["extensions"]["code"] for error in errors}
+
+
+def test_of_a_name_that_is_given_twice_the_last_counts(client: httpx.Client) -> None:
+    """As JSON's readers mostly have it."""
+    body = b'{"query": "{ nope }", "variables": {"a": 1, "a": 2}, "query": "{ tags { name } }"}'
+    assert post(client, body).json() == ANSWER
+
+
 ADDRESSES = {
     "no document": "operationName=A",
     "an empty document": "query=",
@@ -152,6 +209,9 @@ ADDRESSES = {
     "variables that are a list": urlencode({"query": TAGS, "variables": "[]"}),
     "extensions that are no JSON": urlencode({"query": TAGS, "extensions": "x"}),
     "nothing that has a name": "=&&=;",
+    "very many parameters": "a=&" * 4_000,
+    "half a character": "query=%ed%a0%80",
+    "variables that are too deep": urlencode({"query": TAGS, "variables": "[" * 2_000}),
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from schema import api
+from schema.api import API, Answer
 from schema.context import Context
 from server.graphql.execution import Executed, Execution
 from server.graphql.lanes import Lanes
@@ -21,14 +21,17 @@ from snapshots.errors import CatalogError
 from snapshots.frames.frame import Frame
 
 SMALL = "{ revision { specs(first: 1) { nodes { hash } } } }"
-LARGE = "{ revision { packages(first: 100) { nodes { specs(first: 100) { nodes { hash } } } } } }"
+LARGE = (
+    "{ revision { packages(first: 100) { nodes { specs(first: 100) { nodes { hash "
+    "variants } } } } } }"
+)
 
 
 def execution_of(demo_catalog: Path, lanes: Lanes) -> Execution:
     """Return the execution over a catalog of which nothing is in memory."""
     catalog = Catalog(str(demo_catalog))
     catalog.refresh()
-    return Execution(catalog, Library(catalog), lanes)
+    return Execution(API(), catalog, Library(catalog), lanes)
 
 
 @pytest.fixture
@@ -41,14 +44,14 @@ def execution(demo_catalog: Path, lanes: Lanes) -> Execution:
 def threads(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Return, of each execution that ended, whether it was in the thread of the event loop."""
     found: list[bool] = []
-    execute = api.execute
+    execute = API.execute
 
-    def watched(*args: Any, **options: Any) -> api.Answer:
+    def watched(*args: Any, **options: Any) -> Answer:
         answer = execute(*args, **options)
         found.append(threading.current_thread() is threading.main_thread())
         return answer
 
-    monkeypatch.setattr(api, "execute", watched)
+    monkeypatch.setattr(API, "execute", watched)
     return found
 
 
@@ -64,7 +67,7 @@ def executed(execution: Execution, *queries: str) -> list[Executed]:
 def test_what_has_to_be_loaded_is_loaded_in_a_thread(
     demo_catalog: Path, lanes: Lanes, threads: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The request itself is small, and is executed in the event loop when all is there."""
+    """No other: the request is executed without loading, and in the event loop from then on."""
     loading: list[str] = []
     load = Catalog.load
 
@@ -75,7 +78,7 @@ def test_what_has_to_be_loaded_is_loaded_in_a_thread(
     monkeypatch.setattr(Catalog, "load", watched)
     first, second = executed(execution_of(demo_catalog, lanes), SMALL, SMALL)
     assert [name.rsplit("_", 1)[0] for name in loading] == ["cachelog-loading"]
-    assert threads == [True, True]
+    assert threads == [False, True]
     assert first == second
     assert orjson.loads(first.body)["data"]["revision"]["specs"]["nodes"]
 
@@ -106,8 +109,8 @@ def test_what_asks_for_many_objects_is_executed_in_a_thread(
     execution: Execution, threads: list[bool]
 ) -> None:
     """Also where everything is in memory."""
-    executed(execution, SMALL, LARGE, LARGE)
-    assert threads == [True, False, False]
+    executed(execution, SMALL, SMALL, LARGE, LARGE)
+    assert threads == [False, True, False, False]
 
 
 def test_few_heavy_ones_are_executed_at_once(
@@ -115,9 +118,9 @@ def test_few_heavy_ones_are_executed_at_once(
 ) -> None:
     """The others wait, so that threads do not take the time of each other."""
     lock, running, most = threading.Lock(), 0, 0
-    execute = api.execute
+    execute = API.execute
 
-    def counted(*args: Any, **options: Any) -> api.Answer:
+    def counted(*args: Any, **options: Any) -> Answer:
         nonlocal running, most
         with lock:
             running += 1
@@ -128,7 +131,7 @@ def test_few_heavy_ones_are_executed_at_once(
             with lock:
                 running -= 1
 
-    monkeypatch.setattr(api, "execute", counted)
+    monkeypatch.setattr(API, "execute", counted)
 
     async def run() -> list[Executed]:
         request = GraphQLRequest(LARGE, None, None)
@@ -163,14 +166,14 @@ def test_a_request_that_nobody_waits_for_ends(
     """Its budget is cancelled, so that its thread is free at once for others."""
     began, budgets = threading.Event(), []
 
-    def endless(*_args: Any, context: Context) -> api.Answer:
+    def endless(*_args: Any, context: Context, **_options: Any) -> Answer:
         budgets.append(context.budget)
         began.set()
         while True:
             context.budget.check()
             time.sleep(0.001)
 
-    monkeypatch.setattr(api, "execute", endless)
+    monkeypatch.setattr(API, "execute", endless)
 
     async def run() -> None:
         waiting = asyncio.ensure_future(execution.execute(GraphQLRequest(LARGE, None, None)))

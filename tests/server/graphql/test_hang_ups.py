@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schema import api
+from schema.api import API, Answer
 from schema.context import Context
 from server.graphql.hang_ups import unless_gone
 from server.settings import Settings
@@ -69,11 +69,11 @@ def test_thirty_requests_hung_up_on_leave_an_idle_server(
     demo_catalog: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that run end at their next check, those that wait never begin."""
-    execute, running = api.execute, set()
+    execute, running = API.execute, set()
 
-    def endless(query: str, *args: Any, context: Context, **options: Any) -> api.Answer:
+    def endless(api: API, query: str, *args: Any, context: Context, **options: Any) -> Answer:
         if "never" not in query:
-            return execute(query, *args, context=context, **options)
+            return execute(api, query, *args, context=context, **options)
         running.add(context)
         try:
             while True:
@@ -82,9 +82,9 @@ def test_thirty_requests_hung_up_on_leave_an_idle_server(
             running.discard(context)
 
     monkeypatch.setattr(Context, "__hash__", object.__hash__)
-    monkeypatch.setattr(api, "execute", endless)
+    monkeypatch.setattr(API, "execute", endless)
     heavy = "query never { revision { packages(first: 100) { nodes { specs(first: 100) { nodes "
-    body = f'{{"query": "{heavy} {{ hash }} }} }} }} }} }}"}}'.encode()
+    body = f'{{"query": "{heavy} {{ hash variants }} }} }} }} }} }}"}}'.encode()
     head = (
         "POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(body)}\r\n\r\n"

@@ -138,9 +138,11 @@ def test_a_worker_that_dies_is_replaced(demo_catalog: Path, tmp_path: Path) -> N
 @contextmanager
 def killed_at_the_end(catalog: Path, log: Path, port: int) -> Iterator[Server]:
     """Serve by two workers; whatever is left of them at the end is killed, by its own id."""
-    command = [CACHELOG, "serve", "--catalog", catalog, "--port", str(port), "--workers", "2"]
+    options: list[str | Path] = ["--catalog", catalog, "--port", str(port), "--workers", "2"]
     with log.open("wb") as output:
-        process = subprocess.Popen(command, env=environ(), stdout=output, stderr=output)
+        process = subprocess.Popen(
+            [CACHELOG, "serve", *options], env=environ(), stdout=output, stderr=output
+        )
     server = Server(f"http://127.0.0.1:{port}", process, log)
     workers: set[int] = set()
     try:

@@ -1,5 +1,6 @@
 """A catalog under bad conditions: broken stores, imports that race, imports that are killed."""
 
+import re
 import shutil
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,9 +25,11 @@ from snapshots.tables import revisions_table
 from tests.snapshots.factories import a_revision, a_snapshot, a_spec, day
 from tests.snapshots.importers import (
     TAGS,
+    publish_and_merge,
     publish_for_ever,
     publish_state,
     publish_together,
+    publish_within,
     specs_of,
 )
 
@@ -281,6 +284,73 @@ def test_killed_imports(tmp_path: Path, processes: ForkServerContext) -> None:
     assert_is_sound(catalog)
 
 
+def test_a_disk_that_is_full(tmp_path: Path, processes: ForkServerContext) -> None:
+    """Whichever file cannot be written: it is told in one line, and nothing is lost or in the way.
+
+    The 13th state of these is the 25th commit, which ends with a checkpoint.
+    """
+    full = tmp_path / "full"
+    published = Catalog(str(full))
+    for number in range(24):
+        publish_state(published, number)
+    failures = set()
+    for limit in (0, 300, 700, 1_500, 3_000, 4_500, 6_000, 7_500, 9_000):
+        location = str(tmp_path / str(limit))
+        shutil.copytree(full, location)
+        told, signal = processes.Pipe(duplex=False)
+        arguments = (location, 24, limit, signal)
+        importer = processes.Process(target=publish_within, args=arguments)
+        importer.start()
+        failure = told.recv()
+        importer.join()
+        assert importer.exitcode == 0
+        catalog = Catalog(location)
+        catalog.refresh()
+        expected = list(range(25 if failure is None else 24))
+        assert assert_is_sound(catalog, 22) == expected
+        assert not list(Path(location).rglob("*.tmp"))
+        publish_state(catalog, 25)
+        assert assert_is_sound(catalog, 22) == [*expected, 25]
+        failures.add(failure)
+    assert None in failures
+    assert all(it is None or re.search(r"\.parquet: File too large$", it) for it in failures)
+
+
+def test_reading_beside_imports_that_merge(tmp_path: Path, processes: ForkServerContext) -> None:
+    """Two imports publish, merge files and shorten logs; a reader sees whole states all the while.
+
+    What it has seen does not vanish, and no row stands twice in the end.
+    """
+    location = str(tmp_path)
+    catalog = Catalog(location)
+    publish_state(catalog, 0)
+    barrier = processes.Barrier(3)
+    importers = [
+        processes.Process(target=publish_and_merge, args=(location, first, last, barrier))
+        for first, last in ((1, 16), (16, 31))
+    ]
+    for importer in importers:
+        importer.start()
+    barrier.wait()
+    seen: set[int] = set()
+    while any(importer.is_alive() for importer in importers):
+        catalog.refresh()
+        reader = Catalog(location)
+        reader.refresh()
+        for each in (catalog, reader):
+            numbers = set(assert_is_sound(each, first=max(seen, default=0)))
+            assert seen <= numbers
+        seen = numbers
+    for importer in importers:
+        importer.join()
+        assert importer.exitcode == 0
+    for each in (catalog, Catalog(location)):
+        each.refresh()
+        assert assert_is_sound(each) == list(range(31))
+    rows = DeltaTable(f"{location}/revisions").to_pyarrow_table()
+    assert rows.num_rows == 31 * len(TAGS)
+
+
 def race(processes: ForkServerContext, location: str, numbers: list[int]) -> list[str | None]:
     """Publish states from as many processes at the same moment; return what each told."""
     barrier = processes.Barrier(len(numbers))
@@ -332,10 +402,10 @@ def test_conflicts(
 
     commit = DeltaTable.create_write_transaction
 
-    def fail_first(*arguments: Any) -> None:
+    def fail_first(*arguments: Any, **named: Any) -> None:
         if next(failures, None) is not None:
             raise CommitFailedError("another import committed")
-        commit(*arguments)
+        commit(*arguments, **named)
 
     monkeypatch.setattr(DeltaTable, "create_write_transaction", fail_first)
     catalog = Catalog(str(tmp_path))

@@ -65,3 +65,31 @@ def test_an_error_without_a_text() -> None:
     with pytest.raises(CatalogError) as caught, translated("s3://b/c"):
         raise TimeoutError
     assert str(caught.value) == "catalog s3://b/c: TimeoutError"
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (
+            OSError(28, "No space left on device", "/c/specs/a"),
+            "/c/specs/a: No space left on device",
+        ),
+        (
+            OSError(
+                "Generic LocalFileSystem error: Unable to copy data to file: "
+                "No space left on device"
+            ),
+            "Unable to copy data to file: No space left on device",
+        ),
+        (
+            OSError(
+                "Could not create local directory: /c/specs Error: Os { code: 30, kind: "
+                'ReadOnlyFilesystem, message: "Read-only file system" }'
+            ),
+            "Could not create local directory: /c/specs: Read-only file system",
+        ),
+    ],
+)
+def test_what_the_system_says(error: OSError, told: str) -> None:
+    """The file and the reason are told, and no codes."""
+    assert reason_of(error) == told

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier, Event
+from threading import Barrier, Event, Semaphore
 
 import pytest
 
@@ -48,9 +48,11 @@ def ask_together(maker: Maker, ask: Callable[[], str]) -> list[str | BaseExcepti
     """Ask from several threads while the first of them is still at it; return what each got."""
     maker.may_end.clear()
     barrier = Barrier(THREADS + 1)
+    about_to_ask = Semaphore(0)
 
     def one() -> str | BaseException:
         barrier.wait()
+        about_to_ask.release()
         try:
             return ask()
         except BaseException as error:  # noqa: BLE001 - what each thread got is what is tested
@@ -59,7 +61,9 @@ def ask_together(maker: Maker, ask: Callable[[], str]) -> list[str | BaseExcepti
     with ThreadPoolExecutor(THREADS) as pool:
         answers = [pool.submit(one) for _ in range(THREADS)]
         barrier.wait()
-        time.sleep(0.05)
+        for _ in range(THREADS):
+            about_to_ask.acquire()
+        time.sleep(0.2)  # for the last of them to get from there to the cache, on a busy machine
         maker.may_end.set()
         return [answer.result() for answer in answers]
 

@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import msgspec
+from deepdiff import DeepDiff
 from hypothesis import given
 
 from snapshots.changes.spec_changes import SpecChangeKind
@@ -17,17 +19,15 @@ NONE_CHANGED: dict[str, int] = {}
 
 
 def differing(before: Spec, after: Spec) -> set[str]:
-    """Return the facts that count as changed, told from the records."""
-    found = set()
-    for name in Spec.__struct_fields__:
-        values = [getattr(spec, name) for spec in (before, after)]
-        if name == "stacks":
-            values = [set(value) - {"root"} for value in values]
-        if name in NEVER_COMPARED or (name in UNKNOWABLE and None in values):
-            continue
-        if values[0] != values[1]:
-            found.add(name)
-    return found
+    """Return the facts that count as changed, as deepdiff tells them from the records."""
+    values = [msgspec.structs.asdict(spec) for spec in (before, after)]
+    unknown = {name for name in UNKNOWABLE if None in [facts[name] for facts in values]}
+    for facts in values:
+        facts["stacks"] = [stack for stack in facts["stacks"] if stack != "root"]
+        for name in {*NEVER_COMPARED, *unknown}:
+            del facts[name]
+    old, new = values
+    return set(DeepDiff(old, new, ignore_order=True).affected_root_keys)
 
 
 @given(pairs())

@@ -262,7 +262,7 @@ def test_equal_counts_of_a_facet_stand_in_the_order_of_their_values() -> None:
 
 @given(SPECS)
 def test_packages_and_stacks(specs: list[Spec]) -> None:
-    """Packages stand one after the other, with their versions; stacks have their specs."""
+    """Packages stand one after the other; stacks have their specs."""
     frame = frame_of(specs)
     assert list(frame.packages) == sorted({spec.name for spec in specs})
     assert list(frame.stacks.items) == sorted({stack for spec in specs for stack in spec.stacks})
@@ -272,16 +272,14 @@ def test_packages_and_stacks(specs: list[Spec]) -> None:
         assert rows is not None
         own = [spec for spec in ordered if spec.name == name]
         assert ordered[rows] == own
-        assert frame.versions_of(name) == tuple(dict.fromkeys(spec.version for spec in own))
     for stack in STACKS:
         assert frame.in_stack(stack).tolist() == [stack in spec.stacks for spec in ordered]
 
 
 def test_what_is_not_there() -> None:
-    """An unknown package has no rows and no versions, an unknown stack no specs."""
+    """An unknown package has no rows, an unknown stack no specs."""
     frame = frame_of([a_spec()])
     assert frame.rows_of("zlib") is None
-    assert frame.versions_of("zlib") == ()
     assert not frame.in_stack("unknown").any()
 
 

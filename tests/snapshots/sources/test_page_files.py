@@ -148,11 +148,11 @@ def test_bad_pages(what: str, write: Write, tmp_path: Path) -> None:
 def test_unreadable_file(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that the system does not give is a bad page like any other."""
 
-    def refuse(_: Path) -> bytes:
+    def refuse(*_: object) -> int:
         raise PermissionError(13, "Permission denied")
 
     page = write("develop/a/specs.md", "1")
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(SourceError) as caught:
         snapshots(page)
     assert str(caught.value) == f"{page}: cannot be read: Permission denied"

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
+from snapshots.escaping import is_plain
 from snapshots.models import Spec
 from snapshots.sources.pages import Page, parse_page, tag_in_path
 from snapshots.sources.reports import Report
@@ -128,20 +129,24 @@ def test_the_oldest_layout_is_refused() -> None:
         parse(b"---\ntitle: x\n---\n")
 
 
-TEXTS = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=6)
+TEXTS = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=6).filter(
+    is_plain
+)
+WORDS = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,5}", fullmatch=True)
+URL_PATHS = st.from_regex(r"[\w~:/?#@!$&'()*+,;=%.-]{0,6}", fullmatch=True)
 DETAILS = st.builds(
     detail,
     hash=st.integers(0, 99).map(str).map(hash_of),
     compiler=st.sampled_from([None, "none", "gcc@=11.4.0", "gcc@13.2.0"]),
     versions=st.sampled_from([["1.10"], ["2025"], ["1e5"], ["yes"], ["2025-01-05"], ["0x1"]]),
-    os=TEXTS,
-    target=TEXTS,
+    os=WORDS,
+    target=WORDS,
     variants=st.lists(
         st.sampled_from(["+a", "-b", 'cflags="-O2 -g"', "p:=b,a"]) | TEXTS, max_size=3
     ),
     stacks=st.lists(st.sampled_from(["root", "e4s", "null", "1", "1.5"]), max_size=3),
     size=st.sampled_from([None, "-", "", "12", 12, 0]),
-    tarball=st.none() | TEXTS,
+    tarball=st.none() | URL_PATHS.map("https://example.org/".__add__),
 )
 
 

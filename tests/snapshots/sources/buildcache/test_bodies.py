@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
 from snapshots.sources.buildcache.bodies import Body, collected, unpacked, user_file
-from snapshots.sources.buildcache.locations import Missing
+from snapshots.sources.files import Missing
 from tests.snapshots.sources.buildcache.folders import put
 
 DATA = b'{"database": {}}' * 100
@@ -80,3 +80,12 @@ def test_the_checksum_of_what_is_packed(tmp_path: Path) -> None:
     packed = gzip.compress(DATA, mtime=0)
     found = body(tmp_path, packed).load(limit=2000, compression="gzip", algorithm="sha512")
     assert found == (bytearray(DATA), hashlib.sha512(packed).hexdigest())
+
+
+def test_many_members_of_gzip(tmp_path: Path) -> None:
+    """However many members there are, each is unpacked, be they empty or across two pieces."""
+    empty, full = gzip.compress(b""), gzip.compress(b"a" * 50_000, compresslevel=0)
+    file = tmp_path / "body"
+    file.write_bytes(empty * 20_000 + full * 3 + empty)
+    data, _ = user_file(str(file), 1 << 20).load(limit=1 << 20, compression="gzip")
+    assert data == b"a" * 150_000

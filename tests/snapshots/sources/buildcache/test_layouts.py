@@ -19,10 +19,10 @@ from snapshots.sources.buildcache.layouts import (
     holds_index,
     locate,
 )
-from snapshots.sources.buildcache.locations import Missing
 from snapshots.sources.buildcache.manifests import UNVERIFIED
 from snapshots.sources.buildcache.settings import ReadSettings
 from snapshots.sources.buildcache.transport import Transport
+from snapshots.sources.files import Missing
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.buildcache.folders import (
     EMPTY_INDEX,

@@ -41,8 +41,9 @@ def test_a_url_is_cloned_and_the_clone_kept_up_to_date(
 
 def test_a_password_stays_out(tmp_path: Path) -> None:
     """What a URL holds of a password is in no message."""
-    with pytest.raises(SourceError) as caught:
-        open_repository("http://user:secret@127.0.0.1:9/pages.git", tmp_path)
+    location = "http://user:secret@127.0.0.1:9/pages.git"
+    with pytest.raises(SourceError) as caught, open_repository(location, tmp_path):
+        pass
     assert caught.value.location == "http://127.0.0.1:9/pages.git"
     assert "secret" not in str(caught.value)
     assert "secret" not in " ".join(path.name for path in tmp_path.iterdir())
@@ -143,6 +144,10 @@ def test_options_that_cannot_be_used(
         ("file://{tmp}/empty", SourceError, "git says: .*HEAD"),
         ("ext::sh -c true", SourceError, "does not exist"),
         ("ftp://example.org/pages", InvalidArgument, "ftp:// cannot be cloned from"),
+        ("https://[::1", InvalidArgument, "is no good URL"),
+        ("{tmp}/" + "a" * 5000, SourceError, "cannot be read: File name too long"),
+        ("a\0b", InvalidArgument, "neither a path nor a URL"),
+        ("~nobody-of-that-name/pages", SourceError, "cannot be read"),
     ],
 )
 def test_what_is_no_repository(
@@ -154,11 +159,13 @@ def test_what_is_no_repository(
     Repository(tmp_path / "empty")
     (tmp_path / "empty/inside").mkdir()
 
-    with pytest.raises(kind, match=reason):
-        open_repository(location.format(tmp=tmp_path), tmp_path / "clones")
+    opened = open_repository(location.format(tmp=tmp_path), tmp_path / "clones")
+    with pytest.raises(kind, match=reason), opened:
+        pass
 
 
 def test_a_url_needs_a_folder_for_its_clone() -> None:
     """Without one nothing is fetched."""
-    with pytest.raises(InvalidArgument, match="no folder is given for its clone"):
-        open_repository("https://example.org/pages.git", None)
+    opened = open_repository("https://example.org/pages.git", None)
+    with pytest.raises(InvalidArgument, match="no folder is given for its clone"), opened:
+        pass

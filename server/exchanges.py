@@ -1,0 +1,120 @@
+"""Requests and their answers, seen from outside: each gets an id and headers, and is noted."""
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from server.request_ids import HEADER, REQUEST_ID, RequestIds
+from server.security_headers import SecurityHeaders
+
+OPERATION, CODE = "cachelog.operation", "cachelog.code"
+"""Where the scope of a request has the name of its operation, and why it was refused."""
+
+_CODE = re.compile(rb'"extensions":\{[^{}]*?"code":"([A-Z_]{1,40})"')
+_SEARCHED_BYTES = 4_096
+
+
+class Exchange(NamedTuple):
+    """A request, and what was answered."""
+
+    id: str
+    client: str | None
+    method: str
+    path: str
+    status: int
+    num_bytes: int
+    seconds: float
+    operation: str | None
+    """The name of the operation that was executed without errors."""
+
+    code: str | None
+    """The code of the first error, such as BAD_REQUEST."""
+
+
+class Observer(Protocol):
+    """Who takes note of what was answered."""
+
+    def note(self, exchange: Exchange) -> None:
+        """Take note of an answer that was sent."""
+
+    def flush(self) -> None:
+        """Write what was noted: no request will follow."""
+
+
+class Exchanges:
+    """Middleware that gives each answer its id and headers, and tells ``observers`` of it.
+
+    Where the application raises before it answers, ``failure`` makes the answer of the error.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        ids: RequestIds,
+        headers: SecurityHeaders,
+        observers: Sequence[Observer],
+        failure: Callable[[Exception], ASGIApp],
+    ) -> None:
+        self._app = app
+        self._ids = ids
+        self._headers = headers
+        self._observers = observers
+        self._failure = failure
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on and note how it was answered."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            for observer in self._observers:
+                observer.flush()
+            return
+        started = time.perf_counter()
+        request_id = self._ids.of(scope)
+        REQUEST_ID.set(request_id)  # in the context of this request's own task
+        status, size = 0, 0
+
+        async def noting(message: Message) -> None:
+            nonlocal status, size
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                given = message.get("headers", ())
+                added = self._headers.beside(given)
+                headers = [*given, *added, (HEADER, request_id.encode())]
+                message = {"type": "http.response.start", "status": status, "headers": headers}
+            else:
+                size += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noting)
+        except Exception as error:
+            if status:
+                raise  # half of an answer was sent
+            await self._failure(error)(scope, receive, noting)
+        finally:
+            client = scope.get("client")
+            exchange = Exchange(
+                request_id,
+                client[0] if client else None,
+                scope["method"],
+                scope["path"],
+                status,
+                size,
+                time.perf_counter() - started,
+                scope.get(OPERATION),
+                scope.get(CODE),
+            )
+            for observer in self._observers:
+                observer.note(exchange)
+
+
+def note_answer(scope: Scope, answer: Any) -> None:
+    """Write into the scope what a GraphQL answer says of itself."""
+    if answer.key is not None:
+        scope[OPERATION] = answer.key.operation_name or ""
+    elif found := _CODE.search(answer.response.body, 0, _SEARCHED_BYTES):
+        scope[CODE] = found[1].decode()

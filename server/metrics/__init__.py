@@ -1,0 +1,1 @@
+"""What a server counts, for Prometheus: instruments, tallies of processes, and /metrics."""

@@ -1,0 +1,97 @@
+"""Which addresses an import may reach: those of the public net, and such as it began at.
+
+A list of tags or a redirect from elsewhere could otherwise let cachelog ask services of the
+machine or the network that it runs in. The special ranges are those of the IANA registries, as
+Python's ``ipaddress`` has them.
+"""
+
+import socket
+from collections.abc import Callable, Iterable, Sequence
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from threading import Lock
+
+_TRANSLATED = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"), IPv6Network("::/96"))
+
+Resolve = Callable[[str, int], Sequence[str]]
+"""Returns the addresses of a host and a port; raises OSError or UnicodeError where it has none."""
+
+
+class AddressRefused(Exception):
+    """A host leads to an address that the import must not reach."""
+
+
+def kind_of(address: str) -> str | None:
+    """Return loopback, link-local, private or reserved; None for an address of the public net.
+
+    An IPv6 address that stands for an IPv4 address is of that one's kind.
+    """
+    ip = _meant(ip_address(address.partition("%")[0]))
+    if ip.is_loopback or ip.is_unspecified:  # Linux takes 0.0.0.0 for the machine itself
+        return "loopback"
+    if ip.is_link_local:
+        return "link-local"
+    if ip.is_multicast or ip.is_reserved:
+        return "reserved"
+    return None if ip.is_global else "private"
+
+
+def _meant(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    if isinstance(ip, IPv4Address) or ip.is_loopback:
+        return ip
+    if ip.ipv4_mapped is not None:
+        return ip.ipv4_mapped
+    if ip.sixtofour is not None:
+        return ip.sixtofour
+    if ip.teredo is not None:
+        return ip.teredo[1]
+    if any(ip in network for network in _TRANSLATED):
+        return IPv4Address(int(ip) & 0xFFFFFFFF)
+    return ip
+
+
+def resolve(host: str, port: int) -> Sequence[str]:
+    """Return the addresses of a host, as the system finds them."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+class Boundary:
+    """Says which addresses may be connected to; safe to share between threads.
+
+    ``trusted`` are hosts that the user named. Where such a host has special addresses when it is
+    first asked for, addresses of their kinds may be reached. Without any, the first host that is
+    asked for counts as named.
+    """
+
+    def __init__(self, trusted: Iterable[str] | None, resolve: Resolve = resolve) -> None:
+        self._trusted = None if trusted is None else {_normal(host) for host in trusted}
+        self._resolve = resolve
+        self._kinds: set[str | None] = {None}
+        self._known: set[str] = set()
+        self._lock = Lock()
+
+    def addresses(self, host: str, port: int) -> Sequence[str]:
+        """Return the addresses of a host, all of which may be reached.
+
+        Raises AddressRefused where one must not, and what the resolver raises.
+        """
+        found = self._resolve(host, port)
+        kinds = {address: kind_of(address) for address in found}
+        name = _normal(host)
+        with self._lock:
+            if self._trusted is None:
+                self._trusted = {name}
+            if name in self._trusted and name not in self._known:
+                # Only once: afterwards its addresses may be others, which nobody named.
+                self._known.add(name)
+                self._kinds.update(kinds.values())
+            allowed = set(self._kinds)
+        for address, kind in kinds.items():
+            if kind not in allowed:
+                reason = f"leads to {host} ({address}), a {kind} address"
+                raise AddressRefused(f"{reason}; only an import that begins there may go there")
+        return found
+
+
+def _normal(host: str) -> str:
+    return host.lower().rstrip(".").strip("[]")

@@ -1,0 +1,121 @@
+"""Connections of httpx that keep to a boundary and a deadline."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import httpcore
+import httpx
+
+from snapshots.sources.buildcache.addresses import Boundary
+
+Result = TypeVar("Result")
+
+
+class Overdue(Exception):
+    """A request takes longer than all of it may take."""
+
+
+class BoundedBackend(httpcore.NetworkBackend):
+    """Connects to addresses within the boundary alone, and ends requests that take too long.
+
+    The names of hosts are resolved here, once a connection: the address that was checked is the
+    one that is connected to.
+    """
+
+    def __init__(self, boundary: Boundary) -> None:
+        self._boundary = boundary
+        self._inner = httpcore.SyncBackend()
+        self._of_thread = threading.local()
+
+    @contextmanager
+    def deadline(self, seconds: float) -> Iterator[None]:
+        """Let what this thread sends and receives within the block take that long in all."""
+        self._of_thread.end = time.monotonic() + seconds
+        try:
+            yield
+        finally:
+            self._of_thread.end = None
+
+    def remaining(self, timeout: float | None) -> float | None:
+        """Return the timeout, or less where the deadline is nearer. Raises Overdue after it."""
+        end = getattr(self._of_thread, "end", None)
+        if end is None:
+            return timeout
+        left: float = end - time.monotonic()
+        if left <= 0:
+            raise Overdue
+        return left if timeout is None else min(timeout, left)
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        """Connect to the first address of a host that answers. Raises AddressRefused."""
+        try:
+            addresses = self._boundary.addresses(host, port)
+        except (OSError, UnicodeError) as error:
+            raise httpcore.ConnectError(str(error)) from None
+        failure: Exception = httpcore.ConnectError(f"{host} has no address")
+        for address in addresses:
+            try:
+                stream = self._inner.connect_tcp(
+                    address, port, self.remaining(timeout), local_address, socket_options
+                )
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+            else:
+                return _BoundedStream(stream, self)
+        raise failure
+
+    def sleep(self, seconds: float) -> None:
+        """Wait before another attempt to connect."""
+        self._inner.sleep(seconds)
+
+
+class _BoundedStream(httpcore.NetworkStream):
+    def __init__(self, stream: httpcore.NetworkStream, backend: BoundedBackend) -> None:
+        self._stream = stream
+        self._backend = backend
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._in_time(lambda left: self._stream.read(max_bytes, left), timeout)
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._in_time(lambda left: self._stream.write(buffer, left), timeout)
+
+    def start_tls(
+        self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        left = self._backend.remaining(timeout)
+        stream = self._stream.start_tls(ssl_context, server_hostname, left)
+        return _BoundedStream(stream, self._backend)
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+    def _in_time(self, work: Callable[[float | None], Result], timeout: float | None) -> Result:
+        left = self._backend.remaining(timeout)
+        try:
+            return work(left)
+        except httpcore.TimeoutException:
+            self._backend.remaining(timeout)  # it may have been the deadline
+            raise
+
+
+def keep_within(client: httpx.Client, backend: BoundedBackend) -> None:
+    """Let all connections of a client go through the backend, those to proxies included."""
+    # httpx takes a backend nowhere, and a transport of one's own would switch off the proxies that
+    # the environment names.
+    for transport in (client._transport, *client._mounts.values()):  # noqa: SLF001
+        if isinstance(transport, httpx.HTTPTransport):
+            transport._pool._network_backend = backend  # type: ignore[attr-defined, unused-ignore]  # noqa: SLF001

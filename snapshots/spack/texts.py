@@ -1,0 +1,141 @@
+"""What the texts of a spec may be: the rules for every fact, whoever reads it.
+
+What a build cache says is shown in terminals, in Markdown and on web pages. So no text holds what
+is not seen there or acts on its own: control characters, marks that turn the direction of writing,
+characters without width, line breaks. Each kind of text also has a length that no real one reaches.
+
+Each ``checked_`` function takes a text, and returns it or raises ValueError with the reason.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable
+from functools import lru_cache
+
+from snapshots.escaping import is_plain, quoted
+from snapshots.spack.names import is_hash, is_name
+from snapshots.spack.versions import is_version
+
+WORD_LENGTH_MAX = 200
+"""How many characters a namespace, a platform, a system, a target or a checksum may have."""
+
+VARIANT_LENGTH_MAX = 8_192
+"""How many characters a variant may have; compiler flags are the longest."""
+
+URL_LENGTH_MAX = 2_048
+"""How many characters a URL may have."""
+
+ITEMS_MAX = 1_000
+"""How many variants, stacks or patches a spec may have."""
+
+URL_SCHEMES = ("http", "https", "s3", "gs", "oci", "file")
+"""The schemes of URLs at which binary packages lie; others, such as javascript, can do harm."""
+
+Check = Callable[[str], str]
+
+_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_CHECKSUM = re.compile(r"[A-Za-z0-9+/_-]+={0,6}")
+_URL = re.compile(rf"(?i:{'|'.join(URL_SCHEMES)})://\S+")
+_NOT_IN_URLS = b'"<>\\^`{|} '
+_URL_STARTS = tuple(f"{scheme}://" for scheme in URL_SCHEMES)
+
+
+def checked_hash(text: str) -> str:
+    """Check a DAG hash."""
+    if not is_hash(text):
+        raise ValueError(f"{quoted(text)} is no hash: 32 characters of a-z and 2-7")
+    return text
+
+
+@lru_cache(maxsize=1 << 16)
+def checked_name(text: str) -> str:
+    """Check the name of a package or a stack."""
+    if not is_name(text):
+        raise ValueError(f"{quoted(text)} is no name")
+    return text
+
+
+@lru_cache(maxsize=1 << 16)
+def checked_version(text: str) -> str:
+    """Check a version."""
+    if not is_version(text):
+        raise ValueError(f"{quoted(text)} is no version" if text else "is empty")
+    return text
+
+
+@lru_cache(maxsize=1 << 16)
+def checked_compiler(text: str) -> str:
+    """Check a compiler: its name, or ``name@version``."""
+    name, at, version = text.partition("@")
+    if not is_name(name) or (at and not is_version(version)):
+        raise ValueError(f"{quoted(text)} is no compiler such as gcc@13.2.0")
+    return text
+
+
+@lru_cache(maxsize=1 << 16)
+def checked_word(text: str) -> str:
+    """Check a single word: a platform, an operating system, a target, a namespace."""
+    if len(text) > WORD_LENGTH_MAX or _WORD.fullmatch(text) is None:
+        raise ValueError(f"{quoted(text)} is no single word of {WORD_LENGTH_MAX} letters or fewer")
+    return text
+
+
+@lru_cache(maxsize=1 << 16)
+def checked_checksum(text: str) -> str:
+    """Check a hash in any of the spellings that Spack has."""
+    if len(text) > WORD_LENGTH_MAX or _CHECKSUM.fullmatch(text) is None:
+        raise ValueError(f"{quoted(text)} is no checksum")
+    return text
+
+
+@lru_cache(maxsize=1 << 16)
+def checked_variant(text: str) -> str:
+    """Check a variant; its value may be any text that is seen."""
+    if not text:
+        raise ValueError("a variant is empty")
+    if len(text) > VARIANT_LENGTH_MAX:
+        reason = f"is longer than {VARIANT_LENGTH_MAX:,} characters"
+        raise ValueError(f"the variant {quoted(text)} {reason}")
+    if not is_plain(text):
+        raise ValueError(f"the variant {quoted(text)} holds characters that are not seen")
+    return text
+
+
+def checked_url(text: str) -> str:
+    """Check the URL of a binary package."""
+    if not are_usual_urls((text,)):
+        if len(text) > URL_LENGTH_MAX:
+            raise ValueError(f"{quoted(text)} is longer than {URL_LENGTH_MAX:,} characters")
+        if not is_plain(text) or not _is_free_of(_NOT_IN_URLS, text):
+            raise ValueError(f"{quoted(text)} holds characters that no URL has")
+        if _URL.fullmatch(text) is None:
+            known = ", ".join(URL_SCHEMES)
+            raise ValueError(f"{quoted(text)} is no URL that begins with one of {known}")
+    return text
+
+
+def are_usual_urls(texts: Collection[str]) -> bool:
+    """Tell whether ``checked_url`` takes all texts; of many this is asked faster at once.
+
+    Only URLs in ASCII are usual.
+    """
+    joined = "".join(texts)
+    return (
+        joined.isascii()
+        and joined.isprintable()
+        and _is_free_of(_NOT_IN_URLS, joined)
+        and all(text.startswith(_URL_STARTS) and len(text) <= URL_LENGTH_MAX for text in texts)
+        and not any(text.endswith("://") for text in texts)
+    )
+
+
+def _is_free_of(characters: bytes, text: str) -> bool:
+    data = text.encode()
+    return len(data.translate(None, characters)) == len(data)
+
+
+def checked_items(texts: Iterable[str], check: Check) -> tuple[str, ...]:
+    """Return the texts, each checked. Raises ValueError where they are too many as well."""
+    found = tuple(map(check, texts))
+    if len(found) > ITEMS_MAX:
+        raise ValueError(f"there are {len(found):,} of them, more than {ITEMS_MAX:,}")
+    return found

@@ -1,0 +1,229 @@
+"""The readers of input from outside, each with good inputs to start from."""
+
+import gzip
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from random import Random
+from shutil import copytree
+from typing import Any
+
+import yaml
+
+from snapshots.contents import Content
+from snapshots.errors import CachelogError
+from snapshots.history import History
+from snapshots.models import Spec, check_facts
+from snapshots.refs import parse_moment, parse_ref
+from snapshots.sources import git, reading
+from snapshots.sources.buildcache import ReadSettings
+from snapshots.sources.buildcache.bodies import user_file
+from snapshots.sources.buildcache.manifests import parse_manifest
+from snapshots.sources.buildcache.specs import decode
+from snapshots.sources.pages import parse_page
+from snapshots.sources.reports import Report
+from snapshots.spack.parser import parse
+from tests.fuzz.mutations import mutated_bytes, mutated_json, written
+from tests.snapshots.factories import hash_of
+from tests.snapshots.sources.buildcache.folders import put
+from tests.snapshots.sources.buildcache.indexes import LIBELF, database, node, small_database
+from tests.snapshots.sources.git.repositories import HDF5, ZLIB, Repository, page
+
+Case = Callable[[Random, Path], None]
+"""Makes one input in a folder and reads it; raises CachelogError, or whatever is a mistake."""
+
+SIGNED = (
+    b"-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\n%s\n"
+    b"-----BEGIN PGP SIGNATURE-----\n\nabc\n-----END PGP SIGNATURE-----\n"
+)
+MANIFEST = {
+    "version": 3,
+    "data": [
+        {
+            "contentLength": 100,
+            "mediaType": "application/vnd.spack.db.v8+json",
+            "compression": "gzip",
+            "checksumAlgorithm": "sha256",
+            "checksum": "a" * 64,
+        }
+    ],
+}
+OLD_INDEX = database(
+    node(
+        "libelf",
+        LIBELF,
+        compiler={"name": "gcc", "version": "10.2.1"},
+        dependencies=[{"name": "zlib", "hash": hash_of("zlib"), "type": ["build", "link"]}],
+    ),
+    version="7",
+)
+QUERIES = (
+    "hdf5@1.12:1.14,=2 +mpi~cxx build_type=Release %gcc@13 target=x86_64_v3 ^zlib@1.3: /abc",
+    'builtin.hdf5 cflags="-O2 -g" patches=abc os=ubuntu22.04 ^mpi',
+)
+REFS = ("develop~3", "develop@2025-03-30", "v0.22.0@2025-03-30T12:00:00Z~1", "0a1b2c3d4e5f")
+
+
+def _checked(specs: Iterable[Spec], outside: Iterable[Spec] = ()) -> None:
+    """Fail where what was read breaks a rule, or could not be stored."""
+    specs, outside = list({spec.hash: spec for spec in specs}.values()), list(outside)
+    for spec in (*specs, *outside):
+        check_facts(spec)
+    content = Content.of(specs, outside)
+    if content:
+        content.table()
+
+
+def _report(random: Random) -> Report:
+    return Report(skip_bad=random.random() < 0.5)
+
+
+def _page(random: Random, _: Path) -> None:
+    data = mutated_bytes(page("zlib", "a", "b"), random)
+    _checked(parse_page(data, "specs.md", _report(random)).specs)
+
+
+def _page_of_values(random: Random, _: Path) -> None:
+    details = json.loads(page("zlib", "a", "b").split(b"spec_details: ")[1].split(b"\n")[0])
+    details[0] |= {"tarball": "https://example.org/a.spack", "size": "17"}
+    values: dict[str, Any] = {
+        "title": "zlib",
+        "categories": ["package", "develop"],
+        "meta": {"num_specs": 2, "versions": ["1.0"], "num_specs_by_stack": {"root": 2}},
+        "spec_details": details,
+    }
+    values = mutated_json(values, random)
+    if (
+        random.random() < 0.2 and json.dumps(values).count("{") < 100
+    ):  # PyYAML writes nothing deeper
+        text = yaml.safe_dump(values).encode(errors="surrogatepass")
+    elif isinstance(values, dict):
+        lines = (
+            str(key).encode(errors="replace") + b": " + written(it, random)
+            for key, it in values.items()
+        )
+        text = b"\n".join(lines) + b"\n"
+    else:
+        text = written(values, random)
+    _checked(parse_page(b"---\n" + text + b"---\n", "specs.md", _report(random)).specs)
+
+
+def _index(random: Random, _: Path) -> None:
+    index = random.choice((small_database(), OLD_INDEX))
+    if random.random() < 0.7:
+        data = written(mutated_json(index, random), random)
+    else:
+        data = mutated_bytes(json.dumps(index).encode(), random)
+    found = decode(data, "index.json", _report(random))
+    _checked(found.in_cache.values(), found.outside.values())
+
+
+def _manifest(random: Random, _: Path) -> None:
+    data = json.dumps(MANIFEST).encode()
+    if random.random() < 0.5:
+        data = written(mutated_json(MANIFEST, random), random)
+    if random.random() < 0.5:
+        data = SIGNED % data
+    parse_manifest(mutated_bytes(data, random) if random.random() < 0.7 else data, "m.json")
+
+
+def _gzip(random: Random, folder: Path) -> None:
+    data = gzip.compress(json.dumps(small_database()).encode()) * random.randint(1, 3)
+    file = put(folder / "body", mutated_bytes(data, random))
+    user_file(str(file), 1 << 20).load(limit=1 << 16, compression="gzip")
+
+
+def _location(random: Random, folder: Path) -> None:
+    """Read a folder of pages, an index, or a list of tags, as ``cachelog import`` does."""
+    index = put(folder / "index.json", json.dumps(small_database()).encode())
+    tags = {
+        "develop": [{"label": "root", "url": "index.json"}, {"label": "e4s", "url": str(index)}]
+    }
+    form = random.randrange(3)
+    location = folder / "input"
+    if form == 0:
+        put(location / "develop/zlib/specs.md", mutated_bytes(page("zlib", "a"), random))
+        put(location / "develop/hdf5/specs.md", page("hdf5", "b"))
+    elif form == 1:
+        location = put(folder / "tags.json", written(mutated_json(tags, random), random))
+    else:
+        location = put(folder / "build_cache/index.json", mutated_bytes(index.read_bytes(), random))
+    # No attempt leaves the machine: a reader that would ask a server is told that there is none.
+    settings = ReadSettings(attempts=1, timeout=0.2, deadline=0.2)
+    found = reading.read(
+        [str(location)],
+        tags=[] if form < 2 else ["develop"],
+        settings=settings,
+        report=_report(random),
+    )
+    for snapshot in found:
+        _checked(snapshot.content.specs(), snapshot.content.outside.specs)
+
+
+def _query(random: Random, _: Path) -> None:
+    text = mutated_bytes(random.choice(QUERIES).encode(), random).decode(errors="replace")
+    parse(str(parse(text)))
+
+
+def _ref(random: Random, _: Path) -> None:
+    text = mutated_bytes(random.choice(REFS).encode(), random).decode(errors="replace")
+    parse_moment(text) if random.random() < 0.5 else parse_ref(text)
+
+
+def _repository(random: Random, folder: Path) -> None:
+    """Damage one file of a repository."""
+    template = folder.parent / "template"
+    if not template.exists():
+        made = Repository(template)
+        made.commit({ZLIB: page("zlib", "a")})
+        made.commit({HDF5: page("hdf5", "b"), ZLIB: None})
+    copy = folder / "repository"
+    copytree(template, copy)
+    file = random.choice(sorted(it for it in (copy / ".git").rglob("*") if it.is_file()))
+    data = mutated_bytes(file.read_bytes(), random)
+    file.unlink()  # objects are read-only
+    put(file, data)
+    found = git.read(str(copy), history=History(), clones=None, report=_report(random))
+    for snapshot in found:
+        _checked(snapshot.content.specs())
+
+
+READERS: Mapping[str, Case] = {
+    "pages": _page,
+    "pages of values": _page_of_values,
+    "indexes": _index,
+    "manifests": _manifest,
+    "gzip": _gzip,
+    "locations": _location,
+    "queries": _query,
+    "refs": _ref,
+    "repositories": _repository,
+}
+
+
+def attempt(reader: str, seed: int, folder: Path) -> bool:
+    """Run the case of a reader that the seed names; tell whether the input was read.
+
+    False is an input that was refused, by a CachelogError in few words. All else is raised.
+    """
+    random = Random(f"{reader} {seed}")
+    try:
+        READERS[reader](random, folder)
+    except CachelogError as error:
+        message = str(error)
+    else:
+        return True
+    message.encode()
+    assert len(message) < 10_000, "an error must not repeat its input"
+    return False
+
+
+def folders(parent: Path) -> Iterator[Path]:
+    """Yield new folders, one a case."""
+    number = 0
+    while True:
+        folder = parent / str(os.getpid()) / str(number)
+        folder.mkdir(parents=True)
+        yield folder
+        number += 1

@@ -1,0 +1,27 @@
+"""No input, however damaged, ends in anything but an error of cachelog's own."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.readers import READERS, attempt, folders
+
+CASES = {"repositories": 60, "locations": 400}
+USUAL_CASES = 1_500
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_damaged_inputs(reader: str, tmp_path: Path) -> None:
+    """Each input is read by the rules, or refused; some of each, or the cases test nothing.
+
+    ``python -m tests.fuzz --reader NAME --seed N`` repeats the case that failed.
+    """
+    results = set()
+    new = folders(tmp_path)
+    for seed in range(CASES.get(reader, USUAL_CASES)):
+        try:
+            results.add(attempt(reader, seed, next(new)))
+        except Exception as error:
+            error.add_note(f"python -m tests.fuzz --reader {reader!r} --seed {seed}")
+            raise
+    assert results == {True, False}

@@ -1,0 +1,193 @@
+"""Expensive arguments: long filters, queries in Spack's language, comparisons, walks, ids."""
+
+import base64
+from collections.abc import Iterator
+from itertools import product
+
+from tests.hostile.attack import Ask, Attack, Target, aliased, asking, fresh, query
+
+_BY_FILTER = "query($filter: SpecFilter!) { revision { specs(filter: $filter) { totalCount } } }"
+_BY_PACKAGE_FILTER = (
+    "query($filter: PackageFilter!) { revision { packages(filter: $filter) { totalCount } } }"
+)
+
+
+def _filter(name: str, count: int, value: str) -> Attack:
+    def make(_target: Target) -> Ask:
+        prefix = fresh()
+        return query(_BY_FILTER, {"filter": {name: [value % f"{prefix}{i}" for i in range(count)]}})
+
+    return Attack(f"filter {name} x {count:,}", "a filter of very many values", asking(make))
+
+
+def _package_filters(_target: Target) -> Iterator[Ask]:
+    for name in ("names", "stacks", "compilers", "targets"):
+        values = [f"{fresh()}-{number}" for number in range(9_000)]
+        yield query(_BY_PACKAGE_FILTER, {"filter": {name: values}})
+
+
+def _shared_filter(_target: Target) -> Ask:
+    values = [f"v{number}" for number in range(10_000)]
+    lists = aliased(150, "specs(filter:$filter){totalCount}")
+    text = f"query($filter: SpecFilter!) {{ revision {{ {lists} }} }}"
+    return query(text, {"filter": {"versions": values, "packages": values}})
+
+
+def _long_texts(_target: Target) -> Iterator[Ask]:
+    long = "a" * 220_000
+    yield query(_BY_FILTER, {"filter": {"hashPrefix": long}})
+    yield query(_BY_FILTER, {"filter": {"variants": [f"+{long}"]}})
+    yield query(_BY_PACKAGE_FILTER, {"filter": {"search": long}})
+    yield query("query($ref: String!) { revision(ref: $ref) { id } }", {"ref": long})
+    yield query("query($ref: ID!) { node(id: $ref) { id } }", {"ref": long})
+    yield query("query($c: String!) { revisions(after: $c) { totalCount } }", {"c": long})
+
+
+def _matching(queries: list[str]) -> Ask:
+    texts = {f"m{number}": text for number, text in enumerate(queries)}
+    declared = ", ".join(f"${name}: String!" for name in texts)
+    lists = " ".join(f"{name}:specs(matching:${name}){{totalCount}}" for name in texts)
+    return query(f"query {fresh()}({declared}) {{ revision {{ {lists} }} }}", texts)
+
+
+def _different_matching(target: Target) -> Ask:
+    return _matching([f"{name}@1.{i}: %gcc" for i, name in enumerate(target.packages[:110])])
+
+
+def _matching_dependencies(target: Target) -> Ask:
+    names = target.packages[:16]
+    below = " ".join(f"^{name}@1:" for name in names)
+    return _matching([f"{name} {below}"[:2_000] for name in target.packages[:60]])
+
+
+def _matching_many_ranges(_target: Target) -> Ask:
+    ranges = ",".join(f"{i}.{i}:{i}.{i + 9}" for i in range(150))
+    return _matching([f"@{ranges},{i}" for i in range(60)])
+
+
+def _matching_unknown(_target: Target) -> Ask:
+    return _matching([f"{'no-such-package-' * 60}{i}" for i in range(100)])
+
+
+def _matching_garbage(_target: Target) -> Ask:
+    return _matching([mark * 1_900 + str(i) for i, mark in enumerate("+~%^@:=\"'/ " * 6)])
+
+
+def _refs(target: Target) -> list[str]:
+    return [*target.digests, *(digest[:12] for digest in target.digests), *target.tags]
+
+
+def _many_pairs(target: Target) -> Ask:
+    pairs = list(product(_refs(target), repeat=2))[:120]
+    asked = " ".join(
+        f'a{i}:compare(base:"{base}",head:"{head}"){{...C}}' for i, (base, head) in enumerate(pairs)
+    )
+    fragment = "fragment C on Comparison { summary { specsAdded } packages(first: 1000) { nodes "
+    fragment += "{ versionsAdded versionsRemoved } } }"
+    return query(f"query {fresh()} {{ {asked} }} {fragment}")
+
+
+def _compared(name: str, times: int, selected: str, kind: str = "") -> Attack:
+    def make(target: Target) -> Ask:
+        newest, oldest = target.digests[0], target.digests[-1]
+        field, _, below = selected.partition("{")
+        repeated = aliased(times, f"{field}{{...C}}" if below else field)
+        asked = f'compare(base:"{oldest}",head:"{newest}"){{ {repeated} }}'
+        fragment = f" fragment C on {kind} {{{below}" if below else ""
+        return query(f"query {fresh()} {{ {asked} }}{fragment}")
+
+    return Attack(f"compare: {name} x {times}", "one comparison, asked for again", asking(make))
+
+
+def _walks(field: str) -> Attack:
+    def make(_target: Target) -> Ask:
+        walk = f"{field}(transitive:true,first:1000){{totalCount nodes{{spec{{%s}}}}}}"
+        nested = walk % (walk % "short")
+        return query(
+            f"query {fresh()} {{ revision {{ specs(first:1000) {{ nodes {{ {nested} }} }} }} }}"
+        )
+
+    return Attack(f"{field} of {field}", "whole graphs walked from each spec", asking(make))
+
+
+def _walks_by_alias(target: Target) -> Ask:
+    walks = aliased(120, "dependents(transitive:true,first:1000){...D}")
+    spec = f'revision {{ spec(hash:"{target.hashes[0]}") {{ {walks} }} }}'
+    fragment = "fragment D on DependencyConnection { nodes { name hash } }"
+    return query(f"query {fresh()} {{ {spec} }} {fragment}")
+
+
+def _counted_walks(_target: Target) -> Ask:
+    walks = (
+        "dependents(transitive:true,first:0){totalCount}dependencies(transitive:true){totalCount}"
+    )
+    return query(
+        f"query {fresh()} {{ revision {{ specs(first:1000) {{ nodes {{ {walks} }} }} }} }}"
+    )
+
+
+def _ids(make: "list[str]") -> Ask:
+    return query("query($ids: [ID!]!) { nodes(ids: $ids) { __typename id } }", {"ids": make})
+
+
+def _unknown_ids(_target: Target) -> Iterator[Ask]:
+    yield _ids([f"unknown{number}" for number in range(12_000)])
+    forged = (base64.b64encode(f"Spec:{'0' * 64}:{i:032}".encode()) for i in range(1_500))
+    yield _ids([text.decode() for text in forged])
+    yield _ids(["\u202e" * 9] * 5_000)
+
+
+def _equal_ids(target: Target) -> Iterator[Ask]:
+    yield _ids([target.ids[0]] * (200_000 // (len(target.ids[0]) + 3)))
+    text = f"query($ids: [ID!]!) {{ {aliased(140, 'nodes(ids:$ids){...N}')} }}"
+    text += " fragment N on Spec { short variants }"
+    yield query(text, {"ids": target.ids})
+
+
+def _neighbours(_target: Target) -> Ask:
+    text = f"query {fresh()} {{ {aliased(250, 'tags{...T}')} }} fragment T on Tag "
+    return query(
+        text + "{ latest { stacks { name numSpecs } } revisions(first: 1000) { totalCount } }"
+    )
+
+
+ATTACKS = (
+    _filter("packages", 60_000, "%s"),
+    _filter("versions", 12_000, "%s"),
+    _filter("compilers", 10_000, "gcc@%s"),
+    _filter("targets", 12_000, "%s"),
+    _filter("stacks", 400, "%s"),
+    _filter("variants", 10_000, "+%s"),
+    Attack("package filters", "9,000 values in each of four", asking(_package_filters)),
+    Attack("one filter x 150", "20,000 values, used in each of 150 lists", asking(_shared_filter)),
+    Attack("long texts", "220 kB in each kind of argument", asking(_long_texts)),
+    Attack("110 matching", "as many masks over every spec", asking(_different_matching)),
+    Attack("matching ^ x 960", "walks through the graph", asking(_matching_dependencies)),
+    Attack("matching ranges", "9,000 ranges of versions", asking(_matching_many_ranges)),
+    Attack("matching unknown names", "names that are like none", asking(_matching_unknown)),
+    Attack("matching garbage", "signs that mean nothing", asking(_matching_garbage)),
+    Attack("many pairs", "up to 120 pairs of revisions to compare", asking(_many_pairs)),
+    _compared("notes", 100, "releaseNotes"),
+    _compared("notes as JSON", 100, "releaseNotes(format:JSON)"),
+    _compared(
+        "packages",
+        150,
+        "packages(first:1000){nodes{versionsAdded versionsRemoved}}",
+        "PackageChangeConnection",
+    ),
+    _compared(
+        "specs",
+        150,
+        "specs(first:1000){nodes{before{short}after{short}fields{path}}}",
+        "SpecChangeConnection",
+    ),
+    _compared("stacks", 250, "stacks{packagesAdded packagesRemoved}", "StackChange"),
+    _compared("search", 150, 'packages(search:"a"){totalCount}', "PackageChangeConnection"),
+    _walks("dependencies"),
+    _walks("dependents"),
+    Attack("dependents x 120", "one walk, under 120 aliases", asking(_walks_by_alias)),
+    Attack("walks only counted", "2,000 walks for their lengths", asking(_counted_walks)),
+    Attack("unknown ids", "18,500 ids that are null each", asking(_unknown_ids)),
+    Attack("equal ids", "the same objects again and again", asking(_equal_ids)),
+    Attack("neighbours", "each tag's revisions, 250 times", asking(_neighbours)),
+)

@@ -1,0 +1,219 @@
+"""Bodies and headers of requests that are odd, and floods that fill what is kept."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import orjson
+
+from tests.hostile.attack import Ask, Attack, Target, aliased, asking, fresh, query
+
+_TINY = "{ tags { name } }"
+
+
+def _raw(*bodies: bytes) -> Callable[[Target], list[Ask]]:
+    return lambda _target: [Ask(body) for body in bodies]
+
+
+def _numbers(_target: Target) -> Iterator[Ask]:
+    digits = "9" * 5_000
+    yield query(f"{{ revisions(first: {digits}) {{ totalCount }} }}")
+    yield query(f"{{ revisions(first: -{digits}) {{ totalCount }} }}")
+    yield query(f"{{ node(id: {digits}) {{ id }} }}")
+    yield query(f"{{ revision(ref: {digits}.{digits}e{digits}) {{ id }} }}")
+    yield query(f"query($n: Int = {digits}) {{ revisions(first: $n) {{ totalCount }} }}")
+    text = b'{"query":"query($n:Int){revisions(first:$n){totalCount}}","variables":{"n":%s}}'
+    for number in (digits, "-" + digits, "1e400", "1e999999999", "NaN", "Infinity", "-0.0"):
+        yield Ask(text % number.encode())
+
+
+def _surrogates(_target: Target) -> Iterator[Ask]:
+    for text in (rb"\ud800", rb"\udfff", rb"\ud83d\ud83d", rb"\u0000", rb"\uffff"):
+        yield Ask(rb'{"query":"{ tag(name: \"%s\") { name } }"}' % text)
+        yield Ask(rb'{"query":"{ tag(name: \"\%s\") { name } }"}' % text)
+        yield Ask(
+            rb'{"query":"query($t:String!){tag(name:$t){name}}","variables":{"t":"%s"}}' % text
+        )
+        yield Ask(rb'{"query":"{ tags { name } }","operationName":"%s"}' % text)
+        yield Ask(
+            rb'{"query":"query($r:String!){revision(ref:$r){id}}","variables":{"r":"%s"}}' % text
+        )
+        yield Ask(rb'{"query":"{revision{specs(matching:\"\%s\"){totalCount}}}"}' % text)
+
+
+def _deep_json(_target: Target) -> Iterator[Ask]:
+    depth = 100_000
+    yield Ask(b"[" * depth)
+    yield Ask(b'{"query":' * depth)
+    for deep in (b"[" * 900 + b"]" * 900, b"[" * 100_000 + b"]" * 100_000):
+        yield Ask(b'{"query":"{tags{name}}","variables":{"x":%s}}' % deep)
+        yield Ask(b'{"query":"query($i:[ID!]!){nodes(ids:$i){id}}","variables":{"i":%s}}' % deep)
+    objects = b'{"a":' * 900 + b"1" + b"}" * 900
+    yield Ask(b'{"query":"{tags{name}}","extensions":%s}' % objects)
+    yield Ask(
+        b'{"query":"query($f:SpecFilter){revision{specs(filter:$f){totalCount}}}",'
+        b'"variables":{"f":%s}}' % objects
+    )
+
+
+def _batches(_target: Target) -> Iterator[Ask]:
+    yield Ask(orjson.dumps([{"query": _TINY}] * 10))
+    yield Ask(orjson.dumps([{"query": _TINY}] * 8_000))
+
+
+def _persisted_oddities(_target: Target) -> Iterator[Ask]:
+    values: tuple[Any, ...] = ("0" * 64, "x" * 200_000, 7, None, [], {"a": 1}, "\ud7ff")
+    for value in values:
+        extensions = {"persistedQuery": {"version": 1, "sha256Hash": value}}
+        yield query(_TINY, extensions=extensions)
+        yield Ask(orjson.dumps({"extensions": extensions}))
+    yield query(_TINY, extensions={"persistedQuery": 7})
+    yield query(_TINY, extensions={str(number): number for number in range(15_000)})
+
+
+def _other_methods(_target: Target) -> Iterator[Ask]:
+    for method in ("HEAD", "OPTIONS", "PUT", "DELETE", "PATCH", "TRACE", "PROPFIND", "QUERY"):
+        yield Ask(b"", method)
+    for path in (
+        "/" + "a" * 60_000,
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/static/..%2f..%2fetc/passwd",
+        "/static/%00",
+        "/graphql/../graphql",
+        "//example.org/graphql",
+        "/graphql?query",
+        "/graphql?query=%ff",
+        f"/graphql?query={'%7B' * 20_000}",
+        f"/graphql?variables={'%5B' * 20_000}&query=%7Btags%7Bname%7D%7D",
+    ):
+        yield Ask(b"", "GET", path)
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
+        yield Ask(b"query=%7B__typename%7D", headers={"Content-Type": kind})
+    yield Ask(b"{}", headers={"Content-Type": "application/json;charset=" + "u" * 50_000})
+    yield Ask(b"{}", headers={"Content-Type": "application/json", "Accept": "a/b;q=1," * 7_000})
+    yield query(_TINY)._replace(
+        headers={"Content-Type": "application/json", "Accept-Encoding": "gzip;q=0.1," * 5_000}
+    )
+
+
+def _floods(count: int, make: Callable[[str], Ask]) -> Iterator[Ask]:
+    return (make(fresh()) for _ in range(count))
+
+
+def _undeclared(_target: Target) -> Iterator[Ask]:
+    ballast = orjson.dumps({f"v{number}": number for number in range(18_000)})[1:]
+    text = b'{"query":"{ tags { name } }","variables":{"%s":1,%s}'
+    return _floods(600, lambda name: Ask(text % (name.encode(), ballast)))
+
+
+def _large_documents(_target: Target) -> Iterator[Ask]:
+    ballast = "x" * 240_000
+    return _floods(300, lambda name: query(f"#{ballast}\nquery {name} {_TINY}"))
+
+
+def _tokenful_documents(_target: Target) -> Iterator[Ask]:
+    """Take the most memory for a document that is still accepted."""
+    fields = aliased(450, "name")
+    return _floods(2_000, lambda name: query(f"query {name} {{ tags {{ {fields} }} }}"))
+
+
+def _operation_names(_target: Target) -> Iterator[Ask]:
+    return _floods(3_000, lambda name: query(f"query {name} {_TINY}", operationName=name))
+
+
+def _persisted_documents(_target: Target) -> Iterator[Ask]:
+    from hashlib import sha256
+
+    ballast = "#" + "x" * 60_000
+
+    def make(name: str) -> Ask:
+        text = f"{ballast}\nquery {name} {_TINY}"
+        key = {"version": 1, "sha256Hash": sha256(text.encode()).hexdigest()}
+        return query(text, extensions={"persistedQuery": key})
+
+    return _floods(200, make)
+
+
+def _accept_headers(_target: Target) -> Iterator[Ask]:
+    return _floods(
+        1_500,
+        lambda name: query(_TINY)._replace(
+            headers={
+                "Content-Type": "application/json",
+                "Accept": f"application/json, text/{name}{'x' * 9_000}",
+            }
+        ),
+    )
+
+
+def _large_responses(_target: Target) -> Iterator[Ask]:
+    fields = "hash short variants stacks tarball packageHash"
+    return _floods(
+        150,
+        lambda name: query(
+            f"{{ revision {{ specs(first: 1000) {{ {name}: nodes {{ {fields} }} }} }} }}"
+        ),
+    )
+
+
+def _columns(target: Target) -> Iterator[Ask]:
+    kinds = ("versions", "compilers", "targets", "platforms", "operatingSystems", "stacks")
+    fields = ("VERSION", "HASH", "COMPILER", "TARGET", "SIZE", "PACKAGE")
+    for number in range(400):
+        picked = [kind for bit, kind in enumerate(kinds) if number >> bit & 1]
+        given = ",".join(f'{kind}:["{fresh()}","linux"]' for kind in picked)
+        order = f"{{field:{fields[number % 6]}}}"
+        ref = target.digests[number % len(target.digests)]
+        yield query(
+            f'{{ revision(ref:"{ref}") {{ specs(first:5,orderBy:{order},filter:{{{given}}})'
+            "{ facets { versions { value } stacks { value } } nodes { hash } } } }"
+        )
+
+
+def _frames(target: Target) -> Iterator[Ask]:
+    for digest in target.digests * 3:
+        matching = f'matching:"^{target.packages[0]}"'
+        asked = f'revision(ref:"{digest}") {{ specs({matching}) {{ totalCount }} }}'
+        yield query(f"query {fresh()} {{ {asked} }}")
+
+
+ATTACKS = (
+    Attack("numbers", "numbers of 5,000 digits, NaN, 1e400", asking(_numbers)),
+    Attack("surrogates", "half characters and NUL, in each place", asking(_surrogates)),
+    Attack("deep JSON", "100,000 brackets", asking(_deep_json)),
+    Attack("batches", "8,000 requests in one", asking(_batches)),
+    Attack("persisted oddities", "hashes of every wrong type", asking(_persisted_oddities)),
+    Attack("methods, paths, headers", "each odd one", asking(_other_methods)),
+    Attack(
+        "bytes of other kinds",
+        "what is no JSON, or not UTF-8",
+        asking(
+            _raw(
+                b"",
+                b"\x00" * 1_000,
+                b"\xff\xfe{\x00",
+                b"{",
+                b"null",
+                b'"x"',
+                b"7",
+                b"{}" * 9,
+                b'{"query":7}',
+                b'{"query":"{tags{name}}","query":"{x}"}',
+                b'{"query":"\xff"}',
+                '{"query":"{tags{name}}"}'.encode("utf-16"),
+                b"\xef\xbb\xbf{}",
+                b"[" * 1_000_000,
+                b'{"query":"{tags{name}}","variables":[]}',
+                b" " * 1_000_000,
+            )
+        ),
+    ),
+    Attack("flood: undeclared variables", "600 x 18,000", asking(_undeclared, at_once=2), True),
+    Attack("flood: documents", "300 of 240 kB", asking(_large_documents, at_once=2), True),
+    Attack("flood: parsed documents", "2,000 full of fields", asking(_tokenful_documents), True),
+    Attack("flood: operation names", "3,000 of them", asking(_operation_names), True),
+    Attack("flood: persisted documents", "200 of 60 kB", asking(_persisted_documents), True),
+    Attack("flood: Accept", "1,500 headers of 9 kB", asking(_accept_headers), True),
+    Attack("flood: responses", "150 large ones", asking(_large_responses, at_once=2), True),
+    Attack("flood: columns", "400 filters and orders", asking(_columns), True),
+    Attack("flood: revisions", "every revision with its graph", asking(_frames), True),
+)

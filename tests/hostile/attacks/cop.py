@@ -1,0 +1,52 @@
+"""What graphql-cop looks for (github.com/dolevf/graphql-cop), as attacks of our own.
+
+The tool is not on PyPI. Each entry repeats the request of one of its checks by description.
+"""
+
+from urllib.parse import quote
+
+from tests.hostile.attack import Ask, Attack, asking, query
+
+_TYPENAME = "query cop { __typename }"
+
+
+def _circular_introspection() -> Ask:
+    deep = "fields{type{" * 5 + "name" + "}}" * 5
+    return query(f"query cop {{ __schema {{ types {{ {deep} }} }} }}")
+
+
+def _get(text: str) -> Ask:
+    return Ask(b"", "GET", f"/graphql?query={quote(text)}")
+
+
+def _form(text: str) -> Ask:
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    return Ask(f"query={quote(text)}".encode(), headers=kind)
+
+
+CHECKS = {
+    "alias overloading": query(
+        "query cop {" + " ".join(f"alias{i}:__typename" for i in range(101)) + "}"
+    ),
+    "batch queries": Ask(b"[" + b",".join([b'{"query":"query cop { __typename }"}'] * 10) + b"]"),
+    "circular fragments": query(
+        "query cop { __schema { ...A } } fragment A on __Schema { __typename ...B } "
+        "fragment B on __Schema { ...A }"
+    ),
+    "circular introspection": _circular_introspection(),
+    "directive overloading": query("query cop { __typename " + "@aa" * 10 + " }"),
+    "field duplication": query("query cop { " + "__typename " * 500 + "}"),
+    "field suggestions": query("query cop { __schema { directive } }"),
+    "GET mutation": _get("mutation cop { __typename }"),
+    "GET query": _get(_TYPENAME),
+    "GraphiQL": Ask(b"", "GET", headers={"Accept": "text/html"}),
+    "introspection": query("query cop { __schema { types { name fields { name } } } }"),
+    "form POST": _form(_TYPENAME),
+    "trace mode": query(_TYPENAME),
+    "unhandled error": query("qwerty cop { abc }"),
+}
+
+ATTACKS = tuple(
+    Attack(f"cop: {name}", "as graphql-cop asks it", asking(lambda _target, ask=ask: ask))  # type: ignore[misc]
+    for name, ask in CHECKS.items()
+)

@@ -1,0 +1,76 @@
+"""Several slow requests at the same time, and clients that do not wait for their answers."""
+
+import socket
+import time
+from collections.abc import Callable
+
+from tests.hostile.attack import HOST, PATIENCE, Answer, Ask, Attack, Target, aliased, fresh, query
+from tests.hostile.attack import send_all as send
+
+
+def _heavy(target: Target) -> Ask:
+    """Return a request that takes as long as a limit may allow: near 1,000 specs x 20 fields."""
+    fields = "hash short variants stacks compiler target tarball packageHash id versions"
+    lists = (
+        f'specs(first:1000,filter:{{hashPrefix:""}}){{nodes{{{fields}}}facets{{stacks{{value}}}}}}'
+    )
+    return query(f'query {fresh()} {{ revision(ref:"{target.digests[0]}") {{ {lists} }} }}')
+
+
+def _matching(target: Target) -> Ask:
+    name = target.packages[0]
+    return query(
+        f"query {fresh()} {{ revision {{ "
+        + " ".join(f'm{i}:specs(matching:"^{name}@{fresh()[1:]}:"){{totalCount}}' for i in range(8))
+        + " } }"
+    )
+
+
+def _comparing(target: Target) -> Ask:
+    pair = f'base:"{target.digests[-1]}",head:"{target.digests[0]}"'
+    return query(f"query {fresh()} {{ compare({pair}) {{ releaseNotes }} }}")
+
+
+def _walking(_target: Target) -> Ask:
+    walks = "dependents(transitive:true,first:100){totalCount nodes{name}}"
+    return query(f"query {fresh()} {{ revision {{ specs(first:30) {{ nodes {{ {walks} }} }} }} }}")
+
+
+def _crowd(
+    make: Callable[[Target], Ask], count: int, at_once: int
+) -> Callable[[Target], list[Answer]]:
+    return lambda target: send(target, [make(target) for _ in range(count)], at_once=at_once)
+
+
+def _all_kinds(target: Target) -> list[Answer]:
+    kinds = (_heavy, _matching, _comparing, _walking)
+    return send(target, [make(target) for make in kinds * 16], at_once=32)
+
+
+def _hung_up(target: Target) -> list[Answer]:
+    """Hang up on 30 requests, then see how soon another heavy one is answered."""
+    for number in range(30):
+        ask = (_heavy, _matching, _comparing, _walking)[number % 4](target)
+        with socket.create_connection((HOST, target.port), PATIENCE) as connection:
+            head = f"POST /graphql HTTP/1.1\r\nHost: {target.host}\r\n"
+            head += f"Content-Type: application/json\r\nContent-Length: {len(ask.body)}\r\n\r\n"
+            connection.sendall(head.encode() + ask.body)
+            time.sleep(0.01)
+    return send(target, [_heavy(target)])
+
+
+def _large_aliases_at_once(target: Target) -> list[Answer]:
+    selected = "specs(first:1000){nodes{" + aliased(20, "variants") + "}}"
+    asks = [query(f"query {fresh()} {{ revision {{ {selected} }} }}") for _ in range(24)]
+    return send(target, asks, at_once=8)
+
+
+ATTACKS = (
+    Attack("crowd: large pages", "48 at a time", _crowd(_heavy, 96, 48), crowd=True),
+    Attack("crowd: matching", "8 at a time", _crowd(_matching, 24, 8), crowd=True),
+    Attack("crowd: release notes", "8 at a time", _crowd(_comparing, 24, 8), crowd=True),
+    Attack("crowd: walks", "8 at a time", _crowd(_walking, 24, 8), crowd=True),
+    Attack("crowd: of all kinds", "32 at a time", _all_kinds, crowd=True),
+    Attack("crowd: wide rows", "8 at a time", _large_aliases_at_once, crowd=True),
+    Attack("hung up", "30 requests, then another", _hung_up),
+)

@@ -1,0 +1,144 @@
+"""Large answers from small texts: facets, wide values, lists within lists, sizes that deceive."""
+
+from collections.abc import Iterator
+
+import orjson
+
+from tests.hostile.attack import Ask, Attack, Target, aliased, asking, fresh, query
+
+_FACETS = (
+    "packages",
+    "versions",
+    "compilers",
+    "operatingSystems",
+    "platforms",
+    "targets",
+    "stacks",
+)
+
+
+def _in_revision(selected: str) -> Ask:
+    """Return a request about the newest revision that nothing kept can answer."""
+    return query(f"query {fresh()} {{ revision {{ {selected} }} }}")
+
+
+def _with_fragment(ask: Ask, kind: str, selected: str) -> Ask:
+    """Add the fragment L to the document of a request."""
+    text = f"{orjson.loads(ask.body)['query']} fragment L on {kind} {{ {selected} }}"
+    return query(text)
+
+
+def _package_of_each_spec(_target: Target) -> Ask:
+    asked = _in_revision("specs(first:1000){nodes{" + aliased(50, "package{...L}") + "}}")
+    return _with_fragment(asked, "Package", aliased(99, "versions") + " stacks")
+
+
+def _stacks_and_stacks(_target: Target) -> Ask:
+    return _with_fragment(
+        _in_revision(aliased(270, "stacks{...L}")),
+        "Stack",
+        "name numSpecs numPackages totalSize revision{numSpecs}",
+    )
+
+
+def _facets_and_leaves(_target: Target) -> Ask:
+    """Multiply in fragments, which takes few tokens."""
+    facets = _in_revision(f"specs {{ facets {{ {aliased(200, 'stacks{...L}')} }} }}")
+    return _with_fragment(facets, "FacetCount", aliased(100, "value"))
+
+
+def _all_facets_of_many_lists(target: Target) -> Ask:
+    facets = " ".join(f"{name}{{value count}}" for name in _FACETS)
+    lists = (
+        f'a{number}:specs(first:0,filter:{{hashPrefix:"{digest[:2]}"}}){{...L}}'
+        for number, digest in enumerate(target.hashes[:95])
+    )
+    return _with_fragment(_in_revision(" ".join(lists)), "SpecConnection", f"facets{{{facets}}}")
+
+
+def _revisions_by_revisions(_target: Target) -> Ask:
+    walk = "previous{next{" * 12 + "stacks{packages(first:1000){nodes{versions}}}" + "}}" * 12
+    return query(f"{{ revisions {{ nodes {{ {walk} }} }} }}")
+
+
+def _negative_sizes(_target: Target) -> Iterator[Ask]:
+    heavy = "revision{packages(first:1000){nodes{specs(first:1000){nodes{variants}}}}}"
+    yield query(f"{{ x: nodes(ids: -2000000000) {{ id }} {heavy} }}")
+    yield query(f"query($n: [ID!]!) {{ x: nodes(ids: $n) {{ id }} {heavy} }}", {"n": -2e9})
+    yield query(f"query($n: [ID!]! = -9999) {{ x: nodes(ids: $n) {{ id }} {heavy} }}")
+    for size in ("-1", "-2147483648", "null", "-0"):
+        yield query(f"{{ x: revisions(first: {size}) {{ nodes {{ id }} }} {heavy} }}")
+        yield query(f"{{ x: revisions(last: {size}) {{ nodes {{ id }} }} {heavy} }}")
+
+
+def _deceiving_sizes(_target: Target) -> Iterator[Ask]:
+    """Make the size of a page look small to what only reads the text."""
+    text = (
+        "query($n: Int = 1) { revision { packages(first: $n) { nodes { specs(first: $n) %s } } } }"
+    )
+    text %= "{ nodes { short variants } }"
+    for size in (1000, 1000.0, 1e3, "1000", [1000], True, 2**31, 2**63, 1e308, None):
+        yield query(text, {"n": size})
+    both = (
+        "packages(first: 1000, last: 1) { nodes { specs(first: 1000, last: 1) { nodes { id } } } }"
+    )
+    yield _in_revision(both)
+
+
+def _included_by_variable(_target: Target) -> Ask:
+    wide = aliased(50, "packages(first:1000)@include(if:$yes){nodes{versions stacks}}")
+    return query(f"query($yes: Boolean!) {{ revision {{ {wide} }} }}", {"yes": True})
+
+
+def _answers_that_do_not_compress(_target: Target) -> Iterator[Ask]:
+    for coding in ("gzip", "br", "zstd", "gzip, br, zstd;q=0.1"):
+        made = _in_revision("specs(first: 1000) { nodes { " + aliased(12, "packageHash") + " } }")
+        yield made._replace(headers={**made.headers, "Accept-Encoding": coding})
+
+
+def _of_each(names: dict[str, str]) -> Iterator[Attack]:
+    for name, selected in names.items():
+        yield Attack(
+            name,
+            "a list under many aliases, on every object of a long list",
+            asking(lambda _target, selected=selected: _in_revision(selected)),  # type: ignore[misc]
+        )
+
+
+ATTACKS = (
+    Attack("facets x aliases", "200 facets of 100 aliases each", asking(_facets_and_leaves)),
+    Attack("facets of 95 lists", "each facet of 95 filters", asking(_all_facets_of_many_lists)),
+    *_of_each(
+        {
+            "variants x 300": "packages(first:1000){nodes{specs(first:1000){nodes{"
+            + aliased(300, "variants")
+            + "}}}}",
+            "short x 300": "specs(first:1000){nodes{" + aliased(300, "short") + "}}",
+            "id x 500": "specs(first:1000){nodes{" + aliased(500, "id") + "}}",
+            "cursor x 300": "specs(first:1000){edges{" + aliased(300, "cursor") + "}}",
+            "stacks x packages": "stacks{packages(first:1000){nodes{versions stacks}}}",
+            "stacks x specs": aliased(20, "stacks{specs(first:1000){nodes{short}}}"),
+            "versions x 200": "packages(first:1000){nodes{" + aliased(200, "versions") + "}}",
+            "numSpecsByStack x 200": "packages(first:1000){nodes{"
+            + aliased(200, "numSpecsByStack{stack numSpecs}")
+            + "}}",
+            "there and back": "specs(first:1000){nodes{package{specs(first:1000){nodes{package"
+            "{specs(first:1000){nodes{hash}}}}}}}}",
+            "facets of each package": "packages(first:1000){nodes{specs(first:0){facets"
+            "{versions{value}stacks{value}}}}}",
+            "orders x 60": " ".join(
+                f"{field}{number}:specs(first:1,orderBy:{{field:{field}}},filter:{{platforms:"
+                f'["linux","{number}"]}}){{nodes{{hash}}}}'
+                for number in range(12)
+                for field in ("SIZE", "COMPILER", "VERSION", "HASH", "TARGET")
+            ),
+        }
+    ),
+    Attack("stacks x 270", "each with its counts", asking(_stacks_and_stacks)),
+    Attack("package of each spec", "50,000 packages of 100 lists", asking(_package_of_each_spec)),
+    Attack("revisions x revisions", "24 steps between neighbours", asking(_revisions_by_revisions)),
+    Attack("negative sizes", "sizes that subtract from an estimate", asking(_negative_sizes)),
+    Attack("deceiving sizes", "variables of other types than stated", asking(_deceiving_sizes)),
+    Attack("included by variable", "@include hides large lists", asking(_included_by_variable)),
+    Attack("each coding", "large answers, compressed", asking(_answers_that_do_not_compress)),
+)

@@ -1,0 +1,161 @@
+"""Below HTTP: headers without end, connections that say little or read nothing, broken framing."""
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import orjson
+
+from tests.hostile.attack import HOST, PATIENCE, Answer, Attack, Target, fresh
+
+_READ = 1 << 16
+_BODY = orjson.dumps({"query": "{ tags { name } }"})
+
+
+class _Sent(NamedTuple):
+    """Bytes to send, and how often ``more`` follows them."""
+
+    head: bytes
+    more: bytes = b""
+    times: int = 0
+
+
+def _post(target: Target, *headers: str, length: int | None = len(_BODY)) -> bytes:
+    lines = ["POST /graphql HTTP/1.1", f"Host: {target.host}", "Content-Type: application/json"]
+    if length is not None:
+        lines.append(f"Content-Length: {length}")
+    return "\r\n".join([*lines, *headers, "", ""]).encode()
+
+
+def _exchange(target: Target, sent: _Sent) -> Answer:
+    """Send bytes and read what comes back, until either side has had enough."""
+    started, status, received = time.perf_counter(), None, 0
+    try:
+        with socket.create_connection((HOST, target.port), PATIENCE) as connection:
+            connection.settimeout(PATIENCE)
+            with contextlib.suppress(ConnectionError):
+                connection.sendall(sent.head)
+                for _ in range(sent.times):
+                    connection.sendall(sent.more)
+            connection.shutdown(socket.SHUT_WR)
+            while part := connection.recv(_READ):
+                if status is None and part.startswith(b"HTTP/"):
+                    status = int(part.split(maxsplit=2)[1])
+                received += len(part)
+    except TimeoutError:
+        return Answer(status, time.perf_counter() - started, received, in_time=False)
+    except OSError:
+        pass  # the server has closed the connection: that is an answer, too
+    seconds = time.perf_counter() - started
+    return Answer(status, seconds, received, is_internal_error=status == 500)
+
+
+def _each(make: Callable[[Target], Iterator[_Sent]]) -> Callable[[Target], list[Answer]]:
+    return lambda target: [_exchange(target, sent) for sent in make(target)]
+
+
+def _headers(target: Target) -> Iterator[_Sent]:
+    """Send 100 MB in the head of a request, in each of its parts."""
+    head, megabyte = f"GET /graphql HTTP/1.1\r\nHost: {target.host}\r\n".encode(), b"x" * (1 << 20)
+    yield _Sent(b"GET /" + megabyte, megabyte, 100)
+    yield _Sent(head + b"X-Long: ", megabyte, 100)
+    yield _Sent(head + b"X-Long-" + megabyte, megabyte, 100)
+    lines = b"".join(b"X-%05d: %s\r\n" % (number, b"y" * 1_000) for number in range(1_000))
+    yield _Sent(head, lines, 100)
+    yield _Sent(head, b"A:\r\n" * 100_000, 20)
+
+
+def _bodies(target: Target) -> Iterator[_Sent]:
+    """Send more than a body may have."""
+    megabyte = b" " * (1 << 20)
+    yield _Sent(_post(target, length=100 << 20), megabyte, 100)
+    yield _Sent(_post(target, length=10**18), megabyte, 60)
+    chunked = _post(target, "Transfer-Encoding: chunked", length=None)
+    yield _Sent(chunked, b"100000\r\n" + megabyte + b"\r\n", 60)
+    yield _Sent(chunked, b"1\r\n \r\n" * 10_000, 60)
+    yield _Sent(chunked, b"1;" + b"e" * 60_000 + b"\r\n \r\n", 200)
+
+
+def _framing(target: Target) -> Iterator[_Sent]:
+    """Break the rules of RFC 9112 one by one; whatever follows must not be taken for a request."""
+    chunked = "Transfer-Encoding: chunked"
+    smuggled = b"0\r\n\r\nGET /health/live HTTP/1.1\r\nHost: x\r\n\r\n"
+    yield _Sent(_post(target, chunked) + smuggled)
+    yield _Sent(_post(target, "Content-Length: 1") + _BODY)
+    yield _Sent(_post(target, chunked, "Transfer-Encoding: identity", length=None) + smuggled)
+    yield _Sent(_post(target, chunked, length=None) + b"zz\r\n")
+    yield _Sent(_post(target, chunked, length=None) + b"ffffffffffffffffff\r\n")
+    yield _Sent(_post(target, length=-1) + _BODY)
+    yield _Sent(b"POST /graphql HTTP/1.1\r\nContent-Length: 9x\r\n\r\n")
+    yield _Sent(b"GET /graphql HTTP/9.9\r\n\r\n")
+    yield _Sent(b"GET /graphql\r\n\r\n")
+    yield _Sent(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 500)
+    yield _Sent(b"\x00" * 100_000)
+    yield _Sent(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+    yield _Sent(b"GET /\x00\x01 HTTP/1.1\r\nHost: \xff\r\nX\x00: \x7f\r\n\r\n")
+    yield _Sent(b"GET / HTTP/1.1\r\n folded: x\r\n\r\n")
+    yield _Sent(_post(target, "Expect: 100-continue"))
+    yield _Sent(_post(target, "Upgrade: websocket", "Connection: Upgrade") + _BODY)
+    yield _Sent(_post(target, "Upgrade: h2c", "Connection: Upgrade, HTTP2-Settings") + _BODY)
+
+
+def _pipelined(target: Target) -> Iterator[_Sent]:
+    """Send 2,000 requests before the first answer is read."""
+    yield _Sent(b"", (_post(target) + _BODY) * 100, 20)
+
+
+def _held(
+    count: int, opening: Callable[[Target], bytes], drip: bytes
+) -> Callable[[Target], list[Answer]]:
+    """Return a run that keeps connections open and sends a few bytes on each, for a while."""
+
+    def run(target: Target) -> list[Answer]:
+        with contextlib.ExitStack() as held:
+            opened = []
+            for _ in range(count):
+                with contextlib.suppress(OSError):
+                    connection = socket.create_connection((HOST, target.port), PATIENCE)
+                    opened.append(held.enter_context(connection))
+                    connection.sendall(opening(target))
+            for _ in range(4):
+                time.sleep(0.4)
+                for connection in opened:
+                    with contextlib.suppress(OSError):
+                        connection.sendall(drip)
+        return []
+
+    return run
+
+
+def _slow_readers(target: Target) -> list[Answer]:
+    """Ask for large answers and read nothing of them."""
+
+    def opening(_target: Target) -> bytes:
+        fields = "hash short variants stacks packageHash"
+        text = f"{{ revision {{ specs(first: 1000) {{ {fresh()}: nodes {{ {fields} }} }} }} }}"
+        body = orjson.dumps({"query": text})
+        return _post(target, length=len(body)) + body
+
+    return _held(60, opening, b"")(target)
+
+
+def _half_head(target: Target) -> bytes:
+    return f"GET /graphql HTTP/1.1\r\nHost: {target.host}\r\nX-Slow: ".encode()
+
+
+ATTACKS = (
+    Attack("sockets: headers", "100 MB in each part of the head", _each(_headers)),
+    Attack("sockets: bodies", "100 MB where 1 MB is allowed", _each(_bodies)),
+    Attack("sockets: framing", "requests within requests", _each(_framing)),
+    Attack("sockets: pipelining", "2,000 requests in a row", _each(_pipelined)),
+    Attack("sockets: slow headers", "500 connections", _held(500, _half_head, b"x")),
+    Attack(
+        "sockets: slow bodies",
+        "500 connections",
+        _held(500, lambda target: _post(target) + b"{", b" "),
+    ),
+    Attack("sockets: idle", "800 connections", _held(800, lambda _target: b"", b"")),
+    Attack("sockets: slow readers", "60 large answers, not read", _slow_readers),
+)

@@ -1,0 +1,151 @@
+"""Runs attacks one by one against a server, with a victim beside it, and says how each went."""
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from server.settings import Settings
+from tests.hostile.attack import Answer, Attack, Target
+from tests.hostile.target import AttackedServer
+from tests.hostile.victim import Suffered, Victim, victim_of
+
+ANSWER_SECONDS = 2.0
+VICTIM_P99 = 0.1
+VICTIM_P99_LOADED = 0.25
+"""What is asked on a machine that does other things, too."""
+
+QUEUE_SECONDS = Settings().queue_seconds
+"""How long a request may wait for a thread."""
+
+_LEAST_SECONDS = 0.3
+"""For how long the victim is watched at least, so that there are latencies to sort."""
+
+_SETTLE_SECONDS = 4.0
+_IDLE_SHARE = 0.3
+"""A server is idle that computes for less than this share of the time; the victim needs some."""
+
+
+class Bounds(NamedTuple):
+    """What an attack must not pass: seconds of an answer and of the victim, bytes of memory.
+
+    The victim may also wait ``idle_factor`` times as long as it does without an attack.
+    """
+
+    answer_seconds: float
+    victim_p99: float
+    memory: int
+    idle_factor: float = 0.0
+
+    def of(self, attack: Attack) -> "Bounds":
+        """Return the bounds of an attack: a crowd may also wait in a queue."""
+        seconds = self.answer_seconds + (QUEUE_SECONDS if attack.crowd else 0)
+        return self._replace(answer_seconds=seconds)
+
+    def beside(self, idle_p99: float) -> "Bounds":
+        """Return the bounds on a machine where the victim waits so long without an attack."""
+        return self._replace(victim_p99=max(self.victim_p99, self.idle_factor * idle_p99))
+
+
+class Result(NamedTuple):
+    """How an attack went; ``hurts`` says in words what was not as it must be."""
+
+    attack: Attack
+    statuses: str
+    slowest: float
+    victim: Suffered
+    peak_bytes: int
+    busy_after: float
+    hurts: tuple[str, ...]
+
+
+def run_all(server: AttackedServer, attacks: Iterable[Attack], bounds: Bounds) -> Iterator[Result]:
+    """Run attacks one after the other; a server that was hurt is started again."""
+    target = server.restart()
+    with victim_of(target.port) as victim:
+        idle = _calm(victim)
+        for attack in attacks:
+            result = run_one(server, target, victim, attack, bounds.of(attack).beside(idle))
+            yield result
+            # What one attack left in memory must not be charged to the next for ever: where it is
+            # kept within the bound, it stays, as it would in a server that runs for months.
+            if result.hurts or not server.is_running():
+                target = server.restart()
+                idle = _calm(victim)
+
+
+def run_one(
+    server: AttackedServer, target: Target, victim: Victim, attack: Attack, bounds: Bounds
+) -> Result:
+    """Run one attack and wait until the server is idle again."""
+    server.forget_peak()
+    victim.since_mark()
+    started = time.perf_counter()
+    answers = attack.run(target)
+    busy = _seconds_until_idle(server)
+    time.sleep(max(0.0, _LEAST_SECONDS - (time.perf_counter() - started)))
+    suffered = victim.since_mark()
+    peak = server.peak_bytes()
+    hurts = tuple(_hurts(server, answers, suffered, peak, busy, bounds))
+    slowest = max((answer.seconds for answer in answers), default=0.0)
+    return Result(attack, _statuses(answers), slowest, suffered, peak, busy, hurts)
+
+
+def _calm(victim: Victim) -> float:
+    """Wait until a server that has just started answers as it always does; return its p99."""
+    for _ in range(10):
+        time.sleep(_LEAST_SECONDS)
+        seen = victim.since_mark()
+        if not seen.failed and seen.p99 < VICTIM_P99:
+            break
+    return seen.p99
+
+
+def _hurts(
+    server: AttackedServer,
+    answers: list[Answer],
+    suffered: Suffered,
+    peak: int,
+    busy: float,
+    bounds: Bounds,
+) -> Iterator[str]:
+    if server.was_killed:
+        yield "killed for its memory"
+    elif not server.is_running():
+        yield "the server died"
+    if any(not answer.in_time for answer in answers):
+        yield "no answer"
+    elif any(answer.seconds > bounds.answer_seconds for answer in answers):
+        yield "slow answer"
+    if any(answer.is_internal_error for answer in answers):
+        yield "internal error"
+    if suffered.failed:
+        yield f"victim: {suffered.failed} failed"
+    if suffered.p99 > bounds.victim_p99:
+        yield "victim waits"
+    if peak > bounds.memory:
+        yield "memory"
+    if busy >= _SETTLE_SECONDS:
+        yield "busy after its end"
+
+
+def _statuses(answers: list[Answer]) -> str:
+    """Return how often each status and code was given; ``-`` is a closed connection."""
+    counts: dict[str, int] = {}
+    for answer in answers:
+        shown = f"{answer.status or '-'} {answer.code}".strip() if answer.in_time else "no answer"
+        counts[shown] = counts.get(shown, 0) + 1
+    return ", ".join(
+        status if count == 1 else f"{count:,} x {status}"
+        for status, count in sorted(counts.items())
+    )
+
+
+def _seconds_until_idle(server: AttackedServer) -> float:
+    """Wait until the server computes little, and return for how long it went on."""
+    started, step = time.perf_counter(), 0.1
+    while (waited := time.perf_counter() - started) < _SETTLE_SECONDS and server.is_running():
+        before = server.cpu_seconds()
+        time.sleep(step)
+        if server.cpu_seconds() - before <= _IDLE_SHARE * step:
+            return waited
+    return waited

@@ -1,0 +1,19 @@
+"""The collection: every named attack, by what it is about."""
+
+from tests.hostile.attack import Attack
+from tests.hostile.attacks import adapted, arguments, bodies, cop, crowds, documents, lists, sockets
+from tests.hostile.generated import generated_attacks
+
+GROUPS: dict[str, tuple[Attack, ...]] = {
+    "large answers from small texts": lists.ATTACKS,
+    "expensive arguments": arguments.ATTACKS,
+    "documents hard to read": documents.ATTACKS,
+    "odd bodies and floods": bodies.ATTACKS,
+    "connections and framing": sockets.ATTACKS,
+    "crowds": crowds.ATTACKS,
+    "the largest that is accepted": adapted.ATTACKS,
+    "graphql-cop's checks": cop.ATTACKS,
+    "drawn from the schema": tuple(generated_attacks()),
+}
+
+ATTACKS: tuple[Attack, ...] = tuple(it for attacks in GROUPS.values() for it in attacks)

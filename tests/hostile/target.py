@@ -1,0 +1,152 @@
+"""A real ``cachelog serve`` to attack: started, watched, and started again where it is hurt."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.hostile.attack import HOST, Target
+from tests.server.servers import environ, free_port, until
+
+KILL_BYTES = 4 << 30
+"""A server that takes more memory is killed, before the machine runs out of it."""
+
+_WATCH_SECONDS = 0.05
+_LEARN = """{
+  tags { name } revisions { nodes { digest } }
+  revision { packages(first: 200) { nodes { name } } specs(first: 1000) { nodes { id hash } } }
+}"""
+
+
+class AttackedServer:
+    """A server process with one worker; its memory is read from /proc."""
+
+    def __init__(self, catalog: Path, settings: Mapping[str, object]) -> None:
+        self._catalog = catalog
+        self._settings = settings
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close
+        self.port = free_port()
+        self.was_killed = False
+
+    def start(self) -> Target:
+        """Start the server and return what it tells about itself; the port stays the same."""
+        command = [sys.executable, "-m", "server", "serve", "--catalog", str(self._catalog)]
+        self._process = process = subprocess.Popen(
+            [*command, "--host", HOST, "--port", str(self.port)],
+            env=environ(access_log=False, **self._settings),
+            stdout=self._log,
+            stderr=self._log,
+        )
+        self.was_killed = False
+        threading.Thread(target=self._watch, args=(process,), daemon=True).start()
+        until(self._is_ready, "the server is ready")
+        return self.learn()
+
+    def stop(self) -> None:
+        """End the server, at once where it does not end when asked."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(3)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def close(self) -> None:
+        """End the server for good; what it has logged is gone."""
+        self.stop()
+        self._log.close()
+
+    def restart(self) -> Target:
+        """End the server and start it again."""
+        self.stop()
+        return self.start()
+
+    def is_running(self) -> bool:
+        """Tell whether the process lives."""
+        return self._process is not None and self._process.poll() is None
+
+    def cpu_seconds(self) -> float:
+        """Return the time that the process has computed for."""
+        fields = self._proc("stat").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def peak_bytes(self) -> int:
+        """Return the largest resident memory since ``forget_peak``; 0 of a dead process."""
+        return self._kilobytes("VmHWM") << 10
+
+    def resident_bytes(self) -> int:
+        """Return the resident memory; 0 of a dead process."""
+        return self._kilobytes("VmRSS") << 10
+
+    def forget_peak(self) -> None:
+        """Begin a new peak (proc(5), clear_refs)."""
+        if self._process is not None:
+            Path(f"/proc/{self._process.pid}/clear_refs").write_text("5")
+
+    def said(self) -> str:
+        """Return what the server has logged."""
+        # Not by seeking: the server writes at the same offset.
+        number = self._log.fileno()
+        return os.pread(number, os.fstat(number).st_size, 0).decode(errors="replace")
+
+    def _kilobytes(self, name: str) -> int:
+        for line in self._proc("status").splitlines():
+            if line.startswith(name):
+                return int(line.split()[1])
+        return 0
+
+    def _proc(self, name: str) -> str:
+        assert self._process is not None, "the server has not been started"
+        try:
+            return Path(f"/proc/{self._process.pid}/{name}").read_text()
+        except OSError:
+            return ""
+
+    def _watch(self, process: "subprocess.Popen[bytes]") -> None:
+        while process.poll() is None:
+            if process is self._process and self.resident_bytes() > KILL_BYTES:
+                self.was_killed = True
+                process.kill()
+            time.sleep(_WATCH_SECONDS)
+
+    def _is_ready(self) -> bool:
+        assert self.is_running(), f"the server does not start: {self.said()}"
+        try:
+            return httpx.get(f"http://{HOST}:{self.port}/health/ready").is_success
+        except httpx.TransportError:
+            return False
+
+    def learn(self) -> Target:
+        """Return what anybody can learn from the server."""
+        asked = httpx.post(f"http://{HOST}:{self.port}/graphql", json={"query": _LEARN}, timeout=60)
+        data: dict[str, Any] = asked.json()["data"]
+        newest = data["revision"]
+        return Target(
+            self.port,
+            digests=tuple(it["digest"] for it in data["revisions"]["nodes"]),
+            tags=tuple(it["name"] for it in data["tags"]),
+            packages=tuple(it["name"] for it in newest["packages"]["nodes"]),
+            hashes=tuple(it["hash"] for it in newest["specs"]["nodes"]),
+            ids=tuple(it["id"] for it in newest["specs"]["nodes"]),
+        )
+
+
+@contextmanager
+def attacked(catalog: Path, **settings: object) -> Iterator[AttackedServer]:
+    """Return a server of a catalog, not yet started, that is ended with the context."""
+    server = AttackedServer(catalog, settings)
+    try:
+        yield server
+    finally:
+        server.close()

@@ -1,0 +1,42 @@
+"""The attacks that are not long, in a row, against a small server."""
+
+from pathlib import Path
+
+from snapshots import demo
+from snapshots.catalog.catalog import Catalog
+from tests.hostile import report
+from tests.hostile.runner import ANSWER_SECONDS, VICTIM_P99_LOADED, Bounds, Result, run_all
+from tests.hostile.sizes import SMALL_CACHES, documented_bytes
+from tests.hostile.table import ATTACKS
+from tests.hostile.target import attacked
+
+_LOADED = 2
+"""By which factor answers may be later here: other tests run beside this one."""
+
+_IDLE_FACTOR = 5
+_BOUNDS = Bounds(
+    _LOADED * ANSWER_SECONDS, VICTIM_P99_LOADED, documented_bytes(SMALL_CACHES), _IDLE_FACTOR
+)
+_TRIES = 3
+
+
+def test_there_are_many_attacks() -> None:
+    """The collection has at least sixty attacks, each with a name of its own."""
+    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) >= 60
+
+
+def test_no_attack_hurts(tmp_path: Path) -> None:
+    """No attack delays a small question, goes unanswered, or takes memory that is not counted.
+
+    What seems to hurt is tried again on a fresh server: the machine may have been busy.
+    """
+    Catalog(str(tmp_path)).publish(list(demo.history(revisions=3, packages=120, specs=2_000)))
+    suspects, hurting = [attack for attack in ATTACKS if not attack.long], list[Result]()
+    with attacked(tmp_path, **SMALL_CACHES) as server:
+        for _ in range(_TRIES):
+            hurting = [it for it in run_all(server, suspects, _BOUNDS) if it.hurts]
+            suspects = [it.attack for it in hurting]
+            if not suspects:
+                break
+        assert "Traceback" not in server.said(), server.said()
+    assert not hurting, "\n".join(map(report.line, hurting))

@@ -1,0 +1,11 @@
+"""A short form of the long run: clients and imports beside each other."""
+
+from tests.hostile.soak import soak
+
+
+def test_imports_beside_load_tear_nothing() -> None:
+    """No request fails and no answer contradicts itself while revisions are published."""
+    found = soak(12, every=3)
+    assert not found.complaints
+    assert found.imported >= 2
+    assert found.asked >= 30

@@ -1,0 +1,72 @@
+"""Applications behind the middleware that sees requests and answers, without a server."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from server.exchanges import Exchanges, Observer
+from server.request_ids import RequestIds, trusted_among
+from server.security_headers import SecurityHeaders
+
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LIFESPAN: Scope = {"type": "lifespan"}
+
+
+async def answering(_scope: Scope, _receive: Receive, send: Send) -> None:
+    """Answer in two pieces."""
+    await send({"type": "http.response.start", "status": 201, "headers": []})
+    await send({"type": "http.response.body", "body": b"abc", "more_body": True})
+    await send({"type": "http.response.body", "body": b"de"})
+
+
+async def failing(scope: Scope, _receive: Receive, _send: Send) -> None:
+    """Fail before anything is sent."""
+    if scope["type"] == "http":
+        raise ZeroDivisionError
+
+
+def scope(path: str = "/graphql", **facts: Any) -> Scope:
+    """Return the scope of a request."""
+    return {
+        "type": "http",
+        "method": "GET",
+        "path": path,
+        "client": ("10.0.0.1", 5),
+        "headers": [],
+    } | facts
+
+
+def exchanged(
+    application: Application,
+    *scopes: Scope,
+    observers: Sequence[Observer] = (),
+    trusted: tuple[str, ...] = (),
+    wait: float = 0.0,
+) -> list[Message]:
+    """Send requests, wait for some seconds, and return all messages of the answers."""
+    messages: list[Message] = []
+    exchanges = Exchanges(
+        application,
+        ids=RequestIds(trusted_among(trusted)),
+        headers=SecurityHeaders(needs_cdn=False),
+        observers=observers,
+        failure=lambda error: Response(type(error).__name__, status_code=500),
+    )
+
+    async def receive() -> Message:
+        return {"type": "http.request"}
+
+    async def send(message: Message) -> None:
+        messages.append(message)
+
+    async def run() -> None:
+        for it in scopes:
+            await exchanges(it, receive, send)
+        await asyncio.sleep(wait)
+
+    asyncio.run(run())
+    return messages

@@ -1,0 +1,162 @@
+"""Manifests: both formats are read, and nothing that they do not hold is executed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+
+from server.graphql.errors import BadRequest
+from server.graphql.manifest import read_manifest
+from server.settings import Settings
+from snapshots.errors import InvalidArgument
+from tests.server.servers import application
+
+TAGS = "query Tags { tags { name } }"
+OTHER = "query Other { revision { numSpecs } }"
+APOLLO = {
+    "format": "apollo-persisted-query-manifest",
+    "version": 1,
+    "operations": [
+        {"id": "a1", "name": "Tags", "type": "query", "body": TAGS},
+        {"id": "b2", "name": "Other", "type": "query", "body": OTHER},
+    ],
+}
+RELAY = {"a1": TAGS, "b2": OTHER}
+
+
+def written(folder: Path, content: Any) -> Path:
+    """Write a manifest and return its path."""
+    path = folder / "documents.json"
+    path.write_bytes(content if isinstance(content, bytes) else orjson.dumps(content))
+    return path
+
+
+def by_hash(name: str) -> dict[str, Any]:
+    """Return the extensions of a client of Apollo."""
+    return {"persistedQuery": {"version": 1, "sha256Hash": name}}
+
+
+@pytest.mark.parametrize("content", [APOLLO, RELAY], ids=["apollo", "relay"])
+def test_documents_are_asked_by_id_or_by_their_text(tmp_path: Path, content: Any) -> None:
+    """Under the names that clients of Apollo and of Relay have for the id."""
+    manifest = read_manifest(written(tmp_path, content))
+    assert manifest.query_of(None, by_hash("a1"), None) == TAGS
+    assert manifest.query_of(None, None, "b2") == OTHER
+    assert manifest.query_of(TAGS, None, None) == TAGS
+    assert manifest.query_of(TAGS, by_hash("a1"), None) == TAGS
+    assert manifest.query_of(None, None, None) is None
+
+
+@pytest.mark.parametrize(
+    ("query", "extensions", "document_id", "status"),
+    [
+        ("{ tags { name } }", None, None, 403),
+        (None, None, "c3", 400),
+        (None, by_hash("c3"), None, 400),
+        (OTHER, by_hash("a1"), None, 400),
+        (TAGS, by_hash("c3"), None, 400),
+    ],
+)
+def test_nothing_else_is_executed(
+    tmp_path: Path, query: str | None, extensions: Any, document_id: str | None, status: int
+) -> None:
+    """Neither another text, nor another id, nor a text under the id of another."""
+    manifest = read_manifest(written(tmp_path, APOLLO))
+    with pytest.raises(BadRequest) as caught:
+        manifest.query_of(query, extensions, document_id)
+    assert caught.value.status == status
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"{", "is not JSON"),
+        ([], "must be a JSON object"),
+        ({"a1": 1}, "the document of 'a1' must be a text"),
+        ({"a1": ""}, "the document of 'a1' must be a text"),
+        (APOLLO | {"version": 2}, "version 1"),
+        ({"operations": []}, "format must be"),
+        (APOLLO | {"operations": {}}, "operations must be a list"),
+        (APOLLO | {"operations": [1]}, r"operations\[0\] must have id and body"),
+        (
+            APOLLO | {"operations": [{"id": "a", "body": TAGS}, {"id": "a", "body": OTHER}]},
+            r"operations\[1\] repeats the id 'a'",
+        ),
+    ],
+)
+def test_a_malformed_manifest_is_refused(tmp_path: Path, content: Any, reason: str) -> None:
+    """The message names the setting, the file and the place."""
+    path = written(tmp_path, content)
+    with pytest.raises(InvalidArgument, match=reason) as caught:
+        read_manifest(path)
+    assert caught.value.name == "CACHELOG_DOCUMENTS"
+    assert str(path) in str(caught.value)
+
+
+def test_a_manifest_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    """As any other file that cannot be read."""
+    with pytest.raises(InvalidArgument, match="No such file"):
+        read_manifest(tmp_path / "nothing")
+
+
+@pytest.fixture(scope="module")
+def strict(demo_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """Return a client of a server that executes a manifest only, with all switches off."""
+    path = written(tmp_path_factory.mktemp("manifest"), RELAY)
+    settings = Settings(
+        catalog=str(demo_catalog),
+        documents=str(path),
+        graphiql=False,
+        introspection=False,
+        suggestions=False,
+    )
+    with application(settings) as client:
+        yield client
+
+
+def code_of(response: httpx.Response) -> str:
+    """Return the code of the only error of a response."""
+    (error,) = response.json()["errors"]
+    code: str = error["extensions"]["code"]
+    return code
+
+
+@pytest.mark.parametrize("name", ["id", "doc_id", "documentId"])
+def test_a_server_of_a_manifest_answers_by_id(strict: httpx.Client, name: str) -> None:
+    """By GET and by POST."""
+    posted = strict.post("/graphql", json={name: "a1"})
+    got = strict.get("/graphql", params={name: "a1"})
+    assert posted.json() == got.json()
+    assert posted.json()["data"]["tags"]
+
+
+def test_a_server_of_a_manifest_registers_nothing(strict: httpx.Client) -> None:
+    """What a client sends with its hash is refused, and is not known by it afterwards."""
+    sent = strict.post("/graphql", json={"query": "{ tags { name } }"})
+    assert (sent.status_code, code_of(sent)) == (403, "PERSISTED_QUERY_NOT_IN_LIST")
+    asked = strict.post("/graphql", json={"extensions": by_hash("0" * 64)})
+    assert (asked.status_code, code_of(asked)) == (400, "PERSISTED_QUERY_NOT_IN_LIST")
+
+
+def test_what_is_switched_off_is_not_there(strict: httpx.Client) -> None:
+    """No page for browsers, no text of the schema."""
+    browser = strict.get("/graphql", headers={"accept": "text/html"})
+    assert browser.status_code == 406
+    assert strict.get("/schema.graphql").status_code == 404
+
+
+def test_switches_of_the_schema(demo_catalog: Path) -> None:
+    """Introspection is refused, and errors name no field that was not asked for."""
+    settings = Settings(catalog=str(demo_catalog), introspection=False, suggestions=False)
+    with application(settings) as client:
+        asked = client.post("/graphql", json={"query": "{ __schema { queryType { name } } }"})
+        assert "data" not in asked.json()
+        (error,) = client.post("/graphql", json={"query": "{ tagz { name } }"}).json()["errors"]
+        assert "tags" not in error["message"]
+        assert client.get("/graphql", headers={"accept": "text/html"}).status_code == 200
+    with application(Settings(catalog=str(demo_catalog))) as client:
+        (error,) = client.post("/graphql", json={"query": "{ tagz { name } }"}).json()["errors"]
+        assert "tags" in error["message"]

@@ -1,0 +1,176 @@
+"""/metrics over HTTP: numbers that Prometheus reads, right with several processes, and bounded."""
+
+import asyncio
+import os
+import re
+import signal
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
+from prometheus_client.parser import text_string_to_metric_families as plain
+
+from server.exchanges import Exchange
+from server.metrics.instruments import (
+    BUCKETS,
+    CACHE_BYTES,
+    INSTRUMENTS,
+    MAX_LABELS,
+    REVISIONS,
+    SECONDS,
+    sample_names,
+)
+from server.metrics.sharing import SharedTallies
+from server.metrics.tallies import Recorder
+from server.settings import Settings
+from tests.server.http.test_stopping import is_running, workers_of
+from tests.server.servers import Server, application, serving, until
+
+Numbers = dict[tuple[str, str], float]
+OPENMETRICS = {"accept": "application/openmetrics-text; version=1.0.0"}
+
+
+def numbers(text: str, parse: Any = plain) -> Numbers:
+    """Return the numbers by name and label."""
+    families: Iterable[Any] = parse(text)
+    return {
+        (it.name, ",".join(it.labels.values())): it.value
+        for family in families
+        for it in family.samples
+    }
+
+
+def asked(client: httpx.Client) -> Numbers:
+    """Return the numbers of a server."""
+    return numbers(client.get("/metrics").text)
+
+
+def ask(client: httpx.Client, query: str, name: str | None = None) -> None:
+    """Ask for something under a name."""
+    client.post("/graphql", json={"query": query, "operationName": name})
+
+
+def test_requests_are_counted(demo_catalog: Path) -> None:
+    """By status and code, timed by operation; with what is kept, and how old it is."""
+    with application(Settings(catalog=str(demo_catalog), access_log=False)) as client:
+        for _ in range(3):
+            ask(client, "query Tags { tags { name } }", "Tags")
+        ask(client, "{ revision { specs { totalCount } } }")
+        ask(client, "query Bad { nope }", "Bad")
+        client.post("/graphql", content=b"?", headers={"content-type": "application/json"})
+        client.get("/nope")
+        found = asked(client)
+    assert found["cachelog_requests_total", "200"] >= 4
+    assert found["cachelog_requests_total", "404"] == 1
+    assert found["cachelog_refused_total", "BAD_REQUEST"] == 1
+    assert found["cachelog_refused_total", "GRAPHQL_VALIDATION_FAILED"] == 1
+    assert found["cachelog_request_seconds_count", "Tags"] == 3
+    assert 0 < found["cachelog_request_seconds_sum", "Tags"] < 60
+    assert ("cachelog_request_seconds_count", "Bad") not in found
+    assert found["cachelog_response_cache_hits_total", ""] == 2
+    assert found["cachelog_cache_bytes", "responses"] > 0
+    assert found["cachelog_cache_bytes", "frames"] > 0
+    assert (found["cachelog_frames", ""], found["cachelog_revisions", ""]) == (1, 5)
+    assert 0 <= found["cachelog_refresh_age_seconds", ""] < 60
+    assert found["cachelog_processes", ""] == 1
+    assert found["cachelog_answer_bytes_total", ""] > 100
+
+
+def test_both_formats_have_all_instruments(demo_server: Server) -> None:
+    """As the client asks for it; OpenMetrics is checked strictly by its parser."""
+    httpx.post(demo_server.graphql, content=b"?", headers={"content-type": "application/json"})
+    for headers, parse in (({}, plain), (OPENMETRICS, openmetrics)):
+        answer = httpx.get(f"{demo_server.url}/metrics", headers=headers)
+        expected = "application/openmetrics-text" if headers else "text/plain"
+        assert answer.headers["content-type"].startswith(expected)
+        assert answer.headers["cache-control"] == "no-store"
+        names = {name for name, _ in numbers(answer.text, parse)}
+        for instrument in INSTRUMENTS:
+            assert names.issuperset(sample_names(instrument)), instrument.name
+
+
+def test_the_numbers_of_all_processes_are_added(demo_catalog: Path, tmp_path: Path) -> None:
+    """Whichever is asked; those of one that has ended stay counted, its caches do not."""
+    with serving(demo_catalog, tmp_path / "log", "--workers", "2") as server:
+
+        def found() -> Numbers:
+            return numbers(httpx.get(f"{server.url}/metrics").text)
+
+        def named() -> float:
+            return found().get(("cachelog_request_seconds_count", "Tags"), 0)
+
+        until(lambda: found()["cachelog_processes", ""] == 2, "both serve")
+        for _ in range(20):
+            with httpx.Client(base_url=server.url) as client:
+                ask(client, "query Tags { tags { name } }", "Tags")
+        until(lambda: all(named() == 20 for _ in range(8)), "both know of all")
+        first = min(workers_of(server))
+        os.kill(first, signal.SIGTERM)
+        until(lambda: not is_running(first), "one has ended")
+        until(lambda: all(named() == 20 for _ in range(8)), "its numbers stay")
+        until(lambda: found()["cachelog_processes", ""] == 2, "another one serves")
+    shared = re.findall(r"cachelog-metrics-\w+", server.log.read_text())
+    assert shared == []
+
+
+def test_metrics_can_be_switched_off(demo_catalog: Path) -> None:
+    """The address is not there then, and nothing is counted."""
+    with application(Settings(catalog=str(demo_catalog), metrics=False)) as client:
+        assert client.get("/metrics").status_code == 404
+
+
+def exchange(**facts: object) -> Exchange:
+    """Return an exchange that differs in these facts."""
+    usual = Exchange("id", "::1", "GET", "/", 200, 10, 0.001, None, None)
+    return usual._replace(**facts)  # type: ignore[arg-type]
+
+
+def test_names_that_clients_choose_are_bounded() -> None:
+    """The first ones count apart, all others, and long ones, together."""
+    recorder = Recorder(lambda: ())
+    for number in range(1_000):
+        recorder.note(exchange(operation=f"Name{number}", code=f"CODE_{number}"))
+    recorder.note(exchange(operation="x" * 1_000))
+    tally = recorder.tally()
+    times, refused = tally.times[SECONDS.name], tally.counters["cachelog_refused"]
+    for labels in (times, refused):
+        assert len(labels) == MAX_LABELS + 1
+        assert not any(len(label) > 100 for label in labels)
+    assert sum(times["other"].counts) == 1_001 - MAX_LABELS
+    assert refused["other"] == 1_000 - MAX_LABELS
+
+
+@pytest.mark.parametrize(("seconds", "bucket"), [(0.0, 0), (0.001, 0), (0.0011, 1), (99.0, -1)])
+def test_times_are_classed_up_to_their_bound(seconds: float, bucket: int) -> None:
+    """A bound belongs to its class; the last class has no bound."""
+    recorder = Recorder(lambda: ())
+    recorder.note(exchange(seconds=seconds))
+    counts = recorder.tally().times[SECONDS.name]["other"].counts
+    assert len(counts) == len(BUCKETS) + 1
+    assert (counts[bucket], sum(counts)) == (1, 1)
+
+
+def test_processes_share_a_folder(tmp_path: Path) -> None:
+    """Each has the sum of all; what has ended counts on, though it holds nothing any more."""
+    recorders = [
+        Recorder(lambda n=n: [(CACHE_BYTES, "frames", 10), (REVISIONS, "", n)])  # type: ignore[misc]
+        for n in (1, 2)
+    ]
+    first, second = (SharedTallies(it, tmp_path) for it in recorders)
+
+    async def run() -> None:
+        async with first.running():
+            recorders[0].note(exchange())
+            async with second.running():
+                recorders[1].note(exchange())
+                assert first.total().gauges["cachelog_cache_bytes"] == {"frames": 20}
+                assert first.total().gauges["cachelog_revisions"] == {"": 2}
+            total = first.total()
+            assert total.counters["cachelog_requests"] == {"200": 2}
+            assert total.gauges["cachelog_cache_bytes"] == {"frames": 10}
+            assert sum(total.times[SECONDS.name]["other"].counts) == 2
+
+    asyncio.run(run())

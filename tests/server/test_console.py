@@ -1,0 +1,58 @@
+"""What the commands print cannot act on a terminal, whatever the catalog holds."""
+
+import json
+
+import click
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from server.console import note, say, say_json
+from server.printing import styles
+from snapshots.escaping import is_plain
+
+FIXTURES = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("hdf5@1.14.5+mpi ü", "hdf5@1.14.5+mpi ü"),
+        ("\x1b]0;title\x07", r"\x1b]0;title\x07"),
+        ("\x1b[8mhidden", r"\x1b[8mhidden"),
+        ("\x1b[2J\x1b[1;1H", r"\x1b[2J\x1b[1;1H"),
+        ("a\rb\nc", r"a\x0db\x0ac"),
+        ("\x9b31m", r"\x9b31m"),
+        ("\u202etxt", r"\u202etxt"),
+    ],
+)
+def test_lines(text: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line of the result is one line, with what is not seen written out."""
+    say(text)
+    assert capsys.readouterr().out == f"{shown}\n"
+
+
+def test_styles_stay() -> None:
+    """The colours of cachelog itself are no text, and are kept."""
+    echoed: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(click, "echo", echoed.append)
+        for style in (styles.digest, styles.name, styles.quiet, styles.added, styles.removed):
+            say(f"{style('zlib')} \x1b[5m")
+            assert echoed[-1] == f"{style('zlib')} \\x1b[5m"
+
+
+def test_remarks(capsys: pytest.CaptureFixture[str]) -> None:
+    """Remarks may have several lines, a caret below a query; nothing else of them acts."""
+    note("a\x1b[31m\n  ^")
+    assert capsys.readouterr().err == "a\\x1b[31m\n  ^\n"
+
+
+@FIXTURES
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_json_means_the_same(capsys: pytest.CaptureFixture[str], text: str) -> None:
+    """JSON says the same to programs, in characters that a terminal shows."""
+    say_json({text: [text]})
+    out = capsys.readouterr().out
+    assert json.loads(out) == {text: [text]}
+    assert is_plain(out.replace("\n", ""))

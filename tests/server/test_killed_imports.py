@@ -1,0 +1,139 @@
+"""Imports of each kind that are killed while another runs beside them.
+
+Twelve are killed by default; ``CACHELOG_TEST_KILLS=200 pytest tests/server/test_killed_imports.py``
+kills as many as it says.
+"""
+
+import os
+from collections.abc import Callable
+from itertools import count
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from random import Random
+from time import sleep
+from typing import Any
+
+import orjson
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.models import RevisionInfo
+from tests.server.commands import cachelog
+from tests.server.pages import detail, page
+from tests.server.test_cli_import import commit, git
+from tests.snapshots.factories import hash_of
+from tests.snapshots.importers import publish_state
+
+KILLS = int(os.environ.get("CACHELOG_TEST_KILLS", "12"))
+SPECS = 40
+
+
+def details(number: int) -> list[dict[str, object]]:
+    """Return so many specs that no two numbers share."""
+    return [detail(hash_of(f"{number} {row}")) for row in range(SPECS)]
+
+
+def pages(folder: Path, number: int) -> list[object]:
+    """Write two tags of pages, and return how to import them."""
+    for tag in ("develop", "v1"):
+        for name in ("zlib", "hdf5"):
+            file = folder / str(number) / "_cache" / tag / name / "specs.md"
+            file.parent.mkdir(parents=True)
+            specs = details(number)[name == "zlib" :: 2]
+            file.write_bytes(page(name, spec_details=specs, categories=["package", tag]))
+    return [folder / str(number), "--taken-at", f"20{number // 300 + 10}-01-01"]
+
+
+def index(folder: Path, number: int) -> list[object]:
+    """Write an index, and return how to import it."""
+    target = {"platform": "linux", "platform_os": "ubuntu24.04", "target": "x86_64_v3"}
+    installs = {}
+    for row in range(SPECS):
+        spec = {"name": f"p{row}", "version": str(number), "arch": target, "parameters": {}}
+        spec["hash"] = hash_of(f"index {number} {row}")
+        installs[spec["hash"]] = {"spec": spec, "in_buildcache": True}
+    folder.mkdir(exist_ok=True)
+    file = folder / f"{number}.json"
+    file.write_bytes(orjson.dumps({"database": {"version": "7", "installs": installs}}))
+    return [file, "--tag", "index"]
+
+
+def repository(folder: Path, number: int) -> list[object]:
+    """Add a commit to a repository of pages, and return how to import it."""
+    file = folder / "_cache" / "develop" / "zlib" / "specs.md"
+    if not file.exists():
+        file.parent.mkdir(parents=True)
+        git(folder, "init", "--quiet")
+    file.write_bytes(page(spec_details=details(number)))
+    commit(folder, f"2024-01-01T{number // 60 % 24:02}:{number % 60:02}:00Z")
+    return ["--git", folder]
+
+
+KINDS: list[Callable[[Path, int], list[object]]] = [pages, index, repository]
+
+
+def run(arguments: list[object], settings: dict[str, Any], told: Connection) -> None:
+    """Import in this process."""
+    told.send(None)
+    done = cachelog("import", *arguments, **settings)
+    told.send((done.code, done.err))
+
+
+def publish_beside(location: str, first: int, told: Connection) -> None:
+    """Publish one state after the other."""
+    told.send(None)
+    for number in count(first):
+        publish_state(Catalog(location), number % 90)
+
+
+def revisions_of(location: Path, checked: set[RevisionInfo]) -> set[RevisionInfo]:
+    """Return the revisions of a catalog; those that were not checked before are read whole."""
+    catalog = Catalog(str(location))
+    catalog.refresh()
+    found = set(catalog.history.revisions)
+    for revision in found - checked:
+        frame = catalog.load(revision.digest)
+        dependencies = catalog.load_dependencies(revision.digest)
+        assert len(frame) == revision.num_specs <= len(dependencies)
+        assert len(frame) >= 10
+    return found
+
+
+def test_killed_imports(tmp_path: Path) -> None:
+    """Every earlier revision stays readable, nothing half is seen, and the same import goes on."""
+    processes = get_context("forkserver")
+    processes.set_forkserver_preload(["tests.server.test_killed_imports"])
+    random = Random(0)
+    location = tmp_path / "catalog"
+    settings: dict[str, Any] = {"catalog": location, "cache_dir": tmp_path / "cache"}
+    publish_state(Catalog(str(location)), 0)
+    known = revisions_of(location, set())
+    num_cut = 0
+    for number in range(KILLS):
+        kind = KINDS[number % len(KINDS)]
+        arguments = kind(tmp_path / kind.__name__, number)
+        running = []
+        for target, values in (
+            (run, (arguments, settings)),
+            (publish_beside, (str(location), number)),
+        ):
+            told, signal = processes.Pipe(duplex=False)
+            process = processes.Process(target=target, args=(*values, signal))
+            process.start()
+            running.append((process, told))
+        for _, told in running:
+            assert told.recv() is None
+        random.shuffle(running)
+        for process, _ in running:
+            sleep(random.uniform(0, 0.2))
+            process.kill()
+            process.join()
+        now = revisions_of(location, known)
+        assert known <= now
+        done = cachelog("import", *arguments, "--json", **settings)
+        assert done.code == 0, done.err
+        num_cut += any(it["published"] for it in done.json["revisions"])
+        after = revisions_of(location, now)
+        assert now <= after
+        known = after
+    assert num_cut > 0

@@ -1,0 +1,182 @@
+"""An import reaches the public net, and special addresses only where it began at such."""
+
+import json
+import socket
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.errors import SourceError
+from snapshots.sources.buildcache import addresses
+from snapshots.sources.buildcache.addresses import AddressRefused, Boundary, kind_of
+from snapshots.sources.buildcache.transport import Transport
+from snapshots.sources.reports import Report
+from tests.snapshots.sources.buildcache.fetching import DATA, QUICK
+from tests.snapshots.sources.buildcache.misbehaving import Server, content, send, status
+from tests.snapshots.sources.buildcache.readings import snapshots
+
+PUBLIC = "93.184.216.34"
+
+
+@pytest.mark.parametrize(
+    ("address", "kind"),
+    [
+        (PUBLIC, None),
+        ("2606:2800:220:1:248:1893:25c8:1946", None),
+        ("127.0.0.1", "loopback"),
+        ("127.255.0.9", "loopback"),
+        ("0.0.0.0", "loopback"),  # noqa: S104 - nothing is bound
+        ("::1", "loopback"),
+        ("::", "loopback"),
+        ("::ffff:127.0.0.1", "loopback"),
+        ("::127.0.0.1", "loopback"),
+        ("2002:7f00:1::", "loopback"),
+        ("64:ff9b::7f00:1", "loopback"),
+        ("169.254.169.254", "link-local"),
+        ("fe80::1%eth0", "link-local"),
+        ("::ffff:169.254.169.254", "link-local"),
+        ("10.1.2.3", "private"),
+        ("172.16.0.1", "private"),
+        ("192.168.0.1", "private"),
+        ("100.64.0.1", "private"),
+        ("fd00:ec2::254", "private"),
+        ("64:ff9b::a01:203", "private"),
+        ("224.0.0.1", "reserved"),
+        ("255.255.255.255", "reserved"),
+        ("ff02::1", "reserved"),
+    ],
+)
+def test_kinds(address: str, kind: str | None) -> None:
+    """Addresses that stand for others are of the others' kind."""
+    assert kind_of(address) == kind
+
+
+@given(st.ip_addresses(v=4))
+def test_an_address_in_another_form_is_of_the_same_kind(address: object) -> None:
+    """IPv6 hides no IPv4 address."""
+    assert kind_of(f"::ffff:{address}") == kind_of(str(address))
+
+
+def boundary(trusted: list[str] | None, **hosts: list[str]) -> Boundary:
+    """Return a boundary whose resolver knows some hosts."""
+    return Boundary(trusted, lambda host, _: hosts.get(host, [host]))
+
+
+def test_what_the_user_named_may_be_reached() -> None:
+    """Its own special addresses are allowed, and others of their kind; no other kinds."""
+    inside = boundary(["mirror"], mirror=["10.0.0.1"], other=["10.0.0.2"])
+    assert inside.addresses("mirror", 80) == ["10.0.0.1"]
+    assert inside.addresses("other", 80) == ["10.0.0.2"]
+    assert inside.addresses(PUBLIC, 80) == [PUBLIC]
+    for address in ("127.0.0.1", "169.254.169.254"):
+        with pytest.raises(AddressRefused, match="only an import that begins there"):
+            inside.addresses(address, 80)
+
+
+def test_from_the_public_net_nothing_leads_inside() -> None:
+    """One special address among several is enough to refuse a host."""
+    outside = boundary(["cache"], cache=[PUBLIC], evil=[PUBLIC, "127.0.0.1"])
+    assert outside.addresses("cache", 443) == [PUBLIC]
+    for host in ("evil", "127.0.0.1", "192.168.1.1", "::1"):
+        with pytest.raises(AddressRefused):
+            outside.addresses(host, 443)
+
+
+def test_a_name_that_changes_its_address() -> None:
+    """What a named host resolves to later does not widen what may be reached."""
+    answers = [[PUBLIC], ["127.0.0.1"]]
+    rebinding = Boundary(["cache"], lambda *_: answers.pop(0))
+    assert rebinding.addresses("cache", 443) == [PUBLIC]
+    with pytest.raises(AddressRefused, match=r"leads to cache \(127.0.0.1\), a loopback address"):
+        rebinding.addresses("cache", 443)
+
+
+def test_nothing_special_where_nothing_was_named() -> None:
+    """A list of tags in a local file names no host of the user's."""
+    with pytest.raises(AddressRefused):
+        boundary([]).addresses("127.0.0.1", 80)
+
+
+@pytest.fixture
+def as_if_public(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Let the server's own address count as public, and nothing connect to any other."""
+    special = kind_of
+    monkeypatch.setattr(
+        addresses, "kind_of", lambda address: None if address == "127.0.0.1" else special(address)
+    )
+    connect = socket.create_connection
+
+    def connect_to_it(address: tuple[str, int], *options: object, **more: object) -> socket.socket:
+        assert address[0] == "127.0.0.1", f"connects to {address}"
+        return connect(address, *options, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket, "create_connection", connect_to_it)
+    return server.url
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["http://127.0.0.2:9/", "http://169.254.169.254/latest/meta-data/", "http://10.0.0.1/a.json"],
+)
+def test_redirects(server: Server, as_if_public: str, target: str) -> None:
+    """A redirect to a special address is not followed, whatever the request is for."""
+    server["/a.json"] = status(302, Location=target)
+    with Transport(QUICK, Report(), f"{as_if_public}/a.json") as transport:
+        for ask in (transport.read, transport.fetch, transport.exists):
+            with pytest.raises(SourceError, match="only an import that begins there") as caught:
+                ask(f"{as_if_public}/a.json")
+            assert caught.value.location == f"{as_if_public}/a.json"
+
+
+def test_lists_of_tags(server: Server, as_if_public: str) -> None:
+    """The indexes that a list names are asked for only where they may lie."""
+    stack = {"label": "root", "url": "http://169.254.169.254/index.json"}
+    server["/tags.json"] = content(json.dumps({"develop": [stack]}).encode())
+    with pytest.raises(SourceError, match="link-local address"):
+        snapshots(f"{as_if_public}/tags.json")
+
+
+def test_an_import_that_begins_inside(server: Server) -> None:
+    """What the user named is read, and where it leads on the same machine."""
+    server["/a.json"] = status(302, Location=server.at("/b.json"))
+    server["/b.json"] = content(DATA)
+    with Transport(QUICK, Report(), server.at("/a.json")) as transport:
+        assert transport.read(server.at("/a.json")) == DATA
+
+
+def test_a_server_that_drips(server: Server) -> None:
+    """All of an answer has a deadline: a byte now and then does not keep an import waiting."""
+
+    def drip(request: object) -> None:
+        for _ in range(200):
+            if server.closing.wait(0.05):
+                return
+            try:
+                request.wfile.write(b"H")  # type: ignore[attr-defined]
+                request.wfile.flush()  # type: ignore[attr-defined]
+            except OSError:
+                return
+
+    def slow_body(request: object) -> None:
+        send(request, 200, b"", {"Content-Length": "1000"})  # type: ignore[arg-type]
+        drip(request)
+
+    settings = msgspec.structs.replace(QUICK, deadline=0.5)
+    for path, reply in (("/head.json", drip), ("/body.json", slow_body)):
+        server[path] = reply
+        with Transport(settings, Report()) as transport:
+            for ask in (transport.read, transport.fetch):
+                with pytest.raises(SourceError, match=r"took longer than 0\.5 s"):
+                    ask(server.at(path))
+
+
+def test_a_host_whose_name_is_no_name(server: Server) -> None:
+    """A name that cannot be asked for is an error like a host that is not there."""
+    with (
+        Transport(QUICK, Report()) as transport,
+        pytest.raises(SourceError, match=r"the connection failed|is no URL"),
+    ):
+        transport.read(f"http://{'a' * 70}.example/a.json")
+    assert not server.asked

@@ -1,0 +1,147 @@
+"""Whatever lies at a path that is imported: it is read in bounded time and memory, or refused."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from snapshots.contents import Snapshot
+from snapshots.errors import CachelogError, InvalidArgument, SourceError
+from snapshots.sources import files, reading
+from snapshots.sources.buildcache import ReadSettings
+from snapshots.sources.files import Missing, open_regular, read_regular
+from snapshots.sources.pages import files as page_files
+from snapshots.sources.reports import Report
+from tests.snapshots.sources.git.repositories import page
+
+
+def read(*locations: str | Path, report: Report | None = None) -> list[Snapshot]:
+    """Read locations as an import does."""
+    report = report or Report()
+    return list(reading.read([str(it) for it in locations], settings=ReadSettings(), report=report))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Make a folder with one page."""
+    file = tmp_path / "develop/zlib/specs.md"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(page("zlib", "a"))
+    return tmp_path
+
+
+def pipe(path: Path) -> Path:
+    """Make a pipe that nobody writes to."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(path)
+    return path
+
+
+def test_a_regular_file(tmp_path: Path) -> None:
+    """It is read up to the limit, and not one byte more."""
+    file = tmp_path / "a"
+    file.write_bytes(b"12345")
+    assert read_regular(str(file), 5) == b"12345"
+    with pytest.raises(SourceError, match="holds more than 4 bytes"):
+        read_regular(str(file), 4)
+    with pytest.raises(Missing, match="does not exist"):
+        read_regular(str(tmp_path / "b"), 5)
+
+
+def test_a_file_that_says_no_size() -> None:
+    """What the system makes up as it is read is bounded as well."""
+    with pytest.raises(SourceError, match="holds more than 10 bytes"):
+        read_regular("/proc/self/maps", 10)
+
+
+@pytest.mark.parametrize("name", ["pipe", "folder", "/dev/zero", "/dev/tty", "a\0b", "a" * 5_000])
+def test_what_is_no_regular_file(tmp_path: Path, name: str) -> None:
+    """It is told at once, and nothing waits for it."""
+    pipe(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(SourceError, match=r"is no file|is no path|cannot be read"):
+        open_regular(str(tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    "name", ["pipe.md", "pipe.json", "/dev/zero", "/dev/full", "a" * 5_000, "a/" * 2_500, "a\0b"]
+)
+def test_locations_that_cannot_be_read(folder: Path, name: str) -> None:
+    """An import of such a location ends with an error that names it."""
+    pipe(folder / "pipe.md")
+    pipe(folder / "pipe.json")
+    with pytest.raises(SourceError):
+        read(folder / name)
+
+
+def test_a_pipe_among_pages(folder: Path) -> None:
+    """It has a page's name, so it is a bad page: its package must not seem removed."""
+    bad = pipe(folder / "develop/hdf5/specs.md")
+    with pytest.raises(SourceError, match="is no file") as caught:
+        read(folder)
+    assert caught.value.location == str(bad)
+    report = Report(skip_bad=True)
+    (found,) = read(folder, report=report)
+    assert list(found.content.packages) == ["zlib"]
+    assert [error.location for error in report.skipped] == [str(bad)]
+
+
+def test_a_link_to_nothing_is_a_bad_page(folder: Path) -> None:
+    """A page that a link promises and that is not there is not passed over."""
+    (folder / "develop/hdf5.md").symlink_to(folder / "gone.md")
+    with pytest.raises(SourceError, match=r"hdf5\.md: does not exist"):
+        read(folder)
+
+
+def test_a_large_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page above the limit is not read; a sparse file shows that its size was asked first."""
+    large = folder / "develop/hdf5.md"
+    with large.open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(SourceError, match="holds more than 67,108,864 bytes"):
+        read(folder)
+    monkeypatch.setattr(page_files, "MAX_PAGE_BYTES", 10)
+    with pytest.raises(SourceError, match="holds more than 10 bytes"):
+        read(folder / "develop/zlib")
+
+
+def test_a_folder_in_a_circle(folder: Path) -> None:
+    """A link to a folder is not followed, not even one in a circle."""
+    (folder / "develop/loop.md").symlink_to(folder)
+    (folder / "develop/self.md").symlink_to("self.md")
+    with pytest.raises(SourceError, match=r"self\.md: cannot be read: Too many levels"):
+        read(folder)
+
+
+def test_an_empty_location() -> None:
+    """It names nothing, least of all the folder that the user is in."""
+    with pytest.raises(InvalidArgument, match="LOCATION: is empty"):
+        read("")
+
+
+def test_a_folder_that_vanishes(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the working directory was deleted, an import says what it cannot read."""
+    gone = tmp_path_factory.mktemp("gone")
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    for location in (".", "develop", "index.json", "../develop"):
+        with pytest.raises(CachelogError):
+            read(location)
+    assert len(read(folder)) == 1
+
+
+def test_pages_that_vanish_while_they_are_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that is deleted between being found and being read is a bad page."""
+    opened = files.open_regular
+
+    def vanish(location: str) -> object:
+        Path(location).unlink()
+        return opened(location)
+
+    monkeypatch.setattr(files, "open_regular", vanish)
+    with pytest.raises(SourceError, match="does not exist"):
+        read(folder)

@@ -1,0 +1,60 @@
+"""docs/operating.md: what it names is there, and what it shows is well formed."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from msgspec.structs import fields
+
+from server.metrics.instruments import INSTRUMENTS, sample_names
+from server.settings import Settings, variable_of
+
+TEXT = (Path(__file__).parents[1] / "docs" / "operating.md").read_text("utf-8")
+METRICS = {name for instrument in INSTRUMENTS for name in sample_names(instrument)}
+FAMILIES = {instrument.name for instrument in INSTRUMENTS}
+
+
+def rules() -> list[dict[str, Any]]:
+    """Return the alerts."""
+    (block,) = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
+    (group,) = yaml.safe_load(block)["groups"]
+    found: list[dict[str, Any]] = group["rules"]
+    return found
+
+
+def test_each_metric_that_is_named_is_measured() -> None:
+    """In queries by the names that Prometheus stores, in prose also by that of the whole."""
+    named = set(re.findall(r"\bcachelog_\w+", TEXT))
+    assert named
+    assert named <= METRICS | FAMILIES
+    for expression in re.findall(r"`([^`\n]*\w\([^`]*)`", TEXT):
+        assert set(re.findall(r"\bcachelog_\w+", expression)) <= METRICS
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule["alert"])
+def test_each_alert_is_well_formed(rule: dict[str, Any]) -> None:
+    """A name, a query with balanced brackets over numbers that there are, and what it means."""
+    assert set(rule) <= {"alert", "expr", "for", "annotations"}
+    expression = rule["expr"]
+    for opening, closing in ("()", "[]", "{}"):
+        assert expression.count(opening) == expression.count(closing) > -1
+    assert set(re.findall(r"\bcachelog_\w+", expression)) <= METRICS
+    assert re.search(r"(==|[<>]) ", expression)
+    assert rule["annotations"]["summary"].endswith((".", "?"))
+
+
+def test_each_variable_that_is_named_is_a_setting() -> None:
+    """A misspelt one would keep the server from starting."""
+    named = set(re.findall(r"`(CACHELOG_[A-Z_]*[A-Z])", TEXT))
+    assert named <= {variable_of(field.name) for field in fields(Settings)}
+
+
+def test_defaults_of_connections_are_told_as_they_are() -> None:
+    """The table has the numbers of the settings."""
+    section = TEXT.split("\n## Connections\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `CACHELOG_(\w+)` +\| +([\d,]+)(?: s)? \|", section, re.MULTILINE)
+    assert len(rows) == 6
+    for name, number in rows:
+        assert getattr(Settings(), name.lower()) == float(number.replace(",", "")), name
