@@ -24,7 +24,7 @@ from schema.scalars import SCALARS
 from schema.spec import Spec
 from schema.stack import Stack
 
-LIGHT_UNITS, LIGHT_BYTES = 5_000, 1_000_000
+LIGHT_UNITS, LIGHT_BYTES = 6_000, 1_000_000
 """What an event loop can do on the way: a few milliseconds."""
 
 LIGHT_DOCUMENT, LIGHT_VALUES = 2_000, 20

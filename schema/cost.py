@@ -1,8 +1,9 @@
 """What a query costs, told before it runs: units of work, and bytes of its answer.
 
-A unit is about the microsecond that the work takes on the machine of the benchmarks, which print
-how well the two agree. Each field states its own cost where it is declared: see ``Cost``. The walk
-over an operation, in ``schema.estimates``, adds them up.
+A unit is some 0.2 to 0.5 microseconds of work: ``python -m tests.benchmarks cost`` measures what
+those of many queries take. Prices are those of the largest revisions of real caches. Each field
+states its own where it is declared: see ``Cost``. The walk over an operation, in
+``schema.estimates``, adds them up.
 """
 
 from collections.abc import Mapping

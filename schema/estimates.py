@@ -39,11 +39,11 @@ from schema.many import is_for_many
 from schema.paging import PAGE_DEFAULT, PAGE_MAX
 from schema.rules import refuse
 
-REQUEST = 50
+REQUEST = 120
 """Units of a request that asks for nothing."""
 
 RENDERED_VALUE, RENDERED_OBJECT = 0.3, 0.5
-RESOLVED_VALUE, RESOLVED_OBJECT = 6.0, 10.0
+RESOLVED_VALUE, RESOLVED_OBJECT = 10.0, 16.0
 """Units of a value and an object, where a list is rendered as a whole and where it is not."""
 
 _BYTES = {"Boolean": 5, "Int": 6, "ByteCount": 11, "DateTime": 22, "ID": 90, "JSON": 300}

@@ -44,7 +44,7 @@ class Limits:
     """Characters of a name in a document: of an alias, say."""
 
     max_cost: int = 1_000_000
-    """Units of work, about a microsecond each; see ``schema.cost``."""
+    """Units of work, half a microsecond each at the most; see ``schema.cost``."""
 
     max_answer_bytes: int = 64 << 20
     """Bytes of an answer's data."""

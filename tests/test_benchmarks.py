@@ -15,6 +15,7 @@ REFERENCES = {
     "list1000": "Strawberry",
     "nested": "Strawberry",
     "tiny": "Strawberry",
+    "cost": "unit",
 }
 
 

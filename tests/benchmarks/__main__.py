@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.benchmarks import (
     comparing,
+    costs,
     importing,
     in_process,
     loading,
@@ -39,6 +40,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "load": loading.run,
     "compare": comparing.run,
     **{name: partial(_query, name=name) for name in QUERIES},
+    "cost": costs.run,
     "scale": scale.run,
 }
 

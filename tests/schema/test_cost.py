@@ -113,7 +113,7 @@ COMPARE = '{ compare(base: "a", head: "b") { %s } }'
 GROWING: dict[str, tuple[str, str, float]] = {
     "larger pages": (SPECS % "(first: 10)", SPECS % "(first: 1000)", 2),
     "pages within pages": (NESTED % (10, 10), NESTED % (100, 100), 20),
-    "negative sizes below": (REVISION % "tag", NESTED % (-5, -5), 2),
+    "negative sizes below": (REVISION % "tag", NESTED % (-5, -5), 1.5),
     "lists without pages": ("{ tags { name } }", "{ tags { latest { stacks { name } } } }", 30),
     "facets": (
         REVISION % "specs(first: 0) { facets { stacks { value } } }",
