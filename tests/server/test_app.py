@@ -79,7 +79,7 @@ def test_a_catalog_that_is_deleted_and_made_again(tmp_path: Path) -> None:
         until(lambda: client.get("/health/ready").status_code == 503, "503", 10)
         assert "does not exist" in client.get("/health/ready").json()["reason"]
         published(catalog)
-        # A look between the making of the table and its first row finds an empty catalog, ready too.
+        # A look between the making of a table and its first row finds an empty catalog, ready too.
         until(lambda: tags(client) == ["develop"], "the new catalog's tag", 10)
         assert client.get("/health/ready").status_code == 200
 
