@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import strawberry
 
@@ -19,6 +19,8 @@ from snapshots.history import History
 from snapshots.models import RevisionInfo
 from snapshots.refs import is_whole_digest
 from snapshots.spack.constraints import SpecConstraint
+
+Value = TypeVar("Value")
 
 
 class NotLoaded(BaseException):
@@ -97,28 +99,25 @@ class Context:
 
     def load(self, info: RevisionInfo) -> LoadedRevision:
         """Return a revision with its frame."""
-        frames = self.library.frames
-        frame = frames.kept(info.digest)
-        if frame is None:
-            if not self.may_load:
-                raise NotLoaded(frames, info.digest)
-            with self.budget.waiting():
-                frame = frames.get(info.digest)
-        return LoadedRevision(info, frame, self)
+        return LoadedRevision(info, self._loaded(self.library.frames, info.digest), self)
 
     def dependencies(self, info: RevisionInfo) -> DependencyGraph:
         """Return the dependencies in a revision."""
         graph = self._graphs.get(info.digest)
         if graph is None:
-            graphs = self.library.dependencies
-            graph = graphs.kept(info.digest)
-            if graph is None:
-                if not self.may_load:
-                    raise NotLoaded(graphs, info.digest)
-                with self.budget.waiting():
-                    graph = graphs.get(info.digest)
+            graph = self._loaded(self.library.dependencies, info.digest)
             self._graphs[info.digest] = graph
         return graph
+
+    def _loaded(self, cache: SharedCache[str, Value], digest: str) -> Value:
+        """Return what a cache has of a content; the time to load it is no time of the request."""
+        value = cache.kept(digest)
+        if value is None:
+            if not self.may_load:
+                raise NotLoaded(cache, digest)
+            with self.budget.waiting():
+                value = cache.get(digest)
+        return value
 
     def matching(self, loaded: LoadedRevision, query: str) -> Mask:
         """Return which specs of a revision a query means; each is answered once in a request."""

@@ -10,7 +10,6 @@ from snapshots.sources.git.pages import PageReader, TaggedPages
 from snapshots.sources.pages import tag_in_path
 from snapshots.sources.reports import Report
 
-_NONE = -1
 _UNCHANGED = -1
 
 
