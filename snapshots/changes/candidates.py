@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from snapshots.changes.sides import Fingerprints, Side, mixed
-from snapshots.frames.columns import Mask, Rows
+from snapshots.frames.columns import Mask, Rows, begins_of_runs
 from snapshots.spack.names import ROOT_STACK
 
 
@@ -83,9 +83,10 @@ class Candidates:
             ]
         )
         distinct, codes = np.unique(names, return_inverse=True)
-        pairs = np.unique(owners * len(distinct) + codes) if len(distinct) else owners
+        pairs = np.sort(owners * len(distinct) + codes)
+        pairs = pairs[begins_of_runs(pairs)]
         sums = np.zeros(len(self), np.uint64)
-        if len(distinct):
+        if len(pairs):
             np.add.at(sums, pairs // len(distinct), distinct[pairs % len(distinct)])
         return sums
 
