@@ -85,8 +85,8 @@ class Below:
         common, either = np.zeros((2, len(both)), np.int64)
         for of_base, of_head in self._blocks():
             sets = of_base + of_head
-            common += [(sets[one] & sets[other]).bit_count() for one, other in both]
-            either += [(sets[one] | sets[other]).bit_count() for one, other in both]
+            common += _counts([sets[one] & sets[other] for one, other in both])
+            either += _counts([sets[one] | sets[other] for one, other in both])
         return np.where(either > 0, common / np.maximum(either, 1), 1.0)[places]
 
 
@@ -102,7 +102,7 @@ class _Walk:
         nodes = np.flatnonzero(graph.nodes_below(rows))
         place_of = np.full(graph.num_nodes, _NONE, np.int32)
         place_of[nodes] = np.arange(len(nodes), dtype=np.int32)
-        edges = graph.edges_of(nodes)
+        edges = graph.down.edges_of(nodes)
         sources, targets = place_of[graph.sources[edges]], place_of[graph.targets[edges]]
         self.num_rows = len(rows)
         self._wanted = place_of[rows].tolist()
@@ -154,3 +154,7 @@ class _Walk:
 
     def _below(self, node: int) -> list[int]:
         return self._targets[self._starts[node] : self._starts[node + 1]]
+
+
+def _counts(sets: Sets) -> Numbers:
+    return np.fromiter(map(int.bit_count, sets), np.int64, len(sets))

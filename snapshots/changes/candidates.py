@@ -70,7 +70,7 @@ class Candidates:
         A compiler that is no dependency counts as one.
         """
         graph = self.side.graph
-        edges = graph.edges_of(self.rows)
+        edges = graph.down.edges_of(self.rows)
         place_of = np.empty(graph.num_nodes, np.int64)
         place_of[self.rows] = np.arange(len(self))
         stating = np.flatnonzero(self.side.stating_compilers()[self.rows])

@@ -25,17 +25,17 @@ def from_below(sources: Numbers, targets: Numbers, num_nodes: int) -> FromBelow:
     Cycles are rare, so that what leads to none is peeled off level by level. The rest is searched
     by Tarjan's algorithm.
     """
-    nodes = np.concatenate([np.empty(0, np.int64), *_levels(sources, targets, num_nodes)])
+    nodes = np.concatenate([np.empty(0, np.int64), *levels_from_below(sources, targets, num_nodes)])
     is_left = np.ones(num_nodes, np.bool_)
     is_left[nodes] = False
     below: dict[int, list[int]] = {node: [] for node in np.flatnonzero(is_left).tolist()}
     edges = is_left[sources] & is_left[targets]
     for source, target in zip(sources[edges].tolist(), targets[edges].tolist(), strict=True):
         below[source].append(target)
-    return FromBelow(nodes, list(_strongly_connected(below)))
+    return FromBelow(nodes, list(strongly_connected(below)))
 
 
-def _levels(sources: Numbers, targets: Numbers, num_nodes: int) -> Iterator[Nodes]:
+def levels_from_below(sources: Numbers, targets: Numbers, num_nodes: int) -> Iterator[Nodes]:
     """Yield the nodes that lead to no cycle, a level at a time: all that leads to earlier ones."""
     by_target = np.argsort(targets).astype(np.int32)
     up = Adjacency(targets[by_target], by_target, sources, num_nodes)
@@ -48,7 +48,7 @@ def _levels(sources: Numbers, targets: Numbers, num_nodes: int) -> Iterator[Node
         level = np.unique(above[num_open[above] == 0]).astype(np.int64)
 
 
-def _strongly_connected(below: Mapping[int, Sequence[int]]) -> Iterator[list[int]]:
+def strongly_connected(below: Mapping[int, Sequence[int]]) -> Iterator[list[int]]:
     """Yield the components of a small graph in that order, without recursion."""
     numbers: dict[int, int] = {}
     lowest: dict[int, int] = {}
