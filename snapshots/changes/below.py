@@ -10,7 +10,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.sides import Fingerprints, Side, mixed
+from snapshots.changes.hashed_facts import (
+    Fingerprints,
+    mixed,
+    of_compilers,
+    of_nodes,
+    stating_compilers,
+)
+from snapshots.changes.sides import Side
 from snapshots.frames.columns import Rows
 from snapshots.frames.components import from_below
 
@@ -109,9 +116,9 @@ class _Walk:
         self._order = from_below(sources, targets, len(nodes))
         self._targets = targets.tolist()
         self._starts = np.searchsorted(sources, np.arange(len(nodes) + 1)).tolist()
-        self.items = mixed(*(side.fingerprints(name)[nodes] for name in ("name", "version")))
-        self._stating = np.flatnonzero(side.stating_compilers()[nodes])
-        self.compilers = mixed(*(it[nodes[self._stating]] for it in side.compilers()))
+        self.items = mixed(*(of_nodes(side, name)[nodes] for name in ("name", "version")))
+        self._stating = np.flatnonzero(stating_compilers(side)[nodes])
+        self.compilers = mixed(*(it[nodes[self._stating]] for it in of_compilers(side)))
 
     def number(self, distinct: Fingerprints) -> None:
         """Give each item its number: its place among all of them."""

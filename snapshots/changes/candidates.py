@@ -5,7 +5,14 @@ from functools import cached_property
 
 import numpy as np
 
-from snapshots.changes.sides import Fingerprints, Side, mixed
+from snapshots.changes.hashed_facts import (
+    Fingerprints,
+    mixed,
+    of_compilers,
+    of_nodes,
+    stating_compilers,
+)
+from snapshots.changes.sides import Side
 from snapshots.frames.columns import Mask, Rows, begins_of_runs
 from snapshots.spack.names import ROOT_STACK
 
@@ -73,12 +80,12 @@ class Candidates:
         edges = graph.down.edges_of(self.rows)
         place_of = np.empty(graph.num_nodes, np.int64)
         place_of[self.rows] = np.arange(len(self))
-        stating = np.flatnonzero(self.side.stating_compilers()[self.rows])
-        names_of_compilers, _ = self.side.compilers()
+        stating = np.flatnonzero(stating_compilers(self.side)[self.rows])
+        names_of_compilers, _ = of_compilers(self.side)
         owners = np.concatenate([place_of[graph.sources[edges]], stating])
         names = np.concatenate(
             [
-                self.side.fingerprints("name")[graph.targets[edges]],
+                of_nodes(self.side, "name")[graph.targets[edges]],
                 names_of_compilers[self.rows[stating]],
             ]
         )

@@ -25,8 +25,8 @@ import numpy.typing as npt
 from snapshots.changes.alike import Classes, Taken, pairs_of_classes, take_in_order
 from snapshots.changes.below import Below, Numbers
 from snapshots.changes.candidates import Candidates
+from snapshots.changes.hashed_facts import mixed
 from snapshots.changes.shares import Shares, shares
-from snapshots.changes.sides import mixed
 from snapshots.frames.columns import Mask
 from snapshots.spack.names import ROOT_STACK
 
@@ -84,13 +84,13 @@ def rank(base: Group, head: Group, *, with_common_stack: bool) -> tuple[Taken, b
         )
         order = np.lexsort(ranks[::-1])
         bounds = [*np.flatnonzero(_begins(ranks, order)).tolist(), len(order)]
-        taken.add(
-            *take_in_order(ours, one[order].tolist(), theirs, other[order].tolist(), bounds)
-        )
+        taken.add(*take_in_order(ours, one[order].tolist(), theirs, other[order].tolist(), bounds))
     return taken, ours.is_cut or theirs.is_cut
 
 
-def _shares(name: str, base: Group, base_places: Places, head: Group, head_places: Places) -> Shares:
+def _shares(
+    name: str, base: Group, base_places: Places, head: Group, head_places: Places
+) -> Shares:
     """Return the share of what two candidates have in common of a fact that is a list."""
     before, after = (it.candidates.side.frame.columns[name] for it in (base, head))
     base_rows = base.candidates.rows[base.places[base_places]]
