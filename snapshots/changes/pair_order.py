@@ -23,6 +23,7 @@ class PairOrder:
 
     def __init__(self, graph: PairGraph) -> None:
         size = graph.num_pairs
+        self._sources = graph.sources
         self._down = Adjacency(graph.sources, None, graph.targets, size)
         self.levels = list(levels_from_below(graph.sources, graph.targets, size))
         is_left = np.ones(size, np.bool_)
@@ -32,13 +33,15 @@ class PairOrder:
             np.array(pairs, np.int64) for pairs in strongly_connected(self._below(is_left))
         ]
 
-    def _below(self, is_left: Mask) -> dict[int, Sequence[int]]:
+    def _below(self, is_left: Mask) -> dict[int, list[int]]:
         """Return for each marked pair the marked ones that it leads to."""
         pairs = np.flatnonzero(is_left)
-        below: dict[int, Sequence[int]] = {}
-        for pair in pairs.tolist():
-            targets = self._targets(np.array([pair]))
-            below[pair] = targets[is_left[targets]].tolist()
+        below: dict[int, list[int]] = {pair: [] for pair in pairs.tolist()}
+        edges = self._down.edges_of(pairs)
+        edges = edges[is_left[self._down.ends[edges]]]
+        sources, targets = self._sources[edges].tolist(), self._down.ends[edges].tolist()
+        for source, target in zip(sources, targets, strict=True):
+            below[source].append(target)
         return below
 
     def _targets(self, pairs: Nodes) -> Nodes:
