@@ -11,7 +11,7 @@ from snapshots.changes.causes import Cause, CauseCount, CauseKind, Causes, find_
 from snapshots.changes.own_facts import differing_facts
 from snapshots.changes.sides import Side
 from snapshots.frames.columns import Rows
-from snapshots.models import Dependency, Spec
+from snapshots.models import Dependency
 from tests.snapshots.changes.graphs import RECIPE, edge, node, side_of
 
 OTHER_RECIPE = "b" * 52 + "===="
