@@ -1,5 +1,6 @@
 """Why a spec was added or removed: the first reason that applies, in columns."""
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -157,8 +158,9 @@ def _combined(frame: Frame, rows: Rows | slice, names: tuple[str, ...]) -> Finge
 
 def _only_in_other_stacks(frame: Frame, other: Frame) -> Mask:
     """Return which of the lists of stacks have some beside root, but none that the other has."""
-    known = {*other.stacks.items}
-    own = frozenset({ROOT_STACK})
-    return frame.stacks.where(
-        lambda stacks: bool({*stacks} - own) and known.isdisjoint({*stacks} - own)
-    )
+
+    def lacks_all(stacks: Sequence[str]) -> bool:
+        named = {*stacks} - {ROOT_STACK}
+        return bool(named) and named.isdisjoint(other.stacks.items)
+
+    return frame.stacks.where(lacks_all)
