@@ -55,7 +55,7 @@ def test_order(edges: Edges, num_nodes: int, expected: list[set[int]]) -> None:
     )
 )
 def test_against_plain_walks(drawn: tuple[Edges, int]) -> None:
-    """Every node stands once, with those that it leads to and that lead to it, behind the others."""
+    """Every node stands once, behind what it leads to, and with what it leads to and back."""
     edges, num_nodes = drawn
     below = [reached(edges, node) for node in range(num_nodes)]
     components = order_of(edges, num_nodes)
