@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes.counterparts import Counterparts
-from snapshots.changes.hashed_facts import Fingerprints, mixed
+from snapshots.changes.hashed_facts import mixed
+from snapshots.changes.node_columns import Fingerprints
 from snapshots.frames.columns import Column, Mask, Rows, begins_of_runs
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
@@ -152,7 +153,7 @@ def _has(frame: Frame, rows: Rows, other: Frame, names: tuple[str, ...]) -> Mask
 
 def _combined(frame: Frame, rows: Rows | slice, names: tuple[str, ...]) -> Fingerprints:
     """Return one hash of several facts of each row."""
-    columns: list[Column[str]] = [frame.columns[name] for name in names]
+    columns: list[Column[str]] = [getattr(frame, name) for name in names]
     return mixed(*(it.fingerprints[it.codes[rows]].astype(np.uint64) for it in columns))
 
 
