@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes.hashed_facts import (
-    Fingerprints,
+    compilers,
     mixed,
-    of_compilers,
     of_nodes,
     stating_compilers,
 )
+from snapshots.changes.node_columns import Fingerprints
 from snapshots.changes.sides import Side
 from snapshots.frames.columns import Rows
 from snapshots.frames.components import from_below
@@ -114,18 +114,18 @@ class _Walk:
         self.num_rows = len(rows)
         self._wanted = place_of[rows].tolist()
         self._order = from_below(sources, targets, len(nodes))
-        self._targets = targets.tolist()
-        self._starts = np.searchsorted(sources, np.arange(len(nodes) + 1)).tolist()
-        self.items = mixed(*(of_nodes(side, name)[nodes] for name in ("name", "version")))
+        self._targets: list[int] = targets.tolist()
+        self._starts: list[int] = np.searchsorted(sources, np.arange(len(nodes) + 1)).tolist()
+        self.items = mixed(*(of_nodes(side, name)[nodes] for name in ("package", "version")))
         self._stating = np.flatnonzero(stating_compilers(side)[nodes])
-        self.compilers = mixed(*(it[nodes[self._stating]] for it in of_compilers(side)))
+        self.compilers = mixed(*(it[nodes[self._stating]] for it in compilers(side)))
 
     def number(self, distinct: Fingerprints) -> None:
         """Give each item its number: its place among all of them."""
-        compilers = np.full(len(self.items), len(distinct), np.int64)
-        compilers[self._stating] = np.searchsorted(distinct, self.compilers)
+        numbers = np.full(len(self.items), len(distinct), np.int64)
+        numbers[self._stating] = np.searchsorted(distinct, self.compilers)
         self._item_of: list[int] = np.searchsorted(distinct, self.items).tolist()
-        self._compiler_of: list[int] = compilers.tolist()
+        self._compiler_of: list[int] = numbers.tolist()
 
     def sets(self, bits: Sequence[int]) -> Sets:
         """Return what lies below each row; ``bits`` has by number what each item counts as."""
