@@ -95,7 +95,7 @@ def differing_cells(
     _, first, num_specs = np.unique(keys[places], return_index=True, return_counts=True)
     places = places[first]
     packages, *codes = (column[places] for column in columns)
-    return _in_order(places >= len(of_base), packages, axes, codes, num_specs)
+    return _in_order(places >= len(of_base), packages, axes, codes, num_specs.astype(np.int32))
 
 
 def texts_of(dimension: CoverageDimension, frame: Frame) -> Sequence[str | None]:
@@ -206,7 +206,7 @@ def _in_order(
         packages[order],
         values,
         ranks[:, order],
-        num_specs[order].astype(np.int32),
+        num_specs[order],
     )
 
 

@@ -82,7 +82,7 @@ class CoverageChanges(Sequence[CoverageChange]):
 
     def package(self, place: int) -> str:
         """Return the package of the cell at a place."""
-        return self.names.names[self.cells.packages[place]]
+        return self.names.names[int(self.cells.packages[place])]
 
     def values(self, place: int) -> tuple[str, ...]:
         """Return the value of the cell at a place for each dimension."""

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from snapshots.changes.cells import CoverageDimension, column_of, compiler_name
-from snapshots.frames.columns import Mask, Rows
+from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.filters import having_any
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
@@ -35,19 +34,18 @@ def nearest_rows(
     was, left = base.rows_of(package), head.rows_of(package)
     if was is None or left is None:
         return np.empty(0, np.int32)
-    cell = was.start + np.flatnonzero(
-        np.logical_and.reduce(
-            [np.ones(was.stop - was.start, np.bool_), *_having(base, was, dimensions, values)]
-        )
-    )
+    in_cell = np.ones(was.stop - was.start, np.bool_)
+    for mask in _having(base, was, dimensions, values):
+        in_cell &= mask
+    cell = rows_where(in_cell) + np.int32(was.start)
     score = np.zeros(left.stop - left.start, np.int64)
     for mask in _having(head, left, dimensions, values):
         score += _MANY * mask
     for mask in _alike(base, cell, head, left, dimensions):
         score += mask
     # The rows stand newest version first, then by hash.
-    nearest = np.argsort(-score, kind="stable")[:NUM_NEAREST] + left.start
-    return nearest.astype(np.int32)
+    nearest: Rows = np.argsort(-score, kind="stable")[:NUM_NEAREST].astype(np.int32)
+    return nearest + np.int32(left.start)
 
 
 def _having(
@@ -60,7 +58,7 @@ def _having(
             case CoverageDimension.STACK:
                 have = frame.stacks.having(value)
             case CoverageDimension.COMPILER_NAME:
-                have = column.where(lambda compiler: compiler_name(compiler) == value)  # noqa: B023
+                have = np.array([it == value for it in column.mapped(compiler_name)], np.bool_)
             case _:
                 have = column.among([value])
         yield have[column.codes[rows]]
@@ -68,7 +66,7 @@ def _having(
 
 def _alike(
     base: Frame,
-    cell: npt.NDArray[np.int64],
+    cell: Rows,
     head: Frame,
     rows: slice,
     dimensions: Sequence[CoverageDimension],
@@ -77,7 +75,7 @@ def _alike(
     chosen = {dimension.value for dimension in dimensions}
     for name in _FACTS:
         if name not in chosen:
-            before, after = base.columns[name], head.columns[name]
+            before, after = getattr(base, name), getattr(head, name)
             yield after.among(before.present(cell))[after.codes[rows]]
     if CoverageDimension.STACK not in dimensions:
         stacks = {stack for stack, _ in base.stacks.item_counts(cell)} - {ROOT_STACK}
