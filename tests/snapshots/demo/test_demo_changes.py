@@ -114,13 +114,15 @@ def test_stacks_appear_and_disappear(revisions: list[Snapshot]) -> None:
 
 
 def test_targets_are_lost(revisions: list[Snapshot]) -> None:
-    """In every week some package that stays is no longer built for one of its targets."""
+    """Now and then a package that stays is no longer built for one of its targets."""
+    lost = Counter[str]()
     for before, after in pairwise(revisions):
         old, new = (
             {(spec.name, spec.target) for spec in snapshot.content.specs()}
             for snapshot in (before, after)
         )
-        assert any(name in after.content.packages for name, _ in old - new)
+        lost.update(name for name, _ in old - new if name in after.content.packages)
+    assert len(lost) >= 3
 
 
 def test_compilers_are_upgraded(revisions: list[Snapshot]) -> None:
