@@ -9,7 +9,7 @@ from collections import Counter
 from snapshots.contents import Content
 from snapshots.demo.compilers import Compilers
 from snapshots.demo.draws import Draw
-from snapshots.demo.machines import STACKS
+from snapshots.demo.machines import MACHINES
 from snapshots.demo.names import package_names
 from snapshots.demo.packages import Package
 from snapshots.demo.recipes import Recipe, make_recipe
@@ -19,6 +19,8 @@ _FIRST_RUNG = 6
 _MOST_AFFECTED = 0.25
 _WIDEST = 5
 _CLOSED_AT_FIRST = ("gpu-tests", "tutorial")
+_CLOSABLE = [stack for machine in MACHINES for stack in machine.stacks[1:]]
+"""Every machine keeps its first stack."""
 
 
 class DemoCache:
@@ -68,16 +70,16 @@ class DemoCache:
         left = {
             name: affected[name] for name, it in self._packages.items() if not self._settles(it)
         }
-        match number % 3:
-            case 0:
-                self._upgrade_a_compiler()
-            case 1:
-                self._closed.pop(0)
-                self._edit_far_below(left)
-            case 2:
-                self._close_a_stack()
-                self._edit_far_below(left)
+        if number % 3:
+            self._edit_far_below(left)
+        else:
+            self._upgrade_a_compiler()
         self._edit_near_the_leaves(left)
+        if number % 2:
+            self._closed.pop(0)
+        else:
+            open_ones = [stack for stack in _CLOSABLE if stack not in self._closed]
+            self._closed.append(self._draw.pick(open_ones))
         self._concretize()
 
     def _add(self, recipe: Recipe, quota: int) -> None:
@@ -91,15 +93,6 @@ class DemoCache:
         """Make all specs anew; packages that stay the same keep what they have."""
         for package in self._packages.values():
             package.concretize(self._packages, self._compilers, self._closed)
-
-    def _close_a_stack(self) -> None:
-        """Close a stack; every machine keeps at least one."""
-        shared = []
-        for stack, machine in STACKS.items():
-            others = set(machine.stacks).difference(self._closed, [stack])
-            if others and stack not in self._closed:
-                shared.append(stack)
-        self._closed.append(self._draw.pick(shared))
 
     def _upgrade_a_compiler(self) -> None:
         """Upgrade one of those that build the fewest specs."""
@@ -124,7 +117,7 @@ class DemoCache:
             del left[name]
 
     def _edit_near_the_leaves(self, left: dict[str, int]) -> None:
-        """Edit packages that few specs depend on, move the specs of others, and replace some."""
+        """Edit packages that few specs depend on, and replace some that none does."""
         packages, most = len(self._packages), _MOST_AFFECTED * self._num_specs / 3
         for edit, one_in in _EDITS:
             for _ in range(1 + packages // one_in):
@@ -133,9 +126,6 @@ class DemoCache:
                     name = min(drawn, key=left.__getitem__)
                     edit(self._packages[name])
                     most -= left.pop(name)
-        for name in self._draw.some([*left], 1 + packages // 25):
-            self._packages[name].moves += 1
-            del left[name]
         leaves = [name for name in left if left[name] == self._packages[name].num_specs]
         for name in self._draw.some(leaves, 1 + packages // 200):
             quota = self._packages.pop(name).quota

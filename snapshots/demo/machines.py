@@ -41,6 +41,3 @@ def _machine(line: str) -> Machine:
 
 MACHINES = tuple(map(_machine, _TABLE.split("\n")[1:-1]))
 """The most used machines first."""
-
-STACKS = {stack: machine for machine in MACHINES for stack in machine.stacks}
-"""The machine of each stack."""

@@ -22,10 +22,9 @@ class Package:
     """A package in the cache: versions up to the rung ``newest`` of its recipe.
 
     Any ``depth`` versions that follow one another, and the branch, have ``quota`` specs together;
-    ``extra`` older ones are left over from upgrades. ``edition`` counts the changes of the recipe,
-    and ``moves`` how often specs were moved to other stacks; nothing is built for the machines of
-    ``without``. ``content`` and ``edges``, what specs on each machine get by depending on this
-    package, follow from all that.
+    ``extra`` older ones are left over from upgrades. ``edition`` counts the changes of the recipe;
+    nothing is built for the machines of ``without``. ``content`` and ``edges``, what specs on each
+    machine get by depending on this package, follow from all that.
     """
 
     recipe: Recipe
@@ -35,7 +34,6 @@ class Package:
     newest: int
     extra: int = 0
     edition: int = 0
-    moves: int = 0
     without: set[Machine] = field(default_factory=set)
     content: PackageContent = _EMPTY
     edges: dict[Machine, Dependency] = field(default_factory=dict)
@@ -129,8 +127,7 @@ class Package:
 
     def _stacks(self, build: str, machine: Machine, closed: Collection[str]) -> tuple[str, ...]:
         """Return the stacks that have a build: the open ones among those drawn for it."""
-        moves = (self.moves + len(build)) // 3  # a move is one of about a third of the specs
-        draws = sha256(f"{self.label} {self.recipe.name} {build} {moves}".encode()).digest()
+        draws = sha256(f"{self.label} {self.recipe.name} {build}".encode()).digest()
         ranked = [stack for _, stack in sorted(zip(draws, machine.stacks, strict=False))]
         drawn = ranked[: 1 + draws[-1] ** 2 * 4 // (1 << 16)]
         open_ones = [stack for stack in drawn if stack not in closed]
