@@ -22,10 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.alike import Classes, Taken, pairs_of_classes, take_in_order
+from snapshots.changes.alike import Classes, Taken, pairs_of_classes, take_in_order, twins
 from snapshots.changes.below import Below, Numbers
 from snapshots.changes.candidates import Candidates
 from snapshots.changes.hashed_facts import mixed
+from snapshots.changes.node_columns import Fingerprints
 from snapshots.changes.shares import Shares, shares
 from snapshots.frames.columns import Mask, Rows
 from snapshots.spack.names import ROOT_STACK
@@ -55,11 +56,15 @@ class Group(NamedTuple):
         """Return the rows of all, or of those with some numbers."""
         return self.candidates.rows[self.places[numbers]]
 
-    def classes(self, sets: Numbers) -> Classes:
-        """Return the classes of those that are alike, ``sets`` being what lies below each."""
+    def classes(self, marks: Fingerprints, paired: Places) -> Classes:
+        """Return the classes of those that have no pair yet."""
+        left = np.delete(np.arange(len(self.places)), paired)
+        return Classes(self.places, self.keys, marks, self.versions, left)
+
+    def marks(self, sets: Numbers) -> Fingerprints:
+        """Return what is the same for those that are alike, ``sets`` being what lies below each."""
         facts = self.candidates.keys(("stacks", "variants", "version"))[self.places]
-        marks = mixed(facts, sets.astype(np.uint64), self.keys.astype(np.uint64))
-        return Classes(self.places, self.keys, marks, self.versions)
+        return mixed(facts, sets.astype(np.uint64), self.keys.astype(np.uint64))
 
 
 def rank(base: Group, head: Group, *, with_common_stack: bool) -> tuple[Taken, bool]:
@@ -68,8 +73,11 @@ def rank(base: Group, head: Group, *, with_common_stack: bool) -> tuple[Taken, b
     ``with_common_stack`` leaves out pairs that have no stack but root in common.
     """
     below = Below(base.candidates.side, base.rows(), head.candidates.side, head.rows())
-    ours, theirs = base.classes(below.base_numbers), head.classes(below.head_numbers)
-    taken = Taken([], [])
+    marks = base.marks(below.base_numbers), head.marks(below.head_numbers)
+    # Nothing stands before those that are alike, and each class has one that it is alike with.
+    first, second = twins(*marks)
+    taken = Taken(base.places[first].tolist(), head.places[second].tolist())
+    ours, theirs = base.classes(marks[0], first), head.classes(marks[1], second)
     for one, other in pairs_of_classes(ours, theirs):
         first, second = ours.first[one], theirs.first[other]
         stacks = _shares("stacks", base, first, head, second)
