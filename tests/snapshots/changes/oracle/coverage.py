@@ -49,11 +49,13 @@ def values_of(spec: Spec, dimension: str) -> Collection[str]:
 
 
 def cells(specs: Collection[Spec], dimensions: Sequence[str]) -> Mapping[Cell, list[Spec]]:
-    """Return the specs of each cell."""
+    """Return the specs of each cell; the value of a dimension that is named twice stands twice."""
     found: defaultdict[Cell, list[Spec]] = defaultdict(list)
+    distinct = list(dict.fromkeys(dimensions))
     for spec in specs:
-        for values in product(*(values_of(spec, it) for it in dimensions)):
-            found[Cell(spec.name, values)].append(spec)
+        for values in product(*(values_of(spec, it) for it in distinct)):
+            value = dict(zip(distinct, values, strict=True))
+            found[Cell(spec.name, tuple(value[it] for it in dimensions))].append(spec)
     return found
 
 

@@ -21,6 +21,11 @@ class State:
         self.nodes = {spec.hash: spec for spec in outside} | self.specs
         self._below: dict[str, frozenset[NameAndVersion]] = {}
 
+    def __repr__(self) -> str:
+        """Return how to make the state, for a test that fails on it."""
+        outside = [spec for digest, spec in self.nodes.items() if digest not in self.specs]
+        return f"State({[*self.specs.values()]}, {outside})"
+
     def of_package(self, name: str) -> list[Spec]:
         """Return the specs of a package."""
         return [spec for spec in self.specs.values() if spec.name == name]
