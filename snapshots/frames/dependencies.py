@@ -183,6 +183,18 @@ class DependencyGraph:
 
     # -- from many
 
+    def edges_of(self, nodes: Nodes | Numbers) -> Edges:
+        """Return the edges to the dependencies of the nodes, node by node."""
+        return self._down.edges_of(nodes.astype(np.int64))
+
+    def nodes_below(self, nodes: Nodes | Numbers) -> Mask:
+        """Return a mask over the nodes: these, and all that they depend on, near or far."""
+        found = np.zeros(self.num_nodes, np.bool_)
+        found[nodes] = True
+        for reached, _ in self._levels(nodes.astype(np.int64), None, self._down):
+            found[reached] = True
+        return found
+
     def nodes_above(self, edges: Mask, types: DependencyType | None = None) -> Mask:
         """Return a mask over the nodes: those with such an edge, or with a dependency that has one.
 
