@@ -5,8 +5,15 @@ from functools import cached_property
 
 import numpy as np
 
-from snapshots.changes.sides import Fingerprints, Side, mixed
-from snapshots.frames.columns import Mask, Rows
+from snapshots.changes.hashed_facts import (
+    Fingerprints,
+    mixed,
+    of_compilers,
+    of_nodes,
+    stating_compilers,
+)
+from snapshots.changes.sides import Side
+from snapshots.frames.columns import Mask, Rows, begins_of_runs
 from snapshots.spack.names import ROOT_STACK
 
 
@@ -70,22 +77,23 @@ class Candidates:
         A compiler that is no dependency counts as one.
         """
         graph = self.side.graph
-        edges = graph.edges_of(self.rows)
+        edges = graph.down.edges_of(self.rows)
         place_of = np.empty(graph.num_nodes, np.int64)
         place_of[self.rows] = np.arange(len(self))
-        stating = np.flatnonzero(self.side.stating_compilers()[self.rows])
-        names_of_compilers, _ = self.side.compilers()
+        stating = np.flatnonzero(stating_compilers(self.side)[self.rows])
+        names_of_compilers, _ = of_compilers(self.side)
         owners = np.concatenate([place_of[graph.sources[edges]], stating])
         names = np.concatenate(
             [
-                self.side.fingerprints("name")[graph.targets[edges]],
+                of_nodes(self.side, "name")[graph.targets[edges]],
                 names_of_compilers[self.rows[stating]],
             ]
         )
         distinct, codes = np.unique(names, return_inverse=True)
-        pairs = np.unique(owners * len(distinct) + codes) if len(distinct) else owners
+        pairs = np.sort(owners * len(distinct) + codes)
+        pairs = pairs[begins_of_runs(pairs)]
         sums = np.zeros(len(self), np.uint64)
-        if len(distinct):
+        if len(pairs):
             np.add.at(sums, pairs // len(distinct), distinct[pairs % len(distinct)])
         return sums
 

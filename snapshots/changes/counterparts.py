@@ -137,9 +137,9 @@ class _Search:
             )
             for chosen in [is_several[of_key]]
         ]
-        found = rank(*groups, with_common_stack=by_stack)
-        ours, theirs = np.array(found.base, np.int64), np.array(found.head, np.int64)
-        return np.append(single[0], ours), np.append(single[1], theirs), found.is_cut
+        found, is_cut = rank(*groups, with_common_stack=by_stack)
+        ours, theirs = (np.array(it, np.int64) for it in found)
+        return np.append(single[0], ours), np.append(single[1], theirs), is_cut
 
     @cached_property
     def _versions(self) -> tuple[Places, Places]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.frames.columns import Column, Rows
+from snapshots.frames.columns import Column, Rows, begins_of_runs
 from snapshots.frames.frame import Frame
 from snapshots.models import SPEC_FACTS
 
@@ -30,7 +30,8 @@ def version_places(
         of_package * size + of_version
         for of_package, of_version in zip(packages, versions, strict=True)
     )
-    distinct = np.unique(np.concatenate([ours, theirs]))
+    # The rows of a frame stand by package and version, so that equal ones are neighbours.
+    distinct = np.unique(np.concatenate([it[begins_of_runs(it)] for it in (ours, theirs)]))
     return np.searchsorted(distinct, ours[base_rows]), np.searchsorted(distinct, theirs[head_rows])
 
 

@@ -1,37 +1,43 @@
 """The order in which a graph is worked off from below: what a node leads to comes before it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from snapshots.frames.adjacency import Adjacency, Nodes, Numbers
 
 
-def from_below(sources: Numbers, targets: Numbers, num_nodes: int) -> Iterator[list[int]]:
-    """Yield the strongly connected components of a graph, each behind all that it leads to.
+class FromBelow(NamedTuple):
+    """All nodes of a graph, each behind all that it leads to.
 
-    ``sources`` and ``targets`` are the nodes of each edge, the former rising. A node that stands in
-    no cycle is a component of its own. Cycles are rare, so that what leads to none is peeled off
-    level by level; the rest is searched by Tarjan's algorithm.
+    ``nodes`` lead to no cycle. Behind them come the other ones, as strongly connected components:
+    the nodes that all lead to each other, or a single one.
     """
-    down = Adjacency(sources, None, targets, num_nodes)
+
+    nodes: Nodes
+    components: Sequence[Sequence[int]]
+
+
+def from_below(sources: Numbers, targets: Numbers, num_nodes: int) -> FromBelow:
+    """Put a graph in order; ``sources`` and ``targets`` are the nodes of each edge.
+
+    Cycles are rare, so that what leads to none is peeled off level by level. The rest is searched
+    by Tarjan's algorithm.
+    """
+    nodes = np.concatenate([np.empty(0, np.int64), *levels_from_below(sources, targets, num_nodes)])
     is_left = np.ones(num_nodes, np.bool_)
-    for level in _levels(sources, targets, num_nodes):
-        is_left[level] = False
-        yield from ([node] for node in level.tolist())
-    left = np.flatnonzero(is_left)
-    if len(left):
-        edges = down.edges_of(left)
-        edges = edges[is_left[targets[edges]]]
-        below: dict[int, list[int]] = {node: [] for node in left.tolist()}
-        for source, target in zip(sources[edges].tolist(), targets[edges].tolist(), strict=True):
-            below[source].append(target)
-        yield from _strongly_connected(below)
+    is_left[nodes] = False
+    below: dict[int, list[int]] = {node: [] for node in np.flatnonzero(is_left).tolist()}
+    edges = is_left[sources] & is_left[targets]
+    for source, target in zip(sources[edges].tolist(), targets[edges].tolist(), strict=True):
+        below[source].append(target)
+    return FromBelow(nodes, list(strongly_connected(below)))
 
 
-def _levels(sources: Numbers, targets: Numbers, num_nodes: int) -> Iterator[Nodes]:
+def levels_from_below(sources: Numbers, targets: Numbers, num_nodes: int) -> Iterator[Nodes]:
     """Yield the nodes that lead to no cycle, a level at a time: all that leads to earlier ones."""
-    by_target = np.argsort(targets, kind="stable").astype(np.int32)
+    by_target = np.argsort(targets).astype(np.int32)
     up = Adjacency(targets[by_target], by_target, sources, num_nodes)
     num_open = np.bincount(sources, minlength=num_nodes)
     level = np.flatnonzero(num_open == 0)
@@ -42,8 +48,8 @@ def _levels(sources: Numbers, targets: Numbers, num_nodes: int) -> Iterator[Node
         level = np.unique(above[num_open[above] == 0]).astype(np.int64)
 
 
-def _strongly_connected(below: dict[int, Sequence[int]]) -> Iterator[list[int]]:
-    """Yield the components of a small graph in the same order, without recursion."""
+def strongly_connected(below: Mapping[int, Sequence[int]]) -> Iterator[list[int]]:
+    """Yield the components of a small graph in that order, without recursion."""
     numbers: dict[int, int] = {}
     lowest: dict[int, int] = {}
     open_nodes: list[int] = []
