@@ -37,6 +37,11 @@ _NEEDS = st.lists(
     max_size=3,
 ).map(tuple)
 _BUILDS = st.builds(Build, **_FACTS, needs=_NEEDS)
+_ALIKE = st.builds(
+    Build,
+    **{**_FACTS, "name": st.sampled_from(("a", "a", "b")), "place": st.just("cache")},
+    needs=_NEEDS,
+)
 
 
 class Edit(NamedTuple):
@@ -92,3 +97,13 @@ def weeks(draw: st.DrawFn) -> tuple[State, State]:
     if of_pages in ("both", "head"):
         head = as_pages_tell(head)
     return base, head
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> tuple[State, State]:
+    """Draw two states of few packages with many specs each, none of which is in both."""
+    base = draw(st.lists(_ALIKE, max_size=9))
+    head = draw(st.lists(_ALIKE, max_size=9))
+    return state_of([it._replace(recipe="r1") for it in base]), state_of(
+        [it._replace(recipe="r2") for it in head]
+    )
