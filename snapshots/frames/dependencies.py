@@ -190,7 +190,7 @@ class DependencyGraph:
         """Return a mask over the nodes: these, and all that they depend on, near or far."""
         found = np.zeros(self.num_nodes, np.bool_)
         found[nodes] = True
-        for reached, _ in self._levels(nodes.astype(np.int64), None, self._down):
+        for reached, _ in self._levels(nodes.astype(np.int64), None, self.down):
             found[reached] = True
         return found
 
