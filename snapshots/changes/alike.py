@@ -6,6 +6,7 @@ pairs of classes; within two classes the hashes decide, so that their pairs foll
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -106,7 +107,7 @@ def take_in_order(
     smallest hash in base comes first, with the smallest one in head that it can have.
     """
     taken = Taken([], [])
-    for start, stop in zip(bounds, bounds[1:], strict=False):
+    for start, stop in pairwise(bounds):
         if stop - start == 1:
             one, other = ours[start], theirs[start]
             count = min(base.num_free(one), head.num_free(other))

@@ -111,35 +111,24 @@ class _Search:
     def _pair(self, facts: Sequence[str], *, by_stack: bool) -> tuple[Places, Places, bool]:
         """Return pairs with one key as places of candidates, and whether there may be more."""
         base, head = map(np.flatnonzero, self._free)
-        distinct, keys = np.unique(
-            np.concatenate([self._base.keys(facts)[base], self._head.keys(facts)[head]]),
-            return_inverse=True,
+        both = np.concatenate([self._base.keys(facts)[base], self._head.keys(facts)[head]])
+        distinct, keys = np.unique(both, return_inverse=True)
+        of_base, of_head = np.split(keys, [len(base)])
+        before, after = (np.bincount(it, minlength=len(distinct)) for it in (of_base, of_head))
+        # Two that are alone with their key need no ranking, but a stack in common is to be seen.
+        alone = (before == 1) & (after == 1) & (not by_stack)
+        ours, theirs = _by_key(base, of_base, alone), _by_key(head, of_head, alone)
+        several = (before > 0) & (after > 0) & ~alone
+        if not several.any():
+            return ours, theirs, False
+        versions = self._versions
+        taken, is_cut = rank(
+            Group.where(several[of_base], self._base, base, of_base, versions[0]),
+            Group.where(several[of_head], self._head, head, of_head, versions[1]),
+            with_common_stack=by_stack,
         )
-        base_keys, head_keys = keys[: len(base)], keys[len(base) :]
-        before = np.bincount(base_keys, minlength=len(distinct))
-        after = np.bincount(head_keys, minlength=len(distinct))
-        if by_stack:
-            is_single = np.zeros(len(distinct), np.bool_)
-        else:
-            is_single = (before == 1) & (after == 1)
-        is_several = (before > 0) & (after > 0) & ~is_single
-        single = _by_key(base, base_keys, is_single), _by_key(head, head_keys, is_single)
-        if not is_several.any():
-            return *single, False
-        groups = [
-            Group(candidates, places[chosen], of_key[chosen], versions[places[chosen]])
-            for candidates, places, of_key, versions in zip(
-                (self._base, self._head),
-                (base, head),
-                (base_keys, head_keys),
-                self._versions,
-                strict=True,
-            )
-            for chosen in [is_several[of_key]]
-        ]
-        found, is_cut = rank(*groups, with_common_stack=by_stack)
-        ours, theirs = (np.array(it, np.int64) for it in found)
-        return np.append(single[0], ours), np.append(single[1], theirs), is_cut
+        base, head = (np.array(it, np.int64) for it in taken)
+        return np.concatenate([ours, base]), np.concatenate([theirs, head]), is_cut
 
     @cached_property
     def _versions(self) -> tuple[Places, Places]:

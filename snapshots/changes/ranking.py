@@ -27,7 +27,7 @@ from snapshots.changes.below import Below, Numbers
 from snapshots.changes.candidates import Candidates
 from snapshots.changes.hashed_facts import mixed
 from snapshots.changes.shares import Shares, shares
-from snapshots.frames.columns import Mask
+from snapshots.frames.columns import Mask, Rows
 from snapshots.spack.names import ROOT_STACK
 
 Places = npt.NDArray[np.int64]
@@ -44,6 +44,17 @@ class Group(NamedTuple):
     keys: Places
     versions: Places
 
+    @classmethod
+    def where(
+        cls, mask: Mask, candidates: Candidates, places: Places, keys: Places, versions: Places
+    ) -> "Group":
+        """Return the group of those that a mask marks; ``versions`` are of all candidates."""
+        return cls(candidates, places[mask], keys[mask], versions[places[mask]])
+
+    def rows(self, numbers: Places | slice = slice(None)) -> Rows:
+        """Return the rows of all, or of those with some numbers."""
+        return self.candidates.rows[self.places[numbers]]
+
     def classes(self, sets: Numbers) -> Classes:
         """Return the classes of those that are alike, ``sets`` being what lies below each."""
         facts = self.candidates.keys(("stacks", "variants", "version"))[self.places]
@@ -56,12 +67,7 @@ def rank(base: Group, head: Group, *, with_common_stack: bool) -> tuple[Taken, b
 
     ``with_common_stack`` leaves out pairs that have no stack but root in common.
     """
-    below = Below(
-        base.candidates.side,
-        base.candidates.rows[base.places],
-        head.candidates.side,
-        head.candidates.rows[head.places],
-    )
+    below = Below(base.candidates.side, base.rows(), head.candidates.side, head.rows())
     ours, theirs = base.classes(below.base_numbers), head.classes(below.head_numbers)
     taken = Taken([], [])
     for one, other in pairs_of_classes(ours, theirs):
@@ -88,14 +94,11 @@ def rank(base: Group, head: Group, *, with_common_stack: bool) -> tuple[Taken, b
     return taken, ours.is_cut or theirs.is_cut
 
 
-def _shares(
-    name: str, base: Group, base_places: Places, head: Group, head_places: Places
-) -> Shares:
+def _shares(name: str, base: Group, numbers: Places, head: Group, others: Places) -> Shares:
     """Return the share of what two candidates have in common of a fact that is a list."""
     before, after = (it.candidates.side.frame.columns[name] for it in (base, head))
-    base_rows = base.candidates.rows[base.places[base_places]]
-    head_rows = head.candidates.rows[head.places[head_places]]
-    return shares(before, base_rows, after, head_rows, frozenset({ROOT_STACK}))
+    left_out = frozenset({ROOT_STACK})
+    return shares(before, base.rows(numbers), after, head.rows(others), left_out)
 
 
 def _begins(ranks: tuple[npt.NDArray[Any], ...], order: Places) -> Mask:
