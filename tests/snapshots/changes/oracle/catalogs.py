@@ -1,40 +1,40 @@
 """Draws of two states, the later one made of the earlier one by edits as a week brings them."""
 
+from collections.abc import Sequence
+from random import Random
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
 from tests.snapshots.changes.oracle.builds import Build, Need, as_pages_tell, state_of
 from tests.snapshots.changes.oracle.states import State
+from tests.snapshots.factories import seeded
 
-_FACTS: dict[str, st.SearchStrategy[Any]] = {
-    "name": st.sampled_from(("a", "b", "c", "gcc", "mpich")),
-    "version": st.sampled_from(("1.0", "1.1", "1.10", "2rc1", "develop")),
-    "recipe": st.sampled_from(("r1", "r1", "r2", "r2", None)),
-    "namespace": st.sampled_from((*["builtin"] * 6, "mine", None)),
-    "variants": st.sampled_from(
-        ((), ("+shared",), ("~shared",), ("+mpi", "+shared"), ("+shared", "build_type=Release"))
+_VALUES: dict[str, Sequence[Any]] = {
+    "name": ("a", "b", "c", "gcc", "mpich"),
+    "version": ("1.0", "1.1", "1.10", "2rc1", "develop"),
+    "recipe": ("r1", "r1", "r2", "r2", None),
+    "namespace": (*["builtin"] * 6, "mine", None),
+    "variants": (
+        (),
+        ("+shared",),
+        ("~shared",),
+        ("+mpi", "+shared"),
+        ("+shared", "build_type=Release"),
     ),
-    "machine": st.sampled_from(
-        (("ubuntu22.04", "zen4"), ("ubuntu22.04", "neoverse_v2"), ("rhel8", "zen4"))
-    ),
-    "stacks": st.sampled_from(
-        (("e4s", "root"), ("hep", "root"), ("e4s", "hep", "root"), ("root",), ())
-    ),
-    "compiler": st.sampled_from((None, "gcc@12.3.0", "gcc@13.2.0", "clang@16.0.6")),
-    "place": st.sampled_from((*["cache"] * 6, "stated", "named")),
-    "is_told": st.sampled_from((*[True] * 7, False)),
+    "machine": (("ubuntu22.04", "zen4"), ("ubuntu22.04", "neoverse_v2"), ("rhel8", "zen4")),
+    "stacks": (("e4s", "root"), ("hep", "root"), ("e4s", "hep", "root"), ("root",), ()),
+    "compiler": (None, "gcc@12.3.0", "gcc@13.2.0", "clang@16.0.6"),
+    "place": (*["cache"] * 6, "stated", "named"),
+    "is_told": (*[True] * 7, False),
 }
+_TYPES = (("build", "link"), ("build",), ("run",))
+_VIRTUALS: tuple[tuple[str, ...], ...] = ((), (), ("mpi",), ("c",), ("c", "mpi"))
 
+_FACTS = {name: st.sampled_from(values) for name, values in _VALUES.items()}
 _NUMBERS = st.integers(0, 7)
 _NEEDS = st.lists(
-    st.builds(
-        Need,
-        _NUMBERS,
-        st.sampled_from((("build", "link"), ("build",), ("run",))),
-        st.sampled_from(((), (), ("mpi",), ("c",), ("c", "mpi"))),
-    ),
-    max_size=3,
+    st.builds(Need, _NUMBERS, st.sampled_from(_TYPES), st.sampled_from(_VIRTUALS)), max_size=3
 ).map(tuple)
 _BUILDS = st.builds(Build, **_FACTS, needs=_NEEDS)
 _ALIKE = st.builds(
@@ -52,7 +52,7 @@ class Edit(NamedTuple):
     number: int | None
 
 
-_VALUES = st.one_of(
+_NEW_VALUES = st.one_of(
     *(st.tuples(st.just(name), values) for name, values in _FACTS.items()),
     st.tuples(st.just("needs"), _NEEDS),
     st.tuples(st.just("place"), st.just("gone")),
@@ -60,7 +60,7 @@ _VALUES = st.one_of(
 )
 _EDITS = st.builds(
     lambda value, number: Edit(value[0], value[1], number),
-    _VALUES,
+    _NEW_VALUES,
     st.sampled_from((0, 0, *range(7), None)),
 )
 
@@ -102,8 +102,31 @@ def weeks(draw: st.DrawFn) -> tuple[State, State]:
 @st.composite
 def crowds(draw: st.DrawFn) -> tuple[State, State]:
     """Draw two states of few packages with many specs each, none of which is in both."""
-    base = draw(st.lists(_ALIKE, max_size=9))
-    head = draw(st.lists(_ALIKE, max_size=9))
-    return state_of([it._replace(recipe="r1") for it in base]), state_of(
-        [it._replace(recipe="r2") for it in head]
+    sides = [draw(st.lists(_ALIKE, max_size=9)) for _ in range(2)]
+    base, head = (
+        state_of([build._replace(recipe=recipe) for build in builds])
+        for builds, recipe in zip(sides, ("r1", "r2"), strict=True)
     )
+    return base, head
+
+
+def _tower(random: Random) -> tuple[State, State]:
+    """Return two states of dozens of builds, each on some before it; a few of them are edited."""
+    builds = []
+    for number in range(random.randrange(10, 40)):
+        facts = {name: random.choice(values) for name, values in _VALUES.items()}
+        needs = [
+            Need(number - random.randint(1, 6), random.choice(_TYPES), random.choice(_VIRTUALS))
+            for _ in range(random.randrange(4))
+        ]
+        name = f"p{random.randrange(30)}"
+        builds.append(Build(**facts | {"name": name, "needs": tuple(needs)}))
+    later = builds
+    for _ in range(random.randrange(1, 6)):
+        fact = random.choice([*_VALUES])
+        later = edited(later, Edit(fact, random.choice(_VALUES[fact]), random.randrange(40)))
+    return state_of(builds), state_of(later)
+
+
+towers = seeded(_tower)
+"""Draws of two states that are tall: what changes deep down is felt far above."""

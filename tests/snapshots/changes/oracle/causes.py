@@ -35,9 +35,8 @@ class Causes:
                 self.below[pair] = self._pairs_below(pair)
                 waiting += self.below[pair]
         self._own = {pair: self._causes_at(pair) for pair in self.below}
-        for pair in self.below:
-            if self._ends_without_cause(pair):
-                self._own[pair] = [Cause(Kind.UNKNOWN, self._packages[pair])]
+        for pair in [it for it in self.below if self._ends_without_cause(it)]:
+            self._own[pair] = [Cause(Kind.UNKNOWN, self._packages[pair])]
 
     def _pairs_below(self, pair: Pair) -> list[Pair]:
         before, after = self._base.nodes.get(pair[0]), self._head.nodes.get(pair[1])

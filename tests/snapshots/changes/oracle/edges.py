@@ -49,4 +49,5 @@ def pair_edges(base: State, head: State, before: Spec, after: Spec) -> PairedEdg
 def _place(state: State, edge: Dependency) -> tuple[object, ...]:
     """Return what several dependencies of one name and one set of types stand in the order of."""
     node = state.nodes.get(edge.hash)
-    return version_key(node.version) if node else (), edge.hash, edge.virtuals
+    version = (version_key(node.version), node.version) if node else ()
+    return version, edge.hash, edge.virtuals

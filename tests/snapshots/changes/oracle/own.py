@@ -95,16 +95,14 @@ def _dependency_causes(before: Spec, after: Spec, edges: PairedEdges) -> Iterato
     package = after.name
     if not edges.lost and not edges.gained:
         yield from _edge_causes(before, after)
-    for old in edges.lost:
-        successors = _other_providers(old, after)
-        yield from (Cause(Kind.PROVIDER, package, old.name, it) for it in successors)
-        if not successors:
-            yield Cause(Kind.DEPENDENCY_REMOVED, package, old.name, None)
-    for new in edges.gained:
-        predecessors = _other_providers(new, before)
-        yield from (Cause(Kind.PROVIDER, package, it, new.name) for it in predecessors)
-        if not predecessors:
-            yield Cause(Kind.DEPENDENCY_ADDED, package, None, new.name)
+    switched = {(old.name, it) for old in edges.lost for it in _other_providers(old, after)}
+    switched |= {(it, new.name) for new in edges.gained for it in _other_providers(new, before)}
+    for names in switched:
+        yield Cause(Kind.PROVIDER, package, *names)
+    for name in {edge.name for edge in edges.gained} - {new for _, new in switched}:
+        yield Cause(Kind.DEPENDENCY_ADDED, package, None, name)
+    for name in {edge.name for edge in edges.lost} - {old for old, _ in switched}:
+        yield Cause(Kind.DEPENDENCY_REMOVED, package, name, None)
 
 
 def _other_providers(edge: Dependency, spec: Spec) -> set[str]:
