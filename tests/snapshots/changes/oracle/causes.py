@@ -1,7 +1,7 @@
 """What rebuilt what: causes of every pair of nodes, walked pair by pair."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from itertools import pairwise
 
@@ -136,6 +136,13 @@ class Causes:
     def packages(self, cause: Cause) -> set[str]:
         """Return the packages of the specs that a cause is the main one of."""
         return {self._head.specs[digest].name for digest in self.specs(cause)}
+
+    def counted(self, digests: Collection[str]) -> dict[Cause, tuple[int, int]]:
+        """Return of how many of some specs a cause is the main one, or involved; zero left out."""
+        num_specs = Counter(self.main[it] for it in digests if it in self.main)
+        lists = [self.involved[it] for it in digests if it in self.involved]
+        num_involved = Counter(cause for causes in lists for cause in causes)
+        return {it: (num_specs[it], number) for it, number in num_involved.items()}
 
     # -- paths
 

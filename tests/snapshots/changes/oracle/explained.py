@@ -1,6 +1,9 @@
 """What cachelog says of two states, in the oracle's terms: hashes in place of rows and numbers."""
 
+from collections.abc import Collection
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -80,27 +83,40 @@ class Explained:
         numbers = self._by_cause("together")
         return {it: {self.causes[other] for other in others} for it, others in numbers.items()}
 
-    def _by_cause(self, name: str) -> dict[Cause, object]:
+    def _by_cause(self, name: str) -> dict[Cause, Any]:
         values = [getattr(it, name) for it in self._explanation.causes]
         return dict(zip(self.causes, values, strict=True))
 
-    # -- of each spec that took the place of another
+    # -- of each spec that took the place of another, and of the one that it did
 
     @cached_property
     def main(self) -> dict[str, Cause]:
         """The main cause of each spec."""
         numbers = self._explanation.main_causes(self._changes).tolist()
-        return {it: self.causes[number] for it, number in zip(self._added, numbers, strict=True)}
+        named = zip(self._changes, numbers, strict=True)
+        return {change.hash: self.causes[number] for change, number in named if number >= 0}
 
-    @property
-    def involved(self) -> dict[str, set[Cause]]:
+    @cached_property
+    def involved(self) -> dict[str, list[Cause]]:
         """The causes of each spec."""
-        return {}
+        offsets, numbers = self._explanation.involved(self._changes)
+        bounds = pairwise(offsets.tolist())
+        return {
+            change.hash: [self.causes[number] for number in numbers[start:stop].tolist()]
+            for change, (start, stop) in zip(self._changes, bounds, strict=True)
+            if stop > start
+        }
 
-    @property
+    def counted(self, digests: Collection[str]) -> dict[Cause, tuple[int, int]]:
+        """Return of how many of some specs of head a cause is the main one, or involved."""
+        rows = np.array([self._rows[digest] for digest in digests], np.int32)
+        counts = self._explanation.causes.counted(rows)
+        return {self.causes[it.number]: (it.num_specs, it.num_involved) for it in counts}
+
+    @cached_property
     def paths(self) -> dict[str, list[Pair]]:
-        """The chain of nodes that leads from each spec to its main cause."""
-        return {digest: self.path(digest) for digest in self.main}
+        """The chain of nodes that leads from each spec of head to its main cause."""
+        return {it: self.path(it) for it in self.counterparts(SpecChangeKind.ADDED)}
 
     def path(self, digest: str) -> list[Pair]:
         """Return the chain of nodes that leads from a spec to its main cause."""
