@@ -101,10 +101,12 @@ class Causes:
     @cached_property
     def main(self) -> dict[str, Cause]:
         """The main cause of each spec of head that has a counterpart."""
-        return {
-            digest: self._own[pair][0] if self._own[pair] else self._most_involved(digest)
-            for digest, pair in self.starts.items()
-        }
+        return {digest: self._main(digest, pair) for digest, pair in self.starts.items()}
+
+    def _main(self, digest: str, pair: Pair) -> Cause:
+        """Return the first cause of the spec's own, where facts of its own differ."""
+        own = [it for it in self._own[pair] if it.kind is not Kind.UNKNOWN]
+        return own[0] if own else self._most_involved(digest)
 
     def _most_involved(self, digest: str) -> Cause:
         return min(self.involved[digest], key=lambda it: (-self.num_involved[it], it.order))
