@@ -16,14 +16,14 @@ from enum import IntFlag
 import numpy as np
 import numpy.typing as npt
 
+from snapshots.changes import node_columns
+from snapshots.changes.node_columns import Fingerprints, is_stated
 from snapshots.changes.sides import Side
 from snapshots.frames.adjacency import Nodes
 from snapshots.frames.columns import Mask
 
 Facts = npt.NDArray[np.uint16]
 """The own facts of each of some pairs that differ: a sum of OwnFact."""
-
-Fingerprints = npt.NDArray[np.uint64]
 
 
 class OwnFact(IntFlag):
@@ -52,7 +52,7 @@ def column_name(fact: OwnFact) -> str:
 def differing_facts(base: Side, head: Side, base_nodes: Nodes, head_nodes: Nodes) -> Facts:
     """Return which own facts of each pair of nodes differ; rows of a frame are nodes, too."""
     facts = np.zeros(len(base_nodes), np.uint16)
-    are_stated = is_stated(base, base_nodes) & is_stated(head, head_nodes)
+    are_stated = is_stated(base)[base_nodes] & is_stated(head)[head_nodes]
     for fact in _OF_COLUMNS:
         before, known_before = _values(base, fact, base_nodes)
         after, known_after = _values(head, fact, head_nodes)
@@ -65,13 +65,6 @@ def differing_facts(base: Side, head: Side, base_nodes: Nodes, head_nodes: Nodes
     return facts
 
 
-def is_stated(side: Side, nodes: Nodes) -> Mask:
-    """Return which of the nodes the source states: rows, and some of those outside the cache."""
-    rows = np.ones(side.graph.num_rows, np.bool_)
-    mask: Mask = np.concatenate((rows, side.graph.stated))[nodes]
-    return mask
-
-
 def has_compiler(side: Side, nodes: Nodes) -> Mask:
     """Return which of the nodes have a compiler among their dependencies."""
     mask = np.zeros(side.graph.num_nodes, np.bool_)
@@ -80,20 +73,8 @@ def has_compiler(side: Side, nodes: Nodes) -> Mask:
     return found
 
 
-def fingerprints(side: Side, name: str) -> Fingerprints:
-    """Return a 64-bit hash of the value that each node has in a column, good within this process.
-
-    Two nodes that differ share one by chance in one of some 10^19 pairs.
-    """
-    inside, outside = getattr(side.frame, name), getattr(side.graph.outside, name)
-    values: Fingerprints = np.concatenate(
-        [it.fingerprints[it.codes] for it in (inside, outside)]
-    ).astype(np.uint64)
-    return values
-
-
 def shapes(side: Side, nodes: Nodes) -> Fingerprints:
-    """Return a 64-bit hash of the shape of each node's dependencies, as ``fingerprints`` does.
+    """Return a 64-bit hash of the shape of each node's dependencies, good within this process.
 
     The order of the dependencies is no part of it, but how often each stands there is.
     """
@@ -109,7 +90,9 @@ def shapes(side: Side, nodes: Nodes) -> Fingerprints:
 
 def _edge_fingerprints(side: Side, edges: Nodes) -> Fingerprints:
     graph = side.graph
-    names = fingerprints(side, "package")[graph.targets[edges]]
+    names = node_columns.fingerprints(side, "package")[
+        node_columns.codes(side, "package")[graph.targets[edges]]
+    ]
     virtuals = graph.virtuals.fingerprints.astype(np.uint64)[graph.virtuals.codes[edges]]
     return _mixed(_mixed(names + graph.types[edges]) + virtuals)
 
@@ -123,11 +106,9 @@ def _mixed(numbers: Fingerprints) -> Fingerprints:
 
 def _values(side: Side, fact: OwnFact, nodes: Nodes) -> tuple[Fingerprints, Mask]:
     """Return a hash of the value of each node, and a mask: where the value is known."""
-    columns = [getattr(it, column_name(fact)) for it in (side.frame, side.graph.outside)]
-    sizes = len(columns[0].values), len(columns[1].values)
-    codes = np.concatenate((columns[0].codes, columns[1].codes + np.int32(sizes[0])))[nodes]
-    values = np.concatenate([it.fingerprints for it in columns]).astype(np.uint64)[codes]
+    name = column_name(fact)
+    codes = node_columns.codes(side, name)[nodes]
+    values = node_columns.fingerprints(side, name)[codes]
     if fact not in _MAY_BE_UNKNOWN:
         return values, np.ones(len(nodes), np.bool_)
-    known: Mask = np.concatenate([it.known() for it in columns])[codes]
-    return values, known
+    return values, node_columns.known(side, name)[codes]
