@@ -176,24 +176,39 @@ class Causes(Sequence[Cause]):
         examples[self._own.numbers[last_first]] = pairs[last_first]
         return examples
 
-    def _record(self, number: int) -> Cause:
+    def name_of(self, number: int) -> CauseName:
+        """Return what a cause is, without what a record tells of it beside that."""
         name: CauseName = self._names[number]
-        pair = int(self._examples[number])
-        nodes = int(self._graph.base_nodes[pair]), int(self._graph.head_nodes[pair])
-        is_unknown = name.kind is CauseKind.UNKNOWN
+        return name
+
+    def together_with(self, number: int) -> list[int]:
+        """Return the numbers of the causes that are involved in exactly the same specs."""
         set_of = self._involvement.set_of
-        alike = np.flatnonzero(set_of == set_of[number]).tolist()
+        alike: list[int] = np.flatnonzero(set_of == set_of[number]).tolist()
+        return [other for other in alike if other != number]
+
+    def why_unknown(self, number: int) -> str | None:
+        """Return why a cause of kind UNKNOWN is not known; None for the others."""
+        if self.name_of(number).kind is not CauseKind.UNKNOWN:
+            return None
+        pair, nodes = self._example(number)
+        is_cut = bool(self._graph.is_cut[pair])
+        return why_unknown(self._base, self._head, nodes, is_cut=is_cut)
+
+    def _example(self, number: int) -> tuple[int, tuple[int, int]]:
+        pair = int(self._examples[number])
+        return pair, (int(self._graph.base_nodes[pair]), int(self._graph.head_nodes[pair]))
+
+    def _record(self, number: int) -> Cause:
+        name = self.name_of(number)
+        pair, nodes = self._example(number)
         return Cause(
             **name._asdict(),
             title=name.title,
             key=name.key,
             facts=own_changes(self._base, self._head, nodes, int(self._facts[pair])),
-            why_unknown=why_unknown(
-                self._base, self._head, nodes, is_cut=bool(self._graph.is_cut[pair])
-            )
-            if is_unknown
-            else None,
-            together=tuple(other for other in alike if other != number),
+            why_unknown=self.why_unknown(number),
+            together=tuple(self.together_with(number)),
             num_specs=int(self._num_specs[number]),
             num_involved=int(self._num_involved[number]),
             packages=tuple(self._head.frame.package.present(self.rows_of(number))),
