@@ -21,8 +21,9 @@ from snapshots.changes.diff import LEFT_OUT
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.models import RevisionInfo
-from snapshots.notes import changelog
+from snapshots.notes.changelog import changelog
 from snapshots.notes.rendering import NotesFormat, render
+from snapshots.notes.summary import summarize
 
 NOTES = Cost(weight=50_000, once=COMPARING, num_bytes=500_000)
 """Release notes, made anew each time."""
@@ -43,7 +44,11 @@ CHANGES = Cost(
 describe_enum(
     NotesFormat,
     "How release notes are written.",
-    {NotesFormat.MARKDOWN: "For people.", NotesFormat.JSON: "For programs: the same facts."},
+    {
+        NotesFormat.MARKDOWN: "For people.",
+        NotesFormat.HTML: "For people: a page that needs nothing else.",
+        NotesFormat.JSON: "For programs: the same facts. docs/notes.md describes them.",
+    },
 )
 
 
@@ -128,7 +133,7 @@ class Comparison(Node):
 
     @strawberry.field(description="The totals.", metadata=Cost(weight=200, once=COMPARING).metadata)
     def summary(self, info: Info) -> ComparisonSummary:
-        totals = changelog.summarize(self.loaded(info).changes)
+        totals = summarize(self.loaded(info).changes)
         counts = {name: getattr(totals, name) for name in totals.__struct_fields__}
         delta = size_delta(totals.total_size_before, totals.total_size_after)
         return ComparisonSummary(**counts, total_size_delta=delta)
@@ -192,7 +197,8 @@ class Comparison(Node):
             NotesFormat, strawberry.argument(description="How they are written.")
         ] = NotesFormat.MARKDOWN,
     ) -> str:
-        if not info.context.may_take_long:
-            raise NotLoaded  # a change of all packages takes some 50 ms to write
-        log = changelog.changelog(self.base_info, self.head_info, self.loaded(info).changes)
-        return render(log, format)
+        context = info.context
+        if not context.may_take_long:
+            raise NotLoaded  # a change of all packages takes some 100 ms to write
+        explanation = context.explain(self.base_info, self.head_info)
+        return render(changelog(self.base_info, self.head_info, explanation), format)
