@@ -3,29 +3,67 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import strawberry
 
 from schema.connections import Connection, Page
-from schema.context import LoadedRevision
+from schema.context import Context, LoadedRevision
 from schema.cost import VALUE, Cost
 from schema.many import LazyList, WhereKnown, for_many
+from schema.node import ID_SEPARATOR, not_known
 from schema.paging import PageArguments, bad_cursor, window
 from schema.scalars import ByteCount
 from snapshots.changes import diff
-from snapshots.frames.columns import Rows
+from snapshots.changes.explanation import Explanation
+from snapshots.frames.columns import Mask, Rows
+from snapshots.models import RevisionInfo
 
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
 class LoadedComparison:
-    """A comparison with its two revisions."""
+    """A comparison with its two revisions, and the way to why hashes came and went."""
 
     base: LoadedRevision
     head: LoadedRevision
     changes: diff.Comparison
+
+    def explanation(self) -> Explanation:
+        """Return the counterparts, reasons and causes of the comparison."""
+        return self.head.context.explain(self.base.info, self.head.info)
+
+    def returned(self) -> Mask:
+        """Return a mask over head's rows: those that an earlier revision of the series had."""
+        return self.head.context.returned(self.base.info, self.head.info)
+
+
+def load_comparison(context: Context, base: RevisionInfo, head: RevisionInfo) -> LoadedComparison:
+    """Load and compare two revisions."""
+    return LoadedComparison(context.load(base), context.load(head), context.compare(base, head))
+
+
+def comparison_key(base: RevisionInfo, head: RevisionInfo) -> tuple[str, str, str, str]:
+    """Return the parts of ids that name a comparison: both digests, both keys."""
+    return base.digest, head.digest, base.key, head.key
+
+
+class PartOfComparison(NamedTuple):
+    """Two revisions, and what names a part of their comparison; empty for the whole."""
+
+    infos: tuple[RevisionInfo, RevisionInfo]
+    key: str
+
+
+def part_of_comparison(context: Context, parts: list[str]) -> PartOfComparison | None:
+    """Return what the parts of an id name that begin with ``comparison_key``; None for nothing."""
+    known = context.history.by_key
+    match parts:
+        case [_, _, base, head, *rest] if base in known and head in known:
+            return PartOfComparison((known[base], known[head]), ID_SEPARATOR.join(rest))
+    not_known(context)
+    return None
 
 
 class ChangeRows(LazyList[Item], Generic[Item]):

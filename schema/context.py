@@ -10,6 +10,7 @@ from schema.budget import Budget
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library, SharedCache
 from snapshots.changes.diff import Comparison
+from snapshots.changes.explanation import Explanation
 from snapshots.frames import matching
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
@@ -150,6 +151,14 @@ class Context:
             # Even of frames that are there, a comparison takes some 10 ms.
             raise NotLoaded(comparisons, key)
         return comparison
+
+    def explain(self, base: RevisionInfo, head: RevisionInfo) -> Explanation:
+        """Return why the hashes of two revisions' contents came and went."""
+        explanations, key = self.library.explanations, (base.digest, head.digest)
+        explanation = explanations.get(key) if self.may_load else explanations.kept(key)
+        if explanation is None:
+            raise NotLoaded(explanations, key)
+        return explanation
 
 
 Info = strawberry.Info[Context, None]
