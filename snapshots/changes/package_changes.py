@@ -155,9 +155,7 @@ class PackageChanges(Sequence[PackageChange]):
         if kinds is not None:
             mask &= np.isin(self.kinds, [_CODES[kind] for kind in kinds])
         if search:
-            text, names = search.lower(), self.names.names
-            found = (text in names[place].lower() for place in self.places.tolist())
-            mask &= np.fromiter(found, np.bool_, len(self))
+            mask &= self.names.with_text(search)[self.places]
         return self if mask.all() else self.take(mask)
 
     def find(self, name: str) -> int | None:

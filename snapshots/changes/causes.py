@@ -1,0 +1,261 @@
+"""Why hashes differ: the causes of all pairs of counterparts, and which of them explain which.
+
+``causes(b, h)`` of two nodes of one package are those of their own (``own_causes``) and, for each
+dependency that both have with another hash on each side, the causes of that pair. A pair of which
+one side states nothing (it is outside the cache) is a cause of kind EXTERNAL itself. Where nothing
+at all is found at a pair and below it, it is one of kind UNKNOWN; where pairs lead to each other in
+a circle, all of them are.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from snapshots.changes import node_columns
+from snapshots.changes.cause import KINDS, Cause, CauseKind, CauseName
+from snapshots.changes.cause_facts import own_changes, why_unknown
+from snapshots.changes.cause_walk import PairGraph, walk
+from snapshots.changes.involvement import Involvement
+from snapshots.changes.own_causes import Numbers, OwnCauses, own_causes
+from snapshots.changes.own_facts import Facts, differing_facts
+from snapshots.changes.pair_order import PairOrder
+from snapshots.changes.paths import CauseStep, Paths
+from snapshots.changes.sides import Side
+from snapshots.frames.columns import Rows
+
+__all__ = ["Cause", "CauseCount", "CauseKind", "CauseLists", "CauseStep", "Causes", "find_causes"]
+
+_NAME_BYTES = 600
+
+
+class CauseCount(NamedTuple):
+    """How many among some specs a cause is the main one of, and how many it is involved in."""
+
+    number: int
+    num_specs: int
+    num_involved: int
+
+
+class CauseLists(NamedTuple):
+    """The causes of each of some specs: of number n, ``numbers`` from offset n to offset n + 1."""
+
+    offsets: npt.NDArray[np.int64]
+    numbers: npt.NDArray[np.int32]
+
+
+class Found(NamedTuple):
+    """All that is found of the causes of some counterparts, which are the first pairs of the graph.
+
+    ``facts`` are the own facts of each pair that differ, ``main`` the main cause of each
+    counterpart.
+    """
+
+    graph: PairGraph
+    facts: Facts
+    own: OwnCauses
+    involvement: Involvement
+    main: Numbers
+
+
+def find_causes(base: Side, head: Side, base_rows: Rows, head_rows: Rows, own: Facts) -> "Causes":
+    """Return the causes of pairs of counterparts.
+
+    ``own`` are the own facts of each pair that differ, as ``own_facts`` tells them.
+    """
+    graph = walk(base, head, base_rows, head_rows)
+    below = slice(graph.num_starts, None)
+    of_rest = differing_facts(base, head, graph.base_nodes[below], graph.head_nodes[below])
+    facts = np.concatenate((own.astype(np.uint16), of_rest))
+    order = PairOrder(graph)
+    found = own_causes(base, head, graph, facts, order.ends((facts != 0) | graph.is_external))
+    involvement = Involvement(found, order, graph.num_pairs, graph.num_starts)
+    return Causes(base, head, _sorted(graph, facts, found, involvement))
+
+
+def _sorted(graph: PairGraph, facts: Facts, own: OwnCauses, involvement: Involvement) -> Found:
+    """Find the main causes, and number the causes: what explains most comes first."""
+    size = len(own.names)
+    by_name = sorted(range(size), key=lambda number: own.names[number].order)
+    names = np.empty(size, np.int64)
+    names[by_name] = np.arange(size)
+    kinds = np.array([KINDS.index(name.kind) for name in own.names], np.int64)
+    num_involved = involvement.counts()
+
+    main = involvement.first_of(np.lexsort((names, -num_involved)))
+    is_own = own.pairs < graph.num_starts
+    is_own[is_own] = facts[own.pairs[is_own]] != 0
+    pairs, numbers = own.pairs[is_own], own.numbers[is_own]
+    # Of several causes of one pair the first must stay, and numpy keeps what is assigned last.
+    last_first = np.lexsort((names[numbers], kinds[numbers]))[::-1]
+    main[pairs[last_first]] = numbers[last_first]
+
+    num_specs = np.bincount(main, minlength=size)
+    order = np.lexsort((names, -num_involved, -num_specs))
+    places = np.empty(size, np.int64)
+    places[order] = np.arange(size)
+    involvement.reorder(order)
+    named = OwnCauses([own.names[number] for number in order], own.pairs, places[own.numbers])
+    return Found(graph, facts, named, involvement, places[main])
+
+
+class Causes(Sequence[Cause]):
+    """The causes of pairs of counterparts, what explains most first.
+
+    They are sorted by ``num_specs``, ``num_involved``, both falling, package, kind, before and
+    after, and numbered in this order. A record is made where one is asked for. Each counterpart has
+    one main cause: the sum of ``num_specs`` is the number of counterparts. Specs are asked for by
+    their row in head.
+    """
+
+    def __init__(self, base: Side, head: Side, found: Found) -> None:
+        self._base, self._head = base, head
+        self._graph, self._facts, self._own, self._involvement, self._main = found
+        self._names = self._own.names
+        num_specs = self._graph.num_starts
+        self.head_rows: Rows = self._graph.head_nodes[:num_specs].astype(np.int32)
+        self._specs = np.full(len(head.frame), -1, np.int32)
+        self._specs[self.head_rows] = np.arange(num_specs)
+        self._num_specs = np.bincount(self._main, minlength=len(self._names))
+        self._num_involved = self._involvement.counts()
+        self._paths = Paths(base, head, self._graph)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __iter__(self) -> Iterator[Cause]:
+        return map(self._record, range(len(self)))
+
+    def __getitem__(self, place: Any) -> Any:
+        """Return the record of a number, or the records of a slice."""
+        if isinstance(place, slice):
+            return [self._record(number) for number in range(len(self))[place]]
+        return self._record(range(len(self))[place])
+
+    @property
+    def num_bytes(self) -> int:
+        """About how much memory the causes take, without the two sides."""
+        arrays = self._facts, self._own.pairs, self._own.numbers, self._main, self._specs
+        own = sum(it.nbytes for it in arrays) + _NAME_BYTES * len(self)
+        # The paths keep the graph of pairs once more, in both directions.
+        return own + self._involvement.num_bytes + 3 * self._graph.num_bytes
+
+    # -- causes
+
+    def find(self, key: str) -> int | None:
+        """Return the number of the cause with a key; None where there is none."""
+        return self._keys.get(key)
+
+    def select(
+        self, kinds: Collection[CauseKind] | None = None, package: str | None = None
+    ) -> list[int]:
+        """Return the numbers of the causes of these kinds and this package."""
+        return [
+            number
+            for number, name in enumerate(self._names)
+            if (kinds is None or name.kind in kinds) and package in (None, name.package)
+        ]
+
+    @cached_property
+    def _keys(self) -> dict[str, int]:
+        return {name.key: number for number, name in enumerate(self._names)}
+
+    @cached_property
+    def _examples(self) -> Numbers:
+        """The pair of each cause with the least hashes."""
+        pairs = self._own.pairs
+        nodes = self._graph.base_nodes[pairs], self._graph.head_nodes[pairs]
+        keys = [
+            node_columns.hash_keys(side)[of_side]
+            for side, of_side in zip((self._base, self._head), nodes, strict=True)
+        ]
+        last_first = np.lexsort(keys[::-1])[::-1]
+        examples = np.empty(len(self), np.int64)
+        examples[self._own.numbers[last_first]] = pairs[last_first]
+        return examples
+
+    def _record(self, number: int) -> Cause:
+        name: CauseName = self._names[number]
+        pair = int(self._examples[number])
+        nodes = int(self._graph.base_nodes[pair]), int(self._graph.head_nodes[pair])
+        is_unknown = name.kind is CauseKind.UNKNOWN
+        set_of = self._involvement.set_of
+        alike = np.flatnonzero(set_of == set_of[number]).tolist()
+        return Cause(
+            **name._asdict(),
+            title=name.title,
+            key=name.key,
+            facts=own_changes(self._base, self._head, nodes, int(self._facts[pair])),
+            why_unknown=why_unknown(
+                self._base, self._head, nodes, is_cut=bool(self._graph.is_cut[pair])
+            )
+            if is_unknown
+            else None,
+            together=tuple(other for other in alike if other != number),
+            num_specs=int(self._num_specs[number]),
+            num_involved=int(self._num_involved[number]),
+            packages=tuple(self._head.frame.package.present(self.rows_of(number))),
+        )
+
+    # -- specs
+
+    def rows_of(self, number: int, *, involved: bool = False) -> Rows:
+        """Return the rows in head that a cause is the main one of, or that it is involved in."""
+        if involved:
+            return np.sort(self.head_rows[self._involvement.specs_of(number)])
+        return np.sort(self.head_rows[self._main == number])
+
+    def counted(self, head_rows: Rows) -> list[CauseCount]:
+        """Return the causes of some rows, what explains most of them first.
+
+        Main causes are those that the whole comparison found; causes of no row are left out.
+        """
+        specs = self._specs[head_rows].astype(np.int64)
+        specs = specs[specs >= 0]
+        num_specs = np.bincount(self._main[specs], minlength=len(self))
+        num_involved = self._involvement.counts(specs)
+        numbers = np.flatnonzero(num_involved)
+        columns = (numbers, num_specs[numbers], num_involved[numbers])
+        counts = map(CauseCount, *(column.tolist() for column in columns))
+        return sorted(counts, key=lambda it: (-it.num_specs, -it.num_involved, it.number))
+
+    def main_of(self, head_rows: Rows) -> npt.NDArray[np.int32]:
+        """Return the main cause of each row; -1 where it has no counterpart."""
+        specs = self._specs[head_rows]
+        found = np.full(len(specs), -1, np.int32)
+        found[specs >= 0] = self._main[specs[specs >= 0]]
+        return found
+
+    def involved_in(self, head_rows: Rows) -> CauseLists:
+        """Return the causes that are involved in each row, the main one first, then in order."""
+        lists = [self._causes_of(spec) for spec in self._specs[head_rows].tolist()]
+        offsets = np.concatenate(([0], np.cumsum([len(it) for it in lists]))).astype(np.int64)
+        numbers = np.concatenate([np.empty(0, np.int64), *lists]).astype(np.int32)
+        return CauseLists(offsets, numbers)
+
+    def _causes_of(self, spec: int) -> Numbers:
+        if spec < 0:
+            return np.empty(0, np.int64)
+        causes, main = self._involvement.causes_of(spec), self._main[spec]
+        return np.concatenate(([main], causes[causes != main]))
+
+    def path(self, head_row: int) -> list[CauseStep]:
+        """Return a shortest chain of dependencies from a row to its main cause.
+
+        Only itself where the cause is its own; nothing where it has no counterpart.
+        """
+        return self.paths(np.array([head_row], np.int32))[0]
+
+    def paths(self, head_rows: Rows) -> list[list[CauseStep]]:
+        """Return the path of each row; those of one main cause together take little more."""
+        specs, main = self._specs[head_rows], self.main_of(head_rows)
+        found: list[list[CauseStep]] = [[] for _ in range(len(specs))]
+        for number in np.unique(main[main >= 0]).tolist():
+            places = np.flatnonzero(main == number)
+            ends = self._own.pairs[self._own.numbers == number]
+            paths = self._paths.to(ends, specs[places].tolist())
+            for place, path in zip(places.tolist(), paths, strict=True):
+                found[place] = path
+        return found
