@@ -190,11 +190,7 @@ def cause_connection(
     Raises InvalidArgument for a cursor that names none of them.
     """
     known = comparison.explanation().causes
-    numbers = [
-        number
-        for number, cause in enumerate(known)
-        if (kinds is None or cause.kind in kinds) and (package is None or cause.package == package)
-    ]
+    numbers = known.select(kinds, package)
 
     def places(cursor: str) -> tuple[int, int]:
         number = known.find(cursor)

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, TypeVar
+from operator import attrgetter
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import strawberry
 
@@ -119,25 +120,44 @@ def size_delta(before: int | None, after: int | None) -> ByteCount | None:
     return None if before is None or after is None else ByteCount(after - before)
 
 
+class Cursors(Protocol):
+    """What cursors name in a table of changes."""
+
+    def of(self, record: Any) -> str:
+        """Return the cursor of a change."""
+        ...
+
+    def find(self, cursor: str) -> int | None:
+        """Return the place of the change that a cursor names; None where it names none."""
+        ...
+
+
+class NamedBy:
+    """Cursors that are a fact of the changes, by which their table finds them."""
+
+    def __init__(self, table: Any, fact: str) -> None:
+        self.of: Callable[[Any], str] = attrgetter(fact)
+        self.find: Callable[[str], int | None] = table.find
+
+
 def change_connection(
     make: Callable[..., Item],
     comparison: LoadedComparison,
     table: Any,
-    key: str,
+    cursors: Cursors,
     arguments: PageArguments,
 ) -> Connection[Item]:
-    """Return a connection over a table of changes, whose cursors are what ``key`` names.
+    """Return a connection over a table of changes.
 
-    Raises InvalidArgument for a cursor that is not in the table.
+    Raises InvalidArgument for a cursor that names nothing in the table.
     """
 
     def places(cursor: str) -> tuple[int, int]:
-        place = table.find(cursor)
+        place = cursors.find(cursor)
         if place is None:
             raise bad_cursor(cursor)
         return place, place + 1
 
     part = window(arguments, len(table), places)
     shown = ChangeRows(make, comparison, table[part.start : part.stop])
-    cursors = [getattr(record, key) for record in shown.records]
-    return Connection(page=Page(part, shown, cursors))
+    return Connection(page=Page(part, shown, list(map(cursors.of, shown.records))))

@@ -8,6 +8,7 @@ from schema.cause import Cause, cause_connection
 from schema.changes import (
     ChangeRows,
     LoadedComparison,
+    NamedBy,
     change_connection,
     comparison_key,
     load_comparison,
@@ -28,12 +29,8 @@ from schema.spec_arguments import FilterArgument
 from schema.spec_change import SpecChange, spec_change_connection, with_reasons
 from schema.stack_change import StackChange
 from snapshots.changes.causes import CauseKind
-from snapshots.changes.coverage import (
-    CoverageChangeKind,
-    CoverageChanges,
-    CoverageDimension,
-    coverage,
-)
+from snapshots.changes.cells import CoverageDimension
+from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges, coverage
 from snapshots.changes.diff import LEFT_OUT
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
@@ -208,7 +205,7 @@ class Comparison(Node):
     ) -> Connection[PackageChange]:
         comparison = self.loaded(info)
         table = comparison.changes.select_packages(none_if_omitted(kinds), none_if_omitted(search))
-        return change_connection(PackageChange, comparison, table, "name", page)
+        return change_connection(PackageChange, comparison, table, NamedBy(table, "name"), page)
 
     @connection_field(
         "The hashes that were added, removed or changed, by package and hash.", cost=CHANGES

@@ -1,8 +1,12 @@
 """What can no longer be had, and what newly can: cells of packages and other facts."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
+import msgspec
+import numpy as np
+import orjson
 import strawberry
 
 from schema.changes import Change, ChangeRows, LoadedComparison, change_connection, of_change
@@ -12,8 +16,9 @@ from schema.enums import describe_enum
 from schema.many import Sublists, for_many
 from schema.paging import PageArguments
 from schema.spec import Spec, SpecRows
-from snapshots.changes.coverage import CoverageChangeKind, CoverageDimension, coverage
-from snapshots.errors import InvalidArgument
+from snapshots.changes import coverage as coverage_changes
+from snapshots.changes.cells import CoverageDimension
+from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges, coverage
 
 describe_enum(
     CoverageDimension,
@@ -43,8 +48,8 @@ NEAREST = Cost(weight=20, items=3)
 
 def _nearest(rows: ChangeRows[Any]) -> Sublists:
     found = [record.nearest for record in rows.records]
-    numbers = [row for of_one in found for row in of_one]
-    return Sublists(SpecRows(rows.comparison.head, as_rows(numbers)), list(map(len, found)))
+    numbers = np.array([*chain.from_iterable(found)], np.int32)
+    return Sublists(SpecRows(rows.comparison.head, numbers), list(map(len, found)))
 
 
 @strawberry.type(
@@ -77,9 +82,26 @@ def coverage_connection(
 ) -> Connection[CoverageChange]:
     """Return a page of the cells that were lost or gained, by package and values.
 
-    Raises InvalidArgument where a dimension is named twice, or a cursor names no cell.
+    Raises InvalidArgument where a cursor names no cell.
     """
-    if len({*by}) < len(by):
-        raise InvalidArgument("by", "a dimension is named twice")
-    table = coverage(comparison.changes, tuple(by)).select(kinds, search)
-    return change_connection(CoverageChange, comparison, table, "key", arguments)
+    table = coverage(comparison.changes, by).select(kinds, search)
+    return change_connection(CoverageChange, comparison, table, _Cursors(table), arguments)
+
+
+class _Cursors:
+    """Cells by what names them: the package and the values, as JSON."""
+
+    def __init__(self, table: CoverageChanges) -> None:
+        self._table = table
+
+    def of(self, record: coverage_changes.CoverageChange) -> str:
+        """Return the cursor of a cell."""
+        return orjson.dumps((record.package, *record.values)).decode()
+
+    def find(self, cursor: str) -> int | None:
+        """Return the place of the cell that a cursor names; None where there is none."""
+        try:
+            package, *values = msgspec.json.decode(cursor, type=list[str])
+        except (msgspec.DecodeError, ValueError):
+            return None
+        return self._table.find(package, values)

@@ -12,6 +12,7 @@ from schema.changes import (
     Change,
     ChangeRows,
     LoadedComparison,
+    NamedBy,
     change_connection,
     of_change,
     where_known,
@@ -24,7 +25,7 @@ from schema.many import Interleaved, Sublists, WhereKnown, for_many
 from schema.paging import PageArguments
 from schema.spec import Spec, SpecRows
 from snapshots.changes import facts
-from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.reasons import REASONS, SpecChangeReason, code_of
 from snapshots.changes.spec_changes import SpecChangeKind, SpecChanges
 
 describe_enum(
@@ -76,13 +77,10 @@ def _fields(rows: ChangeRows[Any]) -> Sublists:
     return Sublists([*chain.from_iterable(fields)], list(map(len, fields)))
 
 
-_REASONS: Sequence[SpecChangeReason] = tuple(SpecChangeReason)
-
-
 def _reasons(rows: ChangeRows[Any]) -> list[SpecChangeReason]:
     comparison = rows.comparison
     codes = comparison.explanation().reasons(rows.table, comparison.returned())
-    return [_REASONS[code] for code in codes.tolist()]
+    return [REASONS[code] for code in codes.tolist()]
 
 
 def _counterparts(rows: ChangeRows[Any]) -> Interleaved:
@@ -107,15 +105,14 @@ def _main_causes(rows: ChangeRows[Any]) -> WhereKnown:
 
 def _causes(rows: ChangeRows[Any]) -> Sublists:
     involved = rows.comparison.explanation().involved(rows.table)
-    numbers = [*chain.from_iterable(involved)]
-    return Sublists(CauseRows(rows.comparison, numbers), list(map(len, involved)))
+    counts = np.diff(involved.offsets).tolist()
+    return Sublists(CauseRows(rows.comparison, involved.numbers.tolist()), counts)
 
 
 def _paths(rows: ChangeRows[Any]) -> Sublists:
     paths = rows.comparison.explanation().paths(rows.table)
-    return Sublists(
-        StepRows(rows.comparison, [*chain.from_iterable(paths)]), list(map(len, paths))
-    )
+    steps = [*chain.from_iterable(paths)]
+    return Sublists(StepRows(rows.comparison, steps), list(map(len, paths)))
 
 
 INVOLVED = Cost(weight=20, items=10)
@@ -161,7 +158,7 @@ def spec_change_connection(
     comparison: LoadedComparison, table: SpecChanges, arguments: PageArguments
 ) -> Connection[SpecChange]:
     """Return a page of a table of changed hashes, by package and hash."""
-    return change_connection(SpecChange, comparison, table, "hash", arguments)
+    return change_connection(SpecChange, comparison, table, NamedBy(table, "hash"), arguments)
 
 
 def with_reasons(
@@ -169,4 +166,4 @@ def with_reasons(
 ) -> SpecChanges:
     """Return the changes of a table that have one of the reasons."""
     reasons = comparison.explanation().reasons(table, comparison.returned())
-    return table.take(np.isin(reasons, [_REASONS.index(reason) for reason in wanted]))
+    return table.take(np.isin(reasons, [code_of(reason) for reason in wanted]))
