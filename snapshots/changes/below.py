@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes.hashed_facts import (
-    Fingerprints,
     mixed,
     of_compilers,
     of_nodes,
     stating_compilers,
 )
+from snapshots.changes.node_columns import Fingerprints
 from snapshots.changes.sides import Side
 from snapshots.frames.columns import Rows
 from snapshots.frames.components import from_below
@@ -114,9 +114,9 @@ class _Walk:
         self.num_rows = len(rows)
         self._wanted = place_of[rows].tolist()
         self._order = from_below(sources, targets, len(nodes))
-        self._targets = targets.tolist()
-        self._starts = np.searchsorted(sources, np.arange(len(nodes) + 1)).tolist()
-        self.items = mixed(*(of_nodes(side, name)[nodes] for name in ("name", "version")))
+        self._targets: list[int] = targets.tolist()
+        self._starts: list[int] = np.searchsorted(sources, np.arange(len(nodes) + 1)).tolist()
+        self.items = mixed(*(of_nodes(side, name)[nodes] for name in ("package", "version")))
         self._stating = np.flatnonzero(stating_compilers(side)[nodes])
         self.compilers = mixed(*(it[nodes[self._stating]] for it in of_compilers(side)))
 

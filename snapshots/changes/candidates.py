@@ -2,18 +2,19 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from snapshots.changes.hashed_facts import (
-    Fingerprints,
     mixed,
     of_compilers,
     of_nodes,
     stating_compilers,
 )
+from snapshots.changes.node_columns import Fingerprints
 from snapshots.changes.sides import Side
-from snapshots.frames.columns import Mask, Rows, begins_of_runs
+from snapshots.frames.columns import Column, Mask, Rows, begins_of_runs
 from snapshots.spack.names import ROOT_STACK
 
 
@@ -77,7 +78,7 @@ class Candidates:
         A compiler that is no dependency counts as one.
         """
         graph = self.side.graph
-        edges = graph.down.edges_of(self.rows)
+        edges = graph.down.edges_of(self.rows.astype(np.int64))
         place_of = np.empty(graph.num_nodes, np.int64)
         place_of[self.rows] = np.arange(len(self))
         stating = np.flatnonzero(stating_compilers(self.side)[self.rows])
@@ -85,7 +86,7 @@ class Candidates:
         owners = np.concatenate([place_of[graph.sources[edges]], stating])
         names = np.concatenate(
             [
-                of_nodes(self.side, "name")[graph.targets[edges]],
+                of_nodes(self.side, "package")[graph.targets[edges]],
                 names_of_compilers[self.rows[stating]],
             ]
         )
@@ -98,5 +99,5 @@ class Candidates:
         return sums
 
     def _column(self, name: str) -> Fingerprints:
-        column = self.side.frame.columns[name]
+        column: Column[Any] = getattr(self.side.frame, name)
         return column.fingerprints[column.codes[self.rows]].astype(np.uint64)

@@ -5,20 +5,18 @@ that differ share one by chance in one of some 10^19 pairs.
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from snapshots.changes import node_columns
+from snapshots.changes.node_columns import Fingerprints
 from snapshots.changes.sides import Side
 from snapshots.frames.columns import Mask
-
-Fingerprints = npt.NDArray[np.uint64]
 
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
 
 
 def of_nodes(side: Side, name: str) -> Fingerprints:
     """Return the hash of a fact of each node; the fact is one that stands in a column of codes."""
-    columns = side.frame.columns[name], side.graph.outside.columns[name]
-    return np.concatenate([it.fingerprints[it.codes] for it in columns]).astype(np.uint64)
+    return node_columns.fingerprints(side, name)[node_columns.codes(side, name)]
 
 
 def of_compilers(side: Side) -> tuple[Fingerprints, Fingerprints]:
@@ -37,8 +35,7 @@ def stating_compilers(side: Side) -> Mask:
     So it is on cache pages and in indexes up to version 7. What depends on a provider of a language
     is built by that.
     """
-    columns = side.frame.compiler, side.graph.outside.compiler
-    mask = np.concatenate([it.known()[it.codes] for it in columns])
+    mask = node_columns.known(side, "compiler")[node_columns.codes(side, "compiler")]
     mask[side.graph.sources[side.graph.edges_to_compilers]] = False
     return mask
 

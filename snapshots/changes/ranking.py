@@ -74,10 +74,9 @@ def rank(base: Group, head: Group, *, with_common_stack: bool) -> tuple[Taken, b
         first, second = ours.first[one], theirs.first[other]
         stacks = _shares("stacks", base, first, head, second)
         if with_common_stack:
-            common = stacks > 0
-            one, other, first, second, stacks = (
-                it[common] for it in (one, other, first, second, stacks)
-            )
+            common = np.flatnonzero(stacks > 0)
+            one, other, stacks = one[common], other[common], stacks[common]
+            first, second = first[common], second[common]
         before, after = base.versions[first], head.versions[second]
         ranks = (
             ours.keys[one],
@@ -96,7 +95,7 @@ def rank(base: Group, head: Group, *, with_common_stack: bool) -> tuple[Taken, b
 
 def _shares(name: str, base: Group, numbers: Places, head: Group, others: Places) -> Shares:
     """Return the share of what two candidates have in common of a fact that is a list."""
-    before, after = (it.candidates.side.frame.columns[name] for it in (base, head))
+    before, after = (getattr(it.candidates.side.frame, name) for it in (base, head))
     left_out = frozenset({ROOT_STACK})
     return shares(before, base.rows(numbers), after, head.rows(others), left_out)
 

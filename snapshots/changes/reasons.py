@@ -1,5 +1,6 @@
 """Why a spec was added or removed: the first reason that applies, in columns."""
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -7,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes.counterparts import Counterparts
-from snapshots.changes.hashed_facts import Fingerprints, mixed
+from snapshots.changes.hashed_facts import mixed
+from snapshots.changes.node_columns import Fingerprints
 from snapshots.frames.columns import Column, Mask, Rows, begins_of_runs
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
@@ -151,14 +153,15 @@ def _has(frame: Frame, rows: Rows, other: Frame, names: tuple[str, ...]) -> Mask
 
 def _combined(frame: Frame, rows: Rows | slice, names: tuple[str, ...]) -> Fingerprints:
     """Return one hash of several facts of each row."""
-    columns: list[Column[str]] = [frame.columns[name] for name in names]
+    columns: list[Column[str]] = [getattr(frame, name) for name in names]
     return mixed(*(it.fingerprints[it.codes[rows]].astype(np.uint64) for it in columns))
 
 
 def _only_in_other_stacks(frame: Frame, other: Frame) -> Mask:
     """Return which of the lists of stacks have some beside root, but none that the other has."""
-    known = {*other.stacks.items}
-    own = frozenset({ROOT_STACK})
-    return frame.stacks.where(
-        lambda stacks: bool({*stacks} - own) and known.isdisjoint({*stacks} - own)
-    )
+
+    def lacks_all(stacks: Sequence[str]) -> bool:
+        named = {*stacks} - {ROOT_STACK}
+        return bool(named) and named.isdisjoint(other.stacks.items)
+
+    return frame.stacks.where(lacks_all)
