@@ -33,6 +33,7 @@ def memory_shares(settings: Settings) -> Mapping[str, int]:
         "revisions": settings.frame_cache,
         "dependencies of revisions": settings.frame_cache,
         "comparisons": settings.comparison_cache,
+        "explanations": settings.comparison_cache,
         "documents": KEPT_BYTES,
         "parsed requests": PARSED_BYTES,
         "persisted documents": MAX_PERSISTED_BYTES,

@@ -13,6 +13,7 @@ from cachetools import LRUCache
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes.diff import Comparison
+from snapshots.changes.explanation import Explanation, explain
 from snapshots.frames import matching
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
@@ -86,8 +87,9 @@ class Library:
     """The frames, dependency graphs and comparisons of a catalog's contents, by digest.
 
     ``frame_bytes`` bounds the frames and, once more, the graphs: one is about as large as its
-    frame. ``comparison_bytes`` bounds the comparisons. All methods may be called from several
-    threads, and raise CatalogError where a content cannot be read.
+    frame. ``comparison_bytes`` bounds the comparisons and, once more, their explanations. All
+    methods may be called from several threads, and raise CatalogError where a content cannot be
+    read.
     """
 
     def __init__(
@@ -107,6 +109,9 @@ class Library:
         )
         self.comparisons: SharedCache[tuple[str, str], Comparison] = SharedCache(
             self._make_comparison, lambda it: it.num_bytes, comparison_bytes
+        )
+        self.explanations: SharedCache[tuple[str, str], Explanation] = SharedCache(
+            self._make_explanation, lambda it: it.num_bytes, comparison_bytes
         )
 
     def find(self, digest: str, query: str) -> Mask:
@@ -129,6 +134,10 @@ class Library:
         """Return what changed from one content to the other."""
         return self.comparisons.get((base, head))
 
+    def explain(self, base: str, head: str) -> Explanation:
+        """Return why what changed from one content to the other did so."""
+        return self.explanations.get((base, head))
+
     def package_names(self) -> frozenset[str]:
         """Return the names of all packages in the catalog, read once for each of its states."""
         generation = self._catalog.generation
@@ -143,3 +152,7 @@ class Library:
     def _make_comparison(self, digests: tuple[str, str]) -> Comparison:
         base, head = digests
         return Comparison(self.frames.get(base), self.frames.get(head))
+
+    def _make_explanation(self, digests: tuple[str, str]) -> Explanation:
+        base, head = map(self.dependencies.get, digests)
+        return explain(self.comparisons.get(digests), base, head)

@@ -87,7 +87,8 @@ class Explanation:
     def without_counterpart(self) -> Rows:
         """Return the rows of head that were added and took no spec's place, rising."""
         added = self.comparison.pairing.added
-        return added[self.counterparts.base_of[added] == _NO_ROW]
+        rows: Rows = added[self.counterparts.base_of[added] == _NO_ROW]
+        return rows
 
     def counterpart_rows(self, changes: SpecChanges) -> Rows:
         """Return the row of each change's counterpart: in base for an added one, else in head.
@@ -105,9 +106,10 @@ class Explanation:
 
         For a removed one that is the row of its counterpart. It is -1 where there is none.
         """
-        counterparts = self.counterpart_rows(changes)
-        paired = (changes.before == _NO_ROW) & (counterparts != _NO_ROW)
-        return np.where(paired, changes.after, counterparts).astype(np.int32)
+        rows = self.counterpart_rows(changes)
+        is_added = (changes.before == _NO_ROW) & (rows != _NO_ROW)
+        rows[is_added] = changes.after[is_added]
+        return rows
 
     def main_causes(self, changes: SpecChanges) -> npt.NDArray[np.int32]:
         """Return the number of each change's main cause; -1 where it has no counterpart."""
