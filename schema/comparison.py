@@ -1,5 +1,6 @@
 """Comparisons: what was added, removed and changed between two revisions."""
 
+from functools import cached_property
 from typing import Annotated, Self
 
 import strawberry
@@ -59,11 +60,29 @@ CHANGES = Cost(
 EXPLAINED = Cost(weight=100, once=EXPLAINING)
 """What follows from the reasons of all changed hashes."""
 
-CAUSES = Cost(weight=500, each=10, once=EXPLAINING)
+CAUSES = Cost(
+    weight=500,
+    each=10,
+    once=EXPLAINING,
+    arguments={
+        "kinds": ArgumentCost(weight=100, each=50),
+        "package": ArgumentCost(weight=100),
+    },
+)
 """A page of causes."""
 
-COVERED = Cost(weight=COVERING)
-COVERAGE = Cost(weight=COVERING, each=10, arguments={"search": ArgumentCost(weight=1_000)})
+COVERED = Cost(weight=COVERING, once=COMPARING)
+"""The number of lost or gained cells."""
+
+COVERAGE = Cost(
+    weight=COVERING,
+    each=10,
+    once=COMPARING,
+    arguments={
+        "kinds": ArgumentCost(weight=100, each=50),
+        "search": ArgumentCost(weight=1_000),
+    },
+)
 """A page of lost and gained cells."""
 
 describe_enum(
@@ -129,15 +148,16 @@ class ComparisonSummary:
         metadata=COVERED.metadata,
     )
     def coverage_lost(self) -> int:
-        return self._cells().count(CoverageChangeKind.LOST)
+        return self._cells.count(CoverageChangeKind.LOST)
 
     @strawberry.field(
         description="Combinations of package, stack and target that only head has specs for.",
         metadata=COVERED.metadata,
     )
     def coverage_gained(self) -> int:
-        return self._cells().count(CoverageChangeKind.GAINED)
+        return self._cells.count(CoverageChangeKind.GAINED)
 
+    @cached_property
     def _cells(self) -> CoverageChanges:
         return coverage(self.loaded.changes, (CoverageDimension.STACK, CoverageDimension.TARGET))
 
