@@ -8,6 +8,7 @@ import pytest
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from schema import api
+from schema.context import Context, NotLoaded
 from schema.executor import RenderingExecutor
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
@@ -52,9 +53,7 @@ def published(folder: Path, *states: State) -> World:
         outside = [spec for key, spec in state.nodes.items() if key not in state.specs]
         content = Content.of(state.specs.values(), outside)
         moment = start + timedelta(days=number)
-        snapshots.append(
-            Snapshot(tag="develop", content=content, source=SOURCE, taken_at=moment)
-        )
+        snapshots.append(Snapshot(tag="develop", content=content, source=SOURCE, taken_at=moment))
     Catalog(str(folder)).publish(snapshots)
     return opened(folder)
 
@@ -153,9 +152,9 @@ def test_coverage(told: Any) -> None:
     cells = coverage(BASE, HEAD, [name.lower() for name in BY])
     found = told["coverage"]
     assert [
-        (it["kind"].lower(), it["package"], tuple(it["values"]), it["numSpecs"])
+        (it["kind"] == "LOST", it["package"], tuple(it["values"]), it["numSpecs"])
         for it in found["nodes"]
-    ] == [(it.kind, it.cell.package, it.cell.values, it.num_specs) for it in cells]
+    ] == [(it.is_lost, it.cell.package, it.cell.values, it.num_specs) for it in cells]
     assert [[it["hash"] for it in node["nearest"]] for node in found["nodes"]] == [
         list(it.nearest) for it in cells
     ]
@@ -227,6 +226,38 @@ def test_lists_are_rendered_as_the_stock_executor_would(world: World) -> None:
         for it in (RenderingExecutor, StrawberryGraphQLCoreExecutionContext)
     )
     assert ours == theirs
+
+
+def test_answers_by_digests_stay_unless_history_is_asked(world: World) -> None:
+    """Causes follow from two contents alone; the reason of a new spec can become RETURNED."""
+    base, head = (world.catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
+    for field, is_permanent in (
+        ("causes { nodes { title } }", True),
+        ("coverage(by: []) { totalCount }", True),
+        ("specs { nodes { path { name } } }", True),
+        ("specs { nodes { reason } }", False),
+        ("specs(reasons: [FACTS]) { totalCount }", False),
+    ):
+        context = world.context()
+        text = f'{{ compare(base: "{base}", head: "{head}") {{ {field} }} }}'
+        assert "errors" not in plain(api.execute(text, {}, context=context))
+        assert context.is_permanent is is_permanent, field
+
+
+def test_an_event_loop_waits_for_nothing(world: World) -> None:
+    """What is not in memory, or takes long, is left to a thread that may wait for it."""
+    for field in (
+        "causes { totalCount }",
+        "specs { nodes { reason } }",
+        "coverage(by: []) { totalCount }",
+        "summary { specsRebuilt }",
+    ):
+        text = f'{{ compare(base: "develop~1", head: "develop") {{ {field} }} }}'
+        again = opened(Path(world.catalog.location))
+        context = Context(again.catalog, again.library, may_load=False, may_take_long=False)
+        with pytest.raises(NotLoaded):
+            api.execute(text, {}, context=context)
+        assert "errors" not in plain(api.execute(text, {}, context=again.context()))
 
 
 def test_sources_that_tell_no_dependencies(tmp_path: Path) -> None:
