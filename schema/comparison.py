@@ -1,6 +1,5 @@
 """Comparisons: what was added, removed and changed between two revisions."""
 
-from functools import cached_property
 from typing import Annotated, Self
 
 import strawberry
@@ -14,8 +13,8 @@ from schema.changes import (
     comparison_key,
     load_comparison,
     part_of_comparison,
-    size_delta,
 )
+from schema.comparison_summary import ComparisonSummary
 from schema.connections import Connection, connection_field
 from schema.context import Context, Info, NotLoaded
 from schema.cost import COMPARING, COVERING, EXPLAINING, STACKS, ArgumentCost, Cost, texts
@@ -25,13 +24,13 @@ from schema.node import Node, node_id
 from schema.package_change import PackageChange
 from schema.paging import PageArguments
 from schema.revision import Revision
-from schema.scalars import ByteCount, none_if_omitted
+from schema.scalars import none_if_omitted
 from schema.spec_arguments import FilterArgument
 from schema.spec_change import SpecChange, spec_change_connection, with_reasons
 from schema.stack_change import StackChange
 from snapshots.changes.causes import CauseKind
 from snapshots.changes.cells import CoverageDimension
-from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges, coverage
+from snapshots.changes.coverage import CoverageChangeKind
 from snapshots.changes.diff import LEFT_OUT
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
@@ -57,9 +56,6 @@ CHANGES = Cost(
 """A page of the changes of a comparison."""
 
 
-EXPLAINED = Cost(weight=100, once=EXPLAINING)
-"""What follows from the reasons of all changed hashes."""
-
 CAUSES = Cost(
     weight=500,
     each=10,
@@ -70,9 +66,6 @@ CAUSES = Cost(
     },
 )
 """A page of causes."""
-
-COVERED = Cost(weight=COVERING, once=COMPARING)
-"""The number of lost or gained cells."""
 
 COVERAGE = Cost(
     weight=COVERING,
@@ -90,76 +83,6 @@ describe_enum(
     "How release notes are written.",
     {NotesFormat.MARKDOWN: "For people.", NotesFormat.JSON: "For programs: the same facts."},
 )
-
-
-@strawberry.type(
-    description="How many packages, specs and stacks were added, removed and changed; total sizes."
-)
-class ComparisonSummary:
-    """The totals of a comparison."""
-
-    packages_added: int = strawberry.field(description="Packages only in head.")
-    packages_removed: int = strawberry.field(description="Packages only in base.")
-    packages_upgraded: int = strawberry.field(description="Packages whose newest version rose.")
-    packages_downgraded: int = strawberry.field(description="Packages whose newest version fell.")
-    packages_versions_changed: int = strawberry.field(
-        description="Packages with other versions below the newest."
-    )
-    packages_rebuilt: int = strawberry.field(
-        description="Packages with the same versions and other hashes."
-    )
-    packages_changed: int = strawberry.field(
-        description="Packages with the same hashes and other facts."
-    )
-    packages_unchanged: int = strawberry.field(description="Packages where nothing changed.")
-    specs_added: int = strawberry.field(description="Hashes only in head.")
-    specs_removed: int = strawberry.field(description="Hashes only in base.")
-    specs_changed: int = strawberry.field(description="Hashes with other facts.")
-    specs_unchanged: int = strawberry.field(description="Hashes where nothing changed.")
-    stacks_added: int = strawberry.field(description="Stacks only in head.")
-    stacks_removed: int = strawberry.field(description="Stacks only in base.")
-    total_size_before: ByteCount | None = strawberry.field(
-        description="The sum of the sizes of base's binary packages, as far as known."
-    )
-    total_size_after: ByteCount | None = strawberry.field(
-        description="The sum of the sizes of head's binary packages, as far as known."
-    )
-    total_size_delta: ByteCount | None = strawberry.field(
-        description="By how much that sum rose; null where one side knows no sizes."
-    )
-    loaded: strawberry.Private[LoadedComparison]
-
-    @strawberry.field(
-        description="Added hashes that took the place of a spec with the same facts of its own.",
-        metadata=EXPLAINED.metadata,
-    )
-    def specs_rebuilt(self) -> int:
-        return self.loaded.explanation().count(SpecChangeReason.REBUILT)
-
-    @strawberry.field(
-        description="Added hashes that took the place of a spec with other facts of its own.",
-        metadata=EXPLAINED.metadata,
-    )
-    def specs_replaced(self) -> int:
-        return self.loaded.explanation().count(SpecChangeReason.REPLACES)
-
-    @strawberry.field(
-        description="Combinations of package, stack and target that only base has specs for.",
-        metadata=COVERED.metadata,
-    )
-    def coverage_lost(self) -> int:
-        return self._cells.count(CoverageChangeKind.LOST)
-
-    @strawberry.field(
-        description="Combinations of package, stack and target that only head has specs for.",
-        metadata=COVERED.metadata,
-    )
-    def coverage_gained(self) -> int:
-        return self._cells.count(CoverageChangeKind.GAINED)
-
-    @cached_property
-    def _cells(self) -> CoverageChanges:
-        return coverage(self.loaded.changes, (CoverageDimension.STACK, CoverageDimension.TARGET))
 
 
 @strawberry.type(
@@ -198,11 +121,7 @@ class Comparison(Node):
 
     @strawberry.field(description="The totals.", metadata=Cost(weight=200, once=COMPARING).metadata)
     def summary(self, info: Info) -> ComparisonSummary:
-        loaded = self.loaded(info)
-        totals = changelog.summarize(loaded.changes)
-        counts = {name: getattr(totals, name) for name in totals.__struct_fields__}
-        delta = size_delta(totals.total_size_before, totals.total_size_after)
-        return ComparisonSummary(**counts, total_size_delta=delta, loaded=loaded)
+        return ComparisonSummary.of(self.loaded(info))
 
     @strawberry.field(description="What is not counted as a change.", metadata=texts(100).metadata)
     def left_out(self) -> list[str]:
