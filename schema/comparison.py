@@ -36,10 +36,10 @@ from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.models import RevisionInfo
-from snapshots.notes import changelog
+from snapshots.notes.changelog import changelog
 from snapshots.notes.rendering import NotesFormat, render
 
-NOTES = Cost(weight=50_000, once=COMPARING, num_bytes=500_000)
+NOTES = Cost(weight=50_000, once=EXPLAINING, num_bytes=500_000)
 """Release notes, made anew each time."""
 
 CHANGES = Cost(
@@ -81,7 +81,11 @@ COVERAGE = Cost(
 describe_enum(
     NotesFormat,
     "How release notes are written.",
-    {NotesFormat.MARKDOWN: "For people.", NotesFormat.JSON: "For programs: the same facts."},
+    {
+        NotesFormat.MARKDOWN: "For people.",
+        NotesFormat.HTML: "For people: a page that needs nothing else.",
+        NotesFormat.JSON: "For programs: the same facts. docs/notes.md describes them.",
+    },
 )
 
 
@@ -239,7 +243,9 @@ class Comparison(Node):
             NotesFormat, strawberry.argument(description="How they are written.")
         ] = NotesFormat.MARKDOWN,
     ) -> str:
-        if not info.context.may_take_long:
-            raise NotLoaded  # a change of all packages takes some 50 ms to write
-        log = changelog.changelog(self.base_info, self.head_info, self.loaded(info).changes)
+        context = info.context
+        if not context.may_take_long:
+            raise NotLoaded  # a change of all packages takes some 100 ms to write
+        sides = self.base_info, self.head_info
+        log = changelog(*sides, context.explain(*sides), returned=context.returned(*sides))
         return render(log, format)

@@ -11,7 +11,7 @@ from schema.scalars import ByteCount
 from snapshots.changes.cells import CoverageDimension
 from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges, coverage
 from snapshots.changes.reasons import SpecChangeReason
-from snapshots.notes.changelog import summarize
+from snapshots.notes.summary import summarize
 
 EXPLAINED = Cost(weight=100, once=EXPLAINING)
 """What follows from the reasons of all changed hashes."""
