@@ -47,20 +47,16 @@ def _ordinals(marks: Fingerprints) -> Places:
 
 
 class Classes:
-    """The classes of the candidates of one side, key by key, the newest version first.
+    """The classes of some candidates of one side, key by key, the newest version first.
 
     ``places`` of candidates rise as their hashes do. By candidate, ``keys`` are the numbers of the
     keys, ``marks`` are the same for those that are alike, and ``versions`` are places in Spack's
-    order; ``left`` are the candidates that the classes are made of. ``first`` tells for each class
-    which of the candidates is the first of it, ``keys`` which key it has, in pieces of
-    ``MAX_CLASSES`` classes; ``is_cut`` where a key has more.
+    order. ``first`` is by class the place of its first candidate, ``keys`` tells which key it has,
+    in pieces of ``MAX_CLASSES`` classes; ``is_cut`` where a key has more.
     """
 
-    def __init__(
-        self, places: Places, keys: Places, marks: Fingerprints, versions: Places, left: Places
-    ) -> None:
-        places, keys, versions = places[left], keys[left], versions[left]
-        _, first, of_member = np.unique(marks[left], return_index=True, return_inverse=True)
+    def __init__(self, places: Places, keys: Places, marks: Fingerprints, versions: Places) -> None:
+        _, first, of_member = np.unique(marks, return_index=True, return_inverse=True)
         order = np.lexsort((first, -versions[first], keys[first]))
         ranks = np.empty(len(order), np.int64)
         ranks[order] = np.arange(len(order))
@@ -70,7 +66,7 @@ class Classes:
         self._members: list[int] = places[np.argsort(numbers, kind="stable")].tolist()
         self._starts: list[int] = bounds[:-1]
         self._stops: list[int] = bounds[1:]
-        self.first = left[first[order]]
+        self.first = places[first[order]]
         of_class = keys[first[order]]
         piece = (np.arange(len(order)) - np.searchsorted(of_class, of_class)) // MAX_CLASSES
         self.keys = (of_class << _SHIFT) + piece

@@ -20,7 +20,7 @@ def classes_of(candidates: list[tuple[int, int]]) -> Classes:
     keys, marks = np.array(candidates, np.int64).reshape(-1, 2).T
     places = np.arange(len(candidates))
     mixed = (keys * 100 + marks).astype(np.uint64)
-    return Classes(places, keys, mixed, np.zeros(len(places), np.int64), places)
+    return Classes(places, keys, mixed, np.zeros(len(places), np.int64))
 
 
 def random_candidates(random: Random) -> Drawn:
@@ -29,7 +29,7 @@ def random_candidates(random: Random) -> Drawn:
         [(random.randrange(3), random.randrange(4)) for _ in range(random.randrange(9))]
         for _ in range(2)
     ]
-    ranks = {pair: random.randrange(3) for pair in product(range(4), repeat=2)}
+    ranks = {pair: random.randrange(3) for pair in product(range(4), range(4))}
     return sides[0], sides[1], ranks
 
 
@@ -65,9 +65,9 @@ def test_against_all_pairs(drawn: Drawn, max_pairs: int) -> None:
         if base[one][0] == head[other][0]
     )
     expected: dict[int, int] = {}
-    for _, one, other in pairs:
-        if one not in expected and other not in expected.values():
-            expected[one] = other
+    for _, ours_place, theirs_place in pairs:
+        if ours_place not in expected and theirs_place not in expected.values():
+            expected[ours_place] = theirs_place
     assert found == set(expected.items())
 
 
@@ -91,10 +91,11 @@ def test_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alike, "MAX_CLASSES", 2)
     places = np.arange(5)
     keys, versions = np.array([0, 1, 1, 1, 2]), np.array([0, 1, 3, 2, 0])
-    classes = Classes(places, keys, places.astype(np.uint64), versions, places)
+    classes = Classes(places, keys, places.astype(np.uint64), versions)
     assert classes.is_cut
     assert classes.first.tolist() == [0, 2, 3, 1, 4]
     assert np.unique(classes.keys, return_inverse=True)[1].tolist() == [0, 1, 1, 2, 3]
-    two = Classes(places, keys, places.astype(np.uint64), versions, np.array([0, 2, 3]))
+    some = np.array([0, 2, 3])
+    two = Classes(some, keys[some], some.astype(np.uint64), versions[some])
     assert not two.is_cut
     assert two.first.tolist() == [0, 2, 3]

@@ -1,10 +1,12 @@
 """What is found to have caused changed hashes, told by small graphs."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from snapshots.changes import cause_walk
-from snapshots.changes.cause_facts import CUT
+from snapshots.changes.cause_facts import CUT, NEITHER
 from snapshots.changes.causes import CauseCount, CauseKind
 from snapshots.changes.sides import Side
 from tests.snapshots.changes.finding import all_rows, causes_of, named, names_on, row_of, told
@@ -141,6 +143,28 @@ def test_circles() -> None:
 
     itself = causes_of(side_of([node("a:1", "a:1")]), side_of([node("a:2", "a:2")]))
     assert named(itself) == [(CauseKind.UNKNOWN, "a", None, None)]
+
+
+@pytest.mark.parametrize(
+    ("facts", "title"),
+    [
+        ({"version": "2"}, "a 1 → 2"),
+        ({"variants": ("+x",)}, "a now +x"),
+        ({"compiler": "gcc@14.1.0"}, "a gcc@13.2.0 → gcc@14.1.0"),
+        ({"compiler": None}, "a no longer gcc@13.2.0"),
+        ({"target": "zen4"}, "a linux-ubuntu22.04-x86_64_v3 → linux-ubuntu22.04-zen4"),
+        ({}, "a changed, it is not known why"),
+    ],
+)
+def test_sources_without_dependencies(facts: dict[str, Any], title: str) -> None:
+    """What pages of a cache tell is told, though they know neither dependencies nor recipes."""
+    told_of = {"compiler": "gcc@13.2.0", "package_hash": None, "dependencies": None}
+    base = side_of([node("a:1", **told_of), node("b:1", **told_of)])
+    head = side_of([node("a:2", **told_of | facts), node("b:2", **told_of)])
+    titles = [title, "b changed, it is not known why"]
+    causes = causes_of(base, head)
+    assert [(it.title, it.num_specs) for it in causes] == [(it, 1) for it in titles]
+    assert {it.why_unknown for it in causes if it.kind is CauseKind.UNKNOWN} == {NEITHER}
 
 
 @pytest.mark.parametrize("num_versions", [1, 2])
