@@ -202,24 +202,46 @@ class Causes(Sequence[Cause]):
         examples[self._own.numbers[last_first]] = pairs[last_first]
         return examples
 
-    def _record(self, number: int) -> Cause:
+    def name_of(self, number: int) -> CauseName:
+        """Return what a cause is, without what a record tells of it beside that."""
         name: CauseName = self._names[number]
+        return name
+
+    def together_with(self, number: int) -> list[int]:
+        """Return the numbers of the causes that are involved in exactly the same specs."""
+        alike = self._alike[int(self._totals.sets[number])]
+        return [other for other in alike if other != number]
+
+    @cached_property
+    def _alike(self) -> dict[int, list[int]]:
+        """The numbers of the causes that share each set of specs."""
+        alike: dict[int, list[int]] = {}
+        for number, of_specs in enumerate(self._totals.sets.tolist()):
+            alike.setdefault(of_specs, []).append(number)
+        return alike
+
+    def why_unknown(self, number: int) -> str | None:
+        """Return why a cause of kind UNKNOWN is not known; None for the others."""
+        if self.name_of(number).kind is not CauseKind.UNKNOWN:
+            return None
+        pair, nodes = self._example(number)
+        is_cut = bool(self._graph.is_cut[pair])
+        return why_unknown(self._base, self._head, nodes, is_cut=is_cut)
+
+    def _example(self, number: int) -> tuple[int, tuple[int, int]]:
         pair = int(self._examples[number])
-        nodes = int(self._graph.base_nodes[pair]), int(self._graph.head_nodes[pair])
-        is_unknown = name.kind is CauseKind.UNKNOWN
-        sets = self._totals.sets
-        alike = np.flatnonzero(sets == sets[number]).tolist()
+        return pair, (int(self._graph.base_nodes[pair]), int(self._graph.head_nodes[pair]))
+
+    def _record(self, number: int) -> Cause:
+        name = self.name_of(number)
+        pair, nodes = self._example(number)
         return Cause(
             **name._asdict(),
             title=name.title,
             key=name.key,
             facts=own_changes(self._base, self._head, nodes, int(self._facts[pair])),
-            why_unknown=why_unknown(
-                self._base, self._head, nodes, is_cut=bool(self._graph.is_cut[pair])
-            )
-            if is_unknown
-            else None,
-            together=tuple(other for other in alike if other != number),
+            why_unknown=self.why_unknown(number),
+            together=tuple(self.together_with(number)),
             num_specs=int(self._num_specs[number]),
             num_involved=int(self._totals.num_involved[number]),
             packages=tuple(self._head.frame.package.present(self.rows_of(number))),
@@ -233,18 +255,22 @@ class Causes(Sequence[Cause]):
             return np.sort(self.head_rows[self._involvement.specs_of(number)])
         return np.sort(self.head_rows[self._main == number])
 
-    def counted(self, head_rows: Rows) -> list[CauseCount]:
-        """Return the causes of some rows, what explains most of them first.
+    def counted(self, head_rows: Rows | None = None) -> list[CauseCount]:
+        """Return the causes of some rows, or of all, what explains most of them first.
 
         Main causes are those that the whole comparison found; causes of no row are left out.
         """
+        if head_rows is None:
+            involved = self._totals.num_involved.tolist()
+            columns = (range(len(self)), self._num_specs.tolist(), involved)
+            return list(map(CauseCount, *columns))
         specs = self._specs[head_rows].astype(np.int64)
         specs = specs[specs >= 0]
         num_specs = np.bincount(self._main[specs], minlength=len(self))
         num_involved = self._involvement.num_involved(specs)
         numbers = np.flatnonzero(num_involved)
-        columns = (numbers, num_specs[numbers], num_involved[numbers])
-        counts = map(CauseCount, *(column.tolist() for column in columns))
+        found = (numbers, num_specs[numbers], num_involved[numbers])
+        counts = map(CauseCount, *(column.tolist() for column in found))
         return sorted(counts, key=lambda it: (-it.num_specs, -it.num_involved, it.number))
 
     def main_of(self, head_rows: Rows) -> npt.NDArray[np.int32]:
