@@ -49,14 +49,16 @@ class CauseLists(NamedTuple):
 class Found(NamedTuple):
     """All that is found of the causes of some counterparts, which are the first pairs of the graph.
 
-    ``facts`` are the own facts of each pair that differ, ``main`` the main cause of each
-    counterpart, ``totals`` those over all counterparts.
+    ``facts`` are the own facts of each pair that differ. ``best`` is for each pair the cause, out
+    of those that it has and leads to, that is involved in most counterparts; ``main`` the main one
+    of each counterpart. ``totals`` are those over all counterparts.
     """
 
     graph: PairGraph
     facts: Facts
     own: OwnCauses
     involvement: Involvement
+    best: npt.NDArray[np.int32]
     main: Numbers
     totals: Totals
 
@@ -83,7 +85,8 @@ def _explained(graph: PairGraph, facts: Facts, order: PairOrder, own: OwnCauses)
     by_name = sorted(range(size), key=lambda number: own.names[number].order)
     names = np.empty(size, np.int64)
     names[by_name] = np.arange(size)
-    main = _main_causes(graph, facts, order, own, names, totals.num_involved)
+    best = _best_causes(graph, order, own, np.lexsort((names, -totals.num_involved)))
+    main = _main_causes(graph, facts, own, names, best)
     num_specs = np.bincount(main, minlength=size)
     numbers = np.lexsort((names, -totals.num_involved, -num_specs))
     places = np.empty(size, np.int64)
@@ -91,26 +94,26 @@ def _explained(graph: PairGraph, facts: Facts, order: PairOrder, own: OwnCauses)
     named = OwnCauses([own.names[number] for number in numbers], own.pairs, places[own.numbers])
     involvement.renumber(numbers)
     totals = Totals(*(column[numbers] for column in totals))
-    return Found(graph, facts, named, involvement, places[main], totals)
+    return Found(
+        graph, facts, named, involvement, places[best].astype(np.int32), places[main], totals
+    )
 
 
-def _main_causes(
-    graph: PairGraph,
-    facts: Facts,
-    order: PairOrder,
-    own: OwnCauses,
-    names: Numbers,
-    num_involved: Numbers,
-) -> Numbers:
-    """Return the main cause of each counterpart; ``names`` are the places of causes by name."""
-    by_most = np.lexsort((names, -num_involved))
+def _best_causes(graph: PairGraph, order: PairOrder, own: OwnCauses, by_most: Numbers) -> Numbers:
+    """Return for each pair the first of some causes that it has or leads to."""
     ranks = np.empty(len(by_most), np.int64)
     ranks[by_most] = np.arange(len(by_most))
     best = np.full(graph.num_pairs, len(by_most), np.int64)
     np.minimum.at(best, own.pairs, ranks[own.numbers])
     order.spread(best, np.minimum)
-    main = by_most[best[: graph.num_starts]]
+    return by_most[best]
 
+
+def _main_causes(
+    graph: PairGraph, facts: Facts, own: OwnCauses, names: Numbers, best: Numbers
+) -> Numbers:
+    """Return the main cause of each counterpart; ``names`` are the places of causes by name."""
+    main = best[: graph.num_starts].copy()
     is_own = own.pairs < graph.num_starts
     is_own[is_own] = facts[own.pairs[is_own]] != 0
     pairs, numbers = own.pairs[is_own], own.numbers[is_own]
@@ -132,14 +135,17 @@ class Causes(Sequence[Cause]):
 
     def __init__(self, base: Side, head: Side, found: Found) -> None:
         self._base, self._head = base, head
-        self._graph, self._facts, self._own, self._involvement, self._main, self._totals = found
+        self._graph, self._facts, self._own, self._involvement = found[:4]
+        self._best, self._main, self._totals = found[4:]
         self._names = self._own.names
         num_specs = self._graph.num_starts
         self.head_rows: Rows = self._graph.head_nodes[:num_specs].astype(np.int32)
         self._specs = np.full(len(head.frame), -1, np.int32)
         self._specs[self.head_rows] = np.arange(num_specs)
         self._num_specs = np.bincount(self._main, minlength=len(self._names))
-        self._paths = Paths(base, head, self._graph)
+        has_best = self._best[self._own.pairs] == self._own.numbers
+        ends = np.unique(self._own.pairs[has_best])
+        self._paths = Paths(base, head, self._graph, self._best, ends)
 
     def __len__(self) -> int:
         return len(self._names)
@@ -157,7 +163,7 @@ class Causes(Sequence[Cause]):
     def num_bytes(self) -> int:
         """About how much memory the causes take, without the two sides."""
         own = self._own.pairs, self._own.numbers
-        arrays = *own, *self._totals, self._facts, self._main, self._specs, self._num_specs
+        arrays = *own, *self._totals, self._facts, self._best, self._main, self._specs
         own_bytes = sum(it.nbytes for it in arrays) + _NAME_BYTES * len(self)
         # The paths keep the graph of pairs once more, in both directions.
         return own_bytes + self._involvement.num_bytes + 3 * self._graph.num_bytes
@@ -196,24 +202,46 @@ class Causes(Sequence[Cause]):
         examples[self._own.numbers[last_first]] = pairs[last_first]
         return examples
 
-    def _record(self, number: int) -> Cause:
+    def name_of(self, number: int) -> CauseName:
+        """Return what a cause is, without what a record tells of it beside that."""
         name: CauseName = self._names[number]
+        return name
+
+    def together_with(self, number: int) -> list[int]:
+        """Return the numbers of the causes that are involved in exactly the same specs."""
+        alike = self._alike[int(self._totals.sets[number])]
+        return [other for other in alike if other != number]
+
+    @cached_property
+    def _alike(self) -> dict[int, list[int]]:
+        """The numbers of the causes that share each set of specs."""
+        alike: dict[int, list[int]] = {}
+        for number, of_specs in enumerate(self._totals.sets.tolist()):
+            alike.setdefault(of_specs, []).append(number)
+        return alike
+
+    def why_unknown(self, number: int) -> str | None:
+        """Return why a cause of kind UNKNOWN is not known; None for the others."""
+        if self.name_of(number).kind is not CauseKind.UNKNOWN:
+            return None
+        pair, nodes = self._example(number)
+        is_cut = bool(self._graph.is_cut[pair])
+        return why_unknown(self._base, self._head, nodes, is_cut=is_cut)
+
+    def _example(self, number: int) -> tuple[int, tuple[int, int]]:
         pair = int(self._examples[number])
-        nodes = int(self._graph.base_nodes[pair]), int(self._graph.head_nodes[pair])
-        is_unknown = name.kind is CauseKind.UNKNOWN
-        sets = self._totals.sets
-        alike = np.flatnonzero(sets == sets[number]).tolist()
+        return pair, (int(self._graph.base_nodes[pair]), int(self._graph.head_nodes[pair]))
+
+    def _record(self, number: int) -> Cause:
+        name = self.name_of(number)
+        pair, nodes = self._example(number)
         return Cause(
             **name._asdict(),
             title=name.title,
             key=name.key,
             facts=own_changes(self._base, self._head, nodes, int(self._facts[pair])),
-            why_unknown=why_unknown(
-                self._base, self._head, nodes, is_cut=bool(self._graph.is_cut[pair])
-            )
-            if is_unknown
-            else None,
-            together=tuple(other for other in alike if other != number),
+            why_unknown=self.why_unknown(number),
+            together=tuple(self.together_with(number)),
             num_specs=int(self._num_specs[number]),
             num_involved=int(self._totals.num_involved[number]),
             packages=tuple(self._head.frame.package.present(self.rows_of(number))),
@@ -227,18 +255,22 @@ class Causes(Sequence[Cause]):
             return np.sort(self.head_rows[self._involvement.specs_of(number)])
         return np.sort(self.head_rows[self._main == number])
 
-    def counted(self, head_rows: Rows) -> list[CauseCount]:
-        """Return the causes of some rows, what explains most of them first.
+    def counted(self, head_rows: Rows | None = None) -> list[CauseCount]:
+        """Return the causes of some rows, or of all, what explains most of them first.
 
         Main causes are those that the whole comparison found; causes of no row are left out.
         """
+        if head_rows is None:
+            involved = self._totals.num_involved.tolist()
+            columns = (range(len(self)), self._num_specs.tolist(), involved)
+            return list(map(CauseCount, *columns))
         specs = self._specs[head_rows].astype(np.int64)
         specs = specs[specs >= 0]
         num_specs = np.bincount(self._main[specs], minlength=len(self))
         num_involved = self._involvement.num_involved(specs)
         numbers = np.flatnonzero(num_involved)
-        columns = (numbers, num_specs[numbers], num_involved[numbers])
-        counts = map(CauseCount, *(column.tolist() for column in columns))
+        found = (numbers, num_specs[numbers], num_involved[numbers])
+        counts = map(CauseCount, *(column.tolist() for column in found))
         return sorted(counts, key=lambda it: (-it.num_specs, -it.num_involved, it.number))
 
     def main_of(self, head_rows: Rows) -> npt.NDArray[np.int32]:
@@ -264,16 +296,13 @@ class Causes(Sequence[Cause]):
 
         Only itself where the cause is its own; nothing where it has no counterpart.
         """
-        return self.paths(np.array([head_row], np.int32))[0]
+        spec = int(self._specs[head_row])
+        if spec < 0:
+            return []
+        if self._main[spec] != self._best[spec]:
+            return [self._paths.step(spec)]
+        return self._paths.of(spec)
 
     def paths(self, head_rows: Rows) -> list[list[CauseStep]]:
-        """Return the path of each row; those of one main cause together take little more."""
-        specs, main = self._specs[head_rows], self.main_of(head_rows)
-        found: list[list[CauseStep]] = [[] for _ in range(len(specs))]
-        for number in np.unique(main[main >= 0]).tolist():
-            places = np.flatnonzero(main == number)
-            ends = self._own.pairs[self._own.numbers == number]
-            paths = self._paths.to(ends, specs[places].tolist())
-            for place, path in zip(places.tolist(), paths, strict=True):
-                found[place] = path
-        return found
+        """Return the path of each row."""
+        return list(map(self.path, head_rows.tolist()))

@@ -58,7 +58,7 @@ class Involvement:
         return 0 if self._kept is None else self._kept.nbytes
 
     def renumber(self, numbers: Numbers) -> None:
-        """Number the causes anew: the first is the one that had the first of these numbers."""
+        """Give the causes other numbers: the first one is what had the first of these."""
         self._numbers = self._numbers[numbers]
         self._places = np.empty(self._size, np.int64)
         self._places[self._numbers] = np.arange(self._size)
