@@ -9,6 +9,7 @@ import strawberry
 from schema.budget import Budget
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library, SharedCache
+from snapshots.catalog.returned import earlier_contents
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.frames import matching
@@ -159,6 +160,16 @@ class Context:
         if explanation is None:
             raise NotLoaded(explanations, key)
         return explanation
+
+    def returned(self, base: RevisionInfo, head: RevisionInfo) -> Mask:
+        """Return which rows of head an earlier revision of the series had, and base has not."""
+        if len(self.explain(base, head).without_counterpart()):
+            self.is_permanent = False  # a state from before may be imported yet
+        cache, key = self.library.returned, earlier_contents(self.history, base, head)
+        found = cache.get(key) if self.may_load else cache.kept(key)
+        if found is None:
+            raise NotLoaded(cache, key)
+        return found.mask
 
 
 Info = strawberry.Info[Context, None]

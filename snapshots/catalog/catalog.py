@@ -142,8 +142,11 @@ class Catalog:
             if not len(missing):
                 break
             inside, _ = split_by_cache(self._read(digest, ["hash", "in_cache"]))
-            is_there = pc.is_in(missing, inside["hash"].combine_chunks())
-            missing = missing.filter(pc.invert(is_there))
+            hashes_there = inside["hash"].combine_chunks()
+            # To look up those of the content among the missing ones takes half as long as to look
+            # up the missing ones among those of the content.
+            found = hashes_there.filter(pc.is_in(hashes_there, missing))
+            missing = missing.filter(pc.invert(pc.is_in(missing, found)))
         return frozenset(wanted.to_pylist()).difference(missing.to_pylist())
 
     def _read(self, digest: str, columns: Sequence[str]) -> pa.Table:

@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 from cachetools import LRUCache
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.returned import EarlierContents, Returned, earlier_contents, find_returned
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
 from snapshots.frames import matching
@@ -19,9 +20,12 @@ from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.package_names import require_known
+from snapshots.history import History
+from snapshots.models import RevisionInfo
 
 FRAME_BYTES = 1 << 30
 COMPARISON_BYTES = 256 << 20
+RETURNED_BYTES = 16 << 20
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -113,6 +117,9 @@ class Library:
         self.explanations: SharedCache[tuple[str, str], Explanation] = SharedCache(
             self._make_explanation, lambda it: it.num_bytes, comparison_bytes
         )
+        self.returned: SharedCache[EarlierContents, Returned] = SharedCache(
+            self._find_returned, lambda it: it.num_bytes, RETURNED_BYTES
+        )
 
     def find(self, digest: str, query: str) -> Mask:
         """Return a mask over the rows of a content's frame: those that a query matches.
@@ -138,6 +145,15 @@ class Library:
         """Return why what changed from one content to the other did so."""
         return self.explanations.get((base, head))
 
+    def find_returned(self, history: History, base: RevisionInfo, head: RevisionInfo) -> Mask:
+        """Return a mask over the rows of head: those that an earlier revision of its series had.
+
+        Only rows count that base has not, and that took no spec's place: ``reasons`` takes the
+        mask. This can take reading every content that stood before, seconds where they are
+        hundreds; ``returned`` keeps the answer by its ``earlier_contents``.
+        """
+        return self.returned.get(earlier_contents(history, base, head)).mask
+
     def package_names(self) -> frozenset[str]:
         """Return the names of all packages in the catalog, read once for each of its states."""
         generation = self._catalog.generation
@@ -156,3 +172,6 @@ class Library:
     def _make_explanation(self, digests: tuple[str, str]) -> Explanation:
         base, head = map(self.dependencies.get, digests)
         return explain(self.comparisons.get(digests), base, head)
+
+    def _find_returned(self, asked: EarlierContents) -> Returned:
+        return find_returned(self._catalog, self.explain(asked.base, asked.head), asked)

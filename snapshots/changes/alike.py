@@ -12,29 +12,50 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from snapshots.changes.hashed_facts import mixed
+from snapshots.changes.node_columns import Fingerprints
 from snapshots.frames.adjacency import places_of_runs
+from snapshots.frames.columns import begins_of_runs
 
-MAX_CLASSES = 1_024
+MAX_CLASSES = 512
 """How many classes of one key are ranked at once."""
 
-_MAX_PAIRS = 1 << 20
+_MAX_PAIRS = 1 << 18
 _SHIFT = 32
 
 Places = npt.NDArray[np.int64]
 
 
+def twins(base: Fingerprints, head: Fingerprints) -> tuple[Places, Places]:
+    """Pair candidates of both sides that have the same mark: the first ones, the second ones ...
+
+    Return the places of each pair in the two arrays.
+    """
+    ours, theirs = (mixed(it, _ordinals(it).astype(np.uint64)) for it in (base, head))
+    _, first, second = np.intersect1d(ours, theirs, assume_unique=True, return_indices=True)
+    return first, second
+
+
+def _ordinals(marks: Fingerprints) -> Places:
+    """Return how many of the same mark stand before each."""
+    order = np.argsort(marks, kind="stable")
+    begins = np.flatnonzero(begins_of_runs(marks[order]))
+    sizes = np.diff(np.append(begins, len(marks)))
+    ordinals = np.empty(len(marks), np.int64)
+    ordinals[order] = np.arange(len(marks)) - np.repeat(begins, sizes)
+    return ordinals
+
+
 class Classes:
-    """The classes of the candidates of one side, key by key, the newest version first.
+    """The classes of some candidates of one side, key by key, the newest version first.
 
     ``places`` of candidates rise as their hashes do. By candidate, ``keys`` are the numbers of the
     keys, ``marks`` are the same for those that are alike, and ``versions`` are places in Spack's
-    order. ``first`` tells for each class which of the candidates is the first of it, ``keys``
-    which key it has, in pieces of ``MAX_CLASSES`` classes; ``is_cut`` where a key has more.
+    order. ``first`` is by class the place of its first candidate, ``keys`` tells which key it has,
+    in pieces of ``MAX_CLASSES`` classes; ``is_cut`` where a key has more.
     """
 
-    def __init__(
-        self, places: Places, keys: Places, marks: npt.NDArray[np.uint64], versions: Places
-    ) -> None:
+    def __init__(self, places: Places, keys: Places, marks: Fingerprints, versions: Places) -> None:
         _, first, of_member = np.unique(marks, return_index=True, return_inverse=True)
         order = np.lexsort((first, -versions[first], keys[first]))
         ranks = np.empty(len(order), np.int64)
@@ -45,8 +66,8 @@ class Classes:
         self._members: list[int] = places[np.argsort(numbers, kind="stable")].tolist()
         self._starts: list[int] = bounds[:-1]
         self._stops: list[int] = bounds[1:]
-        self.first = first[order]
-        of_class = keys[self.first]
+        self.first = places[first[order]]
+        of_class = keys[first[order]]
         piece = (np.arange(len(order)) - np.searchsorted(of_class, of_class)) // MAX_CLASSES
         self.keys = (of_class << _SHIFT) + piece
         self.is_cut = bool(piece.any())

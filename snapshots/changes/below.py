@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes.hashed_facts import (
+    compilers,
     mixed,
-    of_compilers,
     of_nodes,
     stating_compilers,
 )
@@ -118,14 +118,14 @@ class _Walk:
         self._starts: list[int] = np.searchsorted(sources, np.arange(len(nodes) + 1)).tolist()
         self.items = mixed(*(of_nodes(side, name)[nodes] for name in ("package", "version")))
         self._stating = np.flatnonzero(stating_compilers(side)[nodes])
-        self.compilers = mixed(*(it[nodes[self._stating]] for it in of_compilers(side)))
+        self.compilers = mixed(*(it[nodes[self._stating]] for it in compilers(side)))
 
     def number(self, distinct: Fingerprints) -> None:
         """Give each item its number: its place among all of them."""
-        compilers = np.full(len(self.items), len(distinct), np.int64)
-        compilers[self._stating] = np.searchsorted(distinct, self.compilers)
+        numbers = np.full(len(self.items), len(distinct), np.int64)
+        numbers[self._stating] = np.searchsorted(distinct, self.compilers)
         self._item_of: list[int] = np.searchsorted(distinct, self.items).tolist()
-        self._compiler_of: list[int] = compilers.tolist()
+        self._compiler_of: list[int] = numbers.tolist()
 
     def sets(self, bits: Sequence[int]) -> Sets:
         """Return what lies below each row; ``bits`` has by number what each item counts as."""

@@ -5,17 +5,20 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from snapshots.changes import node_columns
 from snapshots.changes.hashed_facts import (
+    compilers,
     mixed,
-    of_compilers,
-    of_nodes,
     stating_compilers,
 )
 from snapshots.changes.node_columns import Fingerprints
 from snapshots.changes.sides import Side
 from snapshots.frames.columns import Column, Mask, Rows, begins_of_runs
 from snapshots.spack.names import ROOT_STACK
+
+Numbers = npt.NDArray[np.int64]
 
 
 class Candidates:
@@ -77,26 +80,28 @@ class Candidates:
 
         A compiler that is no dependency counts as one.
         """
-        graph = self.side.graph
-        edges = graph.down.edges_of(self.rows.astype(np.int64))
-        place_of = np.empty(graph.num_nodes, np.int64)
-        place_of[self.rows] = np.arange(len(self))
-        stating = np.flatnonzero(stating_compilers(self.side)[self.rows])
-        names_of_compilers, _ = of_compilers(self.side)
-        owners = np.concatenate([place_of[graph.sources[edges]], stating])
-        names = np.concatenate(
-            [
-                of_nodes(self.side, "package")[graph.targets[edges]],
-                names_of_compilers[self.rows[stating]],
-            ]
-        )
-        distinct, codes = np.unique(names, return_inverse=True)
+        distinct, owners, codes = self._named()
         pairs = np.sort(owners * len(distinct) + codes)
         pairs = pairs[begins_of_runs(pairs)]
         sums = np.zeros(len(self), np.uint64)
         if len(pairs):
             np.add.at(sums, pairs // len(distinct), distinct[pairs % len(distinct)])
         return sums
+
+    def _named(self) -> tuple[Fingerprints, Numbers, Numbers]:
+        """Return hashes of names, and for each dependency whose it is and which name it has."""
+        side, graph = self.side, self.side.graph
+        stating = np.flatnonzero(stating_compilers(side)[self.rows])
+        of_compilers = compilers(side)[0][self.rows[stating]]
+        of_packages = node_columns.fingerprints(side, "package")
+        distinct = np.unique(np.concatenate([of_packages, of_compilers]))
+        edges = graph.down.edges_of(self.rows.astype(np.int64))
+        place_of = np.empty(graph.num_nodes, np.int64)
+        place_of[self.rows] = np.arange(len(self))
+        of_nodes = np.searchsorted(distinct, of_packages)[node_columns.codes(side, "package")]
+        owners = [place_of[graph.sources[edges]], stating]
+        codes = [of_nodes[graph.targets[edges]], np.searchsorted(distinct, of_compilers)]
+        return distinct, np.concatenate(owners), np.concatenate(codes)
 
     def _column(self, name: str) -> Fingerprints:
         column: Column[Any] = getattr(self.side.frame, name)

@@ -15,11 +15,14 @@ from snapshots.frames.adjacency import Edges, Nodes, Numbers
 from snapshots.frames.columns import Mask, Rows
 
 MOST_PAIRS_PER_NODE = 4
-"""How many pairs are followed, for each node of the two graphs.
+"""How many pairs are followed, for each node of the two graphs; hardly any needs more than one.
 
-Specs hardly ever need more than one. Cycles of different lengths could be walked around in step
-for ever so long; where there are more pairs, those that are farthest away are not followed.
+Cycles of different lengths could be walked around in step for ever so long. Where there are more
+pairs, those that are farthest away are not followed.
 """
+
+MOST_STEPS = 1_000
+"""How many dependencies in a row are followed from a pair; real ones end after some 100."""
 
 
 class PairGraph(NamedTuple):
@@ -76,7 +79,7 @@ class _Walk:
         levels = []
         while len(level):
             levels.append(level)
-            if len(self._numbers) > self._most:
+            if len(self._numbers) > self._most or len(levels) > MOST_STEPS:
                 break
             level = self._step(level)
         return self._graph(num_starts, np.concatenate([*levels, level[:0]]), num_cut=len(level))

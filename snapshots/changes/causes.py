@@ -18,7 +18,7 @@ from snapshots.changes import node_columns
 from snapshots.changes.cause import KINDS, Cause, CauseKind, CauseName
 from snapshots.changes.cause_facts import own_changes, why_unknown
 from snapshots.changes.cause_walk import PairGraph, walk
-from snapshots.changes.involvement import Involvement
+from snapshots.changes.involvement import Involvement, Totals
 from snapshots.changes.own_causes import Numbers, OwnCauses, own_causes
 from snapshots.changes.own_facts import Facts, differing_facts
 from snapshots.changes.pair_order import PairOrder
@@ -49,15 +49,18 @@ class CauseLists(NamedTuple):
 class Found(NamedTuple):
     """All that is found of the causes of some counterparts, which are the first pairs of the graph.
 
-    ``facts`` are the own facts of each pair that differ, ``main`` the main cause of each
-    counterpart.
+    ``facts`` are the own facts of each pair that differ. ``best`` is for each pair the cause, out
+    of those that it has and leads to, that is involved in most counterparts; ``main`` the main one
+    of each counterpart. ``totals`` are those over all counterparts.
     """
 
     graph: PairGraph
     facts: Facts
     own: OwnCauses
     involvement: Involvement
+    best: npt.NDArray[np.int32]
     main: Numbers
+    totals: Totals
 
 
 def find_causes(base: Side, head: Side, base_rows: Rows, head_rows: Rows, own: Facts) -> "Causes":
@@ -71,34 +74,54 @@ def find_causes(base: Side, head: Side, base_rows: Rows, head_rows: Rows, own: F
     facts = np.concatenate((own.astype(np.uint16), of_rest))
     order = PairOrder(graph)
     found = own_causes(base, head, graph, facts, order.ends((facts != 0) | graph.is_external))
-    involvement = Involvement(found, order, graph.num_pairs, graph.num_starts)
-    return Causes(base, head, _sorted(graph, facts, found, involvement))
+    return Causes(base, head, _explained(graph, facts, order, found))
 
 
-def _sorted(graph: PairGraph, facts: Facts, own: OwnCauses, involvement: Involvement) -> Found:
+def _explained(graph: PairGraph, facts: Facts, order: PairOrder, own: OwnCauses) -> Found:
     """Find the main causes, and number the causes: what explains most comes first."""
     size = len(own.names)
+    involvement = Involvement(own, order, graph.num_starts)
+    totals = involvement.totals()
     by_name = sorted(range(size), key=lambda number: own.names[number].order)
     names = np.empty(size, np.int64)
     names[by_name] = np.arange(size)
-    kinds = np.array([KINDS.index(name.kind) for name in own.names], np.int64)
-    num_involved = involvement.counts()
+    best = _best_causes(graph, order, own, np.lexsort((names, -totals.num_involved)))
+    main = _main_causes(graph, facts, own, names, best)
+    num_specs = np.bincount(main, minlength=size)
+    numbers = np.lexsort((names, -totals.num_involved, -num_specs))
+    places = np.empty(size, np.int64)
+    places[numbers] = np.arange(size)
+    named = OwnCauses([own.names[number] for number in numbers], own.pairs, places[own.numbers])
+    involvement.renumber(numbers)
+    totals = Totals(*(column[numbers] for column in totals))
+    return Found(
+        graph, facts, named, involvement, places[best].astype(np.int32), places[main], totals
+    )
 
-    main = involvement.first_of(np.lexsort((names, -num_involved)))
+
+def _best_causes(graph: PairGraph, order: PairOrder, own: OwnCauses, by_most: Numbers) -> Numbers:
+    """Return for each pair the first of some causes that it has or leads to."""
+    ranks = np.empty(len(by_most), np.int64)
+    ranks[by_most] = np.arange(len(by_most))
+    best = np.full(graph.num_pairs, len(by_most), np.int64)
+    np.minimum.at(best, own.pairs, ranks[own.numbers])
+    order.spread(best, np.minimum)
+    return by_most[best]
+
+
+def _main_causes(
+    graph: PairGraph, facts: Facts, own: OwnCauses, names: Numbers, best: Numbers
+) -> Numbers:
+    """Return the main cause of each counterpart; ``names`` are the places of causes by name."""
+    main = best[: graph.num_starts].copy()
     is_own = own.pairs < graph.num_starts
     is_own[is_own] = facts[own.pairs[is_own]] != 0
     pairs, numbers = own.pairs[is_own], own.numbers[is_own]
+    kinds = np.array([KINDS.index(name.kind) for name in own.names], np.int64)
     # Of several causes of one pair the first must stay, and numpy keeps what is assigned last.
     last_first = np.lexsort((names[numbers], kinds[numbers]))[::-1]
     main[pairs[last_first]] = numbers[last_first]
-
-    num_specs = np.bincount(main, minlength=size)
-    order = np.lexsort((names, -num_involved, -num_specs))
-    places = np.empty(size, np.int64)
-    places[order] = np.arange(size)
-    involvement.reorder(order)
-    named = OwnCauses([own.names[number] for number in order], own.pairs, places[own.numbers])
-    return Found(graph, facts, named, involvement, places[main])
+    return main
 
 
 class Causes(Sequence[Cause]):
@@ -112,15 +135,17 @@ class Causes(Sequence[Cause]):
 
     def __init__(self, base: Side, head: Side, found: Found) -> None:
         self._base, self._head = base, head
-        self._graph, self._facts, self._own, self._involvement, self._main = found
+        self._graph, self._facts, self._own, self._involvement = found[:4]
+        self._best, self._main, self._totals = found[4:]
         self._names = self._own.names
         num_specs = self._graph.num_starts
         self.head_rows: Rows = self._graph.head_nodes[:num_specs].astype(np.int32)
         self._specs = np.full(len(head.frame), -1, np.int32)
         self._specs[self.head_rows] = np.arange(num_specs)
         self._num_specs = np.bincount(self._main, minlength=len(self._names))
-        self._num_involved = self._involvement.counts()
-        self._paths = Paths(base, head, self._graph)
+        has_best = self._best[self._own.pairs] == self._own.numbers
+        ends = np.unique(self._own.pairs[has_best])
+        self._paths = Paths(base, head, self._graph, self._best, ends)
 
     def __len__(self) -> int:
         return len(self._names)
@@ -137,10 +162,11 @@ class Causes(Sequence[Cause]):
     @property
     def num_bytes(self) -> int:
         """About how much memory the causes take, without the two sides."""
-        arrays = self._facts, self._own.pairs, self._own.numbers, self._main, self._specs
-        own = sum(it.nbytes for it in arrays) + _NAME_BYTES * len(self)
+        own = self._own.pairs, self._own.numbers
+        arrays = *own, *self._totals, self._facts, self._best, self._main, self._specs
+        own_bytes = sum(it.nbytes for it in arrays) + _NAME_BYTES * len(self)
         # The paths keep the graph of pairs once more, in both directions.
-        return own + self._involvement.num_bytes + 3 * self._graph.num_bytes
+        return own_bytes + self._involvement.num_bytes + 3 * self._graph.num_bytes
 
     # -- causes
 
@@ -183,14 +209,14 @@ class Causes(Sequence[Cause]):
 
     def together_with(self, number: int) -> list[int]:
         """Return the numbers of the causes that are involved in exactly the same specs."""
-        alike = self._alike[int(self._involvement.set_of[number])]
+        alike = self._alike[int(self._totals.sets[number])]
         return [other for other in alike if other != number]
 
     @cached_property
     def _alike(self) -> dict[int, list[int]]:
         """The numbers of the causes that share each set of specs."""
         alike: dict[int, list[int]] = {}
-        for number, of_specs in enumerate(self._involvement.set_of.tolist()):
+        for number, of_specs in enumerate(self._totals.sets.tolist()):
             alike.setdefault(of_specs, []).append(number)
         return alike
 
@@ -217,7 +243,7 @@ class Causes(Sequence[Cause]):
             why_unknown=self.why_unknown(number),
             together=tuple(self.together_with(number)),
             num_specs=int(self._num_specs[number]),
-            num_involved=int(self._num_involved[number]),
+            num_involved=int(self._totals.num_involved[number]),
             packages=tuple(self._head.frame.package.present(self.rows_of(number))),
         )
 
@@ -235,12 +261,13 @@ class Causes(Sequence[Cause]):
         Main causes are those that the whole comparison found; causes of no row are left out.
         """
         if head_rows is None:
-            columns = (range(len(self)), self._num_specs.tolist(), self._num_involved.tolist())
+            involved = self._totals.num_involved.tolist()
+            columns = (range(len(self)), self._num_specs.tolist(), involved)
             return list(map(CauseCount, *columns))
         specs = self._specs[head_rows].astype(np.int64)
         specs = specs[specs >= 0]
         num_specs = np.bincount(self._main[specs], minlength=len(self))
-        num_involved = self._involvement.counts(specs)
+        num_involved = self._involvement.num_involved(specs)
         numbers = np.flatnonzero(num_involved)
         found = (numbers, num_specs[numbers], num_involved[numbers])
         counts = map(CauseCount, *(column.tolist() for column in found))
@@ -255,32 +282,27 @@ class Causes(Sequence[Cause]):
 
     def involved_in(self, head_rows: Rows) -> CauseLists:
         """Return the causes that are involved in each row, the main one first, then in order."""
-        lists = [self._causes_of(spec) for spec in self._specs[head_rows].tolist()]
-        offsets = np.concatenate(([0], np.cumsum([len(it) for it in lists]))).astype(np.int64)
-        numbers = np.concatenate([np.empty(0, np.int64), *lists]).astype(np.int32)
-        return CauseLists(offsets, numbers)
-
-    def _causes_of(self, spec: int) -> Numbers:
-        if spec < 0:
-            return np.empty(0, np.int64)
-        causes, main = self._involvement.causes_of(spec), self._main[spec]
-        return np.concatenate(([main], causes[causes != main]))
+        specs = self._specs[head_rows].astype(np.int64)
+        known = np.flatnonzero(specs >= 0)
+        places, causes = self._involvement.causes_of(specs[known])
+        is_other = causes != self._main[specs[known]][places]
+        order = np.lexsort((causes, is_other, places))
+        counts = np.zeros(len(specs), np.int64)
+        counts[known] = np.bincount(places, minlength=len(known))
+        return CauseLists(np.concatenate(([0], np.cumsum(counts))), causes[order].astype(np.int32))
 
     def path(self, head_row: int) -> list[CauseStep]:
         """Return a shortest chain of dependencies from a row to its main cause.
 
         Only itself where the cause is its own; nothing where it has no counterpart.
         """
-        return self.paths(np.array([head_row], np.int32))[0]
+        spec = int(self._specs[head_row])
+        if spec < 0:
+            return []
+        if self._main[spec] != self._best[spec]:
+            return [self._paths.step(spec)]
+        return self._paths.of(spec)
 
     def paths(self, head_rows: Rows) -> list[list[CauseStep]]:
-        """Return the path of each row; those of one main cause together take little more."""
-        specs, main = self._specs[head_rows], self.main_of(head_rows)
-        found: list[list[CauseStep]] = [[] for _ in range(len(specs))]
-        for number in np.unique(main[main >= 0]).tolist():
-            places = np.flatnonzero(main == number)
-            ends = self._own.pairs[self._own.numbers == number]
-            paths = self._paths.to(ends, specs[places].tolist())
-            for place, path in zip(places.tolist(), paths, strict=True):
-                found[place] = path
-        return found
+        """Return the path of each row."""
+        return list(map(self.path, head_rows.tolist()))

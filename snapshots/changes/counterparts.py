@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes.candidates import Candidates
-from snapshots.changes.ranking import Group, rank
+from snapshots.changes.ranking import Group, Ranking
 from snapshots.changes.sides import Side
-from snapshots.changes.version_places import version_places
 from snapshots.frames.columns import Mask, Rows
 
 TIERS = (
@@ -103,13 +102,16 @@ class _Search:
         """Yield the pairs of one tier."""
         is_cut = True
         while is_cut:
-            base, head, is_cut = self._pair(facts, by_stack=by_stack)
-            is_cut = is_cut and len(base) > 0
-            self._free[0][base] = self._free[1][head] = False
-            yield self._base.rows[base], self._head.rows[head]
+            is_cut = False
+            for base, head, may_be_more in self._pair(facts, by_stack=by_stack):
+                self._free[0][base] = self._free[1][head] = False
+                is_cut = may_be_more and len(base) > 0
+                yield self._base.rows[base], self._head.rows[head]
 
-    def _pair(self, facts: Sequence[str], *, by_stack: bool) -> tuple[Places, Places, bool]:
-        """Return pairs with one key as places of candidates, and whether there may be more."""
+    def _pair(
+        self, facts: Sequence[str], *, by_stack: bool
+    ) -> Iterator[tuple[Places, Places, bool]]:
+        """Yield pairs with one key as places of candidates, and whether there may be more."""
         base, head = map(np.flatnonzero, self._free)
         both = np.concatenate([self._base.keys(facts)[base], self._head.keys(facts)[head]])
         distinct, keys = np.unique(both, return_inverse=True)
@@ -117,23 +119,24 @@ class _Search:
         before, after = (np.bincount(it, minlength=len(distinct)) for it in (of_base, of_head))
         # Two that are alone with their key need no ranking, but a stack in common is to be seen.
         alone = (before == 1) & (after == 1) & (not by_stack)
-        ours, theirs = _by_key(base, of_base, alone), _by_key(head, of_head, alone)
+        yield _by_key(base, of_base, alone), _by_key(head, of_head, alone), False
         several = (before > 0) & (after > 0) & ~alone
-        if not several.any():
-            return ours, theirs, False
-        versions = self._versions
-        taken, is_cut = rank(
-            Group.where(several[of_base], self._base, base, of_base, versions[0]),
-            Group.where(several[of_head], self._head, head, of_head, versions[1]),
-            with_common_stack=by_stack,
-        )
-        base, head = (np.array(it, np.int64) for it in taken)
-        return np.concatenate([ours, base]), np.concatenate([theirs, head]), is_cut
+        if several.any():
+            ours, theirs = several[of_base], several[of_head]
+            taken, is_cut = self._ranking.pair(
+                Group(base[ours], of_base[ours]),
+                Group(head[theirs], of_head[theirs]),
+                with_common_stack=by_stack,
+            )
+            yield np.array(taken.base, np.int64), np.array(taken.head, np.int64), is_cut
 
     @cached_property
-    def _versions(self) -> tuple[Places, Places]:
-        base, head = self._base, self._head
-        return version_places(base.side.frame, base.rows, head.side.frame, head.rows)
+    def _ranking(self) -> Ranking:
+        """The ranking of all that are free and may have counterparts; made when first needed."""
+        base, head = map(np.flatnonzero, self._free)
+        ours, theirs = self._base.package[base], self._head.package[head]
+        base, head = base[np.isin(ours, theirs)], head[np.isin(theirs, ours)]
+        return Ranking(self._base, base, self._head, head)
 
 
 def _by_key(places: Places, keys: Places, chosen: Mask) -> Places:

@@ -78,6 +78,12 @@ class Explanation:
         codes[removed] = self._reasons.of_base[changes.before[removed]]
         return codes
 
+    def count(self, reason: SpecChangeReason) -> int:
+        """Return how many specs came or went for a reason; RETURNED is counted as new."""
+        of_base, of_head = self._reasons
+        code = code_of(reason)
+        return int(np.count_nonzero(of_base == code) + np.count_nonzero(of_head == code))
+
     def without_counterpart(self) -> Rows:
         """Return the rows of head that were added and took no spec's place, rising."""
         added = self.comparison.pairing.added
@@ -121,6 +127,20 @@ class Explanation:
         counts = np.zeros(len(rows), np.int64)
         counts[known] = np.diff(found.offsets)
         return CauseLists(np.concatenate(([0], np.cumsum(counts))), found.numbers)
+
+    def specs_of(self, number: int, *, involved: bool = False) -> SpecChanges:
+        """Return the added specs that a cause is the main one of, or that it is involved in."""
+        is_caused = np.zeros(len(self.head.frame), np.bool_)
+        is_caused[self.causes.rows_of(number, involved=involved)] = True
+        table = self.comparison.specs
+        return table.take((table.before == _NO_ROW) & is_caused[table.after])
+
+    def paths(self, changes: SpecChanges) -> list[list[CauseStep]]:
+        """Return the path of each change, as ``path`` does; empty without a counterpart."""
+        rows = self.head_rows(changes)
+        known = rows != _NO_ROW
+        found = iter(self.causes.paths(rows[known]))
+        return [next(found) if is_known else [] for is_known in known.tolist()]
 
     def path(self, head_row: int) -> list[CauseStep]:
         """Return a shortest chain of dependencies from an added spec to its main cause.

@@ -19,7 +19,7 @@ def of_nodes(side: Side, name: str) -> Fingerprints:
     return node_columns.fingerprints(side, name)[node_columns.codes(side, name)]
 
 
-def of_compilers(side: Side) -> tuple[Fingerprints, Fingerprints]:
+def compilers(side: Side) -> tuple[Fingerprints, Fingerprints]:
     """Return the hashes of the name and of the version of each node's compiler."""
     columns = side.frame.compiler, side.graph.outside.compiler
     parts = [

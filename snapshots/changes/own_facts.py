@@ -20,7 +20,7 @@ from snapshots.changes import node_columns
 from snapshots.changes.node_columns import Fingerprints, is_stated
 from snapshots.changes.sides import Side
 from snapshots.frames.adjacency import Nodes
-from snapshots.frames.columns import Mask
+from snapshots.frames.columns import Mask, Rows
 
 Facts = npt.NDArray[np.uint16]
 """The own facts of each of some pairs that differ: a sum of OwnFact."""
@@ -49,7 +49,9 @@ def column_name(fact: OwnFact) -> str:
     return str(fact.name).lower()
 
 
-def differing_facts(base: Side, head: Side, base_nodes: Nodes, head_nodes: Nodes) -> Facts:
+def differing_facts(
+    base: Side, head: Side, base_nodes: Nodes | Rows, head_nodes: Nodes | Rows
+) -> Facts:
     """Return which own facts of each pair of nodes differ; rows of a frame are nodes, too."""
     facts = np.zeros(len(base_nodes), np.uint16)
     are_stated = is_stated(base)[base_nodes] & is_stated(head)[head_nodes]

@@ -1,7 +1,7 @@
 """The pairs of nodes from below: each behind all that it leads to, those of a cycle as one."""
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +10,6 @@ from snapshots.changes.cause_walk import PairGraph
 from snapshots.frames.adjacency import Adjacency, Nodes
 from snapshots.frames.columns import Mask
 from snapshots.frames.components import levels_from_below, strongly_connected
-
-Word = TypeVar("Word", bound=np.unsignedinteger)
 
 
 class PairOrder:
@@ -23,6 +21,7 @@ class PairOrder:
 
     def __init__(self, graph: PairGraph) -> None:
         size = graph.num_pairs
+        self.num_pairs = size
         self._sources = graph.sources
         self._down = Adjacency(graph.sources, None, graph.targets, size)
         self.levels = list(levels_from_below(graph.sources, graph.targets, size))
@@ -61,13 +60,13 @@ class PairOrder:
                 mask[pairs] = True
         return mask
 
-    def spread(self, bits: npt.NDArray[Word]) -> None:
-        """Give each pair, a row of bits, also the bits of all pairs that it leads to."""
+    def spread(self, values: npt.NDArray[Any], fold: np.ufunc) -> None:
+        """Fold into the value of each pair, a row, those of all pairs that it leads to."""
         for level in self.levels[1:]:
             starts = self._down.starts[level]
             counts = self._down.starts[level + 1] - starts
-            targets = self._targets(level)
-            bits[level] |= np.bitwise_or.reduceat(bits[targets], np.cumsum(counts) - counts)
+            below = fold.reduceat(values[self._targets(level)], np.cumsum(counts) - counts)
+            values[level] = fold(values[level], below)
         for pairs in self.components:
             both = np.concatenate((pairs, self._targets(pairs)))
-            bits[pairs] = np.bitwise_or.reduce(bits[both], axis=0)
+            values[pairs] = fold.reduce(values[both], axis=0)

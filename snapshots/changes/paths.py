@@ -1,18 +1,14 @@
 """The shortest chain of dependencies from a spec to a cause of its change."""
 
-from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from snapshots.changes.cause_walk import PairGraph
 from snapshots.changes.node_columns import frame_row
 from snapshots.changes.sides import Side
-from snapshots.frames.adjacency import Adjacency, Nodes
-
-_FAR = np.iinfo(np.int32).max
+from snapshots.frames.adjacency import Adjacency, Nodes, Numbers
 
 
 class CauseStep(NamedTuple):
@@ -24,37 +20,48 @@ class CauseStep(NamedTuple):
 
 
 class Paths:
-    """Finds chains in a graph of pairs."""
+    """Finds the shortest chains from pairs to what explains most of all causes below them.
 
-    def __init__(self, base: Side, head: Side, graph: PairGraph) -> None:
+    ``best`` is the number of that cause for each pair, ``ends`` are the pairs that have it
+    themselves. Every pair on a way to it has the same one, so that one search is enough for all.
+    """
+
+    def __init__(
+        self, base: Side, head: Side, graph: PairGraph, best: Numbers, ends: Nodes
+    ) -> None:
         self._sides = base, head
         self._graph = graph
+        self._best = best
+        self._ends = ends
 
-    def to(self, ends: Nodes, starts: Iterable[int]) -> Iterator[list[CauseStep]]:
-        """Yield for each start a shortest chain to one of the ends, both ends included.
+    def of(self, pair: int) -> list[CauseStep]:
+        """Return a shortest chain from a pair to an end, both included.
 
-        All starts lead to some end. Of equally short chains it is the one whose names come first;
-        of pairs of one name that with the lesser hashes.
+        Of equally short chains it is the one whose names come first; of pairs of one name that
+        with the lesser hashes.
         """
-        distances = self._distances(ends)
-        for start in starts:
-            pair = start
-            steps = [self._step(pair)]
-            while distances[pair]:
-                targets = self._down.ends[self._down.edges_of(np.array([pair]))]
-                nearer = targets[distances[targets] == distances[pair] - 1]
-                pair = min(set(nearer.tolist()), key=self._order)
-                steps.append(self._step(pair))
-            yield steps
+        steps = [self.step(pair)]
+        for left in range(int(self._distances[pair]) - 1, -1, -1):
+            targets = self._down.ends[self._down.edges_of(np.array([pair]))]
+            is_next = self._distances[targets] == left
+            is_next &= self._best[targets] == self._best[pair]
+            pair = min(set(targets[is_next].tolist()), key=self._order)
+            steps.append(self.step(pair))
+        return steps
 
-    def _distances(self, ends: Nodes) -> npt.NDArray[np.int32]:
-        """Return how many steps each pair is away from the nearest end."""
-        distances = np.full(self._graph.num_pairs, _FAR, np.int32)
-        distance, level = 0, ends
+    @cached_property
+    def _distances(self) -> Numbers:
+        """How many steps each pair is away from its nearest end."""
+        graph = self._graph
+        edges = np.flatnonzero(self._best[graph.sources] == self._best[graph.targets])
+        edges = edges[np.argsort(graph.targets[edges], kind="stable")]
+        up = Adjacency(graph.targets[edges], None, graph.sources[edges], graph.num_pairs)
+        distances = np.full(graph.num_pairs, -1, np.int32)
+        distance, level = 0, self._ends
         while len(level):
             distances[level] = distance
-            above = self._up.ends[self._up.edges_of(level)]
-            level = np.unique(above[distances[above] == _FAR]).astype(np.int64)
+            above = up.ends[up.edges_of(level)]
+            level = np.unique(above[distances[above] < 0]).astype(np.int64)
             distance += 1
         return distances
 
@@ -63,13 +70,8 @@ class Paths:
         graph = self._graph
         return Adjacency(graph.sources, None, graph.targets, graph.num_pairs)
 
-    @cached_property
-    def _up(self) -> Adjacency:
-        graph = self._graph
-        order = np.argsort(graph.targets, kind="stable")
-        return Adjacency(graph.targets[order], None, graph.sources[order], graph.num_pairs)
-
-    def _step(self, pair: int) -> CauseStep:
+    def step(self, pair: int) -> CauseStep:
+        """Return the step that leads to a pair."""
         base_node, head_node = self._nodes(pair)
         frame, row = frame_row(self._sides[0], base_node)
         return CauseStep(frame.package.at(row), base_node, head_node)
@@ -79,7 +81,7 @@ class Paths:
             frame_row(side, node) for side, node in zip(self._sides, self._nodes(pair), strict=True)
         ]
         before, after = (frame.hashes.at(row) for frame, row in rows)
-        return self._step(pair).name, before, after
+        return self.step(pair).name, before, after
 
     def _nodes(self, pair: int) -> tuple[int, int]:
         return int(self._graph.base_nodes[pair]), int(self._graph.head_nodes[pair])

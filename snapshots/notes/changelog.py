@@ -13,6 +13,7 @@ from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stack_changes import StackChangeKind
+from snapshots.frames.columns import Mask
 from snapshots.models import RevisionInfo
 from snapshots.notes.document import Changelog
 from snapshots.notes.entries import PackageEntry, Section, StackEntry
@@ -26,18 +27,23 @@ _REASONS = tuple(SpecChangeReason)
 
 
 def changelog(
-    base: RevisionInfo, head: RevisionInfo, explanation: Explanation, scope: Scope | None = None
+    base: RevisionInfo,
+    head: RevisionInfo,
+    explanation: Explanation,
+    scope: Scope | None = None,
+    returned: Mask | None = None,
 ) -> Changelog:
     """Group the changes of an explained comparison of these two revisions.
 
     A scope narrows what is told; counterparts, reasons and main causes are those of the whole.
+    ``returned`` is as for ``Explanation.reasons``.
     """
     comparison = explanation.comparison
     only = Only() if scope is None else scope.only
     cells = _cells(comparison, scope)
     if scope is not None:
         comparison = comparison.narrowed_to(scope.in_base, scope.in_head)
-    reasons = explanation.reasons(comparison.specs)
+    reasons = explanation.reasons(comparison.specs, returned)
     before, after = totals(comparison)
     packages = list(comparison.packages)
     rebuilds = tell_rebuilds(explanation.causes, comparison.specs)
