@@ -90,7 +90,10 @@ def sentence_of(base: Sequence[Spec], head: Sequence[Spec]) -> str | None:
 
 
 NAMES = ("tau", "raja", "hdf5", "python", "expat", "gettext")
-WEEK = {"gettext": {"package_hash": OTHER_RECIPE}, "expat": {"version": "2.8.2"}}
+WEEK: dict[str, dict[str, Any]] = {
+    "gettext": {"package_hash": OTHER_RECIPE},
+    "expat": {"version": "2.8.2"},
+}
 
 
 def test_a_week_in_a_sentence() -> None:
