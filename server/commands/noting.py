@@ -67,7 +67,7 @@ def notes_command(
     output: Path | None,
     catalog: str,
 ) -> None:
-    """Write release notes of what changed, and why, ready to be published."""
+    """Write release notes: what changed, and why."""
     from snapshots.errors import OutputError
     from snapshots.notes.scope import Only
 
@@ -108,7 +108,9 @@ def _log(location: str, refs: tuple[str, str], only: "Only") -> "Changelog":
     base, head = (history.resolve(ref) for ref in refs)
     library = Library(catalog)
     scope = _scope(library, (base.digest, head.digest), only) if only else None
-    return changelog(base, head, library.explain(base.digest, head.digest), scope)
+    explanation = library.explain(base.digest, head.digest)
+    returned = library.find_returned(history, base, head)
+    return changelog(base, head, explanation, scope, returned=returned)
 
 
 def _scope(library: "Library", digests: tuple[str, str], only: "Only") -> "Scope":

@@ -112,7 +112,7 @@ def test_the_schema_is_printed() -> None:
         ("diff", "..b"),
         ("diff", "a...b"),
         ("notes", "a"),
-        ("notes", "a", "b", "--format", "html"),
+        ("notes", "a", "b", "--format", "pdf"),
         ("find",),
         ("find", "zlib", "--limit", "-1"),
         ("serve", "--port", "70000"),

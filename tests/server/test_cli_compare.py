@@ -3,6 +3,7 @@
 import re
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -296,7 +297,7 @@ def test_release_notes_for_programs(world: World) -> None:
     assert told == {after.name for _, _, after in changes(world.states[0], world.states[5])}
 
 
-@pytest.mark.parametrize("form", ["markdown", "json"])
+@pytest.mark.parametrize("form", ["markdown", "html", "json"])
 @pytest.mark.parametrize("option", ["--output", "-o"])
 def test_release_notes_into_a_file(world: World, tmp_path: Path, form: str, option: str) -> None:
     """What would have been printed, in UTF-8; what was there before is gone."""
@@ -313,3 +314,93 @@ def test_a_file_that_cannot_be_written_is_a_fault(world: World, tmp_path: Path) 
     done = ask(world, "notes", BASE, HEAD, "-o", file)
     assert (done.code, done.out) == (1, "")
     assert done.err == f"cachelog: {file}: cannot be written: No such file or directory\n"
+
+
+def test_release_notes_as_a_page(world: World) -> None:
+    """HTML that needs nothing else."""
+    page = good(world, "notes", BASE, HEAD, "--format", "html").out
+    assert page.startswith("<!DOCTYPE html>\n")
+    assert page.endswith("</html>\n")
+
+
+def told(world: World, *options: object) -> Any:
+    """Return the notes for programs."""
+    return good(world, "notes", BASE, HEAD, "--format", "json", *options).json
+
+
+@pytest.mark.parametrize(
+    ("options", "only"),
+    [
+        (("--package", "hdf5"), {"package": "hdf5"}),
+        (("--stack", "hep"), {"stack": "hep"}),
+        (("--matching", "hdf5 target=x86_64_v3"), {"matching": "hdf5 target=x86_64_v3"}),
+        (("--package", "hdf5", "--stack", "hep"), {"package": "hdf5", "stack": "hep"}),
+    ],
+)
+def test_release_notes_of_a_scope(
+    world: World, options: tuple[str, ...], only: dict[str, str]
+) -> None:
+    """Only the specs in scope on either side are told and counted; the causes still add up."""
+    facts = told(world, *options)
+    assert facts["only"] == {"package": None, "stack": None, "matching": None} | only
+
+    def is_in_scope(spec: Spec) -> bool:
+        is_matching = (spec.name, spec.target) == ("hdf5", "x86_64_v3")
+        return (
+            spec.name == only.get("package", spec.name)
+            and ("stack" not in only or only["stack"] in spec.stacks)
+            and ("matching" not in only or is_matching)
+        )
+
+    expected = [
+        (sign, after)
+        for sign, before, after in changes(world.states[0], world.states[5])
+        if is_in_scope(before) or is_in_scope(after)
+    ]
+    assert expected
+    summary = facts["summary"]
+    for sign, kind in SIGNS.items():
+        assert summary[f"specs_{kind}"] == [it for it, _ in expected].count(sign)
+    names = {it["name"] for entries in facts["packages"].values() for it in entries}
+    assert names == {after.name for _, after in expected}
+    causes = sum(cause["num_specs"] for cause in facts["causes"])
+    assert causes == summary["specs_rebuilt"] + summary["specs_replaced"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--package", "hdf"), "--package: neither revision has 'hdf'; nearest: hdf5"),
+        (("--stack", "hop"), "--stack: neither revision has 'hop'; nearest: hep"),
+        (("--matching", "hdf5 ++"), "the name of a variant is missing at character 8"),
+        (("--template", "nothing.md"), "nothing.md: No such file or directory"),
+    ],
+)
+def test_a_scope_or_template_of_nothing_is_a_fault(
+    world: World, options: tuple[str, ...], said: str
+) -> None:
+    """With the nearest names, or the place in the query."""
+    done = ask(world, "notes", BASE, HEAD, *options)
+    assert (done.code, done.out) == (1, "")
+    assert said in done.err
+
+
+def test_release_notes_by_a_template(world: World, tmp_path: Path) -> None:
+    """One's own, or one that comes along; a fault in it is told in one line."""
+    file = tmp_path / "own.md"
+    file.write_text("{{ base.tag }}: {{ summary.specs_added }}\n{{ nothing }}")
+    done = ask(world, "notes", BASE, HEAD, "--template", file)
+    assert (done.code, done.err) == (1, f"cachelog: {file}, line 2: 'nothing' is undefined\n")
+    file.write_text("{{ base.tag }}: {{ summary.specs_added }}\n")
+    added = told(world)["summary"]["specs_added"]
+    assert good(world, "notes", BASE, HEAD, "--template", file).out == f"{BASE}: {added}\n"
+    for name in ("chat", "github-release"):
+        text = good(world, "notes", BASE, HEAD, "--template", name).out
+        assert told(world)["highlights"][0] in text
+
+
+def test_a_template_leaves_no_choice_of_format(world: World) -> None:
+    """It is wrong usage to ask for both."""
+    done = ask(world, "notes", BASE, HEAD, "--template", "chat", "--format", "html")
+    assert (done.code, done.out) == (2, "")
+    assert "--template says how notes are written" in done.err
