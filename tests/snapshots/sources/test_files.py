@@ -8,10 +8,10 @@ import pytest
 from snapshots.contents import Snapshot
 from snapshots.errors import CachelogError, InvalidArgument, SourceError
 from snapshots.sources import files, reading
-from snapshots.sources.buildcache import ReadSettings
 from snapshots.sources.files import Missing, open_regular, read_regular
 from snapshots.sources.pages import files as page_files
 from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
 from tests.snapshots.sources.git.repositories import page
 
 

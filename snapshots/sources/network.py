@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import httpcore
 import httpx
 
-from snapshots.sources.buildcache.addresses import Boundary
+from snapshots.sources.addresses import Boundary
 
 Result = TypeVar("Result")
 
