@@ -19,6 +19,7 @@ from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.failures import translated
 from snapshots.catalog.locations import parse_location
+from snapshots.catalog.mending import how_to_mend
 from snapshots.catalog.publishing import Planner, Publication
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import DamagedContent, SpecsTable
@@ -134,10 +135,11 @@ class Catalog:
         with self._translated():
             try:
                 return self._specs.read(digest, self._files.get(digest), columns)
-            except DamagedContent:
-                if digest != _EMPTY:
-                    raise
-                return with_columns(pa.table({}), columns)
+            except DamagedContent as error:
+                if digest == _EMPTY:
+                    return with_columns(pa.table({}), columns)
+                advice = how_to_mend(self._history, digest)
+                raise CatalogError(self.location, f"{error.reason}; {advice}") from None
 
     # -- publishing
 
@@ -170,7 +172,7 @@ class Catalog:
                 self._revisions.append(planner.added, known_files | files)
                 self._take_over()
                 self._revisions.compact()
-        return planner.publications(self._history)
+        return planner.publications(self._history, mended=known & files.keys())
 
     def _check_folder(self) -> None:
         """Raise CatalogError where the location cannot even become a catalog."""

@@ -119,7 +119,7 @@ def commit(folder: Path, days: Iterator[tuple[int, dict[str, bytes]]]) -> None:
 def load(repository: Path, catalog: Catalog) -> tuple[int, float]:
     """Publish what is new in the repository; return the number of revisions, and seconds."""
     started = perf_counter()
-    catalog.refresh()
+    catalog.refresh(missing_ok=True)
     snapshots = read(
         str(repository), history=catalog.history, settings=ReadSettings(), report=Report()
     )
