@@ -72,7 +72,7 @@ class History:
 
     def confirmed_at(self, revision: RevisionInfo) -> datetime:
         """Return when the tag was last seen in the state of a revision, before another one."""
-        return self._last_seen.get(revision, revision.taken_at)
+        return self._last_seen.get(self._revision_of(revision), revision.taken_at)
 
     @cached_property
     def _last_seen(self) -> dict[RevisionInfo, datetime]:

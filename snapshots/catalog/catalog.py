@@ -54,7 +54,7 @@ class Catalog:
         self._lock = threading.Lock()
         self._files: Files = {}
         self._history = History()
-        self._generation = self._num_states = -1
+        self._generation = self._state = -1
 
     # -- reading
 
@@ -65,11 +65,16 @@ class Catalog:
 
     @property
     def generation(self) -> int:
-        """A number for the catalog's state as of the last ``refresh``; -1 while there is none.
+        """A number for the revisions as of the last ``refresh``; -1 while there is no catalog.
 
-        Another state has another number, also that of a catalog in the place of this one.
+        Other revisions have another number, also those of a catalog in the place of this one.
         """
         return self._generation
+
+    @property
+    def state(self) -> int:
+        """A number as ``generation``; it is another one also where a revision was confirmed."""
+        return self._state if self._generation != -1 else -1
 
     def refresh(self, *, missing_ok: bool = False) -> bool:
         """Take in what was published since the last call, and tell whether anything was.
@@ -94,10 +99,13 @@ class Catalog:
     def _take_over(self) -> None:
         """Show the rows that the table ``revisions`` has read."""
         self._files = self._revisions.files
+        before, history = self._history, History(self._revisions.revisions)
         # In this order: who reads the generation first and then the history never takes an old
         # history for that of a new generation.
-        self._history = History(self._revisions.revisions)
-        self._generation = self._num_states = self._num_states + 1
+        self._history = history
+        self._state += 1
+        if self._generation == -1 or history.revisions != before.revisions:
+            self._generation = self._state
 
     def require_history(self) -> History:
         """Refresh and return the history; raises NoCatalog, or EmptyCatalog without a revision."""
