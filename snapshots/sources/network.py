@@ -74,10 +74,6 @@ class BoundedBackend(httpcore.NetworkBackend):
                 return _BoundedStream(stream, self)
         raise failure
 
-    def sleep(self, seconds: float) -> None:
-        """Wait before another attempt to connect."""
-        self._inner.sleep(seconds)
-
 
 class _BoundedStream(httpcore.NetworkStream):
     def __init__(self, stream: httpcore.NetworkStream, backend: BoundedBackend) -> None:

@@ -54,6 +54,12 @@ def test_a_file_that_says_no_size() -> None:
         read_regular("/proc/self/maps", 10)
 
 
+def test_a_file_that_fails_as_it_is_read() -> None:
+    """The system's reason is told, with the file's name."""
+    with pytest.raises(SourceError, match=r"/proc/self/mem: cannot be read: Input/output error"):
+        read_regular("/proc/self/mem", 10)
+
+
 @pytest.mark.parametrize("name", ["pipe", "folder", "/dev/zero", "/dev/tty", "a\0b", "a" * 5_000])
 def test_what_is_no_regular_file(tmp_path: Path, name: str) -> None:
     """It is told at once, and nothing waits for it."""
@@ -117,6 +123,35 @@ def test_an_empty_location() -> None:
     """It names nothing, least of all the folder that the user is in."""
     with pytest.raises(InvalidArgument, match="LOCATION: is empty"):
         read("")
+
+
+@pytest.mark.parametrize("url", ["git://host/pages", "ftp://me:secret@host/a", "x-y://a"])
+def test_a_url_of_no_known_kind(url: str) -> None:
+    """Its scheme is named, and not the rest, which may hold a login."""
+    scheme = url.partition("://")[0]
+    with pytest.raises(SourceError, match=rf"^{scheme}://\.\.\.: cannot be read; .* use --git"):
+        read(url)
+
+
+def test_pages_and_an_index_in_one_import(folder: Path, tmp_path: Path) -> None:
+    """Each location is read by whoever knows it; pages of several folders are one reading."""
+    other = tmp_path / "other" / "v1.0" / "hdf5" / "specs.md"
+    other.parent.mkdir(parents=True)
+    other.write_bytes(page("hdf5", "b", tag="v1.0"))
+    index = tmp_path / "index.json"
+    index.write_text('{"database": {"version": "8", "installs": {}}}')
+    found = list(
+        reading.read(
+            [str(folder / "develop"), str(index), str(tmp_path / "other")],
+            tags=["v1.0"],
+            settings=ReadSettings(),
+            report=Report(),
+        )
+    )
+    assert [(it.tag, it.source.kind, len(it.content)) for it in found] == [
+        ("v1.0", "index", 0),
+        ("v1.0", "pages", 1),
+    ]
 
 
 def test_a_folder_that_vanishes(
