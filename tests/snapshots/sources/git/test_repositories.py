@@ -171,3 +171,35 @@ def test_a_url_needs_a_folder_for_its_clone() -> None:
     opened = open_repository("https://example.org/pages.git", ReadSettings())
     with pytest.raises(InvalidArgument, match="no folder is given for its clone"), opened:
         pass
+
+
+@pytest.mark.parametrize(
+    ("location", "shown"),
+    [
+        ("me@host.example:pages", "me@host.example:pages"),
+        ("ssh://me:secret@host.example/pages", "ssh://me@host.example/pages"),
+        ("git://me:secret@host.example/pages", "git://host.example/pages"),
+    ],
+)
+def test_what_is_shown_of_other_urls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str, shown: str
+) -> None:
+    """The user of ssh is part of the place, a password never is."""
+    monkeypatch.setenv("GIT_SSH_COMMAND", "echo secret >&2; false")
+    monkeypatch.setenv("GIT_PROXY_COMMAND", "false")
+    opened = open_repository(location, ReadSettings(cache_dir=tmp_path))
+    with pytest.raises(SourceError, match="git says: ") as caught, opened:
+        pass
+    assert caught.value.location == shown
+    assert "me:secret" not in str(caught.value)
+
+
+def test_a_folder_for_clones_that_is_none(tmp_path: Path) -> None:
+    """A file in its place is told as such."""
+    (tmp_path / "clones").write_bytes(b"")
+    opened = open_repository("https://example.org/pages.git", ReadSettings(cache_dir=tmp_path))
+    with (
+        pytest.raises(InvalidArgument, match=r"clones: .*/clones.*: (File exists|Not a dir)"),
+        opened,
+    ):
+        pass
