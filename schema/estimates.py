@@ -33,7 +33,7 @@ from graphql import (
 )
 
 from schema.cost import COST, INTROSPECTED, VALUE, ArgumentCost, Cost, ItemsOf, is_paged
-from schema.errors import QUERY_TOO_LARGE
+from schema.errors import QUERY_TOO_LARGE, bounded
 from schema.limits import Limits
 from schema.many import is_for_many
 from schema.paging import PAGE_DEFAULT, PAGE_MAX
@@ -100,7 +100,7 @@ def too_expensive(told: Estimate, limits: Limits) -> GraphQLFormattedError | Non
         allowed = f"{limits.max_answer_bytes:,} bytes"
     message = (
         f"The query {what} {_rounded(found)}; {allowed} are allowed. Most of it is "
-        f"{'.'.join(told.path)}. Take smaller pages, or fewer of them within each other."
+        f"{bounded('.'.join(told.path))}. Take smaller pages, or fewer of them within each other."
     )
     return {
         "message": message,

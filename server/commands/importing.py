@@ -174,7 +174,6 @@ def _history(
     from snapshots.sources import git
 
     catalog.refresh(missing_ok=True)
-    cache = settings_from(os.environ).reading().cache_dir
     return git.read(
         repository,
         path=path,
@@ -182,7 +181,7 @@ def _history(
         tags=tags,
         every=every,
         history=catalog.history,
-        clones=None if cache is None else cache / "clones",
+        settings=settings_from(os.environ).reading(),
         report=report,
     )
 

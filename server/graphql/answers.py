@@ -22,6 +22,8 @@ from snapshots.catalog.catalog import Catalog
 
 _IMMUTABLE = b"public, max-age=31536000, immutable"
 _INTROSPECTION = re.compile(r"__(?:schema|type)\b")
+_CONFIRMATIONS = "confirmedAt"
+"""What a document names that is about more than the revisions: when they were last seen."""
 
 PARSED_BYTES = 16 << 20
 """How many bytes of parsed requests are kept."""
@@ -56,12 +58,20 @@ class ParsedRequest:
     """What a request asks for, with the two keys that its response can be kept under.
 
     A response that stays true for ever is kept under ``permanent_key``, any other under
-    ``key_at`` the catalog's generation. ``num_bytes`` is what this and its bytes take, or less.
+    ``key_at`` the catalog's state. ``num_bytes`` is what this and its bytes take, or less.
     ``weight`` and ``units`` say how much work it is.
     Raises BadRequest where the variables nest too deeply.
     """
 
-    __slots__ = ("_current_key", "num_bytes", "permanent_key", "request", "units", "weight")
+    __slots__ = (
+        "_current_key",
+        "_is_about_confirmations",
+        "num_bytes",
+        "permanent_key",
+        "request",
+        "units",
+        "weight",
+    )
 
     def __init__(
         self,
@@ -81,9 +91,15 @@ class ParsedRequest:
         objects = _BYTES_A_BYTE_OF_JSON * len(variables)
         self.num_bytes = 2 * self.permanent_key.num_bytes + objects + num_bytes
         self._current_key = self.permanent_key
+        self._is_about_confirmations = _CONFIRMATIONS in request.query
 
-    def key_at(self, generation: int) -> CacheKey:
-        """Return the key of an answer that holds in one generation of the catalog."""
+    def key_at(self, generation: int, state: int) -> CacheKey:
+        """Return the key of an answer that holds in one generation of the catalog.
+
+        Where it is about more than the revisions, it holds only in one state of a generation.
+        """
+        if self._is_about_confirmations:
+            generation = state
         if self._current_key.generation != generation:
             self._current_key = self.permanent_key._replace(generation=generation)
         return self._current_key
@@ -168,7 +184,8 @@ class Answers:
     def _answer_parsed(
         self, parsed: ParsedRequest, charge: Charge | None
     ) -> Answer | Coroutine[Any, Any, Answer]:
-        for key in (parsed.permanent_key, parsed.key_at(self._catalog.generation)):
+        current_key = parsed.key_at(self._catalog.generation, self._catalog.state)
+        for key in (parsed.permanent_key, current_key):
             if (kept := self.responses.get(key)) is not None:
                 return Answer(kept, key)
         if charge is not None:

@@ -13,8 +13,8 @@ _KEY_OVERHEAD = 500
 class CacheKey(NamedTuple):
     """What decides a response.
 
-    ``generation`` is the catalog's, or None where the response is the same in all of them.
-    With ``tells_cost`` the response says what it cost.
+    ``generation`` is the catalog's, or its state, or None where the response is the same in all of
+    them. With ``tells_cost`` the response says what it cost.
     """
 
     query: str

@@ -6,6 +6,7 @@ from functools import partial
 import orjson
 from starlette.types import Receive, Scope, Send
 
+from schema.errors import bounded
 from server.exchanges import CODE, note_answer
 from server.graphql.allowances import Allowances
 from server.graphql.answers import Answer, Answers, RequestBytes
@@ -134,6 +135,6 @@ class GraphQLEndpoint:
 
 def _refusal(error: BadRequest, headers: dict[bytes, bytes]) -> Response:
     media_type = accepted_media_type(headers.get(b"accept", b"").decode("latin-1")) or JSON
-    shown = {"message": error.message, "extensions": {"code": error.code}}
+    shown = {"message": bounded(error.message), "extensions": {"code": error.code}}
     body = orjson.dumps({"errors": [shown]})
     return Response(error.status, body, f"{media_type}; charset=utf-8".encode(), b"no-store")

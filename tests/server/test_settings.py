@@ -62,6 +62,7 @@ READ: dict[str, tuple[str, Any]] = {
     "cache_bytes": ("7", 7),
     "max_index_bytes": ("1", 1),
     "http_timeout": ("1.5", 1.5),
+    "http_deadline": ("86400", 86_400.0),
     "s3_prefixes": ("a=https://a.example", ("a=https://a.example",)),
 }
 
@@ -101,6 +102,7 @@ BAD = {
     "MAX_CONNECTIONS": ["0", "x"],
     "REFRESH": ["0", "-1", "nan", "inf", "3600", "fast", ""],
     "HTTP_TIMEOUT": ["0"],
+    "HTTP_DEADLINE": ["0", "inf", "nan", "1e6"],
     "ACCESS_LOG": ["", "maybe", "2"],
 }
 
