@@ -1,12 +1,13 @@
 """The web application, built in one function from explicit lists."""
 
+import asyncio
 import gc
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -14,7 +15,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
@@ -22,7 +23,7 @@ from schema.api import API
 from schema.errors import incident
 from server import logs
 from server.access_log import AccessLog
-from server.exchanges import Exchanges, Observer
+from server.exchanges import Exchanges, Observer, Tracing
 from server.graphiql import STATIC, StaticFolder, graphiql_page, missing_assets
 from server.graphql.allowances import Allowances
 from server.graphql.answers import Answers
@@ -37,12 +38,16 @@ from server.metrics.instruments import Instrument
 from server.metrics.page import MetricsPage
 from server.metrics.sharing import SharedTallies
 from server.metrics.tallies import Recorder
-from server.request_ids import RequestIds, trusted_among
+from server.request_ids import IsTrusted, RequestIds, trusted_among
 from server.security_headers import SecurityHeaders
 from server.settings import Settings, settings_from
+from server.tracing.spans import NoSpans, Spans, telemetry_from
 from server.watching import CatalogWatch
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
+
+if TYPE_CHECKING:
+    from server.tracing.telemetry import Telemetry
 
 GRAPHQL_PATH = "/graphql"
 
@@ -85,8 +90,10 @@ def create_app(settings: Settings) -> Starlette:
         frame_bytes=settings.frame_cache,
         comparison_bytes=settings.comparison_cache,
     )
-    is_trusted = trusted_among(settings.trusted_proxies)
-    watch = CatalogWatch(catalog, settings.refresh)
+    is_trusted = trusted_among(settings.trusted_proxies) if settings.trusted_proxies else None
+    telemetry = telemetry_from(settings)
+    spans: Spans = telemetry or NoSpans()
+    watch = CatalogWatch(catalog, settings.refresh, spans)
     lanes = Lanes.of(settings)
     api = API(
         settings.limits(),
@@ -126,14 +133,25 @@ def create_app(settings: Settings) -> Starlette:
         async with watch.running(), tallies.running():
             yield
         lanes.close()
+        await asyncio.to_thread(spans.close)
 
+    routes: list[BaseRoute] = [
+        *([Route("/metrics", MetricsPage(tallies).show)] if settings.metrics else []),
+        Route("/", _home),
+        Route(f"{GRAPHQL_PATH}/", _without_slash, methods=["GET", "POST", "OPTIONS"]),
+        *([Route("/schema.graphql", SchemaText())] if settings.introspection else []),
+        Route("/health/live", live),
+        Route("/health/ready", Readiness(watch).ready),
+        Mount("/static", GZipMiddleware(StaticFolder(directory=STATIC))),
+    ]
     middleware = [
         Middleware(
             Exchanges,
-            ids=RequestIds(is_trusted if settings.trusted_proxies else None),
+            ids=RequestIds(is_trusted),
             headers=SecurityHeaders(needs_cdn=bool(missing_assets(STATIC))),
             observers=observers,
             failure=_internal_error,
+            tracing=None if telemetry is None else _request_spans(telemetry, is_trusted, routes),
         )
     ]
     if settings.trusted_proxies:
@@ -152,20 +170,7 @@ def create_app(settings: Settings) -> Starlette:
             )
         )
     middleware.append(Middleware(PathShortcut, path=GRAPHQL_PATH, target=endpoint))
-    routes = [Route("/metrics", MetricsPage(tallies).show)] if settings.metrics else []
-    return _Application(
-        routes=[
-            *routes,
-            Route("/", _home),
-            Route(f"{GRAPHQL_PATH}/", _without_slash, methods=["GET", "POST", "OPTIONS"]),
-            *([Route("/schema.graphql", SchemaText())] if settings.introspection else []),
-            Route("/health/live", live),
-            Route("/health/ready", Readiness(watch).ready),
-            Mount("/static", GZipMiddleware(StaticFolder(directory=STATIC))),
-        ],
-        middleware=middleware,
-        lifespan=lifespan,
-    )
+    return _Application(routes=routes, middleware=middleware, lifespan=lifespan)
 
 
 def app_from_environ() -> Starlette:
@@ -179,6 +184,14 @@ def app_from_environ() -> Starlette:
     # Beside two threads that compute, the event loop answers three times sooner so.
     sys.setswitchinterval(_SWITCH_SECONDS)
     return app
+
+
+def _request_spans(
+    telemetry: "Telemetry", is_trusted: IsTrusted | None, routes: Sequence[BaseRoute]
+) -> Tracing:
+    from server.tracing.requests import RequestSpans, route_finder
+
+    return RequestSpans(telemetry.tracer, is_trusted, route_finder(routes, GRAPHQL_PATH))
 
 
 def _gauges(

@@ -168,6 +168,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     metrics_dir: Text = ""
     """Where the processes of one server share those numbers; empty for a folder of their own."""
 
+    tracing: Switch = False
+    """Whether spans are sent by OpenTelemetry, as its own variables OTEL_* say."""
+
     cache_dir: Text = "~/.cache/cachelog"
     """Where an import keeps what it need not fetch again; empty to keep nothing."""
 

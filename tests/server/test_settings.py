@@ -58,6 +58,7 @@ READ: dict[str, tuple[str, Any]] = {
     "trusted_proxies": ("10.0.0.0/8, ::1", ("10.0.0.0/8", "::1")),
     "metrics": ("no", False),
     "metrics_dir": ("/run/cachelog", "/run/cachelog"),
+    "tracing": ("yes", True),
     "cache_dir": ("", ""),
     "cache_bytes": ("7", 7),
     "max_index_bytes": ("1", 1),
