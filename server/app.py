@@ -23,6 +23,7 @@ from schema.api import API
 from schema.errors import incident
 from server import logs
 from server.access_log import AccessLog
+from server.at_once import KeptAnswers
 from server.exchanges import Exchanges, Observer, Tracing
 from server.graphiql import STATIC, StaticFolder, graphiql_page, missing_assets
 from server.graphql.allowances import Allowances
@@ -33,6 +34,7 @@ from server.graphql.lanes import Lanes
 from server.graphql.manifest import read_manifest
 from server.graphql.schema_text import SchemaText
 from server.health import Readiness, live
+from server.http.at_once import AnswersAtOnce
 from server.metrics import instruments
 from server.metrics.instruments import Instrument
 from server.metrics.page import MetricsPage
@@ -72,8 +74,11 @@ class PathShortcut:
         await (self._target if is_short else self._app)(scope, receive, send)
 
 
-class _Application(Starlette):
+class Application(Starlette):
     """Starlette without its own answer to errors: Exchanges answers them, as everything."""
+
+    at_once: AnswersAtOnce | None = None
+    """What the server asks before it goes by way of ASGI."""
 
     def build_middleware_stack(self) -> ASGIApp:
         """Return what answers requests, from the first middleware on."""
@@ -82,7 +87,7 @@ class _Application(Starlette):
         return inner
 
 
-def create_app(settings: Settings) -> Starlette:
+def create_app(settings: Settings) -> Application:
     """Build the application; nothing is read before it starts."""
     catalog = Catalog(settings.catalog)
     library = Library(
@@ -108,17 +113,18 @@ def create_app(settings: Settings) -> Starlette:
         cache_bytes=settings.response_cache,
         documents=read_manifest(Path(settings.documents)) if settings.documents else None,
     )
+    allowances = Allowances(
+        requests=settings.requests_per_minute,
+        cost=settings.cost_per_minute,
+        is_trusted=is_trusted,
+    )
     endpoint = GraphQLEndpoint(
         answers,
         lanes,
         page=(lambda: graphiql_page(catalog.history, STATIC)) if settings.graphiql else None,
         max_body=settings.max_body,
         sending_bytes=settings.sending_bytes,
-        allowances=Allowances(
-            requests=settings.requests_per_minute,
-            cost=settings.cost_per_minute,
-            is_trusted=is_trusted,
-        ),
+        allowances=allowances,
     )
 
     recorder = Recorder(lambda: _gauges(watch, library, answers))
@@ -144,11 +150,12 @@ def create_app(settings: Settings) -> Starlette:
         Route("/health/ready", Readiness(watch).ready),
         Mount("/static", GZipMiddleware(StaticFolder(directory=STATIC))),
     ]
+    ids, headers = RequestIds(is_trusted), SecurityHeaders(needs_cdn=bool(missing_assets(STATIC)))
     middleware = [
         Middleware(
             Exchanges,
-            ids=RequestIds(is_trusted),
-            headers=SecurityHeaders(needs_cdn=bool(missing_assets(STATIC))),
+            ids=ids,
+            headers=headers,
             observers=observers,
             failure=_internal_error,
             tracing=None if telemetry is None else _request_spans(telemetry, is_trusted, routes),
@@ -170,10 +177,17 @@ def create_app(settings: Settings) -> Starlette:
             )
         )
     middleware.append(Middleware(PathShortcut, path=GRAPHQL_PATH, target=endpoint))
-    return _Application(routes=routes, middleware=middleware, lifespan=lifespan)
+    app = Application(routes=routes, middleware=middleware, lifespan=lifespan)
+    # What else a request has to pass, it passes by way of ASGI.
+    others = telemetry, settings.trusted_proxies, settings.cors_origins, allowances.is_limited
+    if not any(others):
+        app.at_once = KeptAnswers(
+            endpoint, GRAPHQL_PATH, ids=ids, headers=headers, observers=observers
+        )
+    return app
 
 
-def app_from_environ() -> Starlette:
+def app_from_environ() -> Application:
     """Build the application as each worker process does: from CACHELOG_* variables."""
     settings = settings_from(os.environ)
     logs.configure(settings.log_format)

@@ -84,16 +84,7 @@ class GraphQLEndpoint:
                     code="METHOD_NOT_ALLOWED",
                     headers=((b"allow", _ALLOW),),
                 )
-            begun = self._answers.begin(
-                RequestBytes(
-                    method == "POST",
-                    content,
-                    headers.get(b"content-type", b""),
-                    headers.get(b"accept", b""),
-                    headers.get(_TELL_COST, b"0") not in (b"", b"0"),
-                ),
-                charge,
-            )
+            begun = self._answers.begin(_request_bytes(method, content, headers), charge)
             answer = begun if isinstance(begun, Answer) else await unless_gone(receive, begun)
             if answer is None:
                 await send_head(send, _GONE, [])  # for the log: nobody receives it
@@ -113,6 +104,18 @@ class GraphQLEndpoint:
             refusal = _refusal(error, headers)
             await send_response(refusal, scope, headers, send, list(error.headers))
 
+    def known(
+        self, method: str, body: bytes, query_string: bytes, headers: dict[bytes, bytes]
+    ) -> Answer | None:
+        """Return the answer to a request where it is kept."""
+        if method == "POST":
+            content = body
+        elif method == "GET":
+            content = query_string  # that of a page is no known request
+        else:
+            return None
+        return self._answers.known(_request_bytes(method, content, headers))
+
     async def _body(self, receive: Receive) -> bytes | None:
         """Return the body; None where the client hangs up before its end."""
         body = b""
@@ -130,6 +133,16 @@ class GraphQLEndpoint:
                 )
             if not message.get("more_body"):
                 return body
+
+
+def _request_bytes(method: str, content: bytes, headers: dict[bytes, bytes]) -> RequestBytes:
+    return RequestBytes(
+        method == "POST",
+        content,
+        headers.get(b"content-type", b""),
+        headers.get(b"accept", b""),
+        headers.get(_TELL_COST, b"0") not in (b"", b"0"),
+    )
 
 
 def _refusal(error: BadRequest, headers: dict[bytes, bytes]) -> Response:

@@ -1,15 +1,20 @@
 """One process that serves: uvicorn, with bounded connections, and an end that cuts nobody off."""
 
 import asyncio
+import logging
 import socket
 from collections.abc import Callable
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from server.http.at_once import AnswerBytes, AnswersAtOnce, ReadyAnswer
 from server.http.connections import BoundedConnection, Waiting
 from server.http.draining import refuse_newcomers
 from server.http.limits import ConnectionLimits
+
+_log = logging.getLogger("cachelog.server")
 
 GRACE_SECONDS = 10
 """How long requests under way may take after a server is asked to stop."""
@@ -51,6 +56,23 @@ class ServerConfig(uvicorn.Config):
         self.owns_socket = owns_socket
         self.waiting: Waiting = Waiting()
         self.is_draining = False
+        self.at_once: AnswersAtOnce | None = None
+        """What answers some requests at once: the application's attribute of that name, if any."""
+
+        self.bytes_of = AnswerBytes().of
+
+    def load(self) -> None:
+        """Make the application."""
+        super().load()
+        self.at_once = getattr(self.loaded_app, "at_once", None)
+
+    def answer_at_once(self, scope: Any, body: bytes) -> ReadyAnswer | None:
+        """Return the answer to a request where the application has it ready."""
+        try:
+            return self.at_once(scope, body) if self.at_once else None
+        except Exception:  # noqa: BLE001 - in the midst of parsing it would pass for a bad request
+            _log.exception("an answer could not be looked up")
+            return None  # asked by way of ASGI, the application answers the error as any other
 
 
 class DrainingServer(uvicorn.Server):

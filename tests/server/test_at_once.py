@@ -1,0 +1,147 @@
+"""Kept answers, written at once: the same as by way of ASGI, and noted as those are."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+
+from server.app import create_app
+from server.http.at_once import ReadyAnswer
+from server.settings import Settings
+from tests.server.metrics.test_page import asked
+from tests.server.servers import application, serving
+
+SMALL = "query Small { tags { name } }"
+LONG = "{ revision { specs(first: 200) { nodes { hash name version variants stacks } } } }"
+LARGE = "{ revision { specs(first: 1000) { nodes { hash name version variants stacks } } } }"
+
+
+@pytest.fixture(scope="module")
+def by_asgi(demo_catalog: Path) -> Iterator[httpx.Client]:
+    """Return a client of a server that knows of ASGI alone."""
+    with application(Settings(catalog=str(demo_catalog), access_log=False)) as client:
+        yield client
+
+
+REQUESTS: dict[str, tuple[str, str, dict[str, str]]] = {
+    "post": ("POST", SMALL, {}),
+    "post, named type": ("POST", SMALL, {"accept": "application/graphql-response+json"}),
+    "post, cost": ("POST", SMALL, {"x-cachelog-cost": "1"}),
+    "get": ("GET", SMALL, {}),
+    "head": ("HEAD", SMALL, {}),
+    "page": ("GET", SMALL, {"accept": "text/html"}),
+    "not acceptable": ("GET", SMALL, {"accept": "text/csv"}),
+    "bad": ("POST", "{ nope }", {}),
+    "packed": ("GET", LONG, {"accept-encoding": "br"}),
+    "plain": ("GET", LONG, {"accept-encoding": "identity"}),
+    "large": ("POST", LARGE, {"accept-encoding": "identity"}),
+    "known": ("GET", SMALL, {"if-none-match": "*"}),
+    "unknown": ("GET", SMALL, {"if-none-match": '"other"'}),
+    "known, posted": ("POST", SMALL, {"if-none-match": "*"}),
+    "put": ("PUT", SMALL, {}),
+}
+
+
+def ask(client: httpx.Client, what: str) -> tuple[int, dict[str, str], bytes]:
+    """Return status, headers and content of an answer, but for what differs each time."""
+    method, query, headers = REQUESTS[what]
+    if method == "POST":
+        response = client.post("/graphql", json={"query": query}, headers=headers)
+    else:
+        response = client.request(method, "/graphql", params={"query": query}, headers=headers)
+    kept = dict(response.headers)
+    assert kept.pop("x-request-id")
+    kept.pop("date")
+    return response.status_code, kept, response.content
+
+
+@pytest.mark.parametrize("what", REQUESTS)
+def test_it_is_the_answer_that_asgi_gives(
+    what: str, client: httpx.Client, by_asgi: httpx.Client
+) -> None:
+    """Whenever it is asked, with every header."""
+    expected = [ask(by_asgi, what) for _ in range(3)]
+    assert expected[0] == expected[2]
+    assert [ask(client, what) for _ in range(3)] == expected
+
+
+def test_it_is_counted_and_logged(demo_catalog: Path, tmp_path: Path) -> None:
+    """Each has its own id, its line in the log and its place in the numbers."""
+    with serving(demo_catalog, tmp_path / "log") as server:
+        body = {"query": SMALL, "operationName": "Small"}
+        with httpx.Client(base_url=server.url) as client:
+            ids = [client.post("/graphql", json=body).headers["x-request-id"] for _ in range(5)]
+            found = asked(client)
+        assert found["cachelog_request_seconds_count", "Small"] == 5
+        assert found["cachelog_response_cache_hits_total", ""] == 4
+        assert found["cachelog_requests_total", "200"] >= 5
+    lines = [it for it in server.log.read_text().splitlines() if " POST /graphql 200 " in it]
+    assert [line.rsplit(" ", 1)[1] for line in lines] == ids
+    assert len(set(ids)) == 5
+
+
+def scope(**headers: str) -> dict[str, Any]:
+    """Return the scope of a request as a server makes it."""
+    given = {"content-type": "application/json", **headers}
+    return {
+        "type": "http",
+        "method": "POST",
+        "path": "/graphql",
+        "query_string": b"",
+        "client": ("192.0.2.1", 5),
+        "headers": [(name.encode(), value.encode()) for name, value in given.items()],
+    }
+
+
+def asked_twice(settings: Settings, path: str = "/graphql") -> ReadyAnswer | None:
+    """Return what is ready after a request was answered by way of ASGI; nothing before it."""
+    app = create_app(settings)
+    body = orjson.dumps({"query": SMALL})
+    parts: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Any) -> None:
+        parts.append(message)
+
+    async def run() -> ReadyAnswer | None:
+        async with app.router.lifespan_context(app):
+            assert app.at_once is None or app.at_once(scope(), body) is None
+            await app(scope(), receive, send)
+            assert parts[0]["status"] == 200
+            return app.at_once({**scope(), "path": path}, body) if app.at_once else None
+
+    return asyncio.run(run())
+
+
+def test_what_was_answered_before_is_ready(demo_catalog: Path) -> None:
+    """At its own address alone."""
+    ready = asked_twice(Settings(catalog=str(demo_catalog), access_log=False))
+    assert ready is not None
+    assert b'"develop"' in ready.body
+    assert asked_twice(Settings(catalog=str(demo_catalog), access_log=False), "/metrics") is None
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"response_cache": 0},
+        {"requests_per_minute": 100},
+        {"cost_per_minute": 100_000},
+        {"trusted_proxies": ("10.0.0.0/8",)},
+        {"cors_origins": ("https://a.example",)},
+        {"tracing": True},
+    ],
+    ids=str,
+)
+def test_what_has_more_to_pass_is_not_ready(
+    setting: dict[str, Any], demo_catalog: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Limits by client, proxies, other origins and spans belong to ASGI's way."""
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
+    assert asked_twice(Settings(catalog=str(demo_catalog), access_log=False, **setting)) is None
