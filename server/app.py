@@ -4,7 +4,7 @@ import asyncio
 import gc
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from schema.api import API
 from schema.errors import incident
 from server import logs
 from server.access_log import AccessLog
-from server.at_once import KeptAnswers
+from server.at_once import KeptAnswers, client_finder
 from server.exchanges import Exchanges, Observer, Tracing
 from server.graphiql import STATIC, StaticFolder, graphiql_page, missing_assets
 from server.graphql.allowances import Allowances
@@ -68,10 +68,10 @@ class PathShortcut:
         self._path = path
         self._target = target
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Pass the request on."""
         is_short = scope["type"] == "http" and scope["path"] == self._path
-        await (self._target if is_short else self._app)(scope, receive, send)
+        return (self._target if is_short else self._app)(scope, receive, send)
 
 
 class Application(Starlette):
@@ -178,11 +178,16 @@ def create_app(settings: Settings) -> Application:
         )
     middleware.append(Middleware(PathShortcut, path=GRAPHQL_PATH, target=endpoint))
     app = Application(routes=routes, middleware=middleware, lifespan=lifespan)
-    # What else a request has to pass, it passes by way of ASGI.
-    others = telemetry, settings.trusted_proxies, settings.cors_origins, allowances.is_limited
-    if not any(others):
+    # Spans and the counting of what each client asks for belong to ASGI's way.
+    if telemetry is None and not allowances.is_limited:
         app.at_once = KeptAnswers(
-            endpoint, GRAPHQL_PATH, ids=ids, headers=headers, observers=observers
+            endpoint,
+            GRAPHQL_PATH,
+            ids=ids,
+            headers=headers,
+            observers=observers,
+            client_of=client_finder(settings.trusted_proxies),
+            has_cors=bool(settings.cors_origins),
         )
     return app
 

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
@@ -76,17 +76,22 @@ class Exchanges:
         self._failure = failure
         self._tracing = tracing
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Any]:
         """Pass the request on and note how it was answered."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            for observer in self._observers:
-                observer.flush()
-        elif self._tracing is None:
-            await self._answer(scope, receive, send)
-        else:
-            with self._tracing.request(scope) as answered:
-                answered(await self._answer(scope, receive, send))
+            return self._live(scope, receive, send)
+        if self._tracing is not None:
+            return self._traced(self._tracing, scope, receive, send)
+        return self._answer(scope, receive, send)
+
+    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+        for observer in self._observers:
+            observer.flush()
+
+    async def _traced(self, tracing: Tracing, scope: Scope, receive: Receive, send: Send) -> None:
+        with tracing.request(scope) as answered:
+            answered(await self._answer(scope, receive, send))
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Exchange:
         started = time.perf_counter()

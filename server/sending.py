@@ -49,7 +49,11 @@ async def send_response(
             "headers": [*encoded.headers, *extra] if extra else encoded.headers,
         }
     )
-    await _send_body(send, b"" if method == "HEAD" else encoded.content)
+    content = b"" if method == "HEAD" else encoded.content
+    if len(content) <= _PIECE:
+        await send({"type": "http.response.body", "body": content})
+    else:
+        await _send_in_pieces(send, content)
     return known is None
 
 
@@ -79,14 +83,11 @@ async def send_head(send: Send, status: int, headers: Headers) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _send_body(send: Send, content: bytes) -> None:
+async def _send_in_pieces(send: Send, content: bytes) -> None:
     """Send a body piece by piece, each when the client has read most of those before it.
 
     So a slow client holds a piece, and not a copy of the whole.
     """
-    if len(content) <= _PIECE:
-        await send({"type": "http.response.body", "body": content})
-        return
     rest = memoryview(content)
     while len(rest) > _PIECE:
         await send({"type": "http.response.body", "body": bytes(rest[:_PIECE]), "more_body": True})

@@ -97,8 +97,11 @@ def scope(**headers: str) -> dict[str, Any]:
     }
 
 
-def asked_twice(settings: Settings, path: str = "/graphql") -> ReadyAnswer | None:
-    """Return what is ready after a request was answered by way of ASGI; nothing before it."""
+def asked_twice(settings: Settings, **facts: Any) -> ReadyAnswer | None:
+    """Return what is ready after a request was answered by way of ASGI; nothing before it.
+
+    The second request differs in its scope by these facts.
+    """
     app = create_app(settings)
     body = orjson.dumps({"query": SMALL})
     parts: list[dict[str, Any]] = []
@@ -114,17 +117,42 @@ def asked_twice(settings: Settings, path: str = "/graphql") -> ReadyAnswer | Non
             assert app.at_once is None or app.at_once(scope(), body) is None
             await app(scope(), receive, send)
             assert parts[0]["status"] == 200
-            return app.at_once({**scope(), "path": path}, body) if app.at_once else None
+            return app.at_once(scope() | facts, body) if app.at_once else None
 
     return asyncio.run(run())
 
 
 def test_what_was_answered_before_is_ready(demo_catalog: Path) -> None:
     """At its own address alone."""
-    ready = asked_twice(Settings(catalog=str(demo_catalog), access_log=False))
+    settings = Settings(catalog=str(demo_catalog), access_log=False)
+    ready = asked_twice(settings)
     assert ready is not None
     assert b'"develop"' in ready.body
-    assert asked_twice(Settings(catalog=str(demo_catalog), access_log=False), "/metrics") is None
+    assert asked_twice(settings, path="/metrics") is None
+
+
+def test_pages_of_other_origins_go_by_way_of_asgi(demo_catalog: Path) -> None:
+    """Only there are they told what they may read; all others have it as ready as ever."""
+    settings = Settings(catalog=str(demo_catalog), cors_origins=("https://a.example",))
+    assert asked_twice(settings) is not None
+    other = scope(origin="https://a.example")["headers"]
+    assert asked_twice(settings, headers=other) is None
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_the_client_behind_a_trusted_proxy_is_noted(
+    trusted: bool, demo_catalog: Path, tmp_path: Path
+) -> None:
+    """With the id that the proxy has given, each time; of others neither is believed."""
+    proxies = "127.0.0.1" if trusted else "192.0.2.1"
+    headers = {"x-forwarded-for": "203.0.113.9", "x-request-id": "theirs"}
+    with serving(demo_catalog, tmp_path / "log", trusted_proxies=proxies) as server:
+        for _ in range(3):
+            httpx.post(f"{server.url}/graphql", json={"query": SMALL}, headers=headers)
+    lines = [it.split() for it in server.log.read_text().splitlines() if " POST " in it]
+    clients = {line[1] for line in lines}
+    assert (len(lines), clients) == (3, {"203.0.113.9" if trusted else "127.0.0.1"})
+    assert {line[-1] == "theirs" for line in lines} == {trusted}
 
 
 @pytest.mark.parametrize(
@@ -133,8 +161,6 @@ def test_what_was_answered_before_is_ready(demo_catalog: Path) -> None:
         {"response_cache": 0},
         {"requests_per_minute": 100},
         {"cost_per_minute": 100_000},
-        {"trusted_proxies": ("10.0.0.0/8",)},
-        {"cors_origins": ("https://a.example",)},
         {"tracing": True},
     ],
     ids=str,
@@ -142,6 +168,6 @@ def test_what_was_answered_before_is_ready(demo_catalog: Path) -> None:
 def test_what_has_more_to_pass_is_not_ready(
     setting: dict[str, Any], demo_catalog: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Limits by client, proxies, other origins and spans belong to ASGI's way."""
+    """Limits by client and spans belong to ASGI's way."""
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
     assert asked_twice(Settings(catalog=str(demo_catalog), access_log=False, **setting)) is None
