@@ -36,14 +36,22 @@ def url_of(listening: socket.socket) -> str:
 
 
 def serve(
-    factory: str, listening: socket.socket, *, workers: int, limits: ConnectionLimits
+    factory: str,
+    listening: socket.socket,
+    *,
+    workers: int,
+    limits: ConnectionLimits,
+    hang_seconds: float = 30.0,
 ) -> None:
     """Serve the application that ``MODULE:FUNCTION`` makes until a signal ends this process.
 
-    Raises SystemExit with code 1 where it does not start; why is logged.
+    Of several workers one that hangs for ``hang_seconds`` is replaced. Raises SystemExit with code
+    1 where it does not start; why is logged.
     """
     if workers > 1:
-        started = Workers(factory, listening, limits, count=workers).run()
+        started = Workers(
+            factory, listening, limits, count=workers, hang_seconds=hang_seconds
+        ).run()
     else:
         started = run_server(ServerConfig(factory, limits, owns_socket=True), listening)
     if not started:

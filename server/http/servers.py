@@ -4,6 +4,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import uvicorn
@@ -12,6 +13,7 @@ from starlette.types import ASGIApp
 from server.http.at_once import AnswerBytes, AnswersAtOnce, ReadyAnswer
 from server.http.connections import BoundedConnection, Waiting
 from server.http.draining import refuse_newcomers
+from server.http.heartbeats import Heartbeat
 from server.http.limits import ConnectionLimits
 
 _log = logging.getLogger("cachelog.server")
@@ -30,7 +32,7 @@ class ServerConfig(uvicorn.Config):
     """How an application is served, and what the connections of one process share.
 
     ``factory`` makes the application; it may be named as MODULE:FUNCTION. ``owns_socket`` says that
-    no other process accepts from the socket.
+    no other process accepts from the socket. A ``heartbeat`` tells another one that this one runs.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class ServerConfig(uvicorn.Config):
         limits: ConnectionLimits,
         *,
         owns_socket: bool,
+        heartbeat: Heartbeat | None = None,
     ) -> None:
         super().__init__(
             factory,
@@ -54,6 +57,7 @@ class ServerConfig(uvicorn.Config):
         )
         self.limits = limits
         self.owns_socket = owns_socket
+        self.heartbeat = heartbeat
         self.waiting: Waiting = Waiting()
         self.is_draining = False
         self.at_once: AnswersAtOnce | None = None
@@ -79,6 +83,12 @@ class DrainingServer(uvicorn.Server):
     """A server that answers all that was asked before it was told to stop."""
 
     config: ServerConfig
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until a signal ends this process."""
+        heartbeat = self.config.heartbeat
+        async with heartbeat.beating() if heartbeat else nullcontext():
+            await super().serve(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop: take no new connections, answer all requests, then close."""

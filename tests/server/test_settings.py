@@ -23,6 +23,7 @@ READ: dict[str, tuple[str, Any]] = {
     "body_timeout": ("1.5", 1.5),
     "send_timeout": ("1.5", 1.5),
     "keep_alive": ("1.5", 1.5),
+    "hang_timeout": ("1.5", 1.5),
     "heavy_threads": ("1", 1),
     "queued_requests": ("8", 8),
     "queue_seconds": ("0.5", 0.5),
