@@ -178,14 +178,14 @@ def create_app(settings: Settings) -> Application:
         )
     middleware.append(Middleware(PathShortcut, path=GRAPHQL_PATH, target=endpoint))
     app = Application(routes=routes, middleware=middleware, lifespan=lifespan)
-    # Spans and the counting of what each client asks for belong to ASGI's way.
-    if telemetry is None and not allowances.is_limited:
+    if telemetry is None:  # spans belong to ASGI's way
         app.at_once = KeptAnswers(
             endpoint,
             GRAPHQL_PATH,
             ids=ids,
             headers=headers,
             observers=observers,
+            allowances=allowances,
             client_of=client_finder(settings.trusted_proxies),
             has_cors=bool(settings.cors_origins),
         )

@@ -9,7 +9,9 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from server.exchanges import Exchange, Observer
+from server.graphql.allowances import Allowances
 from server.graphql.endpoint import GraphQLEndpoint
+from server.graphql.errors import BadRequest
 from server.http.at_once import ReadyAnswer
 from server.request_ids import RequestIds
 from server.security_headers import SecurityHeaders
@@ -23,7 +25,8 @@ class KeptAnswers:
     """Answers a request to the ``path`` of an endpoint where the endpoint has kept the answer.
 
     The answer has the same id and headers as by way of ASGI, and the same ``observers`` are told.
-    ``client_of`` tells whom. With ``has_cors`` pages of other origins are asked by way of ASGI.
+    ``client_of`` tells whom. By way of ASGI goes who has used up the ``allowances``, to be refused,
+    and with ``has_cors`` a page of another origin.
     """
 
     def __init__(
@@ -34,6 +37,7 @@ class KeptAnswers:
         ids: RequestIds,
         headers: SecurityHeaders,
         observers: Sequence[Observer],
+        allowances: Allowances,
         client_of: Callable[[Scope], str | None],
         has_cors: bool,
     ) -> None:
@@ -42,6 +46,7 @@ class KeptAnswers:
         self._ids = ids
         self._lines = headers.lines
         self._observers = observers
+        self._allowances = allowances
         self._client_of = client_of
         self._has_cors = has_cors
 
@@ -64,6 +69,8 @@ class KeptAnswers:
         status, lines, content = response.status, encoded.lines, encoded.content
         if is_not_modified(response, encoded, method, headers):
             status, lines, content = 304, encoded.not_modified_lines, b""
+        if self._allowances.is_limited and not self._is_allowed(scope):
+            return None
         request_id = self._ids.of(scope)
         if self._observers:
             exchange = Exchange(
@@ -82,6 +89,13 @@ class KeptAnswers:
         return ReadyAnswer(
             status, b"%b%bx-request-id: %b\r\n" % (lines, self._lines, request_id.encode()), content
         )
+
+    def _is_allowed(self, scope: Scope) -> bool:
+        try:
+            self._allowances.count_request(scope)
+        except BadRequest:
+            return False  # and nothing was counted
+        return True
 
 
 def client_finder(trusted_proxies: Sequence[str]) -> Callable[[Scope], str | None]:
