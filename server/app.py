@@ -185,7 +185,6 @@ def create_app(settings: Settings) -> Application:
             ids=ids,
             headers=headers,
             observers=observers,
-            allowances=allowances,
             client_of=client_finder(settings.trusted_proxies),
             has_cors=bool(settings.cors_origins),
         )

@@ -9,13 +9,11 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from server.exchanges import Exchange, Observer
-from server.graphql.allowances import Allowances
 from server.graphql.endpoint import GraphQLEndpoint
-from server.graphql.errors import BadRequest
 from server.http.at_once import ReadyAnswer
 from server.request_ids import RequestIds
 from server.security_headers import SecurityHeaders
-from server.sending import coding_for, is_not_modified
+from server.sending import is_not_modified
 
 _MAX_BYTES = 64 << 10
 """Larger bodies are sent with an eye on whether the client reads them."""
@@ -25,8 +23,7 @@ class KeptAnswers:
     """Answers a request to the ``path`` of an endpoint where the endpoint has kept the answer.
 
     The answer has the same id and headers as by way of ASGI, and the same ``observers`` are told.
-    ``client_of`` tells whom. By way of ASGI goes who has used up the ``allowances``, to be refused,
-    and with ``has_cors`` a page of another origin.
+    ``client_of`` tells whom. With ``has_cors`` pages of other origins are answered by way of ASGI.
     """
 
     def __init__(
@@ -37,7 +34,6 @@ class KeptAnswers:
         ids: RequestIds,
         headers: SecurityHeaders,
         observers: Sequence[Observer],
-        allowances: Allowances,
         client_of: Callable[[Scope], str | None],
         has_cors: bool,
     ) -> None:
@@ -46,7 +42,6 @@ class KeptAnswers:
         self._ids = ids
         self._lines = headers.lines
         self._observers = observers
-        self._allowances = allowances
         self._client_of = client_of
         self._has_cors = has_cors
 
@@ -59,18 +54,14 @@ class KeptAnswers:
         if self._has_cors and b"origin" in headers:
             return None
         method = scope["method"]
-        answer = self._known(method, body, scope["query_string"], headers)
-        if answer is None:
+        known = self._known(scope, headers, body, _MAX_BYTES)
+        if known is None:
             return None
+        answer, encoded = known
         response = answer.response
-        encoded = response.known(coding_for(response, headers))
-        if encoded is None or len(encoded.content) > _MAX_BYTES:
-            return None
         status, lines, content = response.status, encoded.lines, encoded.content
         if is_not_modified(response, encoded, method, headers):
             status, lines, content = 304, encoded.not_modified_lines, b""
-        if self._allowances.is_limited and not self._is_allowed(scope):
-            return None
         request_id = self._ids.of(scope)
         if self._observers:
             exchange = Exchange(
@@ -89,13 +80,6 @@ class KeptAnswers:
         return ReadyAnswer(
             status, b"%b%bx-request-id: %b\r\n" % (lines, self._lines, request_id.encode()), content
         )
-
-    def _is_allowed(self, scope: Scope) -> bool:
-        try:
-            self._allowances.count_request(scope)
-        except BadRequest:
-            return False  # and nothing was counted
-        return True
 
 
 def client_finder(trusted_proxies: Sequence[str]) -> Callable[[Scope], str | None]:

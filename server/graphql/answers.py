@@ -151,7 +151,10 @@ class Answers:
         return self._answer_parsed(parsed, charge)
 
     def known(self, asked: RequestBytes) -> Answer | None:
-        """Return the answer to a request that was asked before, where it is kept."""
+        """Return the answer to a request that was asked before, where it is kept.
+
+        Who takes it counts it.
+        """
         parsed = self._parsed.get(asked)
         return None if parsed is None else self._kept(parsed)
 
@@ -184,6 +187,7 @@ class Answers:
         self, parsed: ParsedRequest, charge: Charge | None
     ) -> Answer | Coroutine[Any, Any, Answer]:
         if (kept := self._kept(parsed)) is not None:
+            self.responses.num_hits += 1
             return kept
         if charge is not None:
             charge(parsed.units)

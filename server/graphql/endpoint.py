@@ -14,8 +14,8 @@ from server.graphql.hang_ups import unless_gone
 from server.graphql.lanes import Lanes
 from server.graphql.outgoing import Outgoing
 from server.negotiation import JSON, accepted_media_type, prefers_html
-from server.responses import Response
-from server.sending import REVALIDATE, send_head, send_response
+from server.responses import EncodedBody, Response
+from server.sending import REVALIDATE, coding_for, send_head, send_response
 
 _ALLOW = b"GET, HEAD, POST, OPTIONS"
 _TELL_COST = b"x-cachelog-cost"
@@ -105,16 +105,36 @@ class GraphQLEndpoint:
             await send_response(refusal, scope, headers, send, list(error.headers))
 
     def known(
-        self, method: str, body: bytes, query_string: bytes, headers: dict[bytes, bytes]
-    ) -> Answer | None:
-        """Return the answer to a request where it is kept."""
+        self, scope: Scope, headers: dict[bytes, bytes], body: bytes, max_bytes: int
+    ) -> tuple[Answer, EncodedBody] | None:
+        """Return the answer to a whole request where it is kept, in the coding for its client.
+
+        None where it has to be made, has more bytes, or is not to be given to this client.
+        """
+        method = scope["method"]
         if method == "POST":
             content = body
         elif method == "GET":
-            content = query_string  # that of a page is no known request
+            content = scope["query_string"]  # that of a page is no known request
         else:
             return None
-        return self._answers.known(_request_bytes(method, content, headers))
+        answer = self._answers.known(_request_bytes(method, content, headers))
+        if answer is None:
+            return None
+        encoded = answer.response.known(coding_for(answer.response, headers))
+        if encoded is None or len(encoded.content) > max_bytes or not self._is_allowed(scope):
+            return None
+        self._answers.responses.num_hits += 1
+        return answer, encoded
+
+    def _is_allowed(self, scope: Scope) -> bool:
+        """Count a request where its client may ask for more; one that may not is not counted."""
+        if self._allowances.is_limited:
+            try:
+                self._allowances.count_request(scope)
+            except BadRequest:
+                return False
+        return True
 
     async def _body(self, receive: Receive) -> bytes | None:
         """Return the body; None where the client hangs up before its end."""

@@ -38,7 +38,7 @@ class QuickConnection(HttpToolsProtocol):
         self._keep_alive = KeepAlive(
             self.loop, config.limits.keep_alive_seconds, self.timeout_keep_alive_handler
         )
-        self._held: bytes | None = None
+        self._held: list[bytes] | None = None
         """What has come of the body of a request that may be answered at once; else None."""
 
         self._answered: Any = None
@@ -64,7 +64,7 @@ class QuickConnection(HttpToolsProtocol):
         """Begin to answer the request, or wait for its body."""
         self._complete_scope()
         if self._can_be_held():
-            self._held = b""
+            self._held = []
         else:
             self._begin()
 
@@ -73,12 +73,12 @@ class QuickConnection(HttpToolsProtocol):
         if self._held is None:
             super().on_body(body)
         else:
-            self._held = self._held + body if self._held else body
+            self._held.append(body)
 
     def on_message_complete(self) -> None:
         """Answer the request at once where that can be; it is whole now."""
         if self._held is not None:
-            answer = self._server.answer_at_once(self.scope, self._held)
+            answer = self._server.answer_at_once(self.scope, b"".join(self._held))
             if answer is not None:
                 self._write_at_once(answer)
                 return
@@ -128,10 +128,10 @@ class QuickConnection(HttpToolsProtocol):
 
     def _begin_held(self) -> None:
         """Have the request answered by a task after all."""
-        body, self._held = self._held, None
+        parts, self._held = self._held, None
         self._begin()
-        if body:
-            super().on_body(body)
+        if parts:
+            super().on_body(b"".join(parts))
 
     def _begin(self) -> None:
         """Have the application answer the request, now or after those before it."""

@@ -84,6 +84,17 @@ def test_it_is_counted_and_logged(demo_catalog: Path, tmp_path: Path) -> None:
     assert len(set(ids)) == 5
 
 
+def test_a_large_answer_is_counted_once(demo_catalog: Path, tmp_path: Path) -> None:
+    """It goes by way of ASGI, which is told of a slow reader; so does what has to be packed."""
+    with serving(demo_catalog, tmp_path / "log") as server:
+        for query, coding in ((LARGE, "identity"), (LONG, "gzip"), (LONG, "br")):
+            headers = {"accept-encoding": coding}
+            for _ in range(3):
+                httpx.post(f"{server.url}/graphql", json={"query": query}, headers=headers)
+        with httpx.Client(base_url=server.url) as client:
+            assert asked(client)["cachelog_response_cache_hits_total", ""] == 7
+
+
 def scope(**headers: str) -> dict[str, Any]:
     """Return the scope of a request as a server makes it."""
     given = {"content-type": "application/json", **headers}
