@@ -3,6 +3,7 @@
 import os
 import socket
 
+from server import logs
 from server.http.limits import ConnectionLimits
 from server.http.servers import ServerConfig, run_server
 from server.http.workers import Workers
@@ -41,14 +42,16 @@ def serve(
     *,
     workers: int,
     limits: ConnectionLimits,
-    hang_seconds: float = 30.0,
+    hang_seconds: float,
+    log_format: str,
 ) -> None:
     """Serve the application that ``MODULE:FUNCTION`` makes until a signal ends this process.
 
-    Of several workers one that hangs for ``hang_seconds`` is replaced. Raises SystemExit with code
-    1 where it does not start; why is logged.
+    Of several workers one that hangs for ``hang_seconds`` is replaced, which this process logs in
+    the ``log_format``. Raises SystemExit with code 1 where it does not start; why is logged.
     """
     if workers > 1:
+        logs.configure(log_format)  # each worker does so for itself
         started = Workers(
             factory, listening, limits, count=workers, hang_seconds=hang_seconds
         ).run()

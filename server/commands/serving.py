@@ -45,7 +45,6 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
 
     from msgspec.structs import replace
 
-    from server import logs
     from server.graphiql import STATIC, missing_assets
     from server.graphql.manifest import read_manifest
     from server.listening import listening_socket, serve, url_of
@@ -86,13 +85,13 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
         # Worker processes build the application anew, from their environment.
         os.environ.update(environ_of(settings))
         say(f"cachelog serves {catalog} at {url_of(listening)}/graphql (Ctrl+C stops it)")
-        logs.configure(settings.log_format)
         serve(
             "server.app:app_from_environ",
             listening,
             workers=workers,
             limits=settings.connections(),
             hang_seconds=settings.hang_timeout,
+            log_format=settings.log_format,
         )
 
 
