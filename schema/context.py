@@ -9,7 +9,9 @@ import strawberry
 from schema.budget import Budget
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library, SharedCache
+from snapshots.catalog.returned import earlier_contents
 from snapshots.changes.diff import Comparison
+from snapshots.changes.explanation import Explanation
 from snapshots.frames import matching
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
@@ -150,6 +152,24 @@ class Context:
             # Even of frames that are there, a comparison takes some 10 ms.
             raise NotLoaded(comparisons, key)
         return comparison
+
+    def explain(self, base: RevisionInfo, head: RevisionInfo) -> Explanation:
+        """Return why the hashes of two revisions' contents came and went."""
+        explanations, key = self.library.explanations, (base.digest, head.digest)
+        explanation = explanations.get(key) if self.may_load else explanations.kept(key)
+        if explanation is None:
+            raise NotLoaded(explanations, key)
+        return explanation
+
+    def returned(self, base: RevisionInfo, head: RevisionInfo) -> Mask:
+        """Return which rows of head an earlier revision of the series had, and base has not."""
+        if len(self.explain(base, head).without_counterpart()):
+            self.is_permanent = False  # a state from before may be imported yet
+        cache, key = self.library.returned, earlier_contents(self.history, base, head)
+        found = cache.get(key) if self.may_load else cache.kept(key)
+        if found is None:
+            raise NotLoaded(cache, key)
+        return found.mask
 
 
 Info = strawberry.Info[Context, None]

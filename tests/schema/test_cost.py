@@ -263,6 +263,7 @@ VALUES = {
     "base": "develop~1",
     "head": "develop",
     "ids": ["a"] * 100,
+    "by": ["STACK"],
 }
 
 
