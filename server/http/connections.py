@@ -110,8 +110,6 @@ class BoundedConnection(QuickConnection):
             return
         cycle = self.cycle
         is_whole = cycle is not None and cycle.scope is self.scope and not cycle.more_body
-        if is_whole and self._is_answered_early:
-            self._answer_as_usual()
         if is_whole and not cycle.response_complete:
             self._waiting.pop(self, None)
             if self._deadline is not None:
@@ -160,15 +158,19 @@ class BoundedConnection(QuickConnection):
             raise Refused
         super().on_headers_complete()
 
+    def on_message_complete(self) -> None:
+        """Take the end of a request."""
+        super().on_message_complete()
+        # Another request may follow in what has been read already.
+        if self._is_answered_early and not self.cycle.more_body:
+            self._answer_as_usual()
+
     def _count_over_reads(self, num_bytes: int, phase: Phase) -> None:
         """Count what has come since this part of the request began, as no callback tells of it."""
         self._bytes_over_reads += num_bytes
         status = why_reading_ends(self._bytes_over_reads, phase, self.url, self._limits)
         if status is not None:
             self._refuse(status)
-
-    def _unsupported_upgrade_warning(self) -> None:
-        """Say nothing: the request is answered over HTTP/1.1, as the client must expect."""
 
     # -- deadlines
 
@@ -258,7 +260,7 @@ class BoundedConnection(QuickConnection):
         cycle = self.cycle
         if not cycle.response_started:
             cycle.transport = self.transport
-            cycle.keep_alive = self.parser.should_keep_alive() and not self._server.is_draining
+            cycle.keep_alive = self._keeps_alive()
 
     def close_gently(self) -> None:
         """Close the connection so that the client can read what was written.

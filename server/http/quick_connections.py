@@ -85,6 +85,9 @@ class QuickConnection(HttpToolsProtocol):
             self._begin_held()
         super().on_message_complete()
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing: the request is answered over HTTP/1.1, as the client must expect."""
+
     def drop_held(self) -> None:
         """Forget a request that is not going to be answered."""
         self._held = None

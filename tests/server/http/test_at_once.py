@@ -4,7 +4,10 @@ import asyncio
 import gc
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPResponse
+from itertools import pairwise
+from random import Random
 from typing import Any
 
 import pytest
@@ -15,7 +18,7 @@ from server.http.keeping_alive import KeepAlive
 from server.http.limits import ConnectionLimits
 from server.http.quick_connections import QuickConnection
 from tests.server.http.test_connections import CLOSE, Running, ask, rest, running, said
-from tests.server.servers import until
+from tests.server.servers import PATIENCE, until
 
 LIMITS = ConnectionLimits(keep_alive_seconds=0.6)
 
@@ -56,6 +59,18 @@ def ready() -> Iterator[Running]:
         yield it
 
 
+@pytest.fixture(scope="module")
+def plain() -> Iterator[Running]:
+    """Serve the application by tasks alone."""
+    application = Application()
+
+    async def by_tasks(scope: Scope, receive: Receive, send: Send) -> None:
+        await application(scope, receive, send)
+
+    with running(LIMITS, by_tasks) as it:
+        yield it
+
+
 def answers(running: Running, *requests: bytes) -> list[bytes]:
     """Send requests in one piece, the last of which closes, and return the bodies."""
     said_all = said(running, b"".join(requests))
@@ -82,6 +97,40 @@ def test_the_event_loop_goes_on_between_many(ready: Running) -> None:
         *(b"/%d" % number for number in range(MAX_AT_ONCE + 20)),
         b"/last",
     ]
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("server", ["plain", "ready"])
+def test_any_conversation_is_answered(
+    server: str, seed: int, request: pytest.FixtureRequest
+) -> None:
+    """Requests of all kinds, cut anywhere: as many answers, in order, each whole."""
+    ready: Running = request.getfixturevalue(server)
+    random = Random(seed)
+    expected, parts = [], []
+    for _ in range(random.randint(1, 20)):
+        path = random.choice(("/a", "/a-task", "/slow-task"))
+        body = b"x" * random.choice((0, 0, 1, 10, 300, 70_000))
+        expected.append(path.encode() + b" " + body)
+        parts.append(ask(path, body=body) if random.random() < 0.7 else chunked(path, body, random))
+    conversation = b"".join(parts) + ask("/last", CLOSE)
+    cuts = sorted(random.randrange(len(conversation)) for _ in range(random.randint(0, 12)))
+    with ThreadPoolExecutor(1) as pool, ready.connect() as connection:
+        receiving = pool.submit(rest, connection)
+        for start, end in pairwise([0, *cuts, len(conversation)]):
+            connection.sendall(conversation[start:end])
+            time.sleep(random.choice((0, 0, 0.01)))
+        answered = receiving.result(PATIENCE)
+    bodies = [part.split(b"HTTP/1.1")[0] for part in answered.split(b"\r\n\r\n")[1:]]
+    assert [it.partition(b" ")[2] for it in bodies] == [*expected, b"/last "]
+
+
+def chunked(path: str, body: bytes, random: Random) -> bytes:
+    """Return a request whose body comes in chunks."""
+    cuts = sorted(random.randrange(len(body)) for _ in range(3)) if body else []
+    chunks = [body[start:end] for start, end in pairwise([0, *cuts, len(body)]) if end > start]
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+    return head + b"".join(b"%x\r\n%b\r\n" % (len(it), it) for it in chunks) + b"0\r\n\r\n"
 
 
 @pytest.mark.parametrize("pieces", [2, 5, 60])
