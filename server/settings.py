@@ -133,6 +133,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     keep_alive: Seconds = 75.0
     """How many seconds a connection may wait for its next request."""
 
+    hang_timeout: Seconds = 30.0
+    """After how many seconds without a sign of life a worker process is replaced."""
+
     requests_per_minute: Bytes = 0
     """How many requests a client address may send in a minute; 0 for any number."""
 
@@ -168,6 +171,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     metrics_dir: Text = ""
     """Where the processes of one server share those numbers; empty for a folder of their own."""
+
+    tracing: Switch = False
+    """Whether spans are sent by OpenTelemetry, as its own variables OTEL_* say."""
 
     cache_dir: Text = "~/.cache/cachelog"
     """Where an import keeps what it need not fetch again; empty to keep nothing."""

@@ -59,13 +59,15 @@ class ParsedRequest:
 
     A response that stays true for ever is kept under ``permanent_key``, any other under
     ``key_at`` the catalog's state. ``num_bytes`` is what this and its bytes take, or less.
-    ``weight`` and ``units`` say how much work it is.
+    ``weight`` and ``units`` say how much work it is, ``is_permanent`` under which of the keys the
+    response was kept last.
     Raises BadRequest where the variables nest too deeply.
     """
 
     __slots__ = (
         "_current_key",
         "_is_about_confirmations",
+        "is_permanent",
         "num_bytes",
         "permanent_key",
         "request",
@@ -92,6 +94,7 @@ class ParsedRequest:
         self.num_bytes = 2 * self.permanent_key.num_bytes + objects + num_bytes
         self._current_key = self.permanent_key
         self._is_about_confirmations = _CONFIRMATIONS in request.query
+        self.is_permanent = False
 
     def key_at(self, generation: int, state: int) -> CacheKey:
         """Return the key of an answer that holds in one generation of the catalog.
@@ -156,6 +159,14 @@ class Answers:
             parsed = self._keep_parsed(asked, self._checked(asked, request, media_type))
         return self._answer_parsed(parsed, charge)
 
+    def known(self, asked: RequestBytes) -> Answer | None:
+        """Return the answer to a request that was asked before, where it is kept.
+
+        Who takes it counts it.
+        """
+        parsed = self._parsed.get(asked)
+        return None if parsed is None else self._kept(parsed)
+
     async def answer(self, asked: RequestBytes) -> Answer:
         """Return the answer to a request; raises BadRequest where it is none."""
         begun = self.begin(asked)
@@ -184,16 +195,26 @@ class Answers:
     def _answer_parsed(
         self, parsed: ParsedRequest, charge: Charge | None
     ) -> Answer | Coroutine[Any, Any, Answer]:
-        current_key = parsed.key_at(self._catalog.generation, self._catalog.state)
-        for key in (parsed.permanent_key, current_key):
-            if (kept := self.responses.get(key)) is not None:
-                return Answer(kept, key)
+        if (kept := self._kept(parsed)) is not None:
+            self.responses.num_hits += 1
+            return kept
         if charge is not None:
             charge(parsed.units)
+        key = self._current_key(parsed)
         begun = self._execution.begin(parsed.request, parsed.weight)
         if isinstance(begun, Executed):
             return self._keep(parsed, key, begun)
         return self._execute(parsed, key, begun)
+
+    def _current_key(self, parsed: ParsedRequest) -> CacheKey:
+        return parsed.key_at(self._catalog.generation, self._catalog.state)
+
+    def _kept(self, parsed: ParsedRequest) -> Answer | None:
+        keys = (parsed.permanent_key, self._current_key(parsed))
+        for key in keys if parsed.is_permanent else reversed(keys):
+            if (kept := self.responses.get(key)) is not None:
+                return Answer(kept, key)
+        return None
 
     async def _execute(
         self, parsed: ParsedRequest, key: CacheKey, begun: Coroutine[Any, Any, Executed]
@@ -233,6 +254,7 @@ class Answers:
         )
         if not executed.is_good:
             return Answer(response, None)
+        parsed.is_permanent = is_permanent
         key = parsed.permanent_key if is_permanent else current_key
         self.responses.put(key, response)
         return Answer(response, key)
