@@ -29,7 +29,7 @@ NOTES = Cost(weight=50_000, once=COMPARING, num_bytes=500_000)
 
 CHANGES = Cost(
     weight=1_000,
-    each=10,
+    each=20,
     once=COMPARING,
     arguments={
         "kinds": ArgumentCost(weight=100, each=50),

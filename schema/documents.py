@@ -21,7 +21,8 @@ from graphql import (
 )
 
 from schema import errors, rules
-from schema.estimates import NOTHING, Estimate, estimate
+from schema.estimates import NOTHING, Estimate
+from schema.estimating import estimate
 from schema.limits import Limits
 from schema.syntax import num_tokens, untie, validated, without_tokens
 
@@ -72,7 +73,6 @@ class Document:
         self.num_bytes = _BYTES + 8 * len(text) + _BYTES_A_TOKEN * tokens + messages
         self._operations = _operations_of(node) if node else {}
         self._estimates: LRUCache[tuple[Any, ...], Estimate] | None = None
-        self._fixed: dict[int, Estimate] = {}
 
     def operation_type(self, name: str | None) -> OperationType | None:
         """Return whether an operation is a query, mutation or subscription; None if there is none.
@@ -105,29 +105,42 @@ class Document:
         operation = self._operations.get(name)
         if self.node is None or operation is None or self.errors:
             return NOTHING
-        place = operation.loc.start if operation.loc else 0
-        if not operation.variable_definitions:
-            if place not in self._fixed:
-                self._fixed[place] = estimate(schema, self.node, operation, {})
-            return self._fixed[place]
-        given = variables or {}
-        names = [it.variable.name.value for it in operation.variable_definitions]
-        key = place, *(_shape(given[it]) if it in given else "" for it in names)
-        with _LOCK:
-            if self._estimates is None:
-                self._estimates = LRUCache(_ESTIMATES)
-            known = self._estimates.get(key)
+        key = _key(operation, variables or {})
+        known = self._known_estimate(key)
         if known is None:
-            found = get_variable_values(
-                schema, operation.variable_definitions, dict(given), max_errors=1
-            )
-            if isinstance(found, list):
-                return NOTHING  # the executor says what is wrong
-            known = estimate(schema, self.node, operation, found.coerced)
+            coerced: Mapping[str, Any] = {}
+            if operation.variable_definitions:
+                found = get_variable_values(
+                    schema, operation.variable_definitions, dict(variables or {}), max_errors=1
+                )
+                if isinstance(found, list):
+                    return NOTHING  # the executor says what is wrong
+                coerced = found.coerced
+            known = estimate(schema, self.node, operation, coerced)
             if len(key) <= _KEY_VALUES:
                 with _LOCK:
+                    self._estimates = self._estimates or LRUCache(_ESTIMATES)
                     self._estimates[key] = known
         return known
+
+    def is_estimated(self, name: str | None, variables: Mapping[str, Any] | None) -> bool:
+        """Tell whether ``estimate`` has nothing to add up: it did so before for such variables."""
+        operation = self._operations.get(name)
+        if self.node is None or operation is None or self.errors:
+            return True
+        return self._known_estimate(_key(operation, variables or {})) is not None
+
+    def _known_estimate(self, key: tuple[Any, ...]) -> Estimate | None:
+        with _LOCK:
+            known: Estimate | None = self._estimates.get(key) if self._estimates else None
+        return known
+
+
+def _key(operation: OperationDefinitionNode, variables: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what decides the cost of an operation: its place, and sizes in its variables."""
+    names = [it.variable.name.value for it in operation.variable_definitions or ()]
+    place = operation.loc.start if operation.loc else 0
+    return place, *(_shape(variables[it]) if it in variables else "" for it in names)
 
 
 def _shape(value: Any) -> Any:
