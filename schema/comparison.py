@@ -24,7 +24,7 @@ from snapshots.models import RevisionInfo
 from snapshots.notes import changelog
 from snapshots.notes.rendering import NotesFormat, render
 
-NOTES = Cost(weight=50_000, once=COMPARING, num_bytes=500_000)
+NOTES = Cost(weight=120_000, once=COMPARING, num_bytes=500_000)
 """Release notes, made anew each time."""
 
 CHANGES = Cost(

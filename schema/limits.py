@@ -46,7 +46,7 @@ class Limits:
     max_cost: int = 500_000
     """Units of work, 0.3 microseconds each at the most; see ``schema.cost``."""
 
-    max_revisions: int = 20
+    max_revisions: int = 10
     """Revisions whose contents a request may ask for, whatever it asks of them."""
 
     max_answer_bytes: int = 64 << 20
