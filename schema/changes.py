@@ -3,29 +3,68 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from operator import attrgetter
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import strawberry
 
 from schema.connections import Connection, Page
-from schema.context import LoadedRevision
+from schema.context import Context, LoadedRevision
 from schema.cost import VALUE, Cost
 from schema.many import LazyList, WhereKnown, for_many
+from schema.node import ID_SEPARATOR, not_known
 from schema.paging import PageArguments, bad_cursor, window
 from schema.scalars import ByteCount
 from snapshots.changes import diff
-from snapshots.frames.columns import Rows
+from snapshots.changes.explanation import Explanation
+from snapshots.frames.columns import Mask, Rows
+from snapshots.models import RevisionInfo
 
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
 class LoadedComparison:
-    """A comparison with its two revisions."""
+    """A comparison with its two revisions, and the way to why hashes came and went."""
 
     base: LoadedRevision
     head: LoadedRevision
     changes: diff.Comparison
+
+    def explanation(self) -> Explanation:
+        """Return the counterparts, reasons and causes of the comparison."""
+        return self.head.context.explain(self.base.info, self.head.info)
+
+    def returned(self) -> Mask:
+        """Return a mask over head's rows: those that an earlier revision of the series had."""
+        return self.head.context.returned(self.base.info, self.head.info)
+
+
+def load_comparison(context: Context, base: RevisionInfo, head: RevisionInfo) -> LoadedComparison:
+    """Load and compare two revisions."""
+    return LoadedComparison(context.load(base), context.load(head), context.compare(base, head))
+
+
+def comparison_key(base: RevisionInfo, head: RevisionInfo) -> tuple[str, str, str, str]:
+    """Return the parts of ids that name a comparison: both digests, both keys."""
+    return base.digest, head.digest, base.key, head.key
+
+
+class PartOfComparison(NamedTuple):
+    """Two revisions, and what names a part of their comparison; empty for the whole."""
+
+    infos: tuple[RevisionInfo, RevisionInfo]
+    key: str
+
+
+def part_of_comparison(context: Context, parts: list[str]) -> PartOfComparison | None:
+    """Return what the parts of an id name that begin with ``comparison_key``; None for nothing."""
+    known = context.history.by_key
+    match parts:
+        case [_, _, base, head, *rest] if base in known and head in known:
+            return PartOfComparison((known[base], known[head]), ID_SEPARATOR.join(rest))
+    not_known(context)
+    return None
 
 
 class ChangeRows(LazyList[Item], Generic[Item]):
@@ -81,25 +120,44 @@ def size_delta(before: int | None, after: int | None) -> ByteCount | None:
     return None if before is None or after is None else ByteCount(after - before)
 
 
+class Cursors(Protocol):
+    """What cursors name in a table of changes."""
+
+    def of(self, record: Any) -> str:
+        """Return the cursor of a change."""
+        ...
+
+    def find(self, cursor: str) -> int | None:
+        """Return the place of the change that a cursor names; None where it names none."""
+        ...
+
+
+class NamedBy:
+    """Cursors that are a fact of the changes, by which their table finds them."""
+
+    def __init__(self, table: Any, fact: str) -> None:
+        self.of: Callable[[Any], str] = attrgetter(fact)
+        self.find: Callable[[str], int | None] = table.find
+
+
 def change_connection(
     make: Callable[..., Item],
     comparison: LoadedComparison,
     table: Any,
-    key: str,
+    cursors: Cursors,
     arguments: PageArguments,
 ) -> Connection[Item]:
-    """Return a connection over a table of changes, whose cursors are what ``key`` names.
+    """Return a connection over a table of changes.
 
-    Raises InvalidArgument for a cursor that is not in the table.
+    Raises InvalidArgument for a cursor that names nothing in the table.
     """
 
     def places(cursor: str) -> tuple[int, int]:
-        place = table.find(cursor)
+        place = cursors.find(cursor)
         if place is None:
             raise bad_cursor(cursor)
         return place, place + 1
 
     part = window(arguments, len(table), places)
     shown = ChangeRows(make, comparison, table[part.start : part.stop])
-    cursors = [getattr(record, key) for record in shown.records]
-    return Connection(page=Page(part, shown, cursors))
+    return Connection(page=Page(part, shown, list(map(cursors.of, shown.records))))

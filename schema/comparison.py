@@ -4,27 +4,42 @@ from typing import Annotated, Self
 
 import strawberry
 
-from schema.changes import ChangeRows, LoadedComparison, change_connection, size_delta
+from schema.cause import Cause, cause_connection
+from schema.changes import (
+    ChangeRows,
+    LoadedComparison,
+    NamedBy,
+    change_connection,
+    comparison_key,
+    load_comparison,
+    part_of_comparison,
+)
+from schema.comparison_summary import ComparisonSummary
 from schema.connections import Connection, connection_field
 from schema.context import Context, Info, NotLoaded
-from schema.cost import COMPARING, STACKS, ArgumentCost, Cost, texts
+from schema.cost import COMPARING, COVERING, EXPLAINING, STACKS, ArgumentCost, Cost, texts
+from schema.coverage import CoverageChange, coverage_connection
 from schema.enums import describe_enum
-from schema.node import Node, node_id, not_known
+from schema.node import Node, node_id
 from schema.package_change import PackageChange
 from schema.paging import PageArguments
 from schema.revision import Revision
-from schema.scalars import ByteCount, none_if_omitted
+from schema.scalars import none_if_omitted
 from schema.spec_arguments import FilterArgument
-from schema.spec_change import SpecChange
+from schema.spec_change import SpecChange, spec_change_connection, with_reasons
 from schema.stack_change import StackChange
+from snapshots.changes.causes import CauseKind
+from snapshots.changes.cells import CoverageDimension
+from snapshots.changes.coverage import CoverageChangeKind
 from snapshots.changes.diff import LEFT_OUT
 from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.models import RevisionInfo
-from snapshots.notes import changelog
+from snapshots.notes.changelog import changelog
 from snapshots.notes.rendering import NotesFormat, render
 
-NOTES = Cost(weight=120_000, once=COMPARING, num_bytes=500_000)
+NOTES = Cost(weight=120_000, once=EXPLAINING, num_bytes=500_000)
 """Release notes, made anew each time."""
 
 CHANGES = Cost(
@@ -33,6 +48,7 @@ CHANGES = Cost(
     once=COMPARING,
     arguments={
         "kinds": ArgumentCost(weight=100, each=50),
+        "reasons": ArgumentCost(weight=5_000, once=EXPLAINING),
         "search": ArgumentCost(weight=1_000),
         "filter": ArgumentCost(weight=3_000, each=60),
     },
@@ -40,48 +56,37 @@ CHANGES = Cost(
 """A page of the changes of a comparison."""
 
 
+CAUSES = Cost(
+    weight=500,
+    each=10,
+    once=EXPLAINING,
+    arguments={
+        "kinds": ArgumentCost(weight=100, each=50),
+        "package": ArgumentCost(weight=100),
+    },
+)
+"""A page of causes."""
+
+COVERAGE = Cost(
+    weight=COVERING,
+    each=10,
+    once=COMPARING,
+    arguments={
+        "kinds": ArgumentCost(weight=100, each=50),
+        "search": ArgumentCost(weight=1_000),
+    },
+)
+"""A page of lost and gained cells."""
+
 describe_enum(
     NotesFormat,
     "How release notes are written.",
-    {NotesFormat.MARKDOWN: "For people.", NotesFormat.JSON: "For programs: the same facts."},
+    {
+        NotesFormat.MARKDOWN: "For people.",
+        NotesFormat.HTML: "For people: a page that needs nothing else.",
+        NotesFormat.JSON: "For programs: the same facts. docs/notes.md describes them.",
+    },
 )
-
-
-@strawberry.type(
-    description="How many packages, specs and stacks were added, removed and changed; total sizes."
-)
-class ComparisonSummary:
-    """The totals of a comparison."""
-
-    packages_added: int = strawberry.field(description="Packages only in head.")
-    packages_removed: int = strawberry.field(description="Packages only in base.")
-    packages_upgraded: int = strawberry.field(description="Packages whose newest version rose.")
-    packages_downgraded: int = strawberry.field(description="Packages whose newest version fell.")
-    packages_versions_changed: int = strawberry.field(
-        description="Packages with other versions below the newest."
-    )
-    packages_rebuilt: int = strawberry.field(
-        description="Packages with the same versions and other hashes."
-    )
-    packages_changed: int = strawberry.field(
-        description="Packages with the same hashes and other facts."
-    )
-    packages_unchanged: int = strawberry.field(description="Packages where nothing changed.")
-    specs_added: int = strawberry.field(description="Hashes only in head.")
-    specs_removed: int = strawberry.field(description="Hashes only in base.")
-    specs_changed: int = strawberry.field(description="Hashes with other facts.")
-    specs_unchanged: int = strawberry.field(description="Hashes where nothing changed.")
-    stacks_added: int = strawberry.field(description="Stacks only in head.")
-    stacks_removed: int = strawberry.field(description="Stacks only in base.")
-    total_size_before: ByteCount | None = strawberry.field(
-        description="The sum of the sizes of base's binary packages, as far as known."
-    )
-    total_size_after: ByteCount | None = strawberry.field(
-        description="The sum of the sizes of head's binary packages, as far as known."
-    )
-    total_size_delta: ByteCount | None = strawberry.field(
-        description="By how much that sum rose; null where one side knows no sizes."
-    )
 
 
 @strawberry.type(
@@ -97,26 +102,18 @@ class Comparison(Node):
     @classmethod
     def of_id(cls, context: Context, parts: list[str]) -> Self | None:
         """Return the comparison of two digests and two keys."""
-        known = context.history.by_key
-        match parts:
-            case [_, _, base, head] if base in known and head in known:
-                return cls(base_info=known[base], head_info=known[head])
-        not_known(context)
-        return None
+        if (found := part_of_comparison(context, parts)) is None or found.key:
+            return None
+        base, head = found.infos
+        return cls(base_info=base, head_info=head)
 
     def loaded(self, info: Info) -> LoadedComparison:
         """Load and compare the two revisions."""
-        context = info.context
-        return LoadedComparison(
-            context.load(self.base_info),
-            context.load(self.head_info),
-            context.compare(self.base_info, self.head_info),
-        )
+        return load_comparison(info.context, self.base_info, self.head_info)
 
     @strawberry.field(description="Opaque and stable.")
     def id(self) -> strawberry.ID:
-        base, head = self.base_info, self.head_info
-        return node_id("Comparison", base.digest, head.digest, base.key, head.key)
+        return node_id("Comparison", *comparison_key(self.base_info, self.head_info))
 
     @strawberry.field(description="The revision that changes are counted from.")
     def base(self) -> Revision:
@@ -128,10 +125,7 @@ class Comparison(Node):
 
     @strawberry.field(description="The totals.", metadata=Cost(weight=200, once=COMPARING).metadata)
     def summary(self, info: Info) -> ComparisonSummary:
-        totals = changelog.summarize(self.loaded(info).changes)
-        counts = {name: getattr(totals, name) for name in totals.__struct_fields__}
-        delta = size_delta(totals.total_size_before, totals.total_size_after)
-        return ComparisonSummary(**counts, total_size_delta=delta)
+        return ComparisonSummary.of(self.loaded(info))
 
     @strawberry.field(description="What is not counted as a change.", metadata=texts(100).metadata)
     def left_out(self) -> list[str]:
@@ -154,7 +148,7 @@ class Comparison(Node):
     ) -> Connection[PackageChange]:
         comparison = self.loaded(info)
         table = comparison.changes.select_packages(none_if_omitted(kinds), none_if_omitted(search))
-        return change_connection(PackageChange, comparison, table, "name", page)
+        return change_connection(PackageChange, comparison, table, NamedBy(table, "name"), page)
 
     @connection_field(
         "The hashes that were added, removed or changed, by package and hash.", cost=CHANGES
@@ -167,13 +161,70 @@ class Comparison(Node):
             strawberry.argument(description="Only these kinds; all unless given."),
         ] = strawberry.UNSET,
         filter: FilterArgument = strawberry.UNSET,
+        reasons: Annotated[
+            list[SpecChangeReason] | None,
+            strawberry.argument(description="Only these reasons; all unless given."),
+        ] = strawberry.UNSET,
         *,
         page: PageArguments,
     ) -> Connection[SpecChange]:
         comparison, conditions = self.loaded(info), none_if_omitted(filter)
         domain_filter = None if conditions is None else conditions.to_domain()
         table = comparison.changes.select_specs(none_if_omitted(kinds), domain_filter)
-        return change_connection(SpecChange, comparison, table, "hash", page)
+        wanted = none_if_omitted(reasons)
+        if wanted is not None:
+            table = with_reasons(comparison, table, wanted)
+        return spec_change_connection(comparison, table, page)
+
+    @connection_field(
+        "Why specs were built anew, what explains most first. The numbers of specs add up to all "
+        "that were rebuilt or replaced.",
+        cost=CAUSES,
+    )
+    def causes(
+        self,
+        info: Info,
+        kinds: Annotated[
+            list[CauseKind] | None,
+            strawberry.argument(description="Only these kinds; all unless given."),
+        ] = strawberry.UNSET,
+        package: Annotated[
+            str | None,
+            strawberry.argument(description="Only causes in the package of this name."),
+        ] = strawberry.UNSET,
+        *,
+        page: PageArguments,
+    ) -> Connection[Cause]:
+        only = none_if_omitted(kinds), none_if_omitted(package)
+        return cause_connection(self.loaded(info), *only, page)
+
+    @connection_field(
+        "What can no longer be had, and what newly can: packages in combination with the given "
+        "dimensions, by package and values.",
+        cost=COVERAGE,
+    )
+    def coverage(
+        self,
+        info: Info,
+        by: Annotated[
+            list[CoverageDimension],
+            strawberry.argument(description="The dimensions; none for the packages alone."),
+        ],
+        kinds: Annotated[
+            list[CoverageChangeKind] | None,
+            strawberry.argument(description="Only these kinds; all unless given."),
+        ] = strawberry.UNSET,
+        search: Annotated[
+            str | None,
+            strawberry.argument(description="Case-insensitive substring of the package's name."),
+        ] = strawberry.UNSET,
+        *,
+        page: PageArguments,
+    ) -> Connection[CoverageChange]:
+        if not info.context.may_take_long:
+            raise NotLoaded  # all specs of both sides are counted
+        only = none_if_omitted(kinds), none_if_omitted(search)
+        return coverage_connection(self.loaded(info), by, *only, page)
 
     @strawberry.field(
         description="The stacks that were added, removed or have other specs; never root.",
@@ -192,7 +243,9 @@ class Comparison(Node):
             NotesFormat, strawberry.argument(description="How they are written.")
         ] = NotesFormat.MARKDOWN,
     ) -> str:
-        if not info.context.may_take_long:
-            raise NotLoaded  # a change of all packages takes some 50 ms to write
-        log = changelog.changelog(self.base_info, self.head_info, self.loaded(info).changes)
+        context = info.context
+        if not context.may_take_long:
+            raise NotLoaded  # a change of all packages takes some 100 ms to write
+        sides = self.base_info, self.head_info
+        log = changelog(*sides, context.explain(*sides), returned=context.returned(*sides))
         return render(log, format)

@@ -9,7 +9,9 @@ import strawberry
 from schema.budget import QUERY_TOO_LARGE, Budget, BudgetExceeded
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library, SharedCache
+from snapshots.catalog.returned import earlier_contents
 from snapshots.changes.diff import Comparison
+from snapshots.changes.explanation import Explanation
 from snapshots.frames import matching
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
@@ -119,6 +121,17 @@ class Context:
     def compare(self, base: RevisionInfo, head: RevisionInfo) -> Comparison:
         """Return the comparison of two revisions' contents; even of frames it takes some 10 ms."""
         return self._loaded(self.library.comparisons, (base.digest, head.digest))
+
+    def explain(self, base: RevisionInfo, head: RevisionInfo) -> Explanation:
+        """Return why the hashes of two revisions' contents came and went."""
+        return self._loaded(self.library.explanations, (base.digest, head.digest))
+
+    def returned(self, base: RevisionInfo, head: RevisionInfo) -> Mask:
+        """Return which rows of head an earlier revision of the series had, and base has not."""
+        if len(self.explain(base, head).without_counterpart()):
+            self.is_permanent = False  # a state from before may be imported yet
+        key = earlier_contents(self.history, base, head)
+        return self._loaded(self.library.returned, key).mask
 
     def _loaded(self, cache: SharedCache[Any, Value], key: Hashable) -> Value:
         """Return what a cache has; the time to make it is no time of the request.

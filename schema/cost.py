@@ -83,6 +83,12 @@ LOADING = 10_000
 COMPARING = 50_000
 """Two revisions are compared."""
 
+EXPLAINING = 100_000
+"""Counterparts and causes of two revisions are found."""
+
+COVERING = 60_000
+"""The cells of all specs of two revisions are compared."""
+
 SPECS_ARGUMENTS = {
     "matching": ArgumentCost(weight=100, once=10_000),
     "filter": ArgumentCost(weight=1_500, each=30),

@@ -24,7 +24,15 @@ from strawberry.types.field import StrawberryField
 
 from schema.budget import Budget
 from schema.json_objects import JsonObjects, Texts, json_texts
-from schema.many import ColumnSlice, LazyList, NotForMany, Sublists, WhereKnown, function_for_many
+from schema.many import (
+    ColumnSlice,
+    Interleaved,
+    LazyList,
+    NotForMany,
+    Sublists,
+    WhereKnown,
+    function_for_many,
+)
 from snapshots.errors import CachelogError
 
 
@@ -130,6 +138,9 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
         if isinstance(answer, WhereKnown):
             texts = iter(self._render(item_type, details, answer.items).each())
             return [next(texts) if is_known else "null" for is_known in answer.is_known]
+        if isinstance(answer, Interleaved):
+            lists = [iter(self._render(item_type, details, it).each()) for it in answer.lists]
+            return [next(lists[it]) if it >= 0 else "null" for it in answer.choices]
         if is_leaf_type(item_type):
             return json_texts(_serialized(item_type, answer))
         return self._render(item_type, details, answer).each()

@@ -81,6 +81,17 @@ class WhereKnown(NamedTuple):
     is_known: Sequence[bool]
 
 
+class Interleaved(NamedTuple):
+    """The objects that a field leads to, from several lists: of two revisions, say.
+
+    ``choices`` says for each parent which of the ``lists`` has its object, and -1 for null. In
+    each list the objects stand in the order of their parents.
+    """
+
+    lists: Sequence[Sequence[Any]]
+    choices: Sequence[int]
+
+
 class Each(Sequence[Item]):
     """A list of ``size`` whose items are computed by their place, every time they are asked for."""
 
@@ -122,7 +133,7 @@ class ColumnSlice(Sequence[Any]):
         return getattr(self.frame, self.column).at(int(self.rows[place]))
 
 
-Answer = Sequence[Any] | WhereKnown | Sublists
+Answer = Sequence[Any] | WhereKnown | Interleaved | Sublists
 """What a field answers for many objects: a value, an object or null, or a list for each."""
 
 ForMany = Callable[..., Answer]
@@ -146,6 +157,9 @@ def for_many(
         answer = function(self.alone(), **arguments)
         if isinstance(answer, WhereKnown):
             return answer.items[0] if answer.is_known[0] else None
+        if isinstance(answer, Interleaved):
+            choice = answer.choices[0]
+            return None if choice < 0 else answer.lists[choice][0]
         return answer.items if isinstance(answer, Sublists) else answer[0]
 
     signature = inspect.signature(function)

@@ -10,19 +10,20 @@ import strawberry
 from schema.context import Context, LoadedRevision
 from snapshots.errors import InvalidArgument
 
-_SEPARATOR = ":"
+ID_SEPARATOR = ":"
+"""What stands between the parts of an id."""
 
 
 def node_id(kind: str, *parts: str) -> strawberry.ID:
     """Return the id of an object: its type and what names it there, opaque to clients."""
-    plain = _SEPARATOR.join((kind, *parts))
+    plain = ID_SEPARATOR.join((kind, *parts))
     return strawberry.ID(binascii.b2a_base64(plain.encode(), newline=False).decode())
 
 
 def parse_node_id(text: str) -> tuple[str, list[str]]:
     """Return the type and the parts of an id; raises InvalidArgument for any other text."""
     try:
-        kind, *parts = base64.b64decode(text, validate=True).decode().split(_SEPARATOR)
+        kind, *parts = base64.b64decode(text, validate=True).decode().split(ID_SEPARATOR)
     except (binascii.Error, UnicodeDecodeError, ValueError):
         raise _no_id(text) from None
     return kind, parts

@@ -1,17 +1,32 @@
-"""How the hashes of two revisions differ."""
+"""How the hashes of two revisions differ, and why."""
 
+from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
+import numpy as np
 import strawberry
-from strawberry.scalars import JSON
 
-from schema.changes import Change, ChangeRows, of_change, where_known
+from schema.cause import Cause, CauseRows, CauseStep, StepRows
+from schema.changes import (
+    Change,
+    ChangeRows,
+    LoadedComparison,
+    NamedBy,
+    change_connection,
+    of_change,
+    where_known,
+)
+from schema.connections import Connection
 from schema.cost import Cost
 from schema.enums import describe_enum
-from schema.many import Sublists, WhereKnown, for_many
+from schema.field_change import FIELDS, FieldChange
+from schema.many import Interleaved, Sublists, WhereKnown, for_many
+from schema.paging import PageArguments
 from schema.spec import Spec, SpecRows
 from snapshots.changes import facts
-from snapshots.changes.spec_changes import SpecChangeKind
+from snapshots.changes.reasons import REASONS, SpecChangeReason, code_of
+from snapshots.changes.spec_changes import SpecChangeKind, SpecChanges
 
 describe_enum(
     SpecChangeKind,
@@ -23,20 +38,30 @@ describe_enum(
     },
 )
 
-FIELDS = Cost(weight=5, items=10)
-"""The facts of a spec that can differ."""
-
-
-@strawberry.type(
-    description="A fact that differs: path as in stacks, compiler, variants; before and after as "
-    "JSON."
+describe_enum(
+    SpecChangeReason,
+    "Why a hash came, went or changed: the first that applies, in this order.",
+    {
+        SpecChangeReason.REBUILT: "Added: it took the place of a spec with the same facts of its "
+        "own; only dependencies differ, or nothing that the source tells.",
+        SpecChangeReason.REPLACES: "Added: it took the place of a spec whose own facts differ.",
+        SpecChangeReason.RETURNED: "Added: an earlier revision of the series had the hash.",
+        SpecChangeReason.NEW_PACKAGE: "Added: base has no spec of the package.",
+        SpecChangeReason.NEW_STACK: "Added: all its stacks but root are new.",
+        SpecChangeReason.NEW_VERSION: "Added: base has the package, not the version.",
+        SpecChangeReason.NEW_TARGET: "Added: base has the version, but nothing of the package for "
+        "this platform, operating system and target.",
+        SpecChangeReason.NEW_BUILD: "Added: one more build of a version that base has.",
+        SpecChangeReason.REPLACED: "Removed: another spec took its place.",
+        SpecChangeReason.PACKAGE_GONE: "Removed: head has no spec of the package.",
+        SpecChangeReason.STACK_GONE: "Removed: head has none of its stacks but root.",
+        SpecChangeReason.VERSION_GONE: "Removed: head has the package, not the version.",
+        SpecChangeReason.TARGET_GONE: "Removed: head has the version, but nothing of the package "
+        "for this platform, operating system and target.",
+        SpecChangeReason.BUILD_GONE: "Removed: one build less of a version that head has.",
+        SpecChangeReason.FACTS: "Changed: the same hash, other facts.",
+    },
 )
-class FieldChange:
-    """A field change."""
-
-    path: str = strawberry.field(description="The field that differs.")
-    before: JSON | None = strawberry.field(description="Its value in base.")
-    after: JSON | None = strawberry.field(description="Its value in head.")
 
 
 def _specs_before(rows: ChangeRows[Any]) -> WhereKnown:
@@ -49,10 +74,55 @@ def _specs_after(rows: ChangeRows[Any]) -> WhereKnown:
 
 def _fields(rows: ChangeRows[Any]) -> Sublists:
     fields: list[list[facts.FieldChange]] = rows.table.fields()
-    return Sublists([field for of_one in fields for field in of_one], list(map(len, fields)))
+    return Sublists([*chain.from_iterable(fields)], list(map(len, fields)))
 
 
-@strawberry.type(description="How a hash changed.")
+def _reasons(rows: ChangeRows[Any]) -> list[SpecChangeReason]:
+    comparison = rows.comparison
+    codes = comparison.explanation().reasons(rows.table, comparison.returned())
+    return [REASONS[code] for code in codes.tolist()]
+
+
+def _counterparts(rows: ChangeRows[Any]) -> Interleaved:
+    """Return what stands against each: a spec of base for an added one, of head for a removed."""
+    comparison, table = rows.comparison, rows.table
+    partners = comparison.explanation().counterpart_rows(table)
+    known, is_added = partners >= 0, table.before < 0
+    choices = np.where(known, np.where(is_added, 0, 1), -1)
+    return Interleaved(
+        [
+            SpecRows(comparison.base, partners[known & is_added]),
+            SpecRows(comparison.head, partners[known & ~is_added]),
+        ],
+        choices.tolist(),
+    )
+
+
+def _main_causes(rows: ChangeRows[Any]) -> WhereKnown:
+    numbers = rows.comparison.explanation().main_causes(rows.table)
+    return where_known(numbers, lambda it: CauseRows(rows.comparison, it.tolist()))
+
+
+def _causes(rows: ChangeRows[Any]) -> Sublists:
+    involved = rows.comparison.explanation().involved(rows.table)
+    counts = np.diff(involved.offsets).tolist()
+    return Sublists(CauseRows(rows.comparison, involved.numbers.tolist()), counts)
+
+
+def _paths(rows: ChangeRows[Any]) -> Sublists:
+    paths = rows.comparison.explanation().paths(rows.table)
+    steps = [*chain.from_iterable(paths)]
+    return Sublists(StepRows(rows.comparison, steps), list(map(len, paths)))
+
+
+INVOLVED = Cost(weight=20, items=10)
+"""The causes that are involved in a spec."""
+
+PATH = Cost(weight=200, items=6)
+"""A walk from a spec down to its main cause."""
+
+
+@strawberry.type(description="How a hash changed, and why.")
 class SpecChange(Change):
     """A spec change, with the spec on both sides."""
 
@@ -63,3 +133,37 @@ class SpecChange(Change):
     before: Spec | None = for_many(_specs_before, "The spec in base; null where it was added.")
     after: Spec | None = for_many(_specs_after, "The spec in head; null where it was removed.")
     fields: list[FieldChange] = for_many(_fields, "What differs, for CHANGED.", cost=FIELDS)
+    reason: SpecChangeReason = for_many(
+        _reasons, "Why it came, went or changed.", cost=Cost(weight=1)
+    )
+    counterpart: Spec | None = for_many(
+        _counterparts, "What it took the place of, or what took its place; null where nothing did."
+    )
+    cause: Cause | None = for_many(
+        _main_causes,
+        "The main cause of what took its place, or of it; null without a counterpart.",
+    )
+    causes: list[Cause] = for_many(
+        _causes, "All causes that are involved, the main one first.", cost=INVOLVED
+    )
+    path: list[CauseStep] = for_many(
+        _paths,
+        "The chain of dependencies from the spec to its main cause; only itself where the cause "
+        "is its own. Empty without a counterpart.",
+        cost=PATH,
+    )
+
+
+def spec_change_connection(
+    comparison: LoadedComparison, table: SpecChanges, arguments: PageArguments
+) -> Connection[SpecChange]:
+    """Return a page of a table of changed hashes, by package and hash."""
+    return change_connection(SpecChange, comparison, table, NamedBy(table, "hash"), arguments)
+
+
+def with_reasons(
+    comparison: LoadedComparison, table: SpecChanges, wanted: Sequence[SpecChangeReason]
+) -> SpecChanges:
+    """Return the changes of a table that have one of the reasons."""
+    reasons = comparison.explanation().reasons(table, comparison.returned())
+    return table.take(np.isin(reasons, [code_of(reason) for reason in wanted]))

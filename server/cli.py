@@ -8,12 +8,13 @@ from typing import Any
 
 import click
 
-from server.commands.comparing import diff_command, notes_command
+from server.commands.comparing import diff_command
 from server.commands.completing import completion_command
 from server.commands.demo import demo_command
 from server.commands.finding import find_command
 from server.commands.importing import import_command
 from server.commands.listing import revisions_command
+from server.commands.noting import notes_command
 from server.commands.serving import export_schema_command, serve_command
 from server.console import colour_of, note, say
 from server.foreign import require_own_schema

@@ -7,6 +7,7 @@ from server.graphql.answers import PARSED_BYTES
 from server.graphql.lanes import LIGHT_THREADS, LOADING_THREADS
 from server.graphql.persisted_documents import MAX_PERSISTED_BYTES
 from server.settings import Settings
+from snapshots.catalog.library import RETURNED_BYTES
 
 _PROCESS = 320 << 20
 """Python with all modules, and what Arrow and Delta Lake keep once they have read a table."""
@@ -33,6 +34,8 @@ def memory_shares(settings: Settings) -> Mapping[str, int]:
         "revisions": settings.frame_cache,
         "dependencies of revisions": settings.frame_cache,
         "comparisons": settings.comparison_cache,
+        "explanations": settings.comparison_cache,
+        "hashes that returned": RETURNED_BYTES,
         "documents": KEPT_BYTES,
         "parsed requests": PARSED_BYTES,
         "persisted documents": MAX_PERSISTED_BYTES,

@@ -111,6 +111,11 @@ class History:
         """Return the revision after this one in its series."""
         return self._beside(revision, 1)
 
+    def earlier(self, revision: RevisionInfo) -> Sequence[RevisionInfo]:
+        """Return the revisions before this one in its series, newest first."""
+        place = self._places.get(self._revision_of(revision), 0)
+        return self._series.get(series(revision.tag), [])[:place][::-1]
+
     def _revision_of(self, row: RevisionInfo) -> RevisionInfo:
         """Return the revision that a row is or confirms."""
         return self._confirmed.get(row, row)

@@ -12,6 +12,7 @@ REFERENCES = {
     "import": "orjson",
     "load": "pyarrow",
     "compare": "Python",
+    "explain": "Python",
     "list1000": "Strawberry",
     "nested": "Strawberry",
     "tiny": "Strawberry",

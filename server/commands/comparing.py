@@ -1,6 +1,5 @@
-"""``cachelog diff`` and ``cachelog notes``: what changed between two revisions."""
+"""``cachelog diff``: what changed between two revisions."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -76,43 +75,6 @@ def diff_command(
         say(totals(changes))
     if exit_code and changes:
         raise SystemExit(1)
-
-
-@click.command("notes")
-@two_refs
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["markdown", "json"]),
-    default="markdown",
-    show_default=True,
-    help="For people or for programs.",
-)
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write there, not to the terminal.",
-)
-@catalog_option
-def notes_command(
-    base: str, head: str | None, *, form: str, output: Path | None, catalog: str
-) -> None:
-    """Write release notes of what changed, ready to be published."""
-    from snapshots.errors import OutputError
-    from snapshots.notes.changelog import changelog
-    from snapshots.notes.rendering import NotesFormat, render
-
-    log = changelog(*_compared(catalog, *refs_of(base, head)))
-    text = render(log, NotesFormat(form))
-    if output is None:
-        click.echo(text, nl=False)
-        return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise OutputError(str(output), error.strerror or str(error)) from None
 
 
 def _compared(

@@ -14,7 +14,8 @@ from snapshots.changes.facts import FieldChange
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.spec_changes import SpecChange, SpecChangeKind
 from snapshots.models import RevisionInfo, revision_facts
-from snapshots.notes.changelog import Section, Summary, summarize
+from snapshots.notes.entries import Section
+from snapshots.notes.summary import Summary, summarize
 from snapshots.spack.names import natural_key
 
 _SIGNS: dict[SpecChangeKind, tuple[str, Style]] = {

@@ -130,6 +130,25 @@ class Catalog:
             names.update(pc.unique(self._read(digest, ["name"])["name"]).to_pylist())
         return frozenset(names)
 
+    def hashes_in(self, digests: Iterable[str], hashes: Iterable[str]) -> frozenset[str]:
+        """Return those of the hashes that some of the contents have.
+
+        The contents are read in their order, the hashes alone and one content at a time, and no
+        more of them than it takes to find all.
+        """
+        wanted = pa.array(dict.fromkeys(hashes), pa.string())
+        missing = wanted
+        for digest in digests:
+            if not len(missing):
+                break
+            inside, _ = split_by_cache(self._read(digest, ["hash", "in_cache"]))
+            hashes_there = inside["hash"].combine_chunks()
+            # To look up those of the content among the missing ones takes half as long as to look
+            # up the missing ones among those of the content.
+            found = hashes_there.filter(pc.is_in(hashes_there, missing))
+            missing = missing.filter(pc.invert(pc.is_in(missing, found)))
+        return frozenset(wanted.to_pylist()).difference(missing.to_pylist())
+
     def _read(self, digest: str, columns: Sequence[str]) -> pa.Table:
         with self._translated():
             try:

@@ -12,15 +12,20 @@ from typing import Generic, TypeVar
 from cachetools import LRUCache
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.returned import EarlierContents, Returned, earlier_contents, find_returned
 from snapshots.changes.diff import Comparison
+from snapshots.changes.explanation import Explanation, explain
 from snapshots.frames import matching
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.package_names import require_known
+from snapshots.history import History
+from snapshots.models import RevisionInfo
 
 FRAME_BYTES = 1 << 30
 COMPARISON_BYTES = 256 << 20
+RETURNED_BYTES = 16 << 20
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -86,8 +91,9 @@ class Library:
     """The frames, dependency graphs and comparisons of a catalog's contents, by digest.
 
     ``frame_bytes`` bounds the frames and, once more, the graphs: one is about as large as its
-    frame. ``comparison_bytes`` bounds the comparisons. All methods may be called from several
-    threads, and raise CatalogError where a content cannot be read.
+    frame. ``comparison_bytes`` bounds the comparisons and, once more, their explanations. All
+    methods may be called from several threads, and raise CatalogError where a content cannot be
+    read.
     """
 
     def __init__(
@@ -107,6 +113,12 @@ class Library:
         )
         self.comparisons: SharedCache[tuple[str, str], Comparison] = SharedCache(
             self._make_comparison, lambda it: it.num_bytes, comparison_bytes
+        )
+        self.explanations: SharedCache[tuple[str, str], Explanation] = SharedCache(
+            self._make_explanation, lambda it: it.num_bytes, comparison_bytes
+        )
+        self.returned: SharedCache[EarlierContents, Returned] = SharedCache(
+            self._find_returned, lambda it: it.num_bytes, RETURNED_BYTES
         )
 
     def find(self, digest: str, query: str) -> Mask:
@@ -129,6 +141,19 @@ class Library:
         """Return what changed from one content to the other."""
         return self.comparisons.get((base, head))
 
+    def explain(self, base: str, head: str) -> Explanation:
+        """Return why what changed from one content to the other did so."""
+        return self.explanations.get((base, head))
+
+    def find_returned(self, history: History, base: RevisionInfo, head: RevisionInfo) -> Mask:
+        """Return a mask over the rows of head: those that an earlier revision of its series had.
+
+        Only rows count that base has not, and that took no spec's place: ``reasons`` takes the
+        mask. This can take reading every content that stood before, seconds where they are
+        hundreds; ``returned`` keeps the answer by its ``earlier_contents``.
+        """
+        return self.returned.get(earlier_contents(history, base, head)).mask
+
     def package_names(self) -> frozenset[str]:
         """Return the names of all packages in the catalog, read once for each of its states."""
         generation = self._catalog.generation
@@ -143,3 +168,10 @@ class Library:
     def _make_comparison(self, digests: tuple[str, str]) -> Comparison:
         base, head = digests
         return Comparison(self.frames.get(base), self.frames.get(head))
+
+    def _make_explanation(self, digests: tuple[str, str]) -> Explanation:
+        base, head = map(self.dependencies.get, digests)
+        return explain(self.comparisons.get(digests), base, head)
+
+    def _find_returned(self, asked: EarlierContents) -> Returned:
+        return find_returned(self._catalog, self.explain(asked.base, asked.head), asked)

@@ -5,7 +5,7 @@ from itertools import repeat
 
 import numpy as np
 
-from snapshots.frames.columns import Codes
+from snapshots.frames.columns import Codes, Mask
 from snapshots.spack.names import natural_order
 
 
@@ -39,6 +39,11 @@ class CommonNames:
     def place_of(self, name: str) -> int:
         """Return the place of a name; -1 where neither frame has it."""
         return self._places.get(name, -1)
+
+    def with_text(self, text: str) -> Mask:
+        """Return a mask over the names: those with a text in them, in upper or lower case."""
+        lower = text.lower()
+        return np.fromiter((lower in name.lower() for name in self.names), np.bool_, len(self))
 
     def by_text(self) -> Codes:
         """Return the rank of each name in the plain order of texts."""

@@ -27,6 +27,7 @@ from snapshots.changes.spec_changes import (
     list_spec_changes,
 )
 from snapshots.changes.stack_changes import StackChanges, common_stacks
+from snapshots.frames.columns import Mask
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
@@ -63,6 +64,10 @@ class Comparison:
         Everything follows from these specs alone: the summary, packages, stacks, what is unchanged.
         """
         return Comparison(self.base, self.head, self.pairing.narrowed(conditions))
+
+    def narrowed_to(self, base_mask: Mask, head_mask: Mask) -> "Comparison":
+        """Return the comparison of the specs that the masks mark, as ``narrowed`` does."""
+        return Comparison(self.base, self.head, self.pairing.narrowed_to(base_mask, head_mask))
 
     @property
     def num_bytes(self) -> int:

@@ -57,12 +57,12 @@ class PackageChange(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def versions_added(self) -> list[str]:
         """The versions that only head has, newest first."""
-        return [version for version in self.versions_after if version not in self.versions_before]
+        return _only_in(self.versions_after, self.versions_before)
 
     @property
     def versions_removed(self) -> list[str]:
         """The versions that only base has, newest first."""
-        return [version for version in self.versions_before if version not in self.versions_after]
+        return _only_in(self.versions_before, self.versions_after)
 
 
 class PackageChanges(Sequence[PackageChange]):
@@ -155,9 +155,7 @@ class PackageChanges(Sequence[PackageChange]):
         if kinds is not None:
             mask &= np.isin(self.kinds, [_CODES[kind] for kind in kinds])
         if search:
-            text, names = search.lower(), self.names.names
-            found = (text in names[place].lower() for place in self.places.tolist())
-            mask &= np.fromiter(found, np.bool_, len(self))
+            mask &= self.names.with_text(search)[self.places]
         return self if mask.all() else self.take(mask)
 
     def find(self, name: str) -> int | None:
@@ -165,6 +163,12 @@ class PackageChanges(Sequence[PackageChange]):
         place = self.names.place_of(name)
         number = int(np.searchsorted(self.places, place))
         return number if self.places[number : number + 1].tolist() == [place] else None
+
+
+def _only_in(versions: tuple[str, ...], others: tuple[str, ...]) -> list[str]:
+    if versions == others:
+        return []
+    return [version for version in versions if version not in others]
 
 
 def list_package_changes(pairing: Pairing, names: CommonNames) -> PackageChanges:

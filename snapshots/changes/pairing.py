@@ -44,8 +44,15 @@ class Pairing:
 
         A hash that persists keeps both of its rows where it meets them on either side.
         """
-        in_base = _meeting(conditions, self.base, self.base_rows)
-        in_head = _meeting(conditions, self.head, self.head_rows)
+        return self.narrowed_to(self.base.select(conditions), self.head.select(conditions))
+
+    def narrowed_to(self, base_mask: Mask, head_mask: Mask) -> "Pairing":
+        """Return the pairing of the rows that the masks over both frames mark.
+
+        A hash that persists keeps both of its rows where one of them is marked.
+        """
+        in_base = _among(base_mask, self.base_rows)
+        in_head = _among(head_mask, self.head_rows)
         persisting = self.persisting
         either = in_base[persisting.base_rows] | in_head[persisting.head_rows]
         in_base[persisting.base_rows] = either
@@ -82,8 +89,8 @@ def pair(base: Frame, head: Frame) -> Pairing:
     )
 
 
-def _meeting(conditions: SpecFilter, frame: Frame, rows: Rows | slice) -> Mask:
-    """Return a mask over all rows of a frame: those among ``rows`` that meet the conditions."""
-    compared = np.zeros(len(frame), np.bool_)
+def _among(mask: Mask, rows: Rows | slice) -> Mask:
+    """Return a mask over all rows of a frame: those among ``rows`` that a mask marks."""
+    compared = np.zeros(len(mask), np.bool_)
     compared[rows] = True
-    return compared & frame.select(conditions)
+    return compared & mask

@@ -1,9 +1,10 @@
 """A made-up history of a build cache, for trying cachelog out, for tests and for measuring.
 
 The same arguments always give the same history, on every machine. It changes as the real cache
-does: most hashes stay from one revision to the next, while some packages are upgraded, downgraded,
-added or removed or have their recipe changed, which changes the hashes of all that depends on them;
-and specs move between stacks. All of it is marked as synthetic.
+does: most hashes stay from one revision to the next. A hash is made of a spec's own facts and of
+the hashes below it, so one upgrade far below, or another compiler, rebuilds much; some packages
+near the leaves are upgraded, downgraded, added or removed, have their recipe changed, or are built
+for a kind of machine no more; and specs move between stacks. All of it is marked as synthetic.
 """
 
 from snapshots.demo.pages import write_pages

@@ -1,12 +1,15 @@
-"""The demo's build cache as it changes: what happens to packages and stacks in a week.
+"""The demo's build cache as it changes: what happens to packages, stacks and compilers in a week.
 
-Only recipes, versions and stacks are edited here. Which specs change follows from that: one upgrade
-changes the hashes of all that depends on it, near or far.
+Only recipes, versions, stacks and compilers are edited here. Which specs change follows from that:
+one upgrade changes the hashes of all that depends on it, near or far.
 """
 
+from collections import Counter
+
 from snapshots.contents import Content
+from snapshots.demo.compilers import Compilers
 from snapshots.demo.draws import Draw
-from snapshots.demo.machines import STACKS
+from snapshots.demo.machines import MACHINES
 from snapshots.demo.names import package_names
 from snapshots.demo.packages import Package
 from snapshots.demo.recipes import Recipe, make_recipe
@@ -14,7 +17,10 @@ from snapshots.demo.recipes import Recipe, make_recipe
 _MOST_VERSIONS = 3
 _FIRST_RUNG = 6
 _MOST_AFFECTED = 0.25
+_WIDEST = 5
 _CLOSED_AT_FIRST = ("gpu-tests", "tutorial")
+_CLOSABLE = [stack for machine in MACHINES for stack in machine.stacks[1:]]
+"""Every machine keeps its first stack."""
 
 
 class DemoCache:
@@ -25,12 +31,20 @@ class DemoCache:
         self._label = label
         self._names = package_names()
         self._closed = list(_CLOSED_AT_FIRST)
+        self._compilers = Compilers(label)
         self._packages: dict[str, Package] = {}
         """By name; each depends on earlier ones only, so there are no cycles."""
 
     def content(self) -> Content:
-        """Return what the cache holds now."""
-        return Content({name: package.content for name, package in self._packages.items()})
+        """Return what the cache holds now; compilers are outside of it."""
+        packages = {name: package.content for name, package in self._packages.items()}
+        edges = (
+            edge
+            for it in packages.values()
+            for spec in it.specs
+            for edge in spec.dependencies or ()
+        )
+        return Content(packages, self._compilers.among({edge.hash for edge in edges}))
 
     def fill(self, packages: int, specs: int) -> None:
         """Make the first revision; a few packages have far more specs than the others."""
@@ -48,83 +62,83 @@ class DemoCache:
             quotas[index] += 1
         for recipe, quota in zip(recipes.values(), quotas, strict=True):
             self._add(recipe, quota)
-        self._concretize(set(recipes))
+        self._concretize()
 
     def evolve(self, number: int) -> None:
         """Go on to the revision of that number, counted from 0."""
-        edited = self._edit()
+        affected = self._specs_affected()
+        left = {
+            name: affected[name] for name, it in self._packages.items() if not self._settles(it)
+        }
         if number % 3:
-            self._open_stack() if number % 3 == 1 else self._close_stack()
-            edited |= self._packages.keys()
-        self._concretize(edited)
+            self._edit_far_below(left)
+        else:
+            self._upgrade_a_compiler()
+        self._edit_near_the_leaves(left)
+        if number % 2:
+            self._closed.pop(0)
+        else:
+            open_ones = [stack for stack in _CLOSABLE if stack not in self._closed]
+            self._closed.append(self._draw.pick(open_ones))
+        self._concretize()
 
     def _add(self, recipe: Recipe, quota: int) -> None:
         depth = min(quota, 1 + int(_MOST_VERSIONS * self._draw.low()))
         newest = _FIRST_RUNG + recipe.base % 7
         self._packages[recipe.name] = Package(
-            recipe=recipe,
-            label=self._label,
-            quota=quota,
-            depth=depth,
-            oldest=newest - depth + 1,
-            newest=newest,
+            recipe=recipe, label=self._label, quota=quota, depth=depth, newest=newest
         )
 
-    def _concretize(self, edited: set[str]) -> None:
-        """Make the specs of the edited packages anew, and of those that depend on changed ones."""
-        changed = edited - self._packages.keys()
-        for name, package in self._packages.items():
-            is_affected = name in edited or not changed.isdisjoint(package.recipe.dependencies)
-            if is_affected and package.concretize(self._packages, self._closed):
-                changed.add(name)
+    def _concretize(self) -> None:
+        """Make all specs anew; packages that stay the same keep what they have."""
+        for package in self._packages.values():
+            package.concretize(self._packages, self._compilers, self._closed)
 
-    def _open_stack(self) -> None:
-        self._closed.pop(0)
+    def _upgrade_a_compiler(self) -> None:
+        """Upgrade one of those that build the fewest specs."""
+        specs = (spec for it in self._packages.values() for spec in it.content.specs)
+        used = Counter(spec.compiler for spec in specs if spec.compiler is not None)
+        ranked = sorted(used, key=lambda compiler: (used[compiler], compiler))
+        if ranked:
+            self._compilers.upgrade(self._draw.pick(ranked[:3]))
 
-    def _close_stack(self) -> None:
-        """Close a stack; every machine keeps at least one."""
-        shared = []
-        for stack, machine in STACKS.items():
-            others = set(machine.stacks).difference(self._closed, [stack])
-            if others and stack not in self._closed:
-                shared.append(stack)
-        self._closed.append(self._draw.pick(shared))
+    def _edit_far_below(self, left: dict[str, int]) -> None:
+        """Edit one of the packages that most specs depend on, and take it out of ``left``.
 
-    def _edit(self) -> set[str]:
-        """Edit some packages and return their names, added and removed ones included.
-
-        In the real cache most changes are near the leaves, and some far below: of two packages it
-        edits the one that fewer specs depend on, but the first time the other one.
+        That has of each package that may be edited how many specs change with it.
         """
-        before = set(self._packages)
-        edited = {name for name, package in self._packages.items() if self._settles(package)}
-        affected = self._specs_affected()
-        left = int(_MOST_AFFECTED * sum(it.num_specs for it in self._packages.values()))
-        edits = [edit for edit, one_in in _EDITS for _ in range(1 + len(before) // one_in)]
-        for place, edit in enumerate(edits):
-            names = [it for it in affected if it not in edited and affected[it] <= left]
-            if not names and not place:
-                names = [min(affected, key=affected.__getitem__)]
-            if drawn := self._draw.some(names, 2):
-                name = (min if place else max)(drawn, key=affected.__getitem__)
-                edit(self._packages[name])
-                edited.add(name)
-                left -= affected[name]
-        rest = [name for name in affected if name not in edited]
-        for name in self._draw.some(rest, 1 + len(before) // 25):
-            self._packages[name].moves += 1
-            edited.add(name)
-        leaves = [it for it in rest if affected[it] == self._packages[it].num_specs]
-        for name in self._draw.some(leaves, 1 + len(before) // 200):
+        most = _MOST_AFFECTED * self._num_specs
+        ranked = sorted(left, key=left.__getitem__)
+        widest = [name for name in ranked if left[name] <= most][-_WIDEST:] or ranked[:1]
+        if widest:
+            name = self._draw.pick(widest)
+            edit = self._draw.pick((Package.upgrade, Package.change_recipe))
+            edit(self._packages[name])
+            del left[name]
+
+    def _edit_near_the_leaves(self, left: dict[str, int]) -> None:
+        """Edit packages that few specs depend on, and replace some that none does."""
+        packages, most = len(self._packages), _MOST_AFFECTED * self._num_specs / 3
+        for edit, one_in in _EDITS:
+            for _ in range(1 + packages // one_in):
+                fitting = [name for name in left if left[name] <= most]
+                if drawn := self._draw.some(fitting, 2):
+                    name = min(drawn, key=left.__getitem__)
+                    edit(self._packages[name])
+                    most -= left.pop(name)
+        leaves = [name for name in left if left[name] == self._packages[name].num_specs]
+        for name in self._draw.some(leaves, 1 + packages // 200):
             quota = self._packages.pop(name).quota
             self._add(make_recipe(self._draw, next(self._names), list(self._packages)), quota)
-        return edited | (before ^ self._packages.keys())
+
+    @property
+    def _num_specs(self) -> int:
+        return sum(it.num_specs for it in self._packages.values())
 
     def _settles(self, package: Package) -> bool:
-        """Drop the oldest version some time after an upgrade, and tell whether that is now."""
-        overfull = package.newest - package.oldest >= package.depth
-        settles = overfull and self._draw.random() < 0.7
-        package.oldest += settles
+        """Drop what an upgrade left some time after it, and tell whether that is now."""
+        settles = package.extra > 0 and self._draw.random() < 0.7
+        package.extra *= not settles
         return settles
 
     def _specs_affected(self) -> dict[str, int]:
@@ -140,20 +154,11 @@ class DemoCache:
         }
 
 
-def _upgrade(package: Package) -> None:
-    package.newest += 1
-    package.oldest = max(package.oldest, package.newest - package.depth)
-
-
-def _withdraw(package: Package) -> None:
-    """Take the newest version back; where it is the only one, build the one before it."""
-    package.newest = max(0, package.newest - 1)
-    package.oldest = min(package.oldest, package.newest)
-
-
-def _change_recipe(package: Package) -> None:
-    package.edition += 1
-
-
-_EDITS = ((_upgrade, 300), (_withdraw, 250), (_change_recipe, 50), (_upgrade, 25))
+_EDITS = (
+    (Package.withdraw, 300),
+    (Package.drop_a_machine, 200),
+    (Package.upgrade, 60),
+    (Package.add_version, 60),
+    (Package.change_recipe, 60),
+)
 """Each edit, and of how many packages it happens to one."""

@@ -1,5 +1,6 @@
-"""The names of the demo's packages, and what a dependency on each of them looks like."""
+"""The names of the demo's packages and hashes, and what a dependency on each of them looks like."""
 
+from base64 import b32encode
 from collections.abc import Iterator
 from itertools import count, product
 
@@ -36,12 +37,11 @@ def package_names() -> Iterator[str]:
 
 
 _BUILD_TOOLS = _words("""
-cmake gmake ninja meson autoconf automake libtool m4 pkgconf bison flex swig compiler-wrapper gcc
+cmake gmake ninja meson autoconf automake libtool m4 pkgconf bison flex swig compiler-wrapper
 py-pip py-setuptools
 """)
 _RUNTIMES = ("gcc-runtime", "glibc")
 _VIRTUALS = {
-    "gcc": ("c", "cxx", "fortran"),
     "glibc": ("libc",),
     "libiconv": ("iconv",),
     "mpich": ("mpi",),
@@ -51,6 +51,9 @@ _VIRTUALS = {
 }
 WITHOUT_COMPILER = (*_RUNTIMES, "compiler-wrapper", "cuda")
 """Packages that no compiler builds."""
+
+COMPILERS = ("gcc", "llvm")
+"""Packages that nothing in the cache is built with: compilers are outside of it."""
 
 LINUX_ONLY = (*_RUNTIMES, "cuda", "nccl", "hip", "rocblas", "numactl", "hpctoolkit")
 """Packages that are not built on macOS."""
@@ -68,3 +71,8 @@ def dependency_types(name: str) -> tuple[str, ...]:
     if name in _RUNTIMES:
         return ("link",)
     return ("build", "run") if name.startswith(("py-", "r-", "perl-")) else ("build", "link")
+
+
+def base32(digest: bytes) -> str:
+    """Return a digest as Spack spells it."""
+    return b32encode(digest).decode().lower()

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 from snapshots.demo.draws import Draw
 from snapshots.demo.machines import MACHINES, Machine
-from snapshots.demo.names import LINUX_ONLY, WITHOUT_COMPILER
+from snapshots.demo.names import COMPILERS, LINUX_ONLY, WITHOUT_COMPILER
 from snapshots.spack.spelling import canonical_variants
 
 Configuration = tuple[Machine, str | None, tuple[str, ...]]
@@ -19,7 +19,7 @@ _GPU = (("+cuda", "cuda_arch=80,90", "~rocm"), ("+rocm", "amdgpu_target=gfx90a",
 _SWITCHES = ("shared", "mpi", "openmp", "pic", "fortran", "cxx", "hl", "int64", "threads", "tools")
 _BUILD_SYSTEMS_BY_PREFIX = {"py": "python_pip", "r": "generic", "perl": "perl"}
 _BUILD_SYSTEMS = ("cmake", "cmake", "autotools", "makefile")
-_MOST_DEPENDENCIES = 5
+_MOST_DEPENDENCIES = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +39,6 @@ class Recipe:
 
     def version(self, rung: int) -> str:
         """Return the version on a rung of the ladder of versions, which has no upper end."""
-        if self.name == "openssl":
-            return f"1.1.{1 + rung // 26}{chr(ord('a') + rung % 26)}"
         if self.base % 8 == 0:  # by the quarter
             return f"{2021 + rung // 4}.{1 + 3 * (rung % 4)}"
         return f"{self.base % 5}.{self.base % 17 + rung // 3}.{rung % 3}"
@@ -71,6 +69,7 @@ def make_recipe(draw: Draw, name: str, others: Sequence[str]) -> Recipe:
         if machine.platform == "linux" or not {"+cuda", "+rocm"} & set(variants)
     ]
     number = 1 + int(draw.random() * _MOST_DEPENDENCIES)
+    others = [other for other in others if other not in COMPILERS]
     return Recipe(
         name=name,
         dependencies=tuple(sorted({draw.pick_early(others) for _ in range(number) if others})),

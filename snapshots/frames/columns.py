@@ -239,6 +239,13 @@ def rows_where(mask: Mask) -> Rows:
     return np.flatnonzero(mask).astype(np.int32)
 
 
+def begins_of_runs(values: npt.NDArray[Any]) -> Mask:
+    """Return where another value stands than before: each of sorted values once."""
+    begins = np.ones(len(values), np.bool_)
+    begins[1:] = values[1:] != values[:-1]
+    return begins
+
+
 def _size_of(value: object) -> int:
     """Return about how many bytes a distinct value takes, with its index entry and a text of it."""
     if isinstance(value, tuple):

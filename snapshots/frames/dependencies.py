@@ -68,9 +68,10 @@ class DependencyGraph:
     ``stated`` is a mask over its rows: those that the source states. Of the others all facts but
     name and hash are None.
 
-    ``known`` is a mask over the rows: those whose dependencies the source told. ``types`` holds the
-    DependencyType of each edge, and nothing for a type that Spack does not have; ``virtuals`` the
-    virtual packages that it provides. ``sources`` and ``targets`` are its two nodes.
+    ``known`` is a mask over the rows: those whose dependencies the source told; ``known_nodes`` is
+    that mask over all nodes. ``types`` holds the DependencyType of each edge, and nothing for a
+    type that Spack does not have; ``virtuals`` the virtual packages that it provides. ``sources``
+    and ``targets`` are its two nodes; ``down`` leads from the former to the latter.
     """
 
     def __init__(self, table: pa.Table, hashes: Hashes) -> None:
@@ -98,7 +99,9 @@ class DependencyGraph:
         order = np.argsort(nodes)
         counts = np.asarray(pc.list_value_length(lists).fill_null(0)).astype(np.int64)
         places = places_of_runs((np.cumsum(counts) - counts)[order], counts[order])
-        self.known: Mask = np.asarray(lists.is_valid())[order][: self.num_rows]
+        self.known_nodes: Mask = np.zeros(self.num_nodes, np.bool_)
+        self.known_nodes[nodes] = np.asarray(lists.is_valid())
+        self.known = self.known_nodes[: self.num_rows]
         self.sources = np.repeat(nodes[order], counts[order])
         self.targets = self._nodes(ends, hashes)[end_codes][places]
         codes, texts = _distinct(pc.binary_join(edges.field("types"), _SEPARATOR))
@@ -107,7 +110,7 @@ class DependencyGraph:
         self.virtuals = Column(
             codes[places], [tuple(filter(None, it.split(_SEPARATOR))) for it in texts]
         )
-        self._down = Adjacency(self.sources, None, self.targets, self.num_nodes)
+        self.down = Adjacency(self.sources, None, self.targets, self.num_nodes)
 
     def _nodes(self, ends: Hashes, hashes: Hashes) -> Numbers:
         """Return the node of each hash, all of them being those of nodes."""
@@ -128,7 +131,7 @@ class DependencyGraph:
     @property
     def num_bytes(self) -> int:
         """About how much memory the graph takes, with what queries will make of it."""
-        arrays = (self.known, self.sources, self.targets, self.types, self.virtuals.codes)
+        arrays = (self.known_nodes, self.sources, self.targets, self.types, self.virtuals.codes)
         # Four bytes an edge to walk upwards, and four for those that lead to compilers: a fifth.
         made = 2 * 8 * self.num_nodes + 5 * len(self.targets)
         outside = sum(column.num_bytes for column in self.outside.columns.values())
@@ -166,7 +169,7 @@ class DependencyGraph:
 
         With ``types`` only edges that have one of them are followed.
         """
-        return self._reach(row, types, self._down, transitive=transitive)
+        return self._reach(row, types, self.down, transitive=transitive)
 
     def dependents_of(
         self, row: int, types: DependencyType | None = None, *, transitive: bool = False
@@ -182,6 +185,14 @@ class DependencyGraph:
         return Reached(np.concatenate(nodes), np.concatenate(edges))
 
     # -- from many
+
+    def nodes_below(self, nodes: Nodes | Numbers) -> Mask:
+        """Return a mask over the nodes: these, and all that they depend on, near or far."""
+        found = np.zeros(self.num_nodes, np.bool_)
+        found[nodes] = True
+        for reached, _ in self._levels(nodes.astype(np.int64), None, self.down):
+            found[reached] = True
+        return found
 
     def nodes_above(self, edges: Mask, types: DependencyType | None = None) -> Mask:
         """Return a mask over the nodes: those with such an edge, or with a dependency that has one.

@@ -1,141 +1,116 @@
 """The changes between two revisions, grouped into the story of a release; pure."""
 
-from enum import Enum
+from collections.abc import Iterable
 
-import msgspec
+import numpy as np
+import numpy.typing as npt
+from msgspec.structs import replace
 
-from snapshots.changes.diff import LEFT_OUT, Comparison
-from snapshots.changes.package_changes import PackageChange, PackageChangeKind
-from snapshots.changes.spec_changes import SpecChangeKind
-from snapshots.changes.stack_changes import StackChange, StackChangeKind
+from snapshots.changes.cells import CoverageDimension
+from snapshots.changes.coverage import CoverageChanges, coverage
+from snapshots.changes.diff import Comparison
+from snapshots.changes.explanation import Explanation
+from snapshots.changes.package_changes import PackageChange
+from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.stack_changes import StackChangeKind
+from snapshots.frames.columns import Mask
 from snapshots.models import RevisionInfo
+from snapshots.notes.document import Changelog
+from snapshots.notes.entries import PackageEntry, Section, StackEntry
+from snapshots.notes.highlights import highlights
+from snapshots.notes.losses import tell_losses
+from snapshots.notes.rebuilds import tell_rebuilds, why_unknown
+from snapshots.notes.scope import Only, Scope
+from snapshots.notes.summary import summarize_explained, totals
+
+_REASONS = tuple(SpecChangeReason)
 
 
-class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """How many packages, specs and stacks were added, removed and changed.
+def changelog(
+    base: RevisionInfo,
+    head: RevisionInfo,
+    explanation: Explanation,
+    scope: Scope | None = None,
+    returned: Mask | None = None,
+) -> Changelog:
+    """Group the changes of an explained comparison of these two revisions.
 
-    Total sizes are the sums of the sizes that are known, in bytes; None where no size is known.
+    A scope narrows what is told; counterparts, reasons and main causes are those of the whole.
+    ``returned`` is as for ``Explanation.reasons``.
     """
-
-    packages_added: int
-    packages_removed: int
-    packages_upgraded: int
-    packages_downgraded: int
-    packages_versions_changed: int
-    packages_rebuilt: int
-    packages_changed: int
-    packages_unchanged: int
-    specs_added: int
-    specs_removed: int
-    specs_changed: int
-    specs_unchanged: int
-    stacks_added: int
-    stacks_removed: int
-    total_size_before: int | None
-    total_size_after: int | None
-
-    @property
-    def size_delta(self) -> int | None:
-        """By how many bytes the total size rose; None where one side knows no sizes."""
-        if self.total_size_before is None or self.total_size_after is None:
-            return None
-        return self.total_size_after - self.total_size_before
-
-
-class Section(Enum):
-    """Where the notes tell of a package, in the order of the sections.
-
-    A package with the same versions and other hashes is told as what happened to it: rebuilt where
-    hashes were added and removed, more builds where they were only added, fewer where only removed.
-    """
-
-    ADDED = "added"
-    UPGRADED = "upgraded"
-    DOWNGRADED = "downgraded"
-    VERSIONS_CHANGED = "versions_changed"
-    REMOVED = "removed"
-    REBUILT = "rebuilt"
-    MORE_BUILDS = "more_builds"
-    FEWER_BUILDS = "fewer_builds"
-    CHANGED = "changed"
-
-    @classmethod
-    def of(cls, change: PackageChange) -> "Section":
-        """Return the section of a package's change."""
-        if change.kind is PackageChangeKind.REBUILT:
-            if not change.specs_removed:
-                return cls.MORE_BUILDS
-            if not change.specs_added:
-                return cls.FEWER_BUILDS
-        return cls(change.kind.value)
-
-
-class PackageEntry(msgspec.Struct, frozen=True):
-    """A package that changed; ``facts`` says of how many persisting specs each fact changed."""
-
-    change: PackageChange
-    facts: dict[str, int]
-
-
-class StackEntry(msgspec.Struct, frozen=True):
-    """A stack that was added or removed, with the number of packages it has or had."""
-
-    change: StackChange
-    num_packages: int
-
-
-class Changelog(msgspec.Struct, frozen=True):
-    """What changed from base to head, in sections; there are no empty ones.
-
-    ``num_stacks`` are those of base and of head without root, as the changes of stacks are counted.
-    """
-
-    base: RevisionInfo
-    head: RevisionInfo
-    summary: Summary
-    packages: dict[Section, list[PackageEntry]]
-    stacks: dict[StackChangeKind, list[StackEntry]]
-    stacks_changed: int
-    num_stacks: tuple[int, int]
-    left_out: tuple[str, ...] = LEFT_OUT
-
-
-def summarize(comparison: Comparison) -> Summary:
-    """Count the changes."""
-    packages, specs, stacks = comparison.packages, comparison.specs, comparison.stacks
-    size_before, size_after = comparison.packages.total_sizes()
-    return Summary(
-        **{f"packages_{kind.value}": packages.count(kind) for kind in PackageChangeKind},
-        packages_unchanged=comparison.num_packages_unchanged,
-        **{f"specs_{kind.value}": specs.count(kind) for kind in SpecChangeKind},
-        specs_unchanged=comparison.num_unchanged,
-        stacks_added=stacks.count(StackChangeKind.ADDED),
-        stacks_removed=stacks.count(StackChangeKind.REMOVED),
-        total_size_before=size_before,
-        total_size_after=size_after,
-    )
-
-
-def changelog(base: RevisionInfo, head: RevisionInfo, comparison: Comparison) -> Changelog:
-    """Group the changes of a comparison of these two revisions."""
-    packages: dict[Section, list[PackageEntry]] = {section: [] for section in Section}
-    for package in comparison.packages:
-        entry = PackageEntry(package, comparison.changed_facts(package.name))
-        packages[Section.of(package)].append(entry)
-    stacks: dict[StackChangeKind, list[StackEntry]] = {
-        StackChangeKind.ADDED: [],
-        StackChangeKind.REMOVED: [],
-    }
-    for stack in comparison.stacks:
-        if stack.kind in stacks:
-            num_packages = len(stack.packages_added) + len(stack.packages_removed)
-            stacks[stack.kind].append(StackEntry(stack, num_packages))
-    return Changelog(
+    comparison = explanation.comparison
+    only = Only() if scope is None else scope.only
+    cells = _cells(comparison, scope)
+    if scope is not None:
+        comparison = comparison.narrowed_to(scope.in_base, scope.in_head)
+    reasons = explanation.reasons(comparison.specs, returned)
+    before, after = totals(comparison)
+    packages = list(comparison.packages)
+    rebuilds = tell_rebuilds(explanation.causes, comparison.specs)
+    log = Changelog(
         base=base,
         head=head,
-        summary=summarize(comparison),
-        packages={section: entries for section, entries in packages.items() if entries},
-        stacks={kind: entries for kind, entries in stacks.items() if entries},
+        only=only,
+        before=before,
+        after=after,
+        summary=summarize_explained(comparison, reasons, cells),
+        highlights=[],
+        causes=list(rebuilds.causes),
+        why_unknown=why_unknown(rebuilds.causes),
+        no_longer_available=tell_losses(comparison, packages, explanation, cells),
+        packages=_packages(comparison, packages, reasons),
+        stacks=_stacks(comparison, only),
         stacks_changed=comparison.stacks.count(StackChangeKind.CHANGED),
-        num_stacks=comparison.stacks.num_stacks,
     )
+    return replace(log, highlights=highlights(log, rebuilds))
+
+
+def _cells(comparison: Comparison, scope: Scope | None) -> CoverageChanges:
+    """Return the coverage by stack and target; by target alone where no side tells stacks."""
+    dimensions = [CoverageDimension.STACK, CoverageDimension.TARGET]
+    if comparison.stacks.num_stacks == (0, 0):
+        dimensions.remove(CoverageDimension.STACK)
+    masks = None if scope is None else (scope.in_base, scope.in_head)
+    return coverage(comparison, dimensions, masks)
+
+
+def _packages(
+    comparison: Comparison, changes: Iterable[PackageChange], codes: npt.NDArray[np.int8]
+) -> dict[str, list[PackageEntry]]:
+    reasons = _reasons_by_package(comparison, codes)
+    packages: dict[str, list[PackageEntry]] = {section.value: [] for section in Section}
+    for change in changes:
+        facts = comparison.changed_facts(change.name) if change.specs_changed else {}
+        entry = PackageEntry.of(change, reasons.get(change.name, {}), facts)
+        packages[Section.of(change).value].append(entry)
+    return {section: entries for section, entries in packages.items() if entries}
+
+
+def _reasons_by_package(
+    comparison: Comparison, codes: npt.NDArray[np.int8]
+) -> dict[str, dict[str, int]]:
+    """Return how many of the specs of each package were added or removed for each reason."""
+    specs, names = comparison.specs, comparison.packages.names
+    in_head = specs.after >= 0
+    places = np.empty(len(specs), np.int64)
+    places[in_head] = names.from_head[specs.head.package.codes[specs.after[in_head]]]
+    places[~in_head] = names.from_base[specs.base.package.codes[specs.before[~in_head]]]
+    keys, counts = np.unique(places * len(_REASONS) + codes, return_counts=True)
+    found: dict[str, dict[str, int]] = {}
+    for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
+        place, code = divmod(key, len(_REASONS))
+        if _REASONS[code] is not SpecChangeReason.FACTS:
+            found.setdefault(names.names[place], {})[_REASONS[code].value] = count
+    return found
+
+
+def _stacks(comparison: Comparison, only: Only) -> dict[str, list[StackEntry]]:
+    """Return the stacks that came and went; of a scope of one stack, that one alone."""
+    stacks: dict[str, list[StackEntry]] = {
+        StackChangeKind.ADDED.value: [],
+        StackChangeKind.REMOVED.value: [],
+    }
+    for change in comparison.stacks:
+        if change.kind.value in stacks and only.stack in (None, change.name):
+            stacks[change.kind.value].append(StackEntry.of(change))
+    return {kind: entries for kind, entries in stacks.items() if entries}

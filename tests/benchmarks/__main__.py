@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.benchmarks import (
     comparing,
     costs,
+    explaining,
     importing,
     in_process,
     loading,
@@ -39,6 +40,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "import": importing.run,
     "load": loading.run,
     "compare": comparing.run,
+    "explain": explaining.run,
     **{name: partial(_query, name=name) for name in QUERIES},
     "cost": costs.run,
     "scale": scale.run,

@@ -90,6 +90,7 @@ class _Question:
         self._base, self._head = base, head
         self._library = Library(catalog)
         self.comparison = self._library.comparisons.get((base, head))
+        self._explanation = self._library.explain(base, head)
         middle = self.comparison.specs[len(self.comparison.specs) // 2]
         self._variables = {"base": base, "head": head, "after": middle.hash}
         self._ask(self._library, _WHOLE)  # documents are parsed and checked once for each text
@@ -138,7 +139,7 @@ class _Question:
 
     def _notes(self) -> str:
         newer, older = self._catalog.history.revisions
-        return rendering.markdown(changelog(older, newer, self.comparison))
+        return rendering.markdown(changelog(older, newer, self._explanation))
 
 
 def _timed(function: Callable[[], object]) -> float:

@@ -83,5 +83,28 @@ COMPARISON = f"""query($base: String!, $head: String!) {{
       packagesAdded packagesRemoved }}
   }}
 }} {SPEC}"""
+CAUSES = """query($base: String!, $head: String!, $by: [CoverageDimension!]!) {
+  compare(base: $base, head: $head) {
+    summary { specsRebuilt specsReplaced coverageLost coverageGained }
+    causes(first: 20) {
+      totalCount pageInfo { hasNextPage } edges { cursor node { id } }
+      nodes { ...C together { id } specs(first: 50) { totalCount nodes { hash } }
+        involved: specs(involved: true, first: 50) { nodes { hash } } }
+    }
+    specs(first: 50) { nodes {
+      hash kind reason counterpart { hash } cause { title } causes { id title }
+      path { name before { hash } after { hash } }
+    } }
+    coverage(by: $by, first: 100) {
+      totalCount pageInfo { hasNextPage }
+      edges { cursor node { values } }
+      nodes { kind package values numSpecs nearest { hash } }
+    }
+  }
+}
+fragment C on Cause {
+  id kind package before after title whyUnknown facts { path before after } numSpecs numInvolved
+  packages
+}"""
 NODES = 'query($ids: [ID!]!) { node(id: "") { id } nodes(ids: $ids) { id ... on Package { id } } }'
-DOCUMENTS = (REVISIONS, PACKAGES, SPECS, DEPENDENCIES, STACKS, COMPARISON, NODES)
+DOCUMENTS = (REVISIONS, PACKAGES, SPECS, DEPENDENCIES, STACKS, COMPARISON, CAUSES, NODES)

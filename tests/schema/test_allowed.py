@@ -54,6 +54,7 @@ VALUES = {
     "base": "develop~1",
     "head": "develop",
     "ids": ["a"] * 100,
+    "by": ["STACK"],
 }
 
 

@@ -11,10 +11,11 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from schema import api
 from schema.context import Context, NotLoaded
+from schema.field_change import FieldChange
 from schema.package import Package
 from schema.package_change import PackageChange
 from schema.spec import Spec as SpecNode
-from schema.spec_change import FieldChange, SpecChange
+from schema.spec_change import SpecChange
 from schema.stack_change import StackChange
 from snapshots.changes.diff import LEFT_OUT
 from snapshots.models import Spec

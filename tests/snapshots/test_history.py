@@ -118,6 +118,20 @@ def test_series_is_one_line_in_both_directions(lines: list[RevisionInfo]) -> Non
     assert sorted(line.key for line in met) == sorted(line.key for line in history.revisions)
 
 
+@given(MANY)
+def test_what_stood_earlier_in_a_series(lines: list[RevisionInfo]) -> None:
+    """All that ``previous`` leads to, the nearest first, also from a line that only confirms."""
+    history = History(lines)
+    for line in lines:
+        earlier = []
+        before = history.previous(line)
+        while before is not None:
+            earlier.append(before)
+            before = history.previous(before)
+        assert list(history.earlier(line)) == earlier
+    assert History().earlier(lines[0] if lines else LINES[0]) == []
+
+
 def test_series_goes_by_tag_then_by_time() -> None:
     """A release made later stands after its predecessor, however late that one was imported."""
     old, first, second = LINES[5:8]

@@ -222,3 +222,26 @@ def test_names_of_what_is_in_the_cache(tmp_path: Path) -> None:
     names = Names(str(tmp_path))
     assert names.packages(content.digest) == ["hdf5"]
     assert sorted(names.stacks(content.digest)) == ["e4s", "root"]
+
+
+def test_explanations(catalog: Catalog) -> None:
+    """A comparison is explained once, from what is kept; its explanation counts all it keeps."""
+    base, head = (catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
+    library = Library(catalog)
+    explanation = library.explain(base, head)
+    assert library.explain(base, head) is explanation is library.explanations.kept((base, head))
+    assert explanation.comparison is library.comparisons.kept((base, head))
+    assert explanation.base.graph is library.dependencies.kept(base)
+    assert explanation.head.graph is library.dependencies.kept(head)
+    sides = (explanation.base, explanation.head)
+    kept = sum(side.frame.num_bytes + side.graph.num_bytes for side in sides)
+    assert library.explanations.num_bytes == explanation.num_bytes > kept
+    assert library.explanations.kept((head, base)) is None
+
+
+def test_explanations_are_bounded(catalog: Catalog) -> None:
+    """Where there is no room for one it is made each time."""
+    base, head = (catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
+    library = Library(catalog, comparison_bytes=0)
+    assert library.explain(base, head) is not library.explain(base, head)
+    assert library.explanations.num_bytes == 0

@@ -13,7 +13,7 @@ from snapshots.changes.spec_changes import SpecChange
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.frames.filters import SpecFilter
 from snapshots.models import Spec
-from snapshots.notes.changelog import summarize
+from snapshots.notes.summary import summarize
 from tests.snapshots.changes.states import compare, pairs
 from tests.snapshots.factories import NAMES, STACKS, TARGETS, VERSIONS, a_spec
 

@@ -18,10 +18,10 @@ from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.spec_changes import SpecChange, SpecChangeKind
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
-from snapshots.notes.changelog import changelog
+from snapshots.notes.summary import summarize
 from snapshots.spack.names import natural_key
 from tests.snapshots.changes.states import compare, pairs
-from tests.snapshots.factories import a_revision, a_spec, hash_of
+from tests.snapshots.factories import a_spec, hash_of
 from tests.snapshots.records import frame_of
 
 ALIKE = "abcdefghijkl"
@@ -168,10 +168,12 @@ def large_frames() -> tuple[Frame, Frame]:
 def test_the_memory_of_a_comparison_is_what_it_says() -> None:
     """Measured once everything was asked of it; what frames keep of their own is theirs."""
     base, head = large_frames()
-    story = a_revision("develop", 1), a_revision("develop", 2)
 
     def use(comparison: Comparison) -> None:
-        changelog(*story, comparison)
+        summarize(comparison)
+        for package in comparison.packages:
+            comparison.changed_facts(package.name)
+        list(comparison.stacks)
         comparison.specs.fields()
         comparison.select_specs([SpecChangeKind.ADDED])
 

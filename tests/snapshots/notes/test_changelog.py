@@ -1,30 +1,18 @@
 """The story of a release: every change is told, in sections, and counted."""
 
-from collections.abc import Sequence
-
 from hypothesis import given
 from msgspec.structs import asdict
 
-from snapshots.changes.diff import LEFT_OUT, Comparison
+from snapshots.changes.diff import LEFT_OUT
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
+from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.models import Spec
-from snapshots.notes.changelog import Changelog, Section, changelog
+from snapshots.notes.entries import PackageEntry, Section
+from snapshots.notes.scope import Only
 from snapshots.spack.names import natural_key
-from tests.snapshots.factories import SPECS, a_revision, a_spec
-from tests.snapshots.records import frame_of
-
-BASE, HEAD = a_revision("develop", 1, "base"), a_revision("develop", 2, "head")
-
-
-def compare(base: Sequence[Spec], head: Sequence[Spec]) -> Comparison:
-    """Compare two contents."""
-    return Comparison(frame_of(base), frame_of(head))
-
-
-def log_of(base: Sequence[Spec], head: Sequence[Spec]) -> Changelog:
-    """Return the changelog between two contents."""
-    return changelog(BASE, HEAD, compare(base, head))
+from tests.snapshots.factories import SPECS, a_spec
+from tests.snapshots.notes.stories import BASE, HEAD, explained, told
 
 
 def section_of(change: PackageChange) -> str:
@@ -39,17 +27,23 @@ def section_of(change: PackageChange) -> str:
 @given(SPECS, SPECS)
 def test_every_change_is_told_once(base: list[Spec], head: list[Spec]) -> None:
     """The sections hold all changed packages, each in that of its kind; no section is empty."""
-    comparison, log = compare(base, head), log_of(base, head)
-    told = [entry.change for entries in log.packages.values() for entry in entries]
-    assert sorted(told, key=lambda it: natural_key(it.name)) == list(comparison.packages)
+    comparison, log = explained(base, head).comparison, told(base, head)
+    changes = {change.name: change for change in comparison.packages}
+    entries = [entry for section in log.packages.values() for entry in section]
+    assert sorted(entry.name for entry in entries) == sorted(changes)
     assert all(log.packages.values())
-    for section, entries in log.packages.items():
-        names = [entry.change.name for entry in entries]
-        assert {section_of(entry.change) for entry in entries} == {section.value}
+    for section, of_section in log.packages.items():
+        names = [entry.name for entry in of_section]
+        assert {section_of(changes[name]) for name in names} == {section}
         assert names == sorted(names, key=natural_key)
-    stacks = [entry.change for entries in log.stacks.values() for entry in entries]
+    for entry in entries:
+        change = changes[entry.name]
+        facts = comparison.changed_facts(entry.name)
+        assert entry == PackageEntry.of(change, entry.reasons, facts)
+        assert sum(entry.reasons.values()) == change.specs_added + change.specs_removed
+    stacks = [entry.name for of_kind in log.stacks.values() for entry in of_kind]
     assert all(log.stacks.values())
-    assert {it.name for it in stacks} == {
+    assert set(stacks) == {
         it.name for it in comparison.stacks if it.kind is not StackChangeKind.CHANGED
     }
     assert len(stacks) + log.stacks_changed == len(comparison.stacks)
@@ -58,10 +52,11 @@ def test_every_change_is_told_once(base: list[Spec], head: list[Spec]) -> None:
 @given(SPECS, SPECS)
 def test_summary_adds_up(base: list[Spec], head: list[Spec]) -> None:
     """The figures together are the packages, specs and stacks of both sides."""
-    summary = asdict(log_of(base, head).summary)
+    summary = asdict(told(base, head).summary)
     packages = sum(count for name, count in summary.items() if name.startswith("packages_"))
     assert packages == len({spec.name for spec in (*base, *head)})
-    specs = {name: count for name, count in summary.items() if name.startswith("specs_")}
+    kinds = ("added", "removed", "changed", "unchanged")
+    specs = {f"specs_{kind}": summary[f"specs_{kind}"] for kind in kinds}
     assert sum(specs.values()) == len({spec.hash for spec in (*base, *head)})
     assert len(head) - len(base) == specs["specs_added"] - specs["specs_removed"]
     before, after = (
@@ -72,6 +67,22 @@ def test_summary_adds_up(base: list[Spec], head: list[Spec]) -> None:
     for side, specs_of in (("before", base), ("after", head)):
         sizes = [spec.size for spec in specs_of if spec.size is not None]
         assert summary[f"total_size_{side}"] == (sum(sizes) if sizes else None)
+    before_size, after_size = summary["total_size_before"], summary["total_size_after"]
+    is_known = before_size is not None and after_size is not None
+    assert summary["total_size_delta"] == (after_size - before_size if is_known else None)
+
+
+@given(SPECS, SPECS)
+def test_causes_add_up(base: list[Spec], head: list[Spec]) -> None:
+    """Main numbers are those of all specs that took another's place, also in a scope."""
+    for only in (None, Only(package="hdf5"), Only(stack="e4s")):
+        log = told(base, head, only=only)
+        summary = log.summary
+        assert sum(it.num_specs for it in log.causes) == summary.specs_rebuilt + (
+            summary.specs_replaced
+        )
+        assert all(it.num_specs <= it.num_involved for it in log.causes)
+        assert [bool(it.packages) for it in log.causes] == [it.num_specs > 0 for it in log.causes]
 
 
 SECTIONS = [
@@ -97,10 +108,10 @@ def test_the_sections_and_their_order() -> None:
                 label, version = f"{number} {word.rstrip('~')}", word.rstrip("!~")
                 target = "m1" if word.endswith("~") else "x86_64_v3"
                 specs.append(a_spec(label, name=f"p{number}", version=version, target=target))
-    log = log_of(*sides)
-    told = [(entry.change.name, it) for it, entries in log.packages.items() for entry in entries]
-    assert told == [(f"p{number}", it) for number, (_, _, it) in enumerate(SECTIONS)]
-    assert list(log.packages) == list(Section)
+    log = told(*sides)
+    found = [(entry.name, it) for it, entries in log.packages.items() for entry in entries]
+    assert found == [(f"p{number}", it.value) for number, (_, _, it) in enumerate(SECTIONS)]
+    assert list(log.packages) == [section.value for section in Section]
 
 
 def test_entries_tell_facts_and_sizes_of_stacks() -> None:
@@ -111,18 +122,35 @@ def test_entries_tell_facts_and_sizes_of_stacks() -> None:
         a_spec("2", stacks=("e4s", "new", "root")),
         a_spec("3", name="zlib", stacks=("e4s", "root")),
     ]
-    log = log_of(base, head)
-    entries = log.packages[Section.CHANGED]
-    assert [entry.facts for entry in entries] == [{"target": 1, "stacks": 2}, {"stacks": 1}]
+    log = told(base, head)
+    entries = log.packages["changed"]
+    assert [it.changed_facts for it in entries] == [{"target": 1, "stacks": 2}, {"stacks": 1}]
     ((added,), (removed,)) = log.stacks.values()
-    assert (added.change.name, added.num_packages, added.change.num_specs_after) == ("new", 1, 2)
-    assert (removed.change.name, removed.num_packages) == ("old", 1)
+    assert (added.name, added.num_packages, added.num_specs) == ("new", 1, 2)
+    assert (removed.name, removed.num_packages, removed.num_specs) == ("old", 1, 1)
     assert log.stacks_changed == 1
+
+
+def test_entries_tell_reasons() -> None:
+    """Why specs came and went, counted package by package."""
+    log = told(BASE, HEAD)
+    reasons = {it.name: it.reasons for entries in log.packages.values() for it in entries}
+    assert reasons["boost"] == {"replaces": 1, "replaced": 1}
+    assert reasons["eigen"] == {"rebuilt": 1, "replaced": 1}
+    assert reasons["lib2"] == {"new_package": 2}
+    assert reasons["hypre"] == {"build_gone": 2}
+    assert reasons["fftw"] == {}
+    assert {name for of_one in reasons.values() for name in of_one} <= {
+        it.value for it in SpecChangeReason
+    }
 
 
 def test_nothing_changed() -> None:
     """Of a content and itself there is nothing to tell but what is never told."""
-    log = log_of([a_spec()], [a_spec()])
+    log = told([a_spec()], [a_spec()])
     assert (log.packages, log.stacks, log.stacks_changed) == ({}, {}, 0)
+    assert (log.causes, log.why_unknown) == ([], None)
+    losses = log.no_longer_available
+    assert (losses.packages, losses.versions, losses.coverage) == ([], [], [])
     assert log.left_out == LEFT_OUT
-    assert (log.base, log.head) == (BASE, HEAD)
+    assert (log.base.tag, log.head.tag, log.format) == ("v0.21.0", "v0.22.0", 2)

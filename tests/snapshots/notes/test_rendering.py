@@ -1,82 +1,28 @@
-"""Release notes as text: complete, the same to the byte, and the same story in both formats."""
+"""Release notes as text: complete, the same to the byte, and the same story in every format."""
 
-from collections.abc import Sequence
+import re
 from typing import Any
 
 import orjson
 import pytest
 from hypothesis import given
-from msgspec.structs import replace
 
-from snapshots.changes.diff import Comparison
-from snapshots.contents import Content
-from snapshots.models import RevisionInfo, Spec
+from snapshots.models import Spec
 from snapshots.notes import rendering
-from snapshots.notes.changelog import Changelog, changelog
-from snapshots.spack.names import ROOT_STACK
-from tests.snapshots.factories import SPECS, a_revision, a_spec
-from tests.snapshots.records import frame_of
-
-
-def revision(tag: str, taken: int, specs: Sequence[Spec], *, synthetic: bool) -> RevisionInfo:
-    """Return the catalog's line of a content."""
-    content = Content.of(specs)
-    line = a_revision(tag, taken)
-    return replace(
-        line,
-        digest=content.digest,
-        num_packages=len(content.packages),
-        num_specs=len(content),
-        num_stacks=len(content.stacks - {ROOT_STACK}),
-        total_size=content.total_size(),
-        source=replace(line.source, synthetic=synthetic),
-    )
-
-
-def log_of(base: Sequence[Spec], head: Sequence[Spec], *, synthetic: bool = False) -> Changelog:
-    """Return the changelog between two contents."""
-    return changelog(
-        revision("v0.21.0", 0, base, synthetic=False),
-        revision("v0.22.0", 30, head, synthetic=synthetic),
-        Comparison(frame_of(base), frame_of(head)),
-    )
-
-
-OLD = ("old", "root")
-BASE = [
-    a_spec("1", name="abinit", version="9.10", stacks=OLD),
-    a_spec("2", name="boost", version="1.85.0"),
-    a_spec("3", name="boost", version="1.84.0"),
-    a_spec("4", name="cmake", version="3.29.0"),
-    a_spec("5", name="doxygen", version="1.10.0"),
-    a_spec("6", name="doxygen", version="1.9.0"),
-    a_spec("7", name="eigen", version="3.4.0"),
-    a_spec("8", name="fftw", version="3.3.10"),
-    a_spec("9", name="gdb", version="14.2"),
-    a_spec("17", name="hdf5", version="1.14.5"),
-    a_spec("18", name="hypre", version="2.32.0"),
-    a_spec("19", name="hypre", version="2.32.0"),
-    a_spec("20", name="hypre", version="2.32.0"),
-]
-HEAD = [
-    a_spec("2", name="boost", version="1.85.0"),
-    a_spec("10", name="boost", version="1.86.0"),
-    a_spec("11", name="cmake", version="3.28.0"),
-    a_spec("5", name="doxygen", version="1.10.0"),
-    a_spec("12", name="doxygen", version="1.8.0"),
-    a_spec("13", name="eigen", version="3.4.0"),
-    a_spec("8", name="fftw", version="3.3.10", target="m1", stacks=("e4s", "hep", "root")),
-    a_spec("9", name="gdb", version="14.2"),
-    a_spec("17", name="hdf5", version="1.14.5"),
-    a_spec("21", name="hdf5", version="1.14.5"),
-    a_spec("18", name="hypre", version="2.32.0"),
-    a_spec("14", name="lib10", version="2", stacks=("hep", "root")),
-    a_spec("15", name="lib2", version="1.0", stacks=("hep", "root")),
-    a_spec("16", name="lib2", version="develop", stacks=("hep", "root")),
-]
+from snapshots.notes.document import Changelog
+from snapshots.notes.rendering import NotesFormat, render
+from tests.snapshots.factories import SPECS, a_spec
+from tests.snapshots.notes.stories import BASE, HEAD, told
 
 MARKDOWN = """\
 # Spack build cache: v0.21.0 → v0.22.0
+
+Of 13 specs, 1 was rebuilt as it was, 3 were replaced by others, 3 were removed and 4 are new. \
+Of the packages, 2 were added (`lib2` and `lib10`), 1 was removed (`abinit`), \
+1 went up (`boost` 1.85.0 → 1.86.0) and 1 went down (`cmake` 3.29.0 → 3.28.0). \
+Of the stacks, `hep` is new and `old` is gone; there are 2 now. \
+Three changes rebuilt themselves. No longer available: one package, \
+two versions that an older one took the place of and one package in one place.
 
 From **v0.21.0** of 5 January 2025 (`5ba557c6633f`) to **v0.22.0** of 4 February 2025 \
 (`4866279ebebd`):
@@ -86,6 +32,48 @@ From **v0.21.0** of 5 January 2025 (`5ba557c6633f`) to **v0.22.0** of 4 February
 | Packages | 9 | 10 | 2 | 1 | 7 |
 | Specs | 13 | 14 | 8 | 7 | 1 |
 | Stacks | 2 | 2 | 1 | 1 | 1 |
+
+## What caused the rebuilds
+
+4 specs took the place of others. Each counts once, for its main cause:
+
+| specs | cause | involved in |
+|---:|---|---:|
+| 1 | `boost` 1.84.0 → 1.86.0 | 1 |
+| 1 | `cmake` 3.29.0 → 3.28.0 | 1 |
+| 1 | `doxygen` 1.9.0 → 1.8.0 | 1 |
+| 1 | not known | |
+| **4** | | |
+
+Of 1 spec the cause is not known: the source tells neither dependencies nor package hashes.
+
+## No longer available
+
+### Removed stacks (1)
+
+- `old` (1 spec of 1 package)
+
+### Removed packages (1)
+
+- `abinit` 9.10 (1 spec; gone with `old`)
+
+### Versions that older ones took the place of (2)
+
+- `cmake` 3.29.0 → 3.28.0 (1 spec)
+- `doxygen` 1.9.0 → 1.8.0 (1 spec)
+
+### Packages that are no longer built everywhere (1)
+
+- `e4s` for `x86_64_v3`: `fftw` (there is 3.3.10 for m1 in e4s, hep)
+
+### Versions that newer ones took the place of (1)
+
+<details>
+<summary>1 version</summary>
+
+- `boost` 1.84.0 → 1.86.0 (1 spec)
+
+</details>
 
 ## Added packages (2)
 
@@ -103,10 +91,6 @@ From **v0.21.0** of 5 January 2025 (`5ba557c6633f`) to **v0.22.0** of 4 February
 ## Other version changes (1)
 
 - `doxygen` 1.10.0: added 1.8.0; removed 1.9.0
-
-## Removed packages (1)
-
-- `abinit` 9.10
 
 ## Rebuilt packages (1)
 
@@ -128,10 +112,6 @@ From **v0.21.0** of 5 January 2025 (`5ba557c6633f`) to **v0.22.0** of 4 February
 
 - `hep` (4 specs of 3 packages)
 
-## Removed stacks (1)
-
-- `old` (1 spec of 1 package)
-
 ---
 
 Not counted as changes: the stack root, which is the union of all others; facts that only one of \
@@ -144,12 +124,12 @@ the two spellings of compilers and variants.
 
 def test_markdown() -> None:
     """Each kind of change has its section and its own kind of line; packages go as people count."""
-    assert rendering.markdown(log_of(BASE, HEAD)) == MARKDOWN
+    assert rendering.markdown(told(BASE, HEAD)) == MARKDOWN
 
 
 def test_markdown_of_nothing() -> None:
     """Sections without entries are left out, and what is left is said."""
-    text = rendering.markdown(log_of(BASE, BASE))
+    text = rendering.markdown(told(BASE, BASE))
     assert "Nothing changed." in text
     assert "## " not in text
     assert "| Packages | 9 | 9 | 0 | 0 | 0 |" in text
@@ -169,29 +149,47 @@ def test_markdown_of_nothing() -> None:
 )
 def test_sizes(before: int | None, after: int | None, row: str) -> None:
     """Sizes are told in the largest unit that fits, once one of them is known."""
-    log = log_of([a_spec(size=before)], [a_spec(size=after)])
+    log = told([a_spec(size=before)], [a_spec(size=after)])
     assert row in rendering.markdown(log).splitlines()
 
 
 def test_made_up_data_are_marked() -> None:
     """Notes about data that a generator made up say so."""
-    assert "*Synthetic data" in rendering.markdown(log_of(BASE, HEAD, synthetic=True))
-    assert "Synthetic" not in rendering.markdown(log_of(BASE, HEAD))
+    assert "*Synthetic data" in rendering.markdown(told(BASE, HEAD, synthetic=True))
+    assert "Synthetic" not in rendering.markdown(told(BASE, HEAD))
+
+
+def test_html_is_a_page() -> None:
+    """It needs nothing from elsewhere: no script, no link, no image, its own style."""
+    page = rendering.html(told(BASE, HEAD))
+    assert page.startswith('<!DOCTYPE html>\n<html lang="en">\n')
+    assert page.endswith("</html>\n")
+    assert "<title>Spack build cache: v0.21.0 → v0.22.0</title>" in page
+    assert not re.search(r"<(script|link|img|iframe|a)\b|url\(|https?:", page)
 
 
 def test_json() -> None:
     """The JSON notes have every fact of the Markdown ones, under stable names."""
-    log = log_of(BASE, HEAD)
+    log = told(BASE, HEAD)
     document = orjson.loads(rendering.json(log))
     assert list(document) == [
+        "format",
         "base",
         "head",
+        "only",
+        "before",
+        "after",
         "summary",
+        "highlights",
+        "causes",
+        "why_unknown",
+        "no_longer_available",
         "packages",
         "stacks",
         "stacks_changed",
         "left_out",
     ]
+    assert document["format"] == 2
     assert document["base"] == {
         "tag": "v0.21.0",
         "digest": log.base.digest,
@@ -209,6 +207,22 @@ def test_json() -> None:
             "synthetic": False,
         },
     }
+    assert document["only"] == {"package": None, "stack": None, "matching": None}
+    assert document["after"] == {"num_packages": 10, "num_specs": 14, "num_stacks": 2}
+    assert document["highlights"][3] == "Three changes rebuilt themselves."
+    assert document["causes"][1] == {
+        "key": "version|cmake|3.29.0|3.28.0",
+        "kind": "version",
+        "package": "cmake",
+        "before": "3.29.0",
+        "after": "3.28.0",
+        "title": "cmake 3.29.0 → 3.28.0",
+        "why_unknown": None,
+        "together": [],
+        "num_specs": 1,
+        "num_involved": 1,
+        "packages": ["cmake"],
+    }
     assert document["packages"]["upgraded"] == [
         {
             "name": "boost",
@@ -216,9 +230,12 @@ def test_json() -> None:
             "newest_after": "1.86.0",
             "versions_before": ["1.85.0", "1.84.0"],
             "versions_after": ["1.86.0", "1.85.0"],
+            "versions_added": ["1.86.0"],
+            "versions_removed": ["1.84.0"],
             "specs_added": 1,
             "specs_removed": 1,
             "specs_changed": 0,
+            "reasons": {"replaces": 1, "replaced": 1},
             "size_before": None,
             "size_after": None,
             "changed_facts": {},
@@ -232,11 +249,35 @@ def test_json() -> None:
     assert rendering.json(log).endswith("}\n")
 
 
-def lines_of(markdown: str, title: str) -> list[str]:
-    """Return the names that a section of the Markdown notes lists, in its order."""
-    _, _, section = markdown.partition(f"\n## {title} (")
-    section = section.partition("\n## ")[0].partition("\n---")[0]
-    return [line.split("`")[1] for line in section.splitlines() if line.startswith("- ")]
+def test_json_of_what_is_lost() -> None:
+    """With reasons, what took its place, and what is nearest to a lost cell."""
+    lost = orjson.loads(rendering.json(told(BASE, HEAD)))["no_longer_available"]
+    assert lost["by"] == ["stack", "target"]
+    assert lost["packages"] == [
+        {
+            "name": "abinit",
+            "versions": ["9.10"],
+            "num_specs": 1,
+            "reasons": {"package_gone": 1},
+            "with_stacks": ["old"],
+        }
+    ]
+    assert lost["versions"][1] == {
+        "package": "cmake",
+        "version": "3.29.0",
+        "num_specs": 1,
+        "reasons": {"replaced": 1},
+        "replaced_by": ["3.28.0"],
+        "is_older": True,
+    }
+    (cell,) = lost["coverage"]
+    (nearest,) = cell.pop("nearest")
+    assert cell == {"package": "fftw", "values": ["e4s", "x86_64_v3"], "num_specs": 1}
+    assert (nearest["version"], nearest["target"], nearest["stacks"]) == (
+        "3.3.10",
+        "m1",
+        ["e4s", "hep"],
+    )
 
 
 TITLES = {
@@ -244,7 +285,6 @@ TITLES = {
     "upgraded": "Upgraded packages",
     "downgraded": "Downgraded packages",
     "versions_changed": "Other version changes",
-    "removed": "Removed packages",
     "rebuilt": "Rebuilt packages",
     "more_builds": "Packages with more builds",
     "fewer_builds": "Packages with fewer builds",
@@ -252,11 +292,19 @@ TITLES = {
 }
 
 
+def lines_of(markdown: str, title: str) -> list[str]:
+    """Return the names that a section of the Markdown notes lists, in its order."""
+    _, _, section = markdown.partition(f"# {title} (")
+    section = section.partition("\n#")[0].partition("\n---")[0]
+    return [line.split("`")[1] for line in section.splitlines() if line.startswith("- ")]
+
+
 @given(SPECS, SPECS)
-def test_both_formats_tell_the_same(base: list[Spec], head: list[Spec]) -> None:
-    """Sections and their entries are the same in Markdown and JSON, in the same order."""
-    log = log_of(base, head)
-    markdown, document = rendering.markdown(log), orjson.loads(rendering.json(log))
+def test_all_formats_tell_the_same(base: list[Spec], head: list[Spec]) -> None:
+    """Sections and their entries are the same everywhere, in the same order."""
+    log = told(base, head)
+    markdown, page = rendering.markdown(log), rendering.html(log)
+    document = orjson.loads(rendering.json(log))
 
     def names(section: list[dict[str, Any]]) -> list[str]:
         return [entry["name"] for entry in section]
@@ -266,27 +314,71 @@ def test_both_formats_tell_the_same(base: list[Spec], head: list[Spec]) -> None:
     }
     for kind, title in (("added", "Added stacks"), ("removed", "Removed stacks")):
         assert lines_of(markdown, title) == names(document["stacks"].get(kind, []))
-    titles = [line for line in markdown.splitlines() if line.startswith("## ")]
-    assert len(titles) == len(document["packages"]) + len(document["stacks"])
-    for entry in document["packages"].get("upgraded", []):
-        line = f"- `{entry['name']}` {entry['newest_before']} → {entry['newest_after']}"
-        assert line in markdown.splitlines()
+    lost = document["no_longer_available"]
+    assert lines_of(markdown, "Removed packages") == names(lost["packages"])
+    assert names(lost["packages"]) == names(document["packages"].get("removed", []))
+    assert re.findall(r"^- (.*)$", markdown, re.M) == [
+        re.sub(r"</?code>", "`", line) for line in re.findall(r"^<li>(.*)</li>$", page, re.M)
+    ]
+    titles = re.findall(r"^#+ (.*?)(?: \(|$)", markdown, re.M)
+    assert titles == re.findall(r"<h[1-3]>(.*?)(?: <small>.*)?</h", page)
+
+
+@given(SPECS, SPECS)
+def test_no_removal_is_left_out(base: list[Spec], head: list[Spec]) -> None:
+    """Each version of each package that only base has is told by name."""
+    text = rendering.markdown(told(base, head))
+    told_of = text.partition("## No longer available")[2].partition("\n## ")[0]
+    for spec in base:
+        if all((it.name, it.version) != (spec.name, spec.version) for it in head):
+            lines = [line for line in told_of.splitlines() if f"- `{spec.name}` " in line]
+            assert any(spec.version in re.split("[ ,]+", line) for line in lines)
 
 
 @given(SPECS, SPECS)
 def test_notes_are_the_same_to_the_byte(base: list[Spec], head: list[Spec]) -> None:
     """The order that the specs were read in leaves no trace in the notes."""
-    one, other = log_of(base, head), log_of(base[::-1], head[::-1])
-    assert rendering.markdown(one) == rendering.markdown(other)
-    assert rendering.json(one) == rendering.json(other)
+    one, other = told(base, head), told(base[::-1], head[::-1])
+    for form in NotesFormat:
+        assert render(one, form) == render(other, form)
+
+
+def assert_tidy(text: str) -> None:
+    """Hold that no blank line follows another, no line ends in a space, and one newline ends it."""
+    assert "\n\n\n" not in text
+    assert all(line == line.rstrip() for line in text.split("\n"))
+    assert text.strip() + "\n" == text
 
 
 @given(SPECS, SPECS)
 def test_markdown_is_tidy(base: list[Spec], head: list[Spec]) -> None:
-    """No blank line follows another, no line ends in a space, the text ends in one newline."""
-    text = rendering.markdown(log_of(base, head))
-    lines = text.split("\n")
-    assert "\n\n\n" not in text
-    assert all(line == line.rstrip() for line in lines)
-    assert lines[-1] == ""
-    assert lines[-2]
+    """As a careful writer would leave it."""
+    assert_tidy(rendering.markdown(told(base, head)))
+
+
+def many(count: int) -> Changelog:
+    """Return the changelog of so many packages that went up, and as many that went."""
+    old = [a_spec(f"u{n}", name=f"up{n}", version="1") for n in range(count)]
+    old += [a_spec(f"g{n}", name=f"gone{n}", version="1") for n in range(count)]
+    return told(old, [a_spec(f"v{n}", name=f"up{n}", version="2") for n in range(count)])
+
+
+def test_long_lists_are_folded() -> None:
+    """Longer ones than a screen; all entries are there, blank lines keep them Markdown."""
+    short, long = rendering.markdown(many(30)), rendering.markdown(many(31))
+    assert "<summary>30 packages</summary>" not in short
+    assert long.count("<summary>31 packages</summary>\n\n- `") == 2
+    assert lines_of(long, "Removed packages") == [f"gone{n}" for n in range(31)]
+    assert_tidy(long)
+
+
+def test_smaller_causes_are_counted_and_folded() -> None:
+    """The table adds up, and those that it leaves out stand below it."""
+    text = rendering.markdown(many(31))
+    table, _, folded = text.partition("## What caused")[2].partition("<details>")
+    rows = [int(it) for it in re.findall(r"^\| ([0-9]+) \|", table, re.M)]
+    assert (len(rows), sum(rows)) == (11, 31)
+    assert "| 21 | 21 smaller ones, below | |" in table
+    assert "| **31** | | |" in table
+    folded = folded.partition("</details>")[0]
+    assert len(re.findall(r"^\| 1 \|", folded, re.M)) == 21

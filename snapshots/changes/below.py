@@ -1,0 +1,167 @@
+"""What lies below specs: the names and versions of all that they depend on, as sets of bits.
+
+A set is a whole number with a bit for each name with a version. Such sets are made from below: what
+lies below a spec is what it depends on, and what lies below that. Few specs are asked for, so only
+what they reach is looked at.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from snapshots.changes.hashed_facts import (
+    compilers,
+    mixed,
+    of_nodes,
+    stating_compilers,
+)
+from snapshots.changes.node_columns import Fingerprints
+from snapshots.changes.sides import Side
+from snapshots.frames.columns import Rows
+from snapshots.frames.components import from_below
+
+_BLOCK = 4_096
+_NONE = -1
+
+Numbers = npt.NDArray[np.int64]
+Sets = list[int]
+
+
+class Below:
+    """What lies below some rows of base and of head.
+
+    ``base_numbers`` and ``head_numbers`` have a number for the set of each row: equal sets have the
+    same one.
+
+    A spec itself is not below it, unless another one of its name and version is. A compiler that
+    is no dependency counts as one of each spec that states it. Of what is not stated the version is
+    None, which is a version like others.
+    """
+
+    def __init__(self, base: Side, base_rows: Rows, head: Side, head_rows: Rows) -> None:
+        self._walks = _Walk(base, base_rows), _Walk(head, head_rows)
+        items = [it for walk in self._walks for it in (walk.items, walk.compilers)]
+        distinct = np.unique(np.concatenate(items))
+        self._num_items = len(distinct)
+        for walk in self._walks:
+            walk.number(distinct)
+        self._only: tuple[Sets, Sets] | None = None
+        self.base_numbers, self.head_numbers = self._number()
+        _, self._with_number = np.unique(
+            np.concatenate([self.base_numbers, self.head_numbers]), return_index=True
+        )
+
+    def _blocks(self) -> Iterator[tuple[Sets, Sets]]:
+        """Yield the sets of base and of head, block by block of what can be in them.
+
+        So they take little memory, however much there is: mostly there is one block.
+        """
+        if self._only is not None:
+            yield self._only
+            return
+        for start in range(0, self._num_items, _BLOCK):
+            bits = [0] * (self._num_items + 1)  # the last one for no compiler
+            for place, item in enumerate(range(start, min(start + _BLOCK, self._num_items))):
+                bits[item] = 1 << place
+            base, head = self._walks
+            sets = base.sets(bits), head.sets(bits)
+            if self._num_items <= _BLOCK:
+                self._only = sets
+            yield sets
+
+    def _number(self) -> tuple[Numbers, Numbers]:
+        base, head = self._walks
+        numbers = [0] * (base.num_rows + head.num_rows)
+        for of_base, of_head in self._blocks():
+            known: dict[tuple[int, int], int] = {}
+            pairs = zip(numbers, of_base + of_head, strict=True)
+            numbers = [known.setdefault(pair, len(known)) for pair in pairs]
+        found = np.array(numbers, np.int64)
+        return found[: base.num_rows], found[base.num_rows :]
+
+    def shares(self, base: Numbers, head: Numbers) -> npt.NDArray[np.float64]:
+        """Return which share of two sets, given by their numbers, is common.
+
+        It is what is common of all that is in either one, 1 where both are empty.
+        """
+        size = len(self._with_number)
+        pairs, places = np.unique(base * size + head, return_inverse=True)
+        ours, theirs = self._with_number[pairs // size], self._with_number[pairs % size]
+        both = list(zip(ours.tolist(), theirs.tolist(), strict=True))
+        common, either = np.zeros((2, len(both)), np.int64)
+        for of_base, of_head in self._blocks():
+            sets = of_base + of_head
+            common += _counts([sets[one] & sets[other] for one, other in both])
+            either += _counts([sets[one] | sets[other] for one, other in both])
+        return np.where(either > 0, common / np.maximum(either, 1), 1.0)[places]
+
+
+class _Walk:
+    """The part of one side's graph that some rows reach, worked off from below.
+
+    ``items`` has a hash of each node's name and version, ``compilers`` those of the compilers that
+    nodes state.
+    """
+
+    def __init__(self, side: Side, rows: Rows) -> None:
+        graph = side.graph
+        nodes = np.flatnonzero(graph.nodes_below(rows))
+        place_of = np.full(graph.num_nodes, _NONE, np.int32)
+        place_of[nodes] = np.arange(len(nodes), dtype=np.int32)
+        edges = graph.down.edges_of(nodes)
+        sources, targets = place_of[graph.sources[edges]], place_of[graph.targets[edges]]
+        self.num_rows = len(rows)
+        self._wanted = place_of[rows].tolist()
+        self._order = from_below(sources, targets, len(nodes))
+        self._targets: list[int] = targets.tolist()
+        self._starts: list[int] = np.searchsorted(sources, np.arange(len(nodes) + 1)).tolist()
+        self.items = mixed(*(of_nodes(side, name)[nodes] for name in ("package", "version")))
+        self._stating = np.flatnonzero(stating_compilers(side)[nodes])
+        self.compilers = mixed(*(it[nodes[self._stating]] for it in compilers(side)))
+
+    def number(self, distinct: Fingerprints) -> None:
+        """Give each item its number: its place among all of them."""
+        numbers = np.full(len(self.items), len(distinct), np.int64)
+        numbers[self._stating] = np.searchsorted(distinct, self.compilers)
+        self._item_of: list[int] = np.searchsorted(distinct, self.items).tolist()
+        self._compiler_of: list[int] = numbers.tolist()
+
+    def sets(self, bits: Sequence[int]) -> Sets:
+        """Return what lies below each row; ``bits`` has by number what each item counts as."""
+        below = [0] * len(self._item_of)
+        whole = [0] * len(self._item_of)
+        targets, starts = self._targets, self._starts
+        for node in self._order.nodes.tolist():
+            found = bits[self._compiler_of[node]]
+            for other in targets[starts[node] : starts[node + 1]]:
+                found |= whole[other]
+            below[node] = found
+            whole[node] = found | bits[self._item_of[node]]
+        for component in self._order.components:
+            self._close(component, bits, below, whole)
+        return [below[place] for place in self._wanted]
+
+    def _close(
+        self, component: Sequence[int], bits: Sequence[int], below: Sets, whole: Sets
+    ) -> None:
+        """Enter the sets of nodes that all depend on each other."""
+        found = once = twice = 0
+        for node in component:
+            found |= bits[self._compiler_of[node]]
+            for other in self._below(node):
+                found |= whole[other]
+            bit = bits[self._item_of[node]]
+            twice |= once & bit
+            once |= bit
+        for node in component:
+            alone = bits[self._item_of[node]] & ~(found | twice)
+            whole[node] = found | once
+            below[node] = whole[node] & ~alone
+
+    def _below(self, node: int) -> list[int]:
+        return self._targets[self._starts[node] : self._starts[node + 1]]
+
+
+def _counts(sets: Sets) -> Numbers:
+    return np.fromiter(map(int.bit_count, sets), np.int64, len(sets))

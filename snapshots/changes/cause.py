@@ -1,0 +1,112 @@
+"""One cause of changed hashes: what it is, and how it is called."""
+
+from enum import Enum
+from typing import NamedTuple
+
+import msgspec
+
+from snapshots.changes.facts import FieldChange
+
+
+class CauseKind(Enum):
+    """What of a node differs; the order is that in which causes of one name are told."""
+
+    VERSION = "version"
+    RECIPE = "recipe"
+    VARIANTS = "variants"
+    COMPILER = "compiler"
+    TARGET = "target"
+    DEPENDENCY_ADDED = "dependency_added"
+    DEPENDENCY_REMOVED = "dependency_removed"
+    PROVIDER = "provider"
+    EXTERNAL = "external"
+    UNKNOWN = "unknown"
+
+
+KINDS = tuple(CauseKind)
+_PLACES = {kind: place for place, kind in enumerate(KINDS)}
+
+
+class CauseName(NamedTuple):
+    """What tells a cause from others.
+
+    ``before`` and ``after`` are None where there was nothing, or where it is not known. They are
+
+    - of VERSION and EXTERNAL the versions;
+    - of VARIANTS those that only one side has, with spaces between them;
+    - of COMPILER name@version, of TARGET platform-os-target;
+    - of DEPENDENCY_ADDED and DEPENDENCY_REMOVED the dependency, on both sides where no more than
+      the types or virtuals of the edge to it differ, of PROVIDER what provided and what provides;
+    - None of RECIPE, so that an edit is one cause whatever versions and variants of the package
+      feel it, and of UNKNOWN.
+    """
+
+    kind: CauseKind
+    package: str
+    before: str | None = None
+    after: str | None = None
+
+    @property
+    def order(self) -> tuple[str, int, str, str]:
+        """A sort key: the name, then kind, before and after."""
+        return self.package, _PLACES[self.kind], self.before or "", self.after or ""
+
+    @property
+    def key(self) -> str:
+        """The name as one text, for ever the same."""
+        parts = (self.kind.value, self.package, self.before or "", self.after or "")
+        return "|".join(part.replace("%", "%25").replace("|", "%7C") for part in parts)
+
+    @property
+    def title(self) -> str:
+        """One line for people: openssl 3.3.1 → 3.4.0."""
+        package, before, after = self.package, self.before, self.after
+        match self.kind:
+            case CauseKind.RECIPE:
+                return f"recipe of {package} changed"
+            case CauseKind.DEPENDENCY_ADDED if before is None:
+                return f"{package} now depends on {after}"
+            case CauseKind.DEPENDENCY_REMOVED if after is None:
+                return f"{package} no longer depends on {before}"
+            case CauseKind.DEPENDENCY_ADDED | CauseKind.DEPENDENCY_REMOVED:
+                return f"{package} depends on {after} in another way"
+            case CauseKind.PROVIDER:
+                return f"{package} with {after} in place of {before}"
+            case CauseKind.EXTERNAL:
+                return f"{_told(package, before, after)} (outside the cache)"
+            case CauseKind.UNKNOWN:
+                return f"{package} changed, it is not known why"
+        return _told(package, before, after)
+
+
+def _told(package: str, before: str | None, after: str | None) -> str:
+    if before == after:
+        return " ".join(filter(None, (package, before, "changed")))
+    if before is None:
+        return f"{package} now {after}"
+    return f"{package} {before} → {after}" if after else f"{package} no longer {before}"
+
+
+class Cause(msgspec.Struct, frozen=True, kw_only=True):
+    """Why specs were built anew, and how many.
+
+    ``kind``, ``package``, ``before`` and ``after`` are as ``CauseName`` has them, of which ``key``
+    is the text. ``facts`` is everything of the node itself that differs, the first of it gave the
+    kind; where several nodes have the cause, those of the one with the least hashes. ``together``
+    are the numbers of the causes that are involved in exactly the same specs. ``num_specs`` and
+    ``packages`` are of the specs that it is the main cause of, ``num_involved`` counts those that
+    it is involved in. ``why_unknown`` is None unless the kind is UNKNOWN.
+    """
+
+    kind: CauseKind
+    package: str
+    before: str | None
+    after: str | None
+    title: str
+    key: str
+    facts: list[FieldChange]
+    why_unknown: str | None
+    together: tuple[int, ...]
+    num_specs: int
+    num_involved: int
+    packages: tuple[str, ...]

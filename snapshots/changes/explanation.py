@@ -1,0 +1,158 @@
+"""Why a comparison found what it found: counterparts, reasons and causes of all its specs.
+
+Everything follows from the two contents alone, so an explanation is as lasting as the comparison
+that it belongs to, and is made once, with all its columns.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from snapshots.changes.cause_facts import NEITHER, NO_DEPENDENCIES, NO_PACKAGE_HASHES
+from snapshots.changes.causes import CauseLists, Causes, CauseStep, find_causes
+from snapshots.changes.counterparts import find_counterparts
+from snapshots.changes.diff import Comparison
+from snapshots.changes.own_facts import differing_facts
+from snapshots.changes.reasons import Codes, SpecChangeReason, code_of, find_reasons
+from snapshots.changes.sides import Side
+from snapshots.changes.spec_changes import SpecChanges
+from snapshots.frames.columns import Mask, Rows
+from snapshots.frames.dependencies import DependencyGraph
+
+__all__ = ["Explanation", "Side", "explain"]
+
+_NO_ROW = -1
+
+
+class Explanation:
+    """What is known beyond the hashes that came and went, of a comparison that is not narrowed.
+
+    ``counterparts`` tells what took the place of what, ``causes`` why. What a table of changes is
+    asked about may be any part of the comparison's: the answers are those of the whole.
+    """
+
+    def __init__(self, comparison: Comparison, base: Side, head: Side) -> None:
+        self.comparison = comparison
+        self.base = base
+        self.head = head
+        removed, added = comparison.pairing.removed, comparison.pairing.added
+        self.counterparts = pairs = find_counterparts(base, removed, head, added)
+        nodes = (it.astype(np.int64) for it in (pairs.base_rows, pairs.head_rows))
+        own = differing_facts(base, head, *nodes)
+        differ = own != 0
+        self._reasons = find_reasons(base.frame, removed, head.frame, added, pairs, differ)
+        self.causes: Causes = find_causes(base, head, pairs.base_rows, pairs.head_rows, own)
+
+    @property
+    def num_bytes(self) -> int:
+        """About how much memory is kept, the comparison, its frames and their graphs included."""
+        tables = (self.comparison, self.base.graph, self.head.graph)
+        own = (self.counterparts, self._reasons, self.causes)
+        return sum(it.num_bytes for it in tables) + sum(it.num_bytes for it in own)
+
+    @property
+    def why_unknown(self) -> str | None:
+        """Why causes are not known as they could be: what a source of the two does not tell.
+
+        None where both tell dependencies and package hashes.
+        """
+        sides = (self.base, self.head)
+        has_edges = all(side.graph.is_known for side in sides)
+        has_hashes = all(side.frame.package_hash.is_known for side in sides)
+        if has_edges:
+            return None if has_hashes else NO_PACKAGE_HASHES
+        return NO_DEPENDENCIES if has_hashes else NEITHER
+
+    # -- columns beside a table of changes
+
+    def reasons(self, changes: SpecChanges, returned: Mask | None = None) -> Codes:
+        """Return the reason of each change, as the code of a SpecChangeReason.
+
+        ``returned`` is a mask over the rows of head: those whose hash was in an earlier revision.
+        """
+        of_head = self._reasons.of_head
+        if returned is not None:
+            of_head = self._reasons.with_returned(returned)
+        codes = np.full(len(changes), code_of(SpecChangeReason.FACTS), np.int8)
+        added, removed = changes.before == _NO_ROW, changes.after == _NO_ROW
+        codes[added] = of_head[changes.after[added]]
+        codes[removed] = self._reasons.of_base[changes.before[removed]]
+        return codes
+
+    def count(self, reason: SpecChangeReason) -> int:
+        """Return how many specs came or went for a reason; RETURNED is counted as new."""
+        of_base, of_head = self._reasons
+        code = code_of(reason)
+        return int(np.count_nonzero(of_base == code) + np.count_nonzero(of_head == code))
+
+    def without_counterpart(self) -> Rows:
+        """Return the rows of head that were added and took no spec's place, rising."""
+        added = self.comparison.pairing.added
+        rows: Rows = added[self.counterparts.base_of[added] == _NO_ROW]
+        return rows
+
+    def counterpart_rows(self, changes: SpecChanges) -> Rows:
+        """Return the row of each change's counterpart: in base for an added one, else in head.
+
+        It is -1 where there is none, as for those that changed.
+        """
+        rows = np.full(len(changes), _NO_ROW, np.int32)
+        added, removed = changes.before == _NO_ROW, changes.after == _NO_ROW
+        rows[added] = self.counterparts.base_of[changes.after[added]]
+        rows[removed] = self.counterparts.head_of[changes.before[removed]]
+        return rows
+
+    def head_rows(self, changes: SpecChanges) -> Rows:
+        """Return the row in head by which the causes know each change.
+
+        For a removed one that is the row of its counterpart. It is -1 where there is none.
+        """
+        rows = self.counterpart_rows(changes)
+        is_added = (changes.before == _NO_ROW) & (rows != _NO_ROW)
+        rows[is_added] = changes.after[is_added]
+        return rows
+
+    def main_causes(self, changes: SpecChanges) -> npt.NDArray[np.int32]:
+        """Return the number of each change's main cause; -1 where it has no counterpart."""
+        rows = self.head_rows(changes)
+        numbers = np.full(len(rows), _NO_ROW, np.int32)
+        known = rows != _NO_ROW
+        numbers[known] = self.causes.main_of(rows[known])
+        return numbers
+
+    def involved(self, changes: SpecChanges) -> CauseLists:
+        """Return the numbers of all causes of each change, the main one first."""
+        rows = self.head_rows(changes)
+        known = rows != _NO_ROW
+        found = self.causes.involved_in(rows[known])
+        counts = np.zeros(len(rows), np.int64)
+        counts[known] = np.diff(found.offsets)
+        return CauseLists(np.concatenate(([0], np.cumsum(counts))), found.numbers)
+
+    def specs_of(self, number: int, *, involved: bool = False) -> SpecChanges:
+        """Return the added specs that a cause is the main one of, or that it is involved in."""
+        is_caused = np.zeros(len(self.head.frame), np.bool_)
+        is_caused[self.causes.rows_of(number, involved=involved)] = True
+        table = self.comparison.specs
+        return table.take((table.before == _NO_ROW) & is_caused[table.after])
+
+    def paths(self, changes: SpecChanges) -> list[list[CauseStep]]:
+        """Return the path of each change, as ``path`` does; empty without a counterpart."""
+        rows = self.head_rows(changes)
+        known = rows != _NO_ROW
+        found = iter(self.causes.paths(rows[known]))
+        return [next(found) if is_known else [] for is_known in known.tolist()]
+
+    def path(self, head_row: int) -> list[CauseStep]:
+        """Return a shortest chain of dependencies from an added spec to its main cause.
+
+        It is only the spec itself where the cause is its own, and empty without a counterpart.
+        """
+        return self.causes.path(head_row)
+
+
+def explain(
+    comparison: Comparison, base_graph: DependencyGraph, head_graph: DependencyGraph
+) -> Explanation:
+    """Explain a comparison that is not narrowed; the graphs are those of its two contents."""
+    base, head = Side(comparison.base, base_graph), Side(comparison.head, head_graph)
+    return Explanation(comparison, base, head)

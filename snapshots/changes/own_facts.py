@@ -1,0 +1,116 @@
+"""The facts of a node's own, and where those of two nodes differ.
+
+A spec's hash covers the hashes of all dependencies, so that it says little about the spec itself.
+Its own facts do: the version, the recipe (hash and repository of the package), the variants, the
+architecture, and the shape of the dependencies: their names, types and virtuals, not their hashes.
+
+What one side's source does not state does not differ: that is a fact that is None, the shape where
+the dependencies are not told, and everything about a node outside the cache that the index does not
+hold. The compiler is a fact of its own only where it is no dependency, as in indexes up to version
+7 and on pages: where no build dependency of either node provides a language. There a spec without
+any compiler differs from one that has one.
+"""
+
+from enum import IntFlag
+
+import numpy as np
+import numpy.typing as npt
+
+from snapshots.changes import node_columns
+from snapshots.changes.node_columns import Fingerprints, is_stated
+from snapshots.changes.sides import Side
+from snapshots.frames.adjacency import Nodes
+from snapshots.frames.columns import Mask, Rows
+
+Facts = npt.NDArray[np.uint16]
+"""The own facts of each of some pairs that differ: a sum of OwnFact."""
+
+
+class OwnFact(IntFlag):
+    """The own facts, in the order in which the first that differs names a cause."""
+
+    VERSION = 1
+    PACKAGE_HASH = 2
+    NAMESPACE = 4
+    VARIANTS = 8
+    DEPENDENCIES = 16
+    COMPILER = 32
+    PLATFORM = 64
+    OPERATING_SYSTEM = 128
+    TARGET = 256
+
+
+_OF_COLUMNS = [fact for fact in OwnFact if fact is not OwnFact.DEPENDENCIES]
+_MAY_BE_UNKNOWN = OwnFact.PACKAGE_HASH | OwnFact.NAMESPACE
+
+
+def column_name(fact: OwnFact) -> str:
+    """Return the name that a fact has in records and frames."""
+    return str(fact.name).lower()
+
+
+def differing_facts(
+    base: Side, head: Side, base_nodes: Nodes | Rows, head_nodes: Nodes | Rows
+) -> Facts:
+    """Return which own facts of each pair of nodes differ; rows of a frame are nodes, too."""
+    facts = np.zeros(len(base_nodes), np.uint16)
+    are_stated = is_stated(base)[base_nodes] & is_stated(head)[head_nodes]
+    for fact in _OF_COLUMNS:
+        before, known_before = _values(base, fact, base_nodes)
+        after, known_after = _values(head, fact, head_nodes)
+        facts[(before != after) & known_before & known_after & are_stated] |= fact.value
+    is_dependency = has_compiler(base, base_nodes) | has_compiler(head, head_nodes)
+    facts[is_dependency] &= ~np.uint16(OwnFact.COMPILER)
+    are_known = base.graph.known_nodes[base_nodes] & head.graph.known_nodes[head_nodes]
+    differ = shapes(base, base_nodes) != shapes(head, head_nodes)
+    facts[differ & are_known] |= OwnFact.DEPENDENCIES.value
+    return facts
+
+
+def has_compiler(side: Side, nodes: Nodes) -> Mask:
+    """Return which of the nodes have a compiler among their dependencies."""
+    mask = np.zeros(side.graph.num_nodes, np.bool_)
+    mask[side.graph.sources[side.graph.edges_to_compilers]] = True
+    found: Mask = mask[nodes]
+    return found
+
+
+def shapes(side: Side, nodes: Nodes) -> Fingerprints:
+    """Return a 64-bit hash of the shape of each node's dependencies, good within this process.
+
+    The order of the dependencies is no part of it, but how often each stands there is.
+    """
+    graph = side.graph
+    starts, stops = graph.down.starts[nodes], graph.down.starts[nodes + 1]
+    # The sum of hashes of edges does not depend on their order.
+    edges = graph.down.edges_of(nodes)
+    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(_edge_fingerprints(side, edges))))
+    counts = np.cumsum(stops - starts)
+    shape: Fingerprints = sums[counts] - sums[counts - (stops - starts)]
+    return shape
+
+
+def _edge_fingerprints(side: Side, edges: Nodes) -> Fingerprints:
+    graph = side.graph
+    names = node_columns.fingerprints(side, "package")[
+        node_columns.codes(side, "package")[graph.targets[edges]]
+    ]
+    virtuals = graph.virtuals.fingerprints.astype(np.uint64)[graph.virtuals.codes[edges]]
+    return _mixed(_mixed(names + graph.types[edges]) + virtuals)
+
+
+def _mixed(numbers: Fingerprints) -> Fingerprints:
+    """Return numbers that look random: the finalizer of SplitMix64 (Steele, Lea, Flood 2014)."""
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))
+
+
+def _values(side: Side, fact: OwnFact, nodes: Nodes) -> tuple[Fingerprints, Mask]:
+    """Return a hash of the value of each node, and a mask: where the value is known."""
+    name = column_name(fact)
+    codes = node_columns.codes(side, name)[nodes]
+    values = node_columns.fingerprints(side, name)[codes]
+    if fact not in _MAY_BE_UNKNOWN:
+        return values, np.ones(len(nodes), np.bool_)
+    return values, node_columns.known(side, name)[codes]

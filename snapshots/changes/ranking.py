@@ -1,0 +1,136 @@
+"""Which of several candidates are most alike: pairs of removed and added specs with one key.
+
+All pairs of one key are put in one order, and from its top each pair is taken of which both are
+still free. A pair stands before another one if, in this order,
+
+- more of what lies below both is common: the share of (name, version) of all their dependencies,
+- more of their stacks is common, root left out,
+- more of their variants is common,
+- fewer distinct versions, among all that the package has on either side, lie between theirs in
+  Spack's order; then the one whose version in head is newer, then the one with the newer in base,
+- the hash in base is smaller, then the one in head.
+
+A share is what is common of all that either has: 1 where neither has any.
+
+Candidates that differ by nothing but the hash are ranked together (``snapshots.changes.alike``),
+with the same result. Only where more than ``MAX_CLASSES`` unlike ones have one key on a side, they
+are ranked in pieces of so many, newest versions first; what is left over is ranked again.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from snapshots.changes.alike import Classes, Taken, pairs_of_classes, take_in_order, twins
+from snapshots.changes.below import Below, Numbers
+from snapshots.changes.candidates import Candidates
+from snapshots.changes.hashed_facts import mixed
+from snapshots.changes.node_columns import Fingerprints
+from snapshots.changes.shares import Shares, shares
+from snapshots.changes.version_places import version_places
+from snapshots.frames.columns import Mask
+from snapshots.spack.names import ROOT_STACK
+
+Places = npt.NDArray[np.int64]
+
+
+class Group(NamedTuple):
+    """Some candidates of one side: their places among all, rising, and the number of each's key."""
+
+    places: Places
+    keys: Places
+
+
+class _Ranked(NamedTuple):
+    """The candidates of one side, with what they are ranked by.
+
+    ``sets`` are the numbers of the sets of what lies below each, ``versions`` places in Spack's
+    order.
+    """
+
+    candidates: Candidates
+    sets: Numbers
+    versions: Places
+
+    def marks(self, group: Group) -> Fingerprints:
+        """Return what is the same for those that are alike in all but the hash."""
+        facts = self.candidates.keys(("stacks", "variants", "version"))[group.places]
+        numbers = self.sets[group.places], group.keys
+        return mixed(facts, *(it.astype(np.uint64) for it in numbers))
+
+    def classes(self, group: Group, marks: Fingerprints, paired: Places) -> Classes:
+        """Return the classes of those that have no pair yet."""
+        left = np.delete(np.arange(len(group.places)), paired)
+        places = group.places[left]
+        return Classes(places, group.keys[left], marks[left], self.versions[places])
+
+
+class Ranking:
+    """Ranks candidates of base and of head that have no counterparts yet.
+
+    ``base_places`` and ``head_places`` are those that may be asked about.
+    """
+
+    def __init__(
+        self, base: Candidates, base_places: Places, head: Candidates, head_places: Places
+    ) -> None:
+        versions = version_places(base.side.frame, base.rows, head.side.frame, head.rows)
+        rows = base.rows[base_places], head.rows[head_places]
+        self._below = Below(base.side, rows[0], head.side, rows[1])
+        ours, theirs = np.full(len(base), -1, np.int64), np.full(len(head), -1, np.int64)
+        ours[base_places] = self._below.base_numbers
+        theirs[head_places] = self._below.head_numbers
+        self._base = _Ranked(base, ours, versions[0])
+        self._head = _Ranked(head, theirs, versions[1])
+
+    def pair(self, base: Group, head: Group, *, with_common_stack: bool) -> tuple[Taken, bool]:
+        """Pair the candidates of each key, most alike first; tell whether there may be more pairs.
+
+        ``with_common_stack`` leaves out pairs that have no stack but root in common.
+        """
+        marks = self._base.marks(base), self._head.marks(head)
+        # Nothing stands before those that are alike, and each class has one that it is alike with.
+        first, second = twins(*marks)
+        taken = Taken(base.places[first].tolist(), head.places[second].tolist())
+        ours = self._base.classes(base, marks[0], first)
+        theirs = self._head.classes(head, marks[1], second)
+        for one, other in pairs_of_classes(ours, theirs):
+            before, after = ours.first[one], theirs.first[other]
+            stacks = self._shares("stacks", before, after)
+            if with_common_stack:
+                common = np.flatnonzero(stacks > 0)
+                one, other, stacks = one[common], other[common], stacks[common]
+                before, after = before[common], after[common]
+            ranks = (ours.keys[one], *self._ranks(before, after, stacks))
+            order = np.lexsort(ranks[::-1])
+            bounds = [*np.flatnonzero(_begins(ranks, order)).tolist(), len(order)]
+            numbers = one[order].tolist(), other[order].tolist()
+            taken.add(*take_in_order(ours, numbers[0], theirs, numbers[1], bounds))
+        return taken, ours.is_cut or theirs.is_cut
+
+    def _ranks(self, base: Places, head: Places, stacks: Shares) -> tuple[npt.NDArray[Any], ...]:
+        """Return what pairs are ranked by, the smallest first, all but their hashes."""
+        before, after = self._base.versions[base], self._head.versions[head]
+        return (
+            -self._below.shares(self._base.sets[base], self._head.sets[head]),
+            -stacks,
+            -self._shares("variants", base, head),
+            np.abs(before - after),
+            -after,
+            -before,
+        )
+
+    def _shares(self, name: str, base: Places, head: Places) -> Shares:
+        """Return the share of what two candidates have in common of a fact that is a list."""
+        ours, theirs = self._base.candidates, self._head.candidates
+        before, after = (getattr(it.side.frame, name) for it in (ours, theirs))
+        left_out = frozenset({ROOT_STACK})
+        return shares(before, ours.rows[base], after, theirs.rows[head], left_out)
+
+
+def _begins(ranks: tuple[npt.NDArray[Any], ...], order: Places) -> Mask:
+    """Return where another rank begins than that before, in the order of the ranks."""
+    begins = np.ones(len(order), np.bool_)
+    begins[1:] = np.logical_or.reduce([it[order[1:]] != it[order[:-1]] for it in ranks])
+    return begins

@@ -1,0 +1,85 @@
+"""The order in which a graph is worked off from below: what a node leads to comes before it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from snapshots.frames.adjacency import Adjacency, Nodes, Numbers
+
+
+class FromBelow(NamedTuple):
+    """All nodes of a graph, each behind all that it leads to.
+
+    ``nodes`` lead to no cycle. Behind them come the other ones, as strongly connected components:
+    the nodes that all lead to each other, or a single one.
+    """
+
+    nodes: Nodes
+    components: Sequence[Sequence[int]]
+
+
+def from_below(sources: Numbers, targets: Numbers, num_nodes: int) -> FromBelow:
+    """Put a graph in order; ``sources`` and ``targets`` are the nodes of each edge.
+
+    Cycles are rare, so that what leads to none is peeled off level by level. The rest is searched
+    by Tarjan's algorithm.
+    """
+    nodes = np.concatenate([np.empty(0, np.int64), *levels_from_below(sources, targets, num_nodes)])
+    is_left = np.ones(num_nodes, np.bool_)
+    is_left[nodes] = False
+    below: dict[int, list[int]] = {node: [] for node in np.flatnonzero(is_left).tolist()}
+    edges = is_left[sources] & is_left[targets]
+    for source, target in zip(sources[edges].tolist(), targets[edges].tolist(), strict=True):
+        below[source].append(target)
+    return FromBelow(nodes, list(strongly_connected(below)))
+
+
+def levels_from_below(sources: Numbers, targets: Numbers, num_nodes: int) -> Iterator[Nodes]:
+    """Yield the nodes that lead to no cycle, a level at a time: all that leads to earlier ones."""
+    by_target = np.argsort(targets).astype(np.int32)
+    up = Adjacency(targets[by_target], by_target, sources, num_nodes)
+    num_open = np.bincount(sources, minlength=num_nodes)
+    level = np.flatnonzero(num_open == 0)
+    while len(level):
+        yield level
+        above = sources[up.edges_of(level)]
+        np.subtract.at(num_open, above, 1)
+        level = np.unique(above[num_open[above] == 0]).astype(np.int64)
+
+
+def strongly_connected(below: Mapping[int, Sequence[int]]) -> Iterator[list[int]]:
+    """Yield the components of a small graph in that order, without recursion."""
+    numbers: dict[int, int] = {}
+    lowest: dict[int, int] = {}
+    open_nodes: list[int] = []
+    is_open: set[int] = set()
+    for start in below:
+        if start in numbers:
+            continue
+        walk = [(start, iter(below[start]))]
+        numbers[start] = lowest[start] = len(numbers)
+        open_nodes.append(start)
+        is_open.add(start)
+        while walk:
+            node, targets = walk[-1]
+            for target in targets:
+                if target not in numbers:
+                    numbers[target] = lowest[target] = len(numbers)
+                    open_nodes.append(target)
+                    is_open.add(target)
+                    walk.append((target, iter(below[target])))
+                    break
+                if target in is_open:
+                    lowest[node] = min(lowest[node], numbers[target])
+            else:
+                walk.pop()
+                if walk:
+                    above = walk[-1][0]
+                    lowest[above] = min(lowest[above], lowest[node])
+                if lowest[node] == numbers[node]:
+                    component = [open_nodes.pop()]
+                    while component[-1] != node:
+                        component.append(open_nodes.pop())
+                    is_open.difference_update(component)
+                    yield component

@@ -1,0 +1,56 @@
+"""Finds the causes of small contents, and tells them briefly."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from snapshots.changes.causes import Cause, CauseKind, Causes, find_causes
+from snapshots.changes.own_facts import differing_facts
+from snapshots.changes.sides import Side
+from snapshots.frames.columns import Rows
+from tests.snapshots.changes.graphs import node
+
+
+def causes_of(base: Side, head: Side, pairs: Iterable[tuple[str, str]] | None = None) -> Causes:
+    """Return the causes of counterparts; without ``pairs``, of labels, those of one package are."""
+    if pairs is None:
+        before, after = (
+            {frame.package.at(row): row for row in range(len(frame))}
+            for frame in (base.frame, head.frame)
+        )
+        rows = [
+            (before[name], after[name])
+            for name in before.keys() & after.keys()
+            if base.frame.hashes.at(before[name]) != head.frame.hashes.at(after[name])
+        ]
+    else:
+        rows = [(row_of(base, old), row_of(head, new)) for old, new in pairs]
+    ours, theirs = np.array(sorted(rows), np.int32).reshape(-1, 2).T
+    return find_causes(base, head, ours, theirs, differing_facts(base, head, ours, theirs))
+
+
+def row_of(side: Side, label: str) -> int:
+    """Return the row of a label."""
+    row = side.frame.hashes.find(node(label).hash)
+    assert row is not None
+    return row
+
+
+def all_rows(side: Side) -> Rows:
+    """Return all rows of a side."""
+    return np.arange(len(side.frame), dtype=np.int32)
+
+
+def told(causes: Sequence[Cause]) -> list[tuple[str, int, int]]:
+    """Return the title of each cause, and how many specs it explains and is involved in."""
+    return [(it.title, it.num_specs, it.num_involved) for it in causes]
+
+
+def named(causes: Sequence[Cause]) -> list[tuple[CauseKind, str, str | None, str | None]]:
+    """Return the name of each cause."""
+    return [(it.kind, it.package, it.before, it.after) for it in causes]
+
+
+def names_on(causes: Causes, head: Side, label: str) -> list[str]:
+    """Return the names of the packages on the path of a label."""
+    return [step.name for step in causes.path(row_of(head, label))]

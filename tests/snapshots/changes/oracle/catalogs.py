@@ -1,0 +1,132 @@
+"""Draws of two states, the later one made of the earlier one by edits as a week brings them."""
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any, NamedTuple
+
+from hypothesis import strategies as st
+
+from tests.snapshots.changes.oracle.builds import Build, Need, as_pages_tell, state_of
+from tests.snapshots.changes.oracle.states import State
+from tests.snapshots.factories import seeded
+
+_VALUES: dict[str, Sequence[Any]] = {
+    "name": ("a", "b", "c", "gcc", "mpich"),
+    "version": ("1.0", "1.1", "1.10", "2rc1", "develop"),
+    "recipe": ("r1", "r1", "r2", "r2", None),
+    "namespace": (*["builtin"] * 6, "mine", None),
+    "variants": (
+        (),
+        ("+shared",),
+        ("~shared",),
+        ("+mpi", "+shared"),
+        ("+shared", "build_type=Release"),
+    ),
+    "machine": (("ubuntu22.04", "zen4"), ("ubuntu22.04", "neoverse_v2"), ("rhel8", "zen4")),
+    "stacks": (("e4s", "root"), ("hep", "root"), ("e4s", "hep", "root"), ("root",), ()),
+    "compiler": (None, "gcc@12.3.0", "gcc@13.2.0", "clang@16.0.6"),
+    "place": (*["cache"] * 6, "stated", "named"),
+    "is_told": (*[True] * 7, False),
+}
+_TYPES = (("build", "link"), ("build",), ("run",))
+_VIRTUALS: tuple[tuple[str, ...], ...] = ((), (), ("mpi",), ("c",), ("c", "mpi"))
+
+_FACTS = {name: st.sampled_from(values) for name, values in _VALUES.items()}
+_NUMBERS = st.integers(0, 7)
+_NEEDS = st.lists(
+    st.builds(Need, _NUMBERS, st.sampled_from(_TYPES), st.sampled_from(_VIRTUALS)), max_size=3
+).map(tuple)
+_BUILDS = st.builds(Build, **_FACTS, needs=_NEEDS)
+_ALIKE = st.builds(
+    Build,
+    **{**_FACTS, "name": st.sampled_from(("a", "a", "b")), "place": st.just("cache")},
+    needs=_NEEDS,
+)
+
+
+class Edit(NamedTuple):
+    """A new value of one fact of the build of a number, around the list, or of all of them."""
+
+    fact: str
+    value: Any
+    number: int | None
+
+
+_NEW_VALUES = st.one_of(
+    *(st.tuples(st.just(name), values) for name, values in _FACTS.items()),
+    st.tuples(st.just("needs"), _NEEDS),
+    st.tuples(st.just("place"), st.just("gone")),
+    st.tuples(st.just("provider"), _NUMBERS),
+)
+_EDITS = st.builds(
+    lambda value, number: Edit(value[0], value[1], number),
+    _NEW_VALUES,
+    st.sampled_from((0, 0, *range(7), None)),
+)
+
+
+def edited(builds: list[Build], edit: Edit) -> list[Build]:
+    """Return the builds with an edit made; ``provider`` is what the first need is met by."""
+    chosen = None if edit.number is None else edit.number % len(builds)
+    return [
+        _changed(build, edit) if chosen in (None, number) else build
+        for number, build in enumerate(builds)
+    ]
+
+
+def _changed(build: Build, edit: Edit) -> Build:
+    if edit.fact != "provider":
+        return build._replace(**{edit.fact: edit.value})
+    first = [it._replace(number=edit.value) for it in build.needs[:1]]
+    return build._replace(needs=(*first, *build.needs[1:]))
+
+
+@st.composite
+def weeks(draw: st.DrawFn) -> tuple[State, State]:
+    """Draw the states of a cache before and after a week."""
+    builds = draw(st.lists(_BUILDS, min_size=1, max_size=7))
+    later = builds
+    for edit in draw(st.lists(_EDITS, max_size=4)):
+        later = edited(later, edit)
+    later = later + draw(st.lists(_BUILDS, max_size=1))
+    cycles = draw(st.sampled_from((False, False, True)))
+    base, head = (state_of(it, cycles=cycles) for it in (builds, later))
+    of_pages = draw(st.sampled_from((*[""] * 7, "both", "base", "head")))
+    if of_pages in ("both", "base"):
+        base = as_pages_tell(base)
+    if of_pages in ("both", "head"):
+        head = as_pages_tell(head)
+    return base, head
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> tuple[State, State]:
+    """Draw two states of few packages with many specs each, none of which is in both."""
+    sides = [draw(st.lists(_ALIKE, max_size=9)) for _ in range(2)]
+    base, head = (
+        state_of([build._replace(recipe=recipe) for build in builds])
+        for builds, recipe in zip(sides, ("r1", "r2"), strict=True)
+    )
+    return base, head
+
+
+def _tower(random: Random) -> tuple[State, State]:
+    """Return two states of dozens of builds, each on some before it; a few of them are edited."""
+    builds = []
+    for number in range(random.randrange(10, 40)):
+        facts = {name: random.choice(values) for name, values in _VALUES.items()}
+        needs = [
+            Need(number - random.randint(1, 6), random.choice(_TYPES), random.choice(_VIRTUALS))
+            for _ in range(random.randrange(4))
+        ]
+        name = f"p{random.randrange(30)}"
+        builds.append(Build(**facts | {"name": name, "needs": tuple(needs)}))
+    later = builds
+    for _ in range(random.randrange(1, 6)):
+        fact = random.choice([*_VALUES])
+        later = edited(later, Edit(fact, random.choice(_VALUES[fact]), random.randrange(40)))
+    return state_of(builds), state_of(later)
+
+
+towers = seeded(_tower)
+"""Draws of two states that are tall: what changes deep down is felt far above."""

@@ -1,0 +1,96 @@
+"""One side of a comparison as plain records, and what follows from one side alone."""
+
+from collections.abc import Iterable, Iterator
+
+from snapshots.models import Dependency, Spec
+from snapshots.spack.names import ROOT_STACK
+
+LANGUAGES = frozenset({"c", "cxx", "fortran"})
+
+NameAndVersion = tuple[str, str | None]
+
+
+class State:
+    """The specs of a revision by their hashes, and those outside of it that its source states.
+
+    ``nodes`` has both; a hash that stands in an edge alone is in neither.
+    """
+
+    def __init__(self, specs: Iterable[Spec], outside: Iterable[Spec] = ()) -> None:
+        self.specs = {spec.hash: spec for spec in specs}
+        self.nodes = {spec.hash: spec for spec in outside} | self.specs
+        self._below: dict[str, frozenset[NameAndVersion]] = {}
+
+    def __repr__(self) -> str:
+        """Return how to make the state, for a test that fails on it."""
+        outside = [spec for digest, spec in self.nodes.items() if digest not in self.specs]
+        return f"State({[*self.specs.values()]}, {outside})"
+
+    def of_package(self, name: str) -> list[Spec]:
+        """Return the specs of a package."""
+        return [spec for spec in self.specs.values() if spec.name == name]
+
+    @property
+    def stacks(self) -> set[str]:
+        """The stacks that any spec is in."""
+        return {stack for spec in self.specs.values() for stack in stacks_of(spec)}
+
+    def below(self, spec: Spec) -> frozenset[NameAndVersion]:
+        """Return name and version of all that a spec depends on, however far, itself left out.
+
+        The version of what is not stated is None.
+        """
+        if spec.hash not in self._below:
+            self._below[spec.hash] = frozenset(self._names_below(spec))
+        return self._below[spec.hash]
+
+    def _names_below(self, spec: Spec) -> Iterator[NameAndVersion]:
+        seen = {spec.hash}
+        waiting = [spec]
+        while waiting:
+            node = waiting.pop()
+            if has_own_compiler(node):
+                name, _, version = str(node.compiler).partition("@")
+                yield name, version
+            for edge in node.dependencies or ():
+                if edge.hash in seen:
+                    continue
+                seen.add(edge.hash)
+                if edge.hash in self.nodes:
+                    waiting.append(self.nodes[edge.hash])
+                    yield self.nodes[edge.hash].name, self.nodes[edge.hash].version
+                else:
+                    yield edge.name, None
+
+
+def stacks_of(spec: Spec) -> set[str]:
+    """Return the stacks of a spec, root left out."""
+    return set(spec.stacks) - {ROOT_STACK}
+
+
+def architecture_of(spec: Spec) -> tuple[str, str, str]:
+    """Return what a spec was built for."""
+    return spec.platform, spec.operating_system, spec.target
+
+
+def depends_on_compiler(spec: Spec) -> bool:
+    """Tell whether a compiler is among the dependencies of a spec."""
+    return any(map(is_to_compiler, spec.dependencies or ()))
+
+
+def has_own_compiler(spec: Spec) -> bool:
+    """Tell whether a spec has a compiler that is none of its dependencies."""
+    return spec.compiler is not None and not depends_on_compiler(spec)
+
+
+def is_to_compiler(edge: Dependency) -> bool:
+    """Tell whether an edge leads to what compiles the spec."""
+    return "build" in edge.types and not LANGUAGES.isdisjoint(edge.virtuals)
+
+
+def direct_names(spec: Spec) -> frozenset[str]:
+    """Return the names of what a spec depends on; of its compiler, too, where that is a fact."""
+    names = {edge.name for edge in spec.dependencies or ()}
+    if has_own_compiler(spec):
+        names.add(str(spec.compiler).partition("@")[0])
+    return frozenset(names)

@@ -1,0 +1,271 @@
+"""Coverage: lost and gained cells, beside a plain way over records, and what is nearest."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from snapshots.changes import cells
+from snapshots.changes.cells import CoverageDimension
+from snapshots.changes.coverage import CoverageChange, CoverageChangeKind, coverage
+from snapshots.changes.diff import Comparison
+from snapshots.frames.filters import SpecFilter
+from snapshots.models import Spec
+from snapshots.spack.names import natural_key
+from snapshots.spack.spelling import compiler_key
+from snapshots.spack.versions import version_key
+from tests.snapshots.changes.states import compare, pairs
+from tests.snapshots.factories import a_spec, shuffled
+from tests.snapshots.records import frame_of
+
+STACK, TARGET, OPERATING_SYSTEM, PLATFORM, COMPILER, COMPILER_NAME, VERSION = CoverageDimension
+LOST, GAINED = CoverageChangeKind
+DIMENSIONS = st.lists(st.sampled_from(CoverageDimension), max_size=8)
+
+Cell = tuple[str, tuple[str, ...]]
+
+
+def values_of(spec: Spec, dimension: CoverageDimension) -> list[str]:
+    """Return the values of a spec for a dimension."""
+    match dimension:
+        case CoverageDimension.STACK:
+            return [stack for stack in spec.stacks if stack != "root"]
+        case CoverageDimension.COMPILER_NAME:
+            return [spec.compiler.partition("@")[0]] if spec.compiler else []
+    value = getattr(spec, dimension.value)
+    return [] if value is None else [value]
+
+
+def cells_of(spec: Spec, dimensions: Sequence[CoverageDimension]) -> list[Cell]:
+    """Return the cells that a spec stands in: one a stack, where that is a dimension."""
+    stacks = values_of(spec, STACK) if STACK in dimensions else [""]
+    found = []
+    for stack in stacks:
+        values = [[stack] if it is STACK else values_of(spec, it) for it in dimensions]
+        if all(values):
+            found.append((spec.name, tuple(value for (value,) in values)))
+    return found
+
+
+def is_told(specs: Sequence[Spec], dimension: CoverageDimension) -> bool:
+    """Tell whether a source tells a dimension, or has nothing to tell it of."""
+    return not specs or any(values_of(spec, dimension) for spec in specs)
+
+
+def counted(specs: Iterable[Spec], dimensions: Sequence[CoverageDimension]) -> Counter[Cell]:
+    """Return how many specs stand in each cell."""
+    return Counter(cell for spec in specs for cell in cells_of(spec, dimensions))
+
+
+def order_of(cell: Cell, dimensions: Sequence[CoverageDimension]) -> object:
+    """Return the sort key of a cell."""
+    name, values = cell
+    keys: list[object] = [(natural_key(name), name)]
+    for dimension, value in zip(dimensions, values, strict=True):
+        if dimension is VERSION:
+            keys.append((version_key(value), value))
+        else:
+            natural = natural_key(value), value
+            keys.append(compiler_key(value) if dimension is COMPILER else natural)
+    return keys
+
+
+def expected(
+    base: Sequence[Spec], head: Sequence[Spec], dimensions: Sequence[CoverageDimension]
+) -> list[tuple[CoverageChangeKind, str, tuple[str, ...], int]]:
+    """Return the cells that only one side has, by records and dictionaries."""
+    if not all(is_told(specs, it) for specs in (base, head) for it in dimensions):
+        return []
+    before, after = counted(base, dimensions), counted(head, dimensions)
+    found = [(cell, LOST, before[cell]) for cell in before.keys() - after.keys()]
+    found += [(cell, GAINED, after[cell]) for cell in after.keys() - before.keys()]
+    found.sort(key=lambda it: order_of(it[0], dimensions))  # type: ignore[arg-type,return-value]
+    return [(kind, name, values, count) for (name, values), kind, count in found]
+
+
+def told(changes: Iterable[CoverageChange]) -> list[tuple[object, ...]]:
+    """Return what cells say, without what is nearest to them."""
+    return [(it.kind, it.package, it.values, it.num_specs) for it in changes]
+
+
+@given(pairs(), DIMENSIONS)
+@example(([], []), [])
+def test_cells_are_those_of_the_records(
+    states: tuple[list[Spec], list[Spec]], dimensions: list[CoverageDimension]
+) -> None:
+    """Any choice of dimensions, in any order, one named twice too, or none at all."""
+    assert told(coverage(compare(*states), dimensions)) == expected(*states, dimensions)
+
+
+@given(pairs(), DIMENSIONS, st.integers(1, 40))
+def test_cells_of_many_values(
+    states: tuple[list[Spec], list[Spec]], dimensions: list[CoverageDimension], most: int
+) -> None:
+    """Where the combinations are too many to be marked one by one, they are numbered first."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(cells, "_MOST_MARKED", most)
+        assert told(coverage(compare(*states), dimensions)) == expected(*states, dimensions)
+
+
+@given(pairs(), DIMENSIONS)
+def test_backwards(
+    states: tuple[list[Spec], list[Spec]], dimensions: list[CoverageDimension]
+) -> None:
+    """What is lost on the way there is gained on the way back, and the order is the same."""
+    there, back = (coverage(compare(*it), dimensions) for it in (states, states[::-1]))
+    swapped = {LOST: GAINED, GAINED: LOST}
+    assert told(there) == [
+        (swapped[it.kind], *facts[1:]) for it, facts in zip(back, told(back), strict=True)
+    ]
+
+
+@given(pairs(), DIMENSIONS, st.integers(-3, 9), st.integers(-3, 9))
+def test_a_table_is_a_list_of_records(
+    states: tuple[list[Spec], list[Spec]],
+    dimensions: list[CoverageDimension],
+    start: int,
+    stop: int,
+) -> None:
+    """Slices, places, counts, kinds and names are those of the list of all records."""
+    table = coverage(compare(*states), dimensions)
+    records = list(table)
+    assert len(table) == len(records)
+    assert list(table[start:stop]) == records[start:stop]
+    assert [table.count(kind) for kind in CoverageChangeKind] == [
+        sum(it.kind is kind for it in records) for kind in CoverageChangeKind
+    ]
+    for kinds in ([], [LOST], [GAINED], [GAINED, LOST]):
+        assert list(table.select(kinds)) == [it for it in records if it.kind in kinds]
+    assert list(table.select(search="LIB1")) == [
+        it for it in records if "lib1" in it.package.lower()
+    ]
+    for place, record in enumerate(records):
+        assert table.find(record.package, record.values) == place
+        assert (
+            table.select([record.kind], record.package).find(record.package, record.values)
+            is not None
+        )
+        assert table.find(record.package, [*record.values, "more"]) is None
+        assert table.find("nope", record.values) is None
+        if record.values:
+            assert table.find(record.package, ["nope", *record.values[1:]]) is None
+
+
+BASE = [
+    a_spec("1", stacks=("e4s", "hep", "root"), target="m1"),
+    a_spec("2", stacks=("e4s", "root"), target="m1", compiler=None),
+    a_spec("3", name="lib10", stacks=("root",), target="zen4"),
+    a_spec("4", name="lib2", stacks=("hep", "root"), target="zen4", version="1.10"),
+]
+HEAD = [
+    a_spec("1", stacks=("hep", "root"), target="m1"),
+    a_spec("5", stacks=("hep", "root"), target="m1", compiler="gcc@13.1.0"),
+    a_spec("6", name="lib10", stacks=("e4s", "root"), target="zen4"),
+    a_spec("7", name="lib2", stacks=("hep",), target="zen4", version="1.9"),
+    a_spec("8", name="lib2", stacks=("hep",), target="zen4", version="1.9", variants=()),
+]
+CASES: dict[str, tuple[list[CoverageDimension], list[tuple[object, ...]]]] = {
+    "a spec that left a stack; one that root alone had came into a stack": (
+        [STACK],
+        [(LOST, "hdf5", ("e4s",), 2), (GAINED, "lib10", ("e4s",), 1)],
+    ),
+    "two dimensions": (
+        [TARGET, STACK],
+        [(LOST, "hdf5", ("m1", "e4s"), 2), (GAINED, "lib10", ("zen4", "e4s"), 1)],
+    ),
+    "versions stand in Spack's order; two specs in a cell": (
+        [VERSION],
+        [(GAINED, "lib2", ("1.9",), 2), (LOST, "lib2", ("1.10",), 1)],
+    ),
+    "a spec without a compiler has no cell of compilers": (
+        [COMPILER],
+        [(GAINED, "hdf5", ("gcc@13.1.0",), 1)],
+    ),
+    "a compiler's name alone": ([COMPILER_NAME], []),
+    "packages alone": ([], []),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_cases(case: str) -> None:
+    """What a release manager is told, whatever the order of the specs."""
+    dimensions, cells_told = CASES[case]
+    for base, head in ((BASE, HEAD), (shuffled(BASE), shuffled(HEAD))):
+        assert told(coverage(compare(base, head), dimensions)) == cells_told
+
+
+def test_packages_that_come_and_go() -> None:
+    """Without dimensions a cell is a package; one side without specs lost or gained them all."""
+    assert told(coverage(compare(BASE, []), [])) == [
+        (LOST, "hdf5", (), 2),
+        (LOST, "lib2", (), 1),
+        (LOST, "lib10", (), 1),
+    ]
+    assert coverage(compare([], BASE), [COMPILER, STACK]).count(GAINED) == 3
+
+
+@pytest.mark.parametrize(
+    ("dimension", "facts"), [(COMPILER, {"compiler": None}), (STACK, {"stacks": ("root",)})]
+)
+def test_what_a_side_does_not_tell_is_not_counted(
+    dimension: CoverageDimension, facts: dict[str, object]
+) -> None:
+    """Where a source states no compilers, or no stacks, none of them was lost or gained."""
+    without = [replace(spec, **facts) for spec in BASE]
+    assert not coverage(compare(BASE, without), [dimension])
+    assert not coverage(compare(without, BASE), [TARGET, dimension])
+    assert told(coverage(compare([*BASE, a_spec("9", target="m2")], without), [TARGET])) == [
+        (LOST, "hdf5", ("m2",), 1)
+    ]
+
+
+def test_scope() -> None:
+    """Masks choose what counts on each side by itself; a narrowed comparison has both sides."""
+    comparison = compare(BASE, HEAD)
+    in_e4s = SpecFilter(stacks=("e4s",))
+    masks = comparison.base.select(in_e4s), comparison.head.select(in_e4s)
+    assert told(coverage(comparison, [TARGET], masks)) == [
+        (LOST, "hdf5", ("m1",), 2),
+        (GAINED, "lib10", ("zen4",), 1),
+    ]
+    narrowed = comparison.narrowed(in_e4s)
+    assert told(coverage(narrowed, [TARGET])) == [(GAINED, "lib10", ("zen4",), 1)]
+    nothing = np.zeros(len(BASE), np.bool_), np.zeros(len(HEAD), np.bool_)
+    assert not coverage(comparison, [TARGET, STACK], nothing)
+
+
+def test_the_nearest_are_of_the_whole_head() -> None:
+    """What is outside the scope may be the nearest that is left."""
+    comparison = compare(BASE, HEAD)
+    masks = comparison.base.in_stack("e4s"), comparison.head.in_stack("e4s")
+    (lost,) = coverage(comparison, [TARGET], masks).select([LOST])
+    assert {comparison.head.hashes.at(row) for row in lost.nearest} == {
+        spec.hash for spec in HEAD[:2]
+    }
+
+
+def test_many_stacks_times_many_others() -> None:
+    """The cells of a spec are as many as its stacks, not all that there could be."""
+    random = Random(1)
+    stacks = tuple(sorted(f"stack{number}" for number in range(300)))
+    base = [
+        a_spec(
+            str(number),
+            name=f"p{number % 40}",
+            version=f"{number}.{random.randrange(9)}",
+            target=f"t{number % 50}",
+            operating_system=f"os{number % 70}",
+            compiler=f"gcc@{number}",
+            stacks=(stacks[number % 300], stacks[number % 7], "root"),
+        )
+        for number in range(2_000)
+    ]
+    head = [replace(spec, target="t0") if row % 3 else spec for row, spec in enumerate(base)]
+    table = coverage(Comparison(frame_of(base), frame_of(head)), [*CoverageDimension])
+    assert told(table) == expected(base, head, [*CoverageDimension])
+    assert table.num_bytes < 60 * len(table) + 100_000

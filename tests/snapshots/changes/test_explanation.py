@@ -1,0 +1,169 @@
+"""An explanation says of any changes what took their place, why, and how far that goes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+
+from snapshots.changes.cause import CauseKind
+from snapshots.changes.cause_facts import NEITHER, NO_DEPENDENCIES, NO_PACKAGE_HASHES
+from snapshots.changes.diff import Comparison
+from snapshots.changes.explanation import Explanation, explain
+from snapshots.changes.spec_changes import SpecChangeKind
+from snapshots.models import Spec
+from tests.snapshots.changes.graphs import node, side_of
+from tests.snapshots.changes.states import pairs
+from tests.snapshots.factories import hash_of
+from tests.snapshots.memory import measured
+
+
+def explained(base: Sequence[Spec], head: Sequence[Spec]) -> Explanation:
+    """Explain the comparison of two contents."""
+    before, after = side_of(base), side_of(head)
+    return explain(Comparison(before.frame, after.frame), before.graph, after.graph)
+
+
+BASE = [
+    node("zlib", version="1.2"),
+    node("hdf5", "zlib"),
+    node("py", "hdf5"),
+    node("kept"),
+    node("gone"),
+    node("moved", stacks=("e4s",)),
+]
+HEAD = [
+    node("zlib:2", version="1.3"),
+    node("hdf5:2", "zlib:2", variants=("+mpi",)),
+    node("py:2", "hdf5:2"),
+    node("kept"),
+    node("new"),
+    node("moved", stacks=("hep",)),
+]
+
+
+def test_columns() -> None:
+    """Each change has its counterpart and its causes, or none."""
+    found = explained(BASE, HEAD)
+    changes = found.comparison.specs
+    frames = found.head.frame, found.base.frame
+    names = [cause.package for cause in found.causes]
+    counterparts, main = found.counterpart_rows(changes), found.main_causes(changes)
+    involved = found.involved(changes)
+    told = {}
+    for place, change in enumerate(changes):
+        row = int(counterparts[place])
+        causes = involved.numbers[involved.offsets[place] : involved.offsets[place + 1]].tolist()
+        number = int(main[place])
+        assert causes[:1] == ([] if number < 0 else [number])
+        frame = frames[change.kind is SpecChangeKind.ADDED]
+        counterpart = None if row < 0 else frame.hashes.at(row)
+        told[change.hash] = counterpart, [names[it] for it in causes]
+    hashes = {it: hash_of(it) for it in ("zlib", "hdf5", "py")}
+    later = {it: hash_of(f"{it}:2") for it in hashes}
+    # zlib is involved in more specs than hdf5, which is so only for itself the main cause.
+    causes_of = {"zlib": ["zlib"], "hdf5": ["hdf5", "zlib"], "py": ["zlib", "hdf5"]}
+    expected: dict[str, tuple[str | None, list[str]]] = {
+        hash_of(it): (None, []) for it in ("gone", "new", "moved")
+    }
+    for name, causes in causes_of.items():
+        expected[hashes[name]] = later[name], causes
+        expected[later[name]] = hashes[name], causes
+    assert told == expected
+
+
+def test_parts_of_the_table() -> None:
+    """The answers about some of the changes are those of the whole comparison."""
+    found = explained(BASE, HEAD)
+    changes = found.comparison.specs
+    places = np.arange(len(changes))[::-2].astype(np.int32)
+    part = changes.take(places)
+    for column in (found.reasons, found.counterpart_rows, found.main_causes, found.head_rows):
+        assert (column(part) == column(changes)[places]).all()
+    whole, some = found.involved(changes), found.involved(part)
+    for number, place in enumerate(places.tolist()):
+        one = whole.numbers[whole.offsets[place] : whole.offsets[place + 1]]
+        other = some.numbers[some.offsets[number] : some.offsets[number + 1]]
+        assert one.tolist() == other.tolist()
+    assert len(found.involved(changes.take(places[:0])).numbers) == 0
+
+
+def test_paths() -> None:
+    """The path of a spec leads to its main cause; what has no counterpart has none."""
+    found = explained(BASE, HEAD)
+    frame = found.head.frame
+    row = {name: frame.hashes.find(hash_of(name)) or 0 for name in ("py:2", "zlib:2", "new")}
+    assert [step.name for step in found.path(row["zlib:2"])] == ["zlib"]
+    assert [step.name for step in found.path(row["py:2"])] == ["py", "hdf5", "zlib"]
+    assert found.path(row["new"]) == []
+    assert [frame.hashes.at(it) for it in found.without_counterpart().tolist()] == [hash_of("new")]
+
+
+def test_numbers_add_up() -> None:
+    """Each spec with a counterpart has one main cause."""
+    found = explained(BASE, HEAD)
+    assert sum(cause.num_specs for cause in found.causes) == len(found.counterparts) == 3
+    assert {cause.kind for cause in found.causes} == {CauseKind.VERSION, CauseKind.VARIANTS}
+
+
+def test_what_is_not_known() -> None:
+    """What sources do not tell is said; what can be told without it is told."""
+    told = [node("a", version="1")], [node("a:2", version="1")]
+    no_edges: dict[str, Any] = {"dependencies": None}
+    no_hashes: dict[str, Any] = {"package_hash": None}
+    facts: dict[str, Any]
+    for facts, expected in (
+        ({}, None),
+        (no_edges, NO_DEPENDENCIES),
+        (no_hashes, NO_PACKAGE_HASHES),
+        (no_edges | no_hashes, NEITHER),
+    ):
+        base = [node("a", version="1", **facts)]
+        found = explained(base, [node("a:2", version="1", **facts)])
+        assert found.why_unknown == expected
+        (cause,) = found.causes
+        assert cause.kind is CauseKind.UNKNOWN
+        assert cause.why_unknown
+        (cause,) = explained(base, [node("a:2", version="2", **facts)]).causes
+        assert (cause.kind, cause.before, cause.after) == (CauseKind.VERSION, "1", "2")
+    assert explained(*told).why_unknown is None
+    assert explained([], []).why_unknown is not None
+
+
+@given(pairs())
+def test_columns_agree(contents: tuple[list[Spec], list[Spec]]) -> None:
+    """Changes have causes where, and only where, they have a counterpart."""
+    found = explained(*contents)
+    changes = found.comparison.specs
+    paired = found.counterpart_rows(changes) >= 0
+    assert ((found.main_causes(changes) >= 0) == paired).all()
+    assert ((np.diff(found.involved(changes).offsets) > 0) == paired).all()
+    assert np.count_nonzero(paired) == 2 * len(found.counterparts)
+    rows = found.head_rows(changes)
+    assert sorted(rows[paired].tolist()) == sorted([*found.counterparts.head_rows.tolist()] * 2)
+
+
+def test_size() -> None:
+    """The bytes that an explanation counts are about those that it takes, and not fewer."""
+    base: list[Spec] = []
+    head: list[Spec] = []
+    for number in range(2_000):
+        name = f"package-{number % 300}"
+        below = [f"{name}:{number - 300}"] if number >= 300 else []
+        facts: dict[str, Any] = {"name": name, "version": str(number // 300), "stacks": ("e4s",)}
+        base.append(node(f"{name}:{number}", *below, **facts))
+        below = [f"{it}:head" for it in below]
+        head.append(node(f"{name}:{number}:head", *below, **facts, variants=("+x",)))
+    before, after = side_of(base), side_of(head)
+    comparison = Comparison(before.frame, after.frame)
+
+    def use(made: Explanation) -> None:
+        changes = comparison.specs
+        _ = made.reasons(changes), made.main_causes(changes), made.involved(changes)
+        _ = list(made.causes)
+        made.path(int(made.counterparts.head_rows[-1]))
+
+    found, held = measured(lambda: explain(comparison, before.graph, after.graph), use)
+    counted = found.num_bytes - comparison.num_bytes
+    counted -= before.graph.num_bytes + after.graph.num_bytes
+    assert held <= counted <= 3 * held

@@ -1,0 +1,169 @@
+"""Graphs that Spack does not make: explanations of them end, and say what can be said."""
+
+from collections.abc import Sequence
+
+from snapshots.changes.spec_changes import SpecChangeKind
+from snapshots.models import Dependency, Spec
+from tests.snapshots.changes.oracle.explained import Explained
+from tests.snapshots.changes.oracle.own import Cause, Kind
+from tests.snapshots.changes.oracle.states import State
+from tests.snapshots.factories import a_spec, hash_of
+
+ADDED = SpecChangeKind.ADDED
+
+MANY = 5_000
+DEEP = 3_000
+
+
+class Week:
+    """The two sides of a comparison, filled node by node; no hash is on both sides."""
+
+    def __init__(self) -> None:
+        self._specs: tuple[list[Spec], list[Spec]] = [], []
+
+    def add(
+        self, name: str, needs: Sequence[str] = (), label: str = "", recipes: Sequence[str] = "rr"
+    ) -> None:
+        """Add a node to both sides, known by its name and label, with the recipe of each side.
+
+        ``needs`` are the names and labels of what it depends on, which need not be there.
+        """
+        for side, specs in enumerate(self._specs):
+            edges = [self._edge(need, side) for need in needs]
+            specs.append(
+                a_spec(
+                    f"{name} {label} {side}",
+                    name=name,
+                    compiler=None,
+                    package_hash=recipes[side],
+                    dependencies=tuple(sorted(edges)),
+                )
+            )
+
+    @staticmethod
+    def _edge(need: str, side: int) -> Dependency:
+        name, _, label = need.partition(" ")
+        return Dependency(name, hash_of(f"{name} {label} {side}"), ("build",))
+
+    def explained(self) -> Explained:
+        """Return what is said of the two sides."""
+        base, head = self._specs
+        return Explained(State(base), State(head))
+
+
+def test_cycle() -> None:
+    """What depends on itself in the end is rebuilt by what changed in the cycle."""
+    week = Week()
+    week.add("a", ["b"])
+    week.add("b", ["c"], recipes="rs")
+    week.add("c", ["a"])
+    explained = week.explained()
+    assert explained.num_specs == {Cause(Kind.RECIPE, "b"): 3}
+    assert sorted(map(len, explained.paths.values())) == [1, 2, 3]
+
+
+def test_cycle_in_which_nothing_is_found() -> None:
+    """Where nothing changed but hashes, each node of the cycle is a cause that is not known."""
+    week = Week()
+    week.add("top", ["a"])
+    week.add("a", ["b"])
+    week.add("b", ["a"])
+    explained = week.explained()
+    unknown = [Cause(Kind.UNKNOWN, "a"), Cause(Kind.UNKNOWN, "b")]
+    assert explained.num_involved == dict.fromkeys(unknown, 3)
+    assert explained.num_specs == dict(zip(unknown, (3, 0), strict=True))
+
+
+def test_node_that_depends_on_itself() -> None:
+    """A node that depends on itself is no cause of itself."""
+    week = Week()
+    week.add("a", ["a", "b"])
+    week.add("b", recipes="rs")
+    assert week.explained().num_specs == {Cause(Kind.RECIPE, "b"): 2}
+
+
+def test_dependency_that_stands_twice() -> None:
+    """Of two dependencies of one name and the same types only the one that changed is a cause."""
+    week = Week()
+    week.add("top", ["python 1", "python 2"])
+    week.add("python", label="1")
+    week.add("python", ["zlib"], label="2")
+    week.add("zlib", recipes="rs")
+    explained = week.explained()
+    assert explained.num_specs[Cause(Kind.RECIPE, "zlib")] == 3
+    assert sum(explained.num_specs.values()) == 4
+
+
+def test_absent_nodes() -> None:
+    """A dependency of which nothing is known but its hash is a cause outside."""
+    week = Week()
+    week.add("a", ["glibc"])
+    week.add("b", ["a", "gcc"])
+    explained = week.explained()
+    external = [Cause(Kind.EXTERNAL, "gcc"), Cause(Kind.EXTERNAL, "glibc")]
+    assert explained.num_involved == dict(zip(external, (1, 2), strict=True))
+    assert explained.num_specs == dict(zip(external, (0, 2), strict=True))
+
+
+def test_deep_chain() -> None:
+    """A chain of thousands of dependencies is followed to its end."""
+    week = Week()
+    week.add("p0", recipes="rs")
+    for number in range(1, DEEP):
+        week.add(f"p{number}", [f"p{number - 1}"])
+    explained = week.explained()
+    assert explained.num_specs == {Cause(Kind.RECIPE, "p0"): DEEP}
+    top = hash_of(f"p{DEEP - 1}  1")
+    assert len(explained.path(top)) == DEEP
+
+
+def test_more_ways_than_can_be_counted() -> None:
+    """Two to the power of hundreds of ways to one cause are not walked one by one."""
+    week = Week()
+    week.add("left0", recipes="rs")
+    week.add("right0", recipes="rs")
+    for number in range(1, 300):
+        below = [f"left{number - 1}", f"right{number - 1}"]
+        week.add(f"left{number}", below)
+        week.add(f"right{number}", below)
+    explained = week.explained()
+    assert set(explained.num_involved.values()) == {599}
+    assert sum(explained.num_specs.values()) == 600
+    assert len(explained.path(hash_of("left299  1"))) == 300
+
+
+def test_thousands_of_equal_specs() -> None:
+    """Equal specs of one package are paired one to one, by their hashes."""
+    week = Week()
+    for number in range(MANY):
+        week.add("hdf5", ["zlib"], label=str(number))
+    week.add("zlib", recipes="rs")
+    explained = week.explained()
+    base, head = (
+        sorted(hash_of(f"hdf5 {number} {side}") for number in range(MANY)) for side in (0, 1)
+    )
+    zlib = {hash_of("zlib  1"): hash_of("zlib  0")}
+    assert explained.counterparts(ADDED) == dict(zip(head, base, strict=True)) | zlib
+    assert explained.num_specs == {Cause(Kind.RECIPE, "zlib"): MANY + 1}
+
+
+def test_thousands_of_equal_dependencies() -> None:
+    """A spec that depends on thousands of one name has the causes of each of them."""
+    week = Week()
+    labels = [str(number) for number in range(2_000)]
+    week.add("top", [f"zlib {label}" for label in labels])
+    for label in labels:
+        week.add("zlib", label=label, recipes="rs")
+    explained = week.explained()
+    assert explained.num_specs == {Cause(Kind.RECIPE, "zlib"): 2_001}
+
+
+def test_thousands_that_changed_themselves() -> None:
+    """Each of thousands of causes that all hang together is counted for all above it."""
+    week = Week()
+    week.add("p0", recipes="rs")
+    for number in range(1, DEEP):
+        week.add(f"p{number}", [f"p{number - 1}"], recipes="rs")
+    explained = week.explained()
+    assert set(explained.num_specs.values()) == {1}
+    assert sum(explained.num_involved.values()) == DEEP * (DEEP + 1) // 2

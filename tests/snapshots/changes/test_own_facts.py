@@ -1,0 +1,95 @@
+"""The own facts of two nodes are compared as the module says, fact by fact."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from snapshots.changes.own_facts import OwnFact, differing_facts
+from snapshots.models import Spec
+from tests.snapshots.changes.graphs import edge, node, side_of
+
+C_BY_GCC = edge("gcc", ("build",), ("c",))
+
+
+def differing(before: Spec, after: Spec) -> OwnFact:
+    """Return the own facts that differ between two rows."""
+    base, head = side_of([before]), side_of([after])
+    (facts,) = differing_facts(base, head, np.array([0]), np.array([0])).tolist()
+    return OwnFact(facts)
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({"version": "2"}, OwnFact.VERSION),
+        ({"package_hash": "b" * 52 + "===="}, OwnFact.PACKAGE_HASH),
+        ({"package_hash": None}, OwnFact(0)),
+        ({"namespace": "mine"}, OwnFact.NAMESPACE),
+        ({"namespace": None}, OwnFact(0)),
+        ({"variants": ("+shared",)}, OwnFact.VARIANTS),
+        ({"compiler": "gcc@13.2.0"}, OwnFact.COMPILER),
+        ({"platform": "darwin"}, OwnFact.PLATFORM),
+        ({"operating_system": "rhel8"}, OwnFact.OPERATING_SYSTEM),
+        ({"target": "zen4"}, OwnFact.TARGET),
+        ({"version": "2", "target": "zen4"}, OwnFact.VERSION | OwnFact.TARGET),
+        ({"stacks": ("hep",), "size": 1, "tarball": "https://example.org/"}, OwnFact(0)),
+        ({"dependencies": ()}, OwnFact.DEPENDENCIES),
+        ({"dependencies": None}, OwnFact(0)),
+        ({"dependencies": (edge("zlib:2"),)}, OwnFact(0)),
+        ({"dependencies": (edge("zlib", ("build", "link")),)}, OwnFact.DEPENDENCIES),
+        ({"dependencies": (edge("zlib", virtuals=("zlib-api",)),)}, OwnFact.DEPENDENCIES),
+        ({"dependencies": (edge("zlib"), edge("zlib:2"))}, OwnFact.DEPENDENCIES),
+        ({"dependencies": (edge("zlib-ng"),)}, OwnFact.DEPENDENCIES),
+    ],
+)
+def test_facts(facts: dict[str, Any], expected: OwnFact) -> None:
+    """What differs is found on both ways; what one side does not know does not differ."""
+    before = node("hdf5", "zlib")
+    after = replace(before, **facts)
+    assert differing(before, after) == expected
+    assert differing(after, before) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ((), (), OwnFact.COMPILER),
+        (None, None, OwnFact.COMPILER),
+        ((C_BY_GCC,), (C_BY_GCC,), OwnFact(0)),
+        (None, (C_BY_GCC,), OwnFact(0)),
+        ((), (C_BY_GCC,), OwnFact.DEPENDENCIES),
+        ((edge("gcc", ("run",), ("c",)),), (edge("gcc", ("run",), ("c",)),), OwnFact.COMPILER),
+    ],
+)
+def test_compilers_that_are_dependencies(before: Any, after: Any, expected: OwnFact) -> None:
+    """A compiler is an own fact only where neither side has one among its dependencies."""
+    specs = [
+        replace(node("hdf5"), compiler=compiler, dependencies=dependencies)
+        for compiler, dependencies in (("gcc@12.3.0", before), ("gcc@13.2.0", after))
+    ]
+    assert differing(*specs) == expected
+
+
+def test_order_of_dependencies() -> None:
+    """The order in which a record has its dependencies is no fact."""
+    assert differing(node("a", "b", "c"), node("a", "c", "b")) == OwnFact(0)
+
+
+def test_nodes_outside_the_cache() -> None:
+    """Nodes that the index states are compared like rows; of the others nothing is known."""
+    zlib, gcc = node("zlib:1"), node("gcc:1", version="2", dependencies=None)
+    base = side_of([node("hdf5", "zlib:1", "gcc:1")], outside=[zlib, gcc])
+    head = side_of(
+        [node("hdf5", "zlib:2", "gcc:2"), node("zlib:2", "gcc:2", version="2")],
+        outside=[node("gcc:2", version="3")],
+    )
+    absent = side_of([node("hdf5", "zlib:1", "gcc:1")])
+    names = [*base.frame.package.values, *base.graph.outside.packages]
+    assert names == ["hdf5", "gcc", "zlib"]
+    nodes = np.array([2, 1])
+
+    facts = differing_facts(base, head, nodes, np.array([1, 2]))
+    assert facts.tolist() == [OwnFact.VERSION | OwnFact.DEPENDENCIES, OwnFact.VERSION]
+    assert differing_facts(base, absent, nodes, nodes).tolist() == [0, 0]

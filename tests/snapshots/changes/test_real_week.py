@@ -1,0 +1,103 @@
+"""What became of real indexes within a real week, and what the recipes' own history says of it."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from snapshots.changes.spec_changes import SpecChangeKind
+from tests.snapshots.changes.oracle.explained import Explained
+from tests.snapshots.changes.oracle.own import Cause, Kind
+from tests.snapshots.changes.oracle.real import STACKS, history, records
+from tests.snapshots.changes.oracle.states import State
+
+BEFORE, AFTER = "2026-06-20", "2026-06-27"
+
+EXPAT = Cause(Kind.VERSION, "expat", "2.8.1", "2.8.2")
+GETTEXT = Cause(Kind.RECIPE, "gettext")
+
+NUM_INVOLVED = {
+    "developer-tools": {
+        GETTEXT: 73,
+        EXPAT: 48,
+        Cause(Kind.RECIPE, "go-bootstrap"): 6,
+        Cause(Kind.VERSION, "bfs", "4.1.2", "4.1.3"): 1,
+        Cause(Kind.RECIPE, "py-fprettify"): 1,
+    },
+    "e4s": {
+        GETTEXT: 112,
+        EXPAT: 95,
+        Cause(Kind.VERSION, "intel-tbb", "2023.0.0", "2022.3.0"): 2,
+        Cause(Kind.RECIPE, "lammps"): 1,
+        Cause(Kind.VERSION, "py-scipy", "1.17.1", "1.18.0"): 1,
+        Cause(Kind.RECIPE, "raja"): 1,
+        Cause(Kind.VERSION, "tau", "2.35.1", "2.35.2"): 1,
+    },
+    "ml-linux-aarch64-cpu": {
+        GETTEXT: 202,
+        EXPAT: 190,
+        Cause(Kind.VERSION, "py-scipy", "1.17.1", "1.18.0"): 13,
+        Cause(Kind.VERSION, "py-torch", "2.12.0", "2.12.1"): 7,
+        Cause(Kind.VERSION, "py-torchvision", "0.27.0", "0.27.1"): 2,
+    },
+}
+"""What changed itself, and how many specs hang on it, itself among them."""
+
+NUM_REPLACED = {"developer-tools": 75, "e4s": 116, "ml-linux-aarch64-cpu": 203}
+"""How many specs of a stack have another hash, each of them with a counterpart."""
+
+
+def the_week(stacks: Iterable[str]) -> Explained:
+    """Return what is said of the week; skip the test where there is no data."""
+    stacks = list(stacks)
+    return Explained(State(*records(BEFORE, stacks)), State(*records(AFTER, stacks)))
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_causes(stack: str) -> None:
+    """Nodes that changed themselves are the causes, each with all specs that hang on it."""
+    assert the_week([stack]).num_involved == NUM_INVOLVED[stack]
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_sums(stack: str) -> None:
+    """Whatever came took the place of something; the causes explain each of them once."""
+    week = the_week([stack])
+    assert sum(week.num_specs.values()) == NUM_REPLACED[stack]
+    assert len(week.counterparts(SpecChangeKind.ADDED)) == NUM_REPLACED[stack]
+    assert set(week.reasons(SpecChangeKind.ADDED).values()) == {"rebuilt", "replaces"}
+    assert set(week.reasons(SpecChangeKind.REMOVED).values()) == {"replaced"}
+
+
+def test_all_stacks_together() -> None:
+    """A cause that three stacks share is one, with the numbers of all; no spec is counted twice."""
+    week = the_week(STACKS)
+    expected: dict[Cause, int] = {}
+    for of_stack in NUM_INVOLVED.values():
+        for cause, number in of_stack.items():
+            expected[cause] = expected.get(cause, 0) + number
+    assert week.num_involved == expected
+    assert sum(week.num_specs.values()) == sum(NUM_REPLACED.values())
+    assert week.causes[0] == GETTEXT
+
+
+def test_builds_over_two_libraries() -> None:
+    """Two builds of fftw, over openmpi and over mpich, do not take each other's place."""
+    base, head = (State(*records(date, ["e4s"])) for date in (BEFORE, AFTER))
+    names: list[set[str]] = []
+    for after, before in Explained(base, head).counterparts(SpecChangeKind.ADDED).items():
+        if head.specs[after].name == "fftw":
+            sides = base.specs[before].dependencies, head.specs[after].dependencies
+            ours, theirs = ({edge.name for edge in edges or ()} for edges in sides)
+            assert ours == theirs
+            names.append(ours & {"mpich", "openmpi"})
+    assert sorted(map(sorted, names)) == [["mpich"], ["openmpi"]]
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_history_of_recipes(stack: str) -> None:
+    """A recipe that is said to have changed did so in git within that week."""
+    lines = (history() / AFTER / "recipes.txt").read_text().splitlines()
+    changed = {line.split()[1] for line in lines if line.startswith("recipe ")}
+    recipes = {it.package for it in the_week([stack]).causes if it.kind is Kind.RECIPE}
+    assert recipes
+    assert recipes <= changed

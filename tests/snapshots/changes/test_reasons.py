@@ -1,0 +1,179 @@
+"""Each added, removed and changed spec has the first reason that applies."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from msgspec.structs import replace
+
+from snapshots.changes.diff import Comparison
+from snapshots.changes.explanation import Explanation, explain
+from snapshots.changes.reasons import REASONS, SpecChangeReason
+from snapshots.models import Spec
+from tests.snapshots.changes.graphs import edge, node, side_of
+from tests.snapshots.changes.states import pairs
+from tests.snapshots.factories import hash_of
+
+R = SpecChangeReason
+
+ADDED = (
+    R.REBUILT,
+    R.REPLACES,
+    R.RETURNED,
+    R.NEW_PACKAGE,
+    R.NEW_STACK,
+    R.NEW_VERSION,
+    R.NEW_TARGET,
+    R.NEW_BUILD,
+)
+REMOVED = (
+    R.REPLACED,
+    R.PACKAGE_GONE,
+    R.STACK_GONE,
+    R.VERSION_GONE,
+    R.TARGET_GONE,
+    R.BUILD_GONE,
+)
+MIRRORED = {
+    R.NEW_PACKAGE: R.PACKAGE_GONE,
+    R.NEW_STACK: R.STACK_GONE,
+    R.NEW_VERSION: R.VERSION_GONE,
+    R.NEW_TARGET: R.TARGET_GONE,
+    R.NEW_BUILD: R.BUILD_GONE,
+}
+
+
+def explained(base: Sequence[Spec], head: Sequence[Spec]) -> Explanation:
+    """Explain the comparison of two contents."""
+    before, after = side_of(base), side_of(head)
+    return explain(Comparison(before.frame, after.frame), before.graph, after.graph)
+
+
+def reasons(
+    base: Sequence[Spec], head: Sequence[Spec], returned: Sequence[str] = ()
+) -> dict[str, SpecChangeReason]:
+    """Return the reason of each change by its hash; some hashes were there before."""
+    explanation = explained(base, head)
+    texts = explanation.head.frame.hashes.texts
+    mask = np.array([text in returned for text in texts], np.bool_)
+    changes = explanation.comparison.specs
+    codes = explanation.reasons(changes, mask if returned else None).tolist()
+    return {change.hash: REASONS[code] for change, code in zip(changes, codes, strict=True)}
+
+
+def hdf5(label: str, *edges: Any, **facts: Any) -> Spec:
+    """Return an hdf5 by a label that only tells it from others."""
+    return node(label, *edges, **{"name": "hdf5", "stacks": ("e4s", "root"), **facts})
+
+
+KEPT = hdf5("kept", version="1", target="zen3")
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({"name": "zlib", "stacks": ("hep",), "version": "2"}, R.NEW_PACKAGE),
+        ({"stacks": ("hep", "root"), "version": "2"}, R.NEW_STACK),
+        ({"stacks": ("hep", "ml", "root")}, R.NEW_STACK),
+        ({"stacks": ("e4s", "hep"), "version": "2", "target": "zen4"}, R.NEW_VERSION),
+        ({"stacks": ("root",), "version": "2"}, R.NEW_VERSION),
+        ({"stacks": (), "version": "2"}, R.NEW_VERSION),
+        ({"target": "zen4"}, R.NEW_TARGET),
+        ({"platform": "darwin"}, R.NEW_TARGET),
+        ({"operating_system": "rhel8"}, R.NEW_TARGET),
+        ({"variants": ("+mpi",)}, R.NEW_BUILD),
+    ],
+)
+def test_what_the_other_side_lacks(facts: dict[str, Any], expected: R) -> None:
+    """A spec without a counterpart is new, or gone, for what base, or head, does not have."""
+    spec = replace(KEPT, hash=hash_of("1"), **facts)
+    assert reasons([KEPT], [KEPT, spec]) == {spec.hash: expected}
+    assert reasons([KEPT, spec], [KEPT]) == {spec.hash: MIRRORED[expected]}
+
+
+def test_targets_are_those_of_the_package() -> None:
+    """The target of another version is no new one, nor the version of another target."""
+    others = [
+        KEPT,
+        hdf5("2", version="2", target="zen4"),
+        node("zlib", name="zlib", target="zen5", version="3"),
+    ]
+    added = {
+        hdf5("3", target="zen4"): R.NEW_BUILD,
+        hdf5("4", target="zen5"): R.NEW_TARGET,
+        hdf5("5", version="3", target="zen5"): R.NEW_VERSION,
+    }
+    for spec, expected in added.items():
+        assert reasons(others, [*others, spec]) == {spec.hash: expected}
+        assert reasons([*others, spec], others) == {spec.hash: MIRRORED[expected]}
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({}, R.REBUILT),
+        ({"dependencies": (edge("zlib:2"),)}, R.REBUILT),
+        ({"dependencies": None}, R.REBUILT),
+        ({"stacks": ("hep",), "size": 1}, R.REBUILT),
+        ({"package_hash": "b" * 52 + "===="}, R.REPLACES),
+        ({"version": "2"}, R.REPLACES),
+        ({"variants": ("+mpi",)}, R.REPLACES),
+        ({"dependencies": ()}, R.REPLACES),
+        ({"target": "zen4"}, R.REPLACES),
+    ],
+)
+def test_counterparts(facts: dict[str, Any], expected: R) -> None:
+    """What has a counterpart is rebuilt, or replaces it where facts of its own differ."""
+    before = hdf5("1", "zlib", target="zen3")
+    after = replace(before, hash=hash_of("2"), **facts)
+    zlib = node("zlib")
+    found = reasons([before, zlib], [after, zlib], returned=[after.hash])
+    assert found == {before.hash: R.REPLACED, after.hash: expected}
+
+
+def test_returned() -> None:
+    """What was there earlier has returned, where it would be new; what is gone is not asked for."""
+    spec, gone = hdf5("1", version="2"), node("zlib", name="zlib")
+    returned = [spec.hash, gone.hash]
+    assert reasons([KEPT, gone], [KEPT, spec], returned) == {
+        spec.hash: R.RETURNED,
+        gone.hash: R.PACKAGE_GONE,
+    }
+    other = hdf5("2", version="3")
+    found = reasons([KEPT, gone], [KEPT, spec, other], returned)
+    assert found[other.hash] is R.NEW_VERSION
+
+
+def test_changed_facts() -> None:
+    """A hash that both have was changed in its facts."""
+    assert reasons([KEPT], [replace(KEPT, stacks=("hep",))]) == {KEPT.hash: R.FACTS}
+
+
+def test_empty_sides() -> None:
+    """All is new where there was nothing, and gone where there is nothing."""
+    assert reasons([], [KEPT]) == {KEPT.hash: R.NEW_PACKAGE}
+    assert reasons([KEPT], []) == {KEPT.hash: R.PACKAGE_GONE}
+    assert reasons([], []) == {}
+
+
+def test_order() -> None:
+    """The codes stand as the API has the reasons."""
+    assert (*ADDED, *REMOVED, R.FACTS) == REASONS
+
+
+@given(pairs())
+def test_both_ways(contents: tuple[list[Spec], list[Spec]]) -> None:
+    """What is new one way is gone the other way, as far as counterparts are the same."""
+    base, head = contents
+    there, back = reasons(base, head), reasons(head, base)
+    ours, theirs = {it.hash for it in base}, {it.hash for it in head}
+    assert there.keys() == back.keys()
+    for digest, reason in there.items():
+        if digest in ours & theirs:
+            assert reason is back[digest] is R.FACTS
+        else:
+            assert reason in (ADDED if digest in theirs else REMOVED)
+            gone = MIRRORED.get(reason)
+            assert gone is None or back[digest] in (gone, R.REPLACED)

@@ -1,0 +1,97 @@
+"""Pairs of small contents whose release notes tests read."""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from snapshots.changes.diff import Comparison
+from snapshots.changes.explanation import Explanation, explain
+from snapshots.contents import Content
+from snapshots.models import RevisionInfo, Spec
+from snapshots.notes.changelog import changelog
+from snapshots.notes.document import Changelog
+from snapshots.notes.scope import Only, Scope, scope_of
+from snapshots.spack.names import ROOT_STACK
+from tests.snapshots.changes.graphs import side_of
+from tests.snapshots.factories import a_revision, a_spec
+
+OLD = ("old", "root")
+BASE = [
+    a_spec("1", name="abinit", version="9.10", stacks=OLD),
+    a_spec("2", name="boost", version="1.85.0"),
+    a_spec("3", name="boost", version="1.84.0"),
+    a_spec("4", name="cmake", version="3.29.0"),
+    a_spec("5", name="doxygen", version="1.10.0"),
+    a_spec("6", name="doxygen", version="1.9.0"),
+    a_spec("7", name="eigen", version="3.4.0"),
+    a_spec("8", name="fftw", version="3.3.10"),
+    a_spec("9", name="gdb", version="14.2"),
+    a_spec("17", name="hdf5", version="1.14.5"),
+    a_spec("18", name="hypre", version="2.32.0"),
+    a_spec("19", name="hypre", version="2.32.0"),
+    a_spec("20", name="hypre", version="2.32.0"),
+]
+HEAD = [
+    a_spec("2", name="boost", version="1.85.0"),
+    a_spec("10", name="boost", version="1.86.0"),
+    a_spec("11", name="cmake", version="3.28.0"),
+    a_spec("5", name="doxygen", version="1.10.0"),
+    a_spec("12", name="doxygen", version="1.8.0"),
+    a_spec("13", name="eigen", version="3.4.0"),
+    a_spec("8", name="fftw", version="3.3.10", target="m1", stacks=("e4s", "hep", "root")),
+    a_spec("9", name="gdb", version="14.2"),
+    a_spec("17", name="hdf5", version="1.14.5"),
+    a_spec("21", name="hdf5", version="1.14.5"),
+    a_spec("18", name="hypre", version="2.32.0"),
+    a_spec("14", name="lib10", version="2", stacks=("hep", "root")),
+    a_spec("15", name="lib2", version="1.0", stacks=("hep", "root")),
+    a_spec("16", name="lib2", version="develop", stacks=("hep", "root")),
+]
+"""Something of everything that notes tell, from a source that tells no dependencies."""
+
+
+def revision(
+    tag: str, taken: int, specs: Sequence[Spec], *, synthetic: bool = False
+) -> RevisionInfo:
+    """Return the catalog's line of a content."""
+    content = Content.of(specs)
+    line = a_revision(tag, taken)
+    return replace(
+        line,
+        digest=content.digest,
+        num_packages=len(content.packages),
+        num_specs=len(content),
+        num_stacks=len(content.stacks - {ROOT_STACK}),
+        total_size=content.total_size(),
+        source=replace(line.source, synthetic=synthetic),
+    )
+
+
+def explained(
+    base: Sequence[Spec], head: Sequence[Spec], outside: Iterable[Spec] = ()
+) -> Explanation:
+    """Compare and explain two contents; ``outside`` are specs outside the cache, of both."""
+    beside = tuple(outside)
+    sides = [side_of(specs, beside) for specs in (base, head)]
+    comparison = Comparison(*(side.frame for side in sides))
+    return explain(comparison, *(side.graph for side in sides))
+
+
+def told(
+    base: Sequence[Spec],
+    head: Sequence[Spec],
+    outside: Iterable[Spec] = (),
+    *,
+    only: Only | None = None,
+    synthetic: bool = False,
+) -> Changelog:
+    """Return the changelog between two contents, of v0.21.0 and v0.22.0."""
+    explanation = explained(base, head, outside)
+    sides = explanation.base.frame, explanation.head.frame
+    scope: Scope | None = None if only is None else scope_of(only, sides, None)
+    return changelog(
+        revision("v0.21.0", 0, base),
+        revision("v0.22.0", 30, head, synthetic=synthetic),
+        explanation,
+        scope,
+    )
