@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from graphql import GraphQLError, GraphQLFormattedError, GraphQLSyntaxError
 
-from schema.budget import BudgetExceeded
+from schema.budget import QUERY_TOO_LARGE, BudgetExceeded
 from schema.limits import Limits
 from snapshots.errors import (
     AmbiguousRef,
@@ -24,7 +24,6 @@ from snapshots.escaping import legible, visible
 PARSE_FAILED = "GRAPHQL_PARSE_FAILED"
 VALIDATION_FAILED = "GRAPHQL_VALIDATION_FAILED"
 BAD_USER_INPUT = "BAD_USER_INPUT"
-QUERY_TOO_LARGE = "QUERY_TOO_LARGE"
 TOO_MANY_ERRORS = "TOO_MANY_ERRORS"
 INTERNAL = "INTERNAL_SERVER_ERROR"
 

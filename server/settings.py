@@ -61,7 +61,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     queued_requests: Count = 64
     """How many requests may wait for each kind of thread; more are refused with status 503."""
 
-    queue_seconds: Seconds = 5.0
+    queue_seconds: Seconds = 1.0
     """How many seconds a request waits for a thread before it is refused with status 503."""
 
     sending_bytes: Bytes = 256 << 20
@@ -105,6 +105,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     max_cost: Count = Limits.max_cost
     """How many units of work a request may cost; see extensions.cost."""
+
+    max_revisions: Count = Limits.max_revisions
+    """How many revisions a request may ask for the contents of."""
 
     max_answer_bytes: Count = Limits.max_answer_bytes
     """How many bytes an answer may have."""

@@ -32,7 +32,7 @@ _SHORT_CONTENT = 2_000
 """Requests with more bytes are read in a thread."""
 
 _SHORT_DOCUMENT = 250
-"""Documents with more characters are parsed and validated in a thread: it takes 1 ms and more."""
+"""Documents with more characters are parsed, validated and weighed in a thread: 1 ms and more."""
 
 _BYTES_A_BYTE_OF_JSON = 35
 """How much memory a byte of JSON takes as Python's objects, in the worst case: ``{"a":0}``."""
@@ -154,7 +154,9 @@ class Answers:
             if len(asked.content) > _SHORT_CONTENT:
                 return self._read_and_answer(asked, None, charge)
             request, media_type = self._request(asked)
-            if len(request.query) > _SHORT_DOCUMENT and not self._api.is_known(request.query):
+            if len(request.query) > _SHORT_DOCUMENT and not self._api.is_weighed(
+                *request.cost_arguments()
+            ):
                 return self._read_and_answer(asked, (request, media_type), charge)
             parsed = self._keep_parsed(asked, self._checked(asked, request, media_type))
         return self._answer_parsed(parsed, charge)

@@ -42,7 +42,7 @@ SPECS = f"""query($ref: String!, $hash: String!) {{
   }}
 }} fragment F on FacetCount {{ value count }} {SPEC}"""
 DEPENDENCIES = """query($ref: String!, $far: Boolean!) {
-  revision(ref: $ref) { specs(first: 50) { nodes {
+  revision(ref: $ref) { specs(first: 25) { nodes {
     hash
     dependencies(transitive: $far, first: 50) { ...D }
     dependents(transitive: $far, first: 50) { ...D }

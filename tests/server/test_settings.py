@@ -41,6 +41,7 @@ READ: dict[str, tuple[str, Any]] = {
     "max_text_length": ("7", 7),
     "max_name_length": ("7", 7),
     "max_cost": ("7", 7),
+    "max_revisions": ("7", 7),
     "max_answer_bytes": ("7", 7),
     "max_seconds": ("7", 7),
     "max_errors": ("7", 7),
