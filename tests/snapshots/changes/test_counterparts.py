@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from snapshots.changes import alike
+from snapshots.changes import alike, class_pairs
 from snapshots.changes.counterparts import Counterparts, find_counterparts
 from snapshots.changes.pairing import pair
 from snapshots.changes.sides import Side
@@ -264,7 +264,7 @@ def test_more_unlike_ones_than_are_ranked_at_once(
 ) -> None:
     """Where they are ranked in pieces, all that can have a counterpart get one."""
     monkeypatch.setattr(alike, "MAX_CLASSES", classes)
-    monkeypatch.setattr(alike, "_MAX_PAIRS", 3)
+    monkeypatch.setattr(class_pairs, "_MAX_PAIRS", 3)
     base, head = (
         [hdf5(f"{side}{n}", version=str(n), stacks=(f"{side}{n}",)) for n in range(count)]
         for side, count in (("base", 11), ("head", 7))
@@ -273,6 +273,21 @@ def test_more_unlike_ones_than_are_ranked_at_once(
     assert len(found) == len({before for before, _ in found}) == len(head)
     same = {spec.version: spec.hash for spec in head}
     assert {(it.hash, same[it.version]) for it in base if it.version in same} <= found
+
+
+@pytest.mark.parametrize("max_pairs", [0, 3, 1 << 18])
+def test_many_unlike_ones_with_a_stack_in_common(
+    monkeypatch: pytest.MonkeyPatch, max_pairs: int
+) -> None:
+    """They are found by their stacks, however many others there are."""
+    monkeypatch.setattr(alike, "MAX_CLASSES", 50)
+    monkeypatch.setattr(class_pairs, "_MAX_PAIRS", max_pairs)
+    base = [hdf5(f"base{n}", target=f"base{n}", stacks=(f"s{n:02}", "root")) for n in range(20)]
+    head = [
+        hdf5(f"head{n}", target=f"head{n}", stacks=("other", "root", f"s{19 - n:02}"))
+        for n in range(20)
+    ]
+    assert paired(base, head) == expected(*(f"base{n} head{19 - n}" for n in range(20)))
 
 
 def test_five_thousand_equal_specs() -> None:
