@@ -1,8 +1,6 @@
 """Counterparts are found tier by tier, and the most alike of several with one key."""
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,13 +12,10 @@ from snapshots.changes import alike, class_pairs
 from snapshots.changes.counterparts import Counterparts, find_counterparts
 from snapshots.changes.pairing import pair
 from snapshots.changes.sides import Side
-from snapshots.contents import Content
 from snapshots.models import Spec
-from snapshots.sources import buildcache
-from snapshots.sources.reports import Report
-from snapshots.sources.settings import ReadSettings
 from snapshots.spack.names import ROOT_STACK
 from tests.snapshots.changes.graphs import edge, node, side_of
+from tests.snapshots.changes.oracle import real
 from tests.snapshots.changes.states import pairs
 from tests.snapshots.factories import hash_of, shuffled
 
@@ -337,28 +332,16 @@ def test_both_directions(contents: tuple[list[Spec], list[Spec]]) -> None:
     assert found.num_bytes >= 4 * (len(base.frame) + len(head.frame))
 
 
-@pytest.mark.skipif(
-    "CACHELOG_TEST_DATA" not in os.environ, reason="CACHELOG_TEST_DATA names no folder of data"
-)
-@pytest.mark.parametrize("stack", ["e4s", "developer-tools", "ml-linux-aarch64-cpu"])
-def test_real_week(stack: str) -> None:
+@pytest.mark.parametrize("stack", real.STACKS)
+def test_real_dates(stack: str) -> None:
     """All changed specs of a real week have counterparts; fftw is over the same MPI as before."""
-    folder = Path(os.environ["CACHELOG_TEST_DATA"]) / "spack-history"
-    base, head = (_read(folder / date / stack) for date in ("2026-06-20", "2026-06-27"))
+    dates = real.dates()[:2]
+    base, head = (side_of(*real.records(date, [stack])) for date in dates)
     found = counterparts(base, head)
     pairing = pair(base.frame, head.frame)
     assert len(found) == len(pairing.added) == len(pairing.removed)
     for before, after in zip(found.base_rows.tolist(), found.head_rows.tolist(), strict=True):
         assert _below(base, before) == _below(head, after)
-
-
-def _read(folder: Path) -> Side:
-    settings, report = ReadSettings(), Report()
-    (snapshot,) = buildcache.read(
-        str(folder / "index.json"), tags=["develop"], settings=settings, report=report
-    )
-    content: Content = snapshot.content
-    return side_of(content.specs(), content.outside.specs)
 
 
 def _below(side: Side, row: int) -> set[str]:
