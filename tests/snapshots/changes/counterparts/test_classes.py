@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.changes import alike, class_pairs
-from snapshots.changes.alike import Classes, take_in_order, twins
-from snapshots.changes.class_pairs import marks_of_keys, pairs_of_classes
+from snapshots.changes.counterparts import class_pairs, classes
+from snapshots.changes.counterparts.class_pairs import marks_of_keys, pairs_of_classes
+from snapshots.changes.counterparts.classes import Classes, take_in_order, twins
 from tests.snapshots.factories import seeded
 
 Drawn = tuple[list[tuple[int, int]], list[tuple[int, int]], dict[tuple[int, int], int]]
@@ -89,14 +89,14 @@ def test_twins(base: list[int], head: list[int], expected: list[tuple[int, int]]
 
 def test_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a key has more classes than are ranked at once, it says so, newest versions first."""
-    monkeypatch.setattr(alike, "MAX_CLASSES", 2)
+    monkeypatch.setattr(classes, "MAX_CLASSES", 2)
     places = np.arange(5)
     keys, versions = np.array([0, 1, 1, 1, 2]), np.array([0, 1, 3, 2, 0])
-    classes = Classes(places, keys, places.astype(np.uint64), versions)
-    assert classes.is_cut
-    assert classes.first.tolist() == [0, 2, 3, 1, 4]
-    assert classes.keys.tolist() == [0, 1, 1, 1, 2]
-    assert np.unique(classes.pieces, return_inverse=True)[1].tolist() == [0, 1, 1, 2, 3]
+    found = Classes(places, keys, places.astype(np.uint64), versions)
+    assert found.is_cut
+    assert found.first.tolist() == [0, 2, 3, 1, 4]
+    assert found.keys.tolist() == [0, 1, 1, 1, 2]
+    assert np.unique(found.pieces, return_inverse=True)[1].tolist() == [0, 1, 1, 2, 3]
     some = np.array([0, 2, 3])
     two = Classes(some, keys[some], some.astype(np.uint64), versions[some])
     assert not two.is_cut

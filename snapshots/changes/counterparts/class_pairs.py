@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.alike import Classes, first_piece
+from snapshots.changes.counterparts.classes import Classes, first_piece
 from snapshots.changes.hashed_facts import mixed
 from snapshots.changes.node_columns import Fingerprints
 from snapshots.frames.adjacency import places_of_runs

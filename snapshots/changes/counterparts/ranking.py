@@ -12,11 +12,11 @@ still free. A pair stands before another one if, in this order,
 
 A share is what is common of all that either has: 1 where neither has any.
 
-Candidates that differ by nothing but the hash are ranked together (``snapshots.changes.alike``),
-with the same result. Only where more than ``MAX_CLASSES`` unlike ones have one key on a side, they
-are ranked in pieces of so many, newest versions first, and what is left over is ranked again: then
-two of different pieces may be more alike than those that are paired. Where a stack in common is
-asked for, that begins with some 250,000 pairs of one key that have one.
+Candidates that differ by nothing but the hash are ranked together, with the same result: 5,000
+equal specs on either side are one pair of classes. Only where more than ``MAX_CLASSES`` unlike ones
+have one key on a side, they are ranked in pieces of so many, newest versions first, and what is left
+over is ranked again: then two of different pieces may be more alike than those that are paired.
+Where a stack in common is asked for, that begins with some 250,000 pairs of one key that have one.
 """
 
 from typing import Any, NamedTuple
@@ -24,14 +24,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.alike import Classes, Taken, take_in_order, twins
-from snapshots.changes.below import Below, Numbers
-from snapshots.changes.candidates import Candidates
-from snapshots.changes.class_pairs import Items, marks_of_items, marks_of_keys, pairs_of_classes
+from snapshots.changes.counterparts.below import Below, Numbers
+from snapshots.changes.counterparts.candidates import Candidates
+from snapshots.changes.counterparts.class_pairs import (
+    Items,
+    marks_of_items,
+    marks_of_keys,
+    pairs_of_classes,
+)
+from snapshots.changes.counterparts.classes import Classes, Taken, take_in_order, twins
+from snapshots.changes.counterparts.shares import Shares, shares
+from snapshots.changes.counterparts.version_places import version_places
 from snapshots.changes.hashed_facts import mixed
 from snapshots.changes.node_columns import Fingerprints
-from snapshots.changes.shares import Shares, shares
-from snapshots.changes.version_places import version_places
 from snapshots.frames.adjacency import places_of_runs
 from snapshots.frames.columns import Mask
 from snapshots.spack.names import ROOT_STACK

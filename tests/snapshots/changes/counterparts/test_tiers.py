@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from snapshots.changes import alike, class_pairs
-from snapshots.changes.counterparts import Counterparts, find_counterparts
+from snapshots.changes.counterparts import Counterparts, class_pairs, classes, find_counterparts
 from snapshots.changes.pairing import pair
 from snapshots.changes.sides import Side
 from snapshots.models import Spec
@@ -253,12 +252,12 @@ def test_absent_dependencies() -> None:
     assert paired([before], [same, other], outside) == {(before.hash, same.hash)}
 
 
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("number", [2, 3])
 def test_more_unlike_ones_than_are_ranked_at_once(
-    monkeypatch: pytest.MonkeyPatch, classes: int
+    monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     """Where they are ranked in pieces, all that can have a counterpart get one."""
-    monkeypatch.setattr(alike, "MAX_CLASSES", classes)
+    monkeypatch.setattr(classes, "MAX_CLASSES", number)
     monkeypatch.setattr(class_pairs, "_MAX_PAIRS", 3)
     base, head = (
         [hdf5(f"{side}{n}", version=str(n), stacks=(f"{side}{n}",)) for n in range(count)]
@@ -275,7 +274,7 @@ def test_many_unlike_ones_with_a_stack_in_common(
     monkeypatch: pytest.MonkeyPatch, max_pairs: int
 ) -> None:
     """They are found by their stacks, however many others there are."""
-    monkeypatch.setattr(alike, "MAX_CLASSES", 50)
+    monkeypatch.setattr(classes, "MAX_CLASSES", 50)
     monkeypatch.setattr(class_pairs, "_MAX_PAIRS", max_pairs)
     base = [hdf5(f"base{n}", target=f"base{n}", stacks=(f"s{n:02}", "root")) for n in range(20)]
     head = [
