@@ -14,9 +14,10 @@ A share is what is common of all that either has: 1 where neither has any.
 
 Candidates that differ by nothing but the hash are ranked together, with the same result: 5,000
 equal specs on either side are one pair of classes. Only where more than ``MAX_CLASSES`` unlike ones
-have one key on a side, they are ranked in pieces of so many, newest versions first, and what is left
-over is ranked again: then two of different pieces may be more alike than those that are paired.
-Where a stack in common is asked for, that begins with some 250,000 pairs of one key that have one.
+have one key on a side, they are ranked in pieces of so many, newest versions first, and what is
+left over is ranked again: then two of different pieces may be more alike than those that are
+paired. Where a stack in common is asked for, that begins with some 250,000 pairs of one key that
+have one.
 """
 
 from typing import Any, NamedTuple
