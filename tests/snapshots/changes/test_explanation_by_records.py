@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 
 from snapshots.changes.spec_changes import SpecChangeKind
+from snapshots.demo import history
 from tests.snapshots.changes.oracle.catalogs import crowds, towers, weeks
 from tests.snapshots.changes.oracle.causes import Causes
 from tests.snapshots.changes.oracle.counterparts import counterparts
@@ -44,6 +46,16 @@ def test_far_above(week: Week) -> None:
     """So does everything where causes lie far below what they rebuilt."""
     assert_same_reasons(*week)
     assert_same_causes(*week)
+
+
+def test_demo() -> None:
+    """So does everything on what the demo shows, week by week."""
+    snapshots = history(revisions=4, packages=40, specs=200)
+    contents = [snapshot.content for snapshot in snapshots]
+    states = [State(content.specs(), content.outside.specs) for content in contents]
+    for base, head in pairwise(states):
+        assert_same_reasons(base, head)
+        assert_same_causes(base, head)
 
 
 @pytest.mark.parametrize("stacks", [*([it] for it in STACKS), STACKS])
