@@ -28,7 +28,7 @@ def test_reasons(week: Week) -> None:
     assert_same_reasons(*week)
 
 
-@given(crowds())
+@given(crowds)
 def test_reasons_among_many(week: Week) -> None:
     """So they do where a package has many specs that are much alike."""
     assert_same_reasons(*week)
