@@ -28,6 +28,7 @@ def test_reasons(week: Week) -> None:
     assert_same_reasons(*week)
 
 
+@settings(max_examples=200)
 @given(crowds)
 def test_reasons_among_many(week: Week) -> None:
     """So they do where a package has many specs that are much alike."""
@@ -40,7 +41,7 @@ def test_causes(week: Week) -> None:
     assert_same_causes(*week)
 
 
-@settings(max_examples=40)  # each is a catalog of its own
+@settings(max_examples=50)  # each is a catalog of its own
 @given(towers)
 def test_far_above(week: Week) -> None:
     """So does everything where causes lie far below what they rebuilt."""

@@ -122,17 +122,23 @@ def _tower(random: Random) -> tuple[State, State]:
     builds = []
     for number in range(random.randrange(10, 40)):
         facts = {name: random.choice(values) for name, values in _VALUES.items()}
-        needs = [
-            Need(number - random.randint(1, 6), random.choice(_TYPES), random.choice(_VIRTUALS))
-            for _ in range(random.randrange(4))
-        ]
-        name = f"p{random.randrange(30)}"
-        builds.append(Build(**facts | {"name": name, "needs": tuple(needs)}))
+        needs = tuple(_need(random, number) for _ in range(random.randrange(4)))
+        builds.append(Build(**facts | {"name": f"p{random.randrange(30)}", "needs": needs}))
     later = builds
     for _ in range(random.randrange(1, 6)):
-        fact = random.choice([*_VALUES])
-        later = edited(later, Edit(fact, random.choice(_VALUES[fact]), random.randrange(40)))
-    return state_of(builds), state_of(later)
+        number = random.randrange(len(builds))
+        needs = tuple(it for it in later[number].needs if random.random() < 0.7)
+        choices = {name: random.choice(values) for name, values in _VALUES.items()}
+        choices["needs"] = (*needs, _need(random, number))
+        fact = random.choice([*_VALUES, *["needs"] * 5])
+        later = edited(later, Edit(fact, choices[fact], number))
+    cycles = random.random() < 0.3
+    return state_of(builds, cycles=cycles), state_of(later, cycles=cycles)
+
+
+def _need(random: Random, number: int) -> Need:
+    """Return a need of the build of a number that one of the few before it meets."""
+    return Need(number - random.randint(1, 6), random.choice(_TYPES), random.choice(_VIRTUALS))
 
 
 towers = seeded(_tower)
