@@ -39,16 +39,16 @@ from snapshots.models import RevisionInfo
 from snapshots.notes.changelog import changelog
 from snapshots.notes.rendering import NotesFormat, render
 
-NOTES = Cost(weight=50_000, once=EXPLAINING, num_bytes=500_000)
+NOTES = Cost(weight=120_000, once=EXPLAINING, num_bytes=500_000)
 """Release notes, made anew each time."""
 
 CHANGES = Cost(
     weight=1_000,
-    each=10,
+    each=20,
     once=COMPARING,
     arguments={
         "kinds": ArgumentCost(weight=100, each=50),
-        "reasons": ArgumentCost(weight=5_000, once=EXPLAINING),
+        "reasons": ArgumentCost(weight=50_000, each=50),
         "search": ArgumentCost(weight=1_000),
         "filter": ArgumentCost(weight=3_000, each=60),
     },
@@ -72,6 +72,7 @@ COVERAGE = Cost(
     each=10,
     once=COMPARING,
     arguments={
+        "by": ArgumentCost(each=5_000),
         "kinds": ArgumentCost(weight=100, each=50),
         "search": ArgumentCost(weight=1_000),
     },
