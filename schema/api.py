@@ -27,8 +27,8 @@ from schema.stack import Stack
 LIGHT_UNITS, LIGHT_BYTES = 6_000, 1_000_000
 """What an event loop can do on the way: a few milliseconds."""
 
-LIGHT_DOCUMENT, LIGHT_VALUES = 2_000, 20
-"""Characters of a document that is parsed on the way, and values in a list or object."""
+LIGHT_DOCUMENT, LIGHT_VALUES = 2_000, 50
+"""Characters of a text that is read on the way, and values in all lists and objects together."""
 
 SCHEMA_FILE = Path(__file__).with_name("schema.graphql")
 """The schema as it is committed; ``sdl()`` generates it."""
@@ -128,6 +128,12 @@ class API:
             return NOTHING
         return asked.estimate(schema._schema, operation_name, declared)  # noqa: SLF001
 
+    def is_weighed(
+        self, query: str, operation_name: str | None, variables: Mapping[str, Any] | None
+    ) -> bool:
+        """Tell whether a request's document and cost are known, so that nothing takes long."""
+        return self.is_known(query) and self.document(query).is_estimated(operation_name, variables)
+
     def is_light(
         self, query: str, operation_name: str | None, variables: Mapping[str, Any] | None
     ) -> bool:
@@ -185,6 +191,8 @@ class API:
         except BudgetExceeded as exceeded:
             found: tuple[GraphQLFormattedError, ...] = (errors.exceeded(exceeded),)
             return Answer(None, found, executed=True, estimate=cost, allowed=allowed)
+        finally:
+            context.release()
         if not result.errors:
             return Answer(result.data, (), executed=True, estimate=cost, allowed=allowed)
         found = errors.shown(
@@ -199,12 +207,21 @@ class API:
 
 
 def _is_small(variables: Mapping[str, Any]) -> bool:
-    """Tell whether variables are few, short and flat, without looking at more than they are."""
-    return len(variables) <= LIGHT_VALUES and all(
-        len(value) <= (LIGHT_DOCUMENT if isinstance(value, str) else LIGHT_VALUES)
-        for value in variables.values()
-        if isinstance(value, str | list | dict)
-    )
+    """Tell whether variables are few and short, however deep they stand, looking at few alone."""
+    waiting: list[Any] = [variables]
+    left = LIGHT_VALUES
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list | dict):
+            left -= len(value)
+            if left < 0:
+                return False
+            waiting += value  # an object's keys
+            if isinstance(value, dict):
+                waiting += value.values()
+        elif isinstance(value, str) and len(value) > LIGHT_DOCUMENT:
+            return False
+    return True
 
 
 def operation_type(query: Document, operation_name: str | None) -> OperationType | None:

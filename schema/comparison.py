@@ -39,12 +39,12 @@ from snapshots.models import RevisionInfo
 from snapshots.notes.changelog import changelog
 from snapshots.notes.rendering import NotesFormat, render
 
-NOTES = Cost(weight=50_000, once=EXPLAINING, num_bytes=500_000)
+NOTES = Cost(weight=120_000, once=EXPLAINING, num_bytes=500_000)
 """Release notes, made anew each time."""
 
 CHANGES = Cost(
     weight=1_000,
-    each=10,
+    each=20,
     once=COMPARING,
     arguments={
         "kinds": ArgumentCost(weight=100, each=50),

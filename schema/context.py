@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import strawberry
 
-from schema.budget import Budget
+from schema.budget import QUERY_TOO_LARGE, Budget, BudgetExceeded
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library, SharedCache
 from snapshots.catalog.returned import earlier_contents
@@ -23,6 +23,12 @@ from snapshots.refs import is_whole_digest
 from snapshots.spack.constraints import SpecConstraint
 
 Value = TypeVar("Value")
+
+_HELD = 2
+"""How many frames, graphs and comparisons a request holds: those of two revisions."""
+
+_LOADS_EACH = 3
+"""How many things may be made for each revision that is allowed: a frame, a graph, a comparison."""
 
 
 class NotLoaded(BaseException):
@@ -82,7 +88,9 @@ class Context:
     budget: Budget = field(default_factory=Budget)
     further_errors: int = field(default=0, init=False)
     history: History = field(init=False)
-    _graphs: dict[str, DependencyGraph] = field(default_factory=dict, init=False)
+    _latest: dict[Hashable, Any] = field(default_factory=dict, init=False)
+    _contents: set[str] = field(default_factory=set, init=False)
+    _num_loads: int = field(default=0, init=False)
     _masks: dict[tuple[str, str], Mask] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -101,25 +109,67 @@ class Context:
 
     def load(self, info: RevisionInfo) -> LoadedRevision:
         """Return a revision with its frame."""
+        self._contents.add(info.digest)
+        if len(self._contents) > self.budget.limits.max_revisions:
+            raise self._too_many_revisions()
         return LoadedRevision(info, self._loaded(self.library.frames, info.digest), self)
 
     def dependencies(self, info: RevisionInfo) -> DependencyGraph:
         """Return the dependencies in a revision."""
-        graph = self._graphs.get(info.digest)
-        if graph is None:
-            graph = self._loaded(self.library.dependencies, info.digest)
-            self._graphs[info.digest] = graph
-        return graph
+        return self._loaded(self.library.dependencies, info.digest)
 
-    def _loaded(self, cache: SharedCache[str, Value], digest: str) -> Value:
-        """Return what a cache has of a content; the time to load it is no time of the request."""
-        value = cache.kept(digest)
+    def compare(self, base: RevisionInfo, head: RevisionInfo) -> Comparison:
+        """Return the comparison of two revisions' contents; even of frames it takes some 10 ms."""
+        return self._loaded(self.library.comparisons, (base.digest, head.digest))
+
+    def explain(self, base: RevisionInfo, head: RevisionInfo) -> Explanation:
+        """Return why the hashes of two revisions' contents came and went."""
+        return self._loaded(self.library.explanations, (base.digest, head.digest))
+
+    def returned(self, base: RevisionInfo, head: RevisionInfo) -> Mask:
+        """Return which rows of head an earlier revision of the series had, and base has not."""
+        if len(self.explain(base, head).without_counterpart()):
+            self.is_permanent = False  # a state from before may be imported yet
+        key = earlier_contents(self.history, base, head)
+        return self._loaded(self.library.returned, key).mask
+
+    def _loaded(self, cache: SharedCache[Any, Value], key: Hashable) -> Value:
+        """Return what a cache has; the time to make it is no time of the request.
+
+        The latest of each cache are held, so that a cache that is too small for them, or full of
+        what others ask for, has none made twice for the fields of one object.
+        """
+        place = cache, key
+        if place in self._latest:
+            held: Value = self._latest[place]
+            return held
+        value = cache.kept(key)
         if value is None:
             if not self.may_load:
-                raise NotLoaded(cache, digest)
+                raise NotLoaded(cache, key)
+            self._num_loads += 1
+            if self._num_loads > _LOADS_EACH * self.budget.limits.max_revisions:
+                raise self._too_many_revisions()
             with self.budget.waiting():
-                value = cache.get(digest)
+                value = cache.get(key)
+        of_cache = [it for it in self._latest if it[0] is cache]  # type: ignore[index]
+        if len(of_cache) == _HELD:
+            del self._latest[of_cache[0]]
+        self._latest[place] = value
         return value
+
+    def _too_many_revisions(self) -> BudgetExceeded:
+        most = self.budget.limits.max_revisions
+        message = (
+            f"The request asks for the contents of more than {most} revisions, which is what is "
+            "allowed. Ask for fewer of them at a time."
+        )
+        return BudgetExceeded(QUERY_TOO_LARGE, message)
+
+    def release(self) -> None:
+        """Let go of what was loaded: the request is over, and the executor holds its context."""
+        self._latest.clear()
+        self._masks.clear()
 
     def matching(self, loaded: LoadedRevision, query: str) -> Mask:
         """Return which specs of a revision a query means; each is answered once in a request."""
@@ -143,33 +193,6 @@ class Context:
             return self.library.package_names()
 
         require_known(asked, loaded.frame, loaded.dependencies, elsewhere)
-
-    def compare(self, base: RevisionInfo, head: RevisionInfo) -> Comparison:
-        """Return the comparison of two revisions' contents."""
-        comparisons, key = self.library.comparisons, (base.digest, head.digest)
-        comparison = comparisons.get(key) if self.may_load else comparisons.kept(key)
-        if comparison is None:
-            # Even of frames that are there, a comparison takes some 10 ms.
-            raise NotLoaded(comparisons, key)
-        return comparison
-
-    def explain(self, base: RevisionInfo, head: RevisionInfo) -> Explanation:
-        """Return why the hashes of two revisions' contents came and went."""
-        explanations, key = self.library.explanations, (base.digest, head.digest)
-        explanation = explanations.get(key) if self.may_load else explanations.kept(key)
-        if explanation is None:
-            raise NotLoaded(explanations, key)
-        return explanation
-
-    def returned(self, base: RevisionInfo, head: RevisionInfo) -> Mask:
-        """Return which rows of head an earlier revision of the series had, and base has not."""
-        if len(self.explain(base, head).without_counterpart()):
-            self.is_permanent = False  # a state from before may be imported yet
-        cache, key = self.library.returned, earlier_contents(self.history, base, head)
-        found = cache.get(key) if self.may_load else cache.kept(key)
-        if found is None:
-            raise NotLoaded(cache, key)
-        return found.mask
 
 
 Info = strawberry.Info[Context, None]

@@ -1,9 +1,9 @@
 """What a query costs, told before it runs: units of work, and bytes of its answer.
 
-A unit is some 0.2 to 0.5 microseconds of work: ``python -m tests.benchmarks cost`` measures what
+A unit is some 0.1 to 0.3 microseconds of work: ``python -m tests.benchmarks cost`` measures what
 those of many queries take. Prices are those of the largest revisions of real caches. Each field
 states its own where it is declared: see ``Cost``. The walk over an operation, in
-``schema.estimates``, adds them up.
+``schema.estimating``, adds them up.
 """
 
 from collections.abc import Mapping
@@ -46,16 +46,18 @@ class Cost(NamedTuple):
     ``weight`` is for the field itself, each time that it is asked, and ``once`` for what it does
     once for all fields of the same revision or comparison. ``items`` says how many values or
     objects it leads to, ``each`` what every one of them costs whatever is selected of it, and
-    ``num_bytes`` how long the JSON of one value is; None for what is usual for its type.
+    ``each_loaded`` what has to be brought into memory for it, at most for as many as a request may
+    load. ``num_bytes`` says how long the JSON of one value is; None for what is usual for its type.
     ``arguments`` are costs on top where they are given.
     """
 
     weight: float = 0
-    items: int | ItemsOf = 1
+    items: float | ItemsOf = 1
     each: float = 0
     once: float = 0
     num_bytes: int | None = None
     arguments: Mapping[str, ArgumentCost] = MappingProxyType({})
+    each_loaded: float = 0
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -95,13 +97,22 @@ SPECS_ARGUMENTS = {
 """What the arguments of a connection over all specs of a revision or stack cost."""
 
 PACKAGES_ARGUMENTS = {
-    "filter": ArgumentCost(weight=600, each=30),
+    "filter": ArgumentCost(weight=2_500, each=30),
     "orderBy": ArgumentCost(weight=1_000),
 }
 """What the arguments of a connection over all packages of a revision or stack cost."""
 
-INTROSPECTED = Cost(items=10)
-"""A list of introspection, which states no cost itself."""
+INTROSPECTED: Mapping[str, Cost] = {
+    "types": Cost(items=100),
+    "fields": Cost(items=10),
+    "directives": Cost(items=6),
+    "locations": Cost(num_bytes=100),
+    "ofType": Cost(items=0.6),
+}
+"""The fields of introspection that lead to several or to few, by name: they state no costs."""
+
+FEW_INTROSPECTED = Cost(items=0.6)
+"""Any other list of introspection: most fields have no arguments, most types no values."""
 
 
 def stated_cost(field: GraphQLField) -> Cost | None:

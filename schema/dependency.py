@@ -34,7 +34,7 @@ describe_enum(
     },
 )
 
-WALK = Cost(weight=120, each=1, arguments={"transitive": ArgumentCost(weight=2_000)})
+WALK = Cost(weight=180, each=1, arguments={"transitive": ArgumentCost(weight=2_000)})
 """A list of neighbours in the dependency graph, or of all that a walk through it reaches."""
 
 TypesArgument = Annotated[

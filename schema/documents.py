@@ -18,21 +18,25 @@ from graphql import (
     get_variable_values,
     parse,
     specified_rules,
-    validate,
 )
 
 from schema import errors, rules
-from schema.estimates import NOTHING, Estimate, estimate
+from schema.estimates import NOTHING, Estimate
+from schema.estimating import estimate
 from schema.limits import Limits
+from schema.syntax import num_tokens, untie, validated, without_tokens
 
-KEPT_BYTES = 64_000_000
+KEPT_BYTES = 32_000_000
 """How much memory the kept documents take at most, with their texts and estimates."""
 
-# Measured: 450 to 680 bytes a token, with its node and place.
-_BYTES, _BYTES_A_TOKEN, _BYTES_AN_ERROR = 20_000, 700, 1_500
+# Measured: 120 to 280 bytes a token, with its node and place.
+_BYTES, _BYTES_A_TOKEN, _BYTES_AN_ERROR = 20_000, 300, 1_500
 _ESTIMATES = 32
 _KEY_VALUES = 20
 """An estimate is kept for the values of so many variables; further ones take too much memory."""
+
+_LOCK = Lock()
+"""One for the estimates of all documents: it is never held for long."""
 
 _COMPARISONS = 12_000
 """So much work, in graphql-core's own count, may go into comparing fields of the same name."""
@@ -56,18 +60,19 @@ class Document:
     """A request's document: what could be parsed of it, and the errors that make it invalid."""
 
     def __init__(
-        self, text: str, node: DocumentNode | None, found: tuple[GraphQLFormattedError, ...]
+        self,
+        text: str,
+        node: DocumentNode | None,
+        found: tuple[GraphQLFormattedError, ...],
+        tokens: int = 0,
     ) -> None:
         self.node = node
         self.errors = found
-        self.num_tokens = _num_tokens(node)
         messages = sum(_BYTES_AN_ERROR + 2 * len(error["message"]) for error in found)
         # A text takes up to 4 bytes a character, here and in the parser's own source.
-        self.num_bytes = _BYTES + 8 * len(text) + _BYTES_A_TOKEN * self.num_tokens + messages
+        self.num_bytes = _BYTES + 8 * len(text) + _BYTES_A_TOKEN * tokens + messages
         self._operations = _operations_of(node) if node else {}
-        self._estimates: LRUCache[tuple[Any, ...], Estimate] = LRUCache(_ESTIMATES)
-        self._fixed: dict[int, Estimate] = {}
-        self._lock = Lock()
+        self._estimates: LRUCache[tuple[Any, ...], Estimate] | None = None
 
     def operation_type(self, name: str | None) -> OperationType | None:
         """Return whether an operation is a query, mutation or subscription; None if there is none.
@@ -100,27 +105,42 @@ class Document:
         operation = self._operations.get(name)
         if self.node is None or operation is None or self.errors:
             return NOTHING
-        place = operation.loc.start if operation.loc else 0
-        if not operation.variable_definitions:
-            if place not in self._fixed:
-                self._fixed[place] = estimate(schema, self.node, operation, {})
-            return self._fixed[place]
-        given = variables or {}
-        names = [it.variable.name.value for it in operation.variable_definitions]
-        key = place, *(_shape(given[it]) if it in given else "" for it in names)
-        with self._lock:
-            known = self._estimates.get(key)
+        key = _key(operation, variables or {})
+        known = self._known_estimate(key)
         if known is None:
-            found = get_variable_values(
-                schema, operation.variable_definitions, dict(given), max_errors=1
-            )
-            if isinstance(found, list):
-                return NOTHING  # the executor says what is wrong
-            known = estimate(schema, self.node, operation, found.coerced)
+            coerced: Mapping[str, Any] = {}
+            if operation.variable_definitions:
+                found = get_variable_values(
+                    schema, operation.variable_definitions, dict(variables or {}), max_errors=1
+                )
+                if isinstance(found, list):
+                    return NOTHING  # the executor says what is wrong
+                coerced = found.coerced
+            known = estimate(schema, self.node, operation, coerced)
             if len(key) <= _KEY_VALUES:
-                with self._lock:
+                with _LOCK:
+                    self._estimates = self._estimates or LRUCache(_ESTIMATES)
                     self._estimates[key] = known
         return known
+
+    def is_estimated(self, name: str | None, variables: Mapping[str, Any] | None) -> bool:
+        """Tell whether ``estimate`` has nothing to add up: it did so before for such variables."""
+        operation = self._operations.get(name)
+        if self.node is None or operation is None or self.errors:
+            return True
+        return self._known_estimate(_key(operation, variables or {})) is not None
+
+    def _known_estimate(self, key: tuple[Any, ...]) -> Estimate | None:
+        with _LOCK:
+            known: Estimate | None = self._estimates.get(key) if self._estimates else None
+        return known
+
+
+def _key(operation: OperationDefinitionNode, variables: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what decides the cost of an operation: its place, and sizes in its variables."""
+    names = [it.variable.name.value for it in operation.variable_definitions or ()]
+    place = operation.loc.start if operation.loc else 0
+    return place, *(_shape(variables[it]) if it in variables else "" for it in names)
 
 
 def _shape(value: Any) -> Any:
@@ -204,15 +224,17 @@ class Documents:
         except RecursionError:
             return self._unreadable(text, GraphQLError("The document nests too deeply."))
         if refusal is not None:
+            untie(node)
             return Document(text, None, (refusal,))
-        found = validate(
+        found = validated(
             self._schema,
             node,
             self._rules,
             max_errors=self._limits.max_errors,
             hide_suggestions=not self._suggestions,
         )
-        return Document(text, node, self._shown(found))
+        shown, tokens = self._shown(found), num_tokens(node)
+        return Document(text, without_tokens(node), shown, tokens)
 
     def _refusal(self, node: DocumentNode) -> rules.Refusal:
         """Return what the limits refuse in a document that is to be validated."""
@@ -227,12 +249,3 @@ class Documents:
     def _unreadable(self, text: str, error: GraphQLError) -> Document:
         shown = errors.shown([error], self._limits, default_code=errors.PARSE_FAILED)
         return Document(text, None, shown)
-
-
-def _num_tokens(node: DocumentNode | None) -> int:
-    if node is None or node.loc is None:
-        return 0
-    number, token = 1, node.loc.start_token
-    while token.next is not None:
-        number, token = number + 1, token.next
-    return number

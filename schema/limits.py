@@ -43,8 +43,11 @@ class Limits:
     max_name_length: int = 100
     """Characters of a name in a document: of an alias, say."""
 
-    max_cost: int = 1_000_000
-    """Units of work, half a microsecond each at the most; see ``schema.cost``."""
+    max_cost: int = 500_000
+    """Units of work, 0.3 microseconds each at the most; see ``schema.cost``."""
+
+    max_revisions: int = 10
+    """Revisions whose contents a request may ask for, whatever it asks of them."""
 
     max_answer_bytes: int = 64 << 20
     """Bytes of an answer's data."""

@@ -44,10 +44,10 @@ def _for_each(value: Callable[[Frame, int], Any], description: str, cost: Cost) 
     return for_many(values, description, cost=cost)
 
 
-COUNTED = Cost(weight=15, num_bytes=200)
+COUNTED = Cost(weight=25, num_bytes=200)
 """Values that are counted from the package's rows."""
 
-SUMMED = Cost(weight=6)
+SUMMED = Cost(weight=8)
 """A number that is summed up over the package's rows."""
 
 
@@ -149,7 +149,7 @@ class Package(Node):
     num_specs_by_stack: list[StackCount] = for_many(
         _num_specs_by_stack,
         "How many of its specs each stack has, by name.",
-        cost=Cost(weight=20, items=STACKS),
+        cost=Cost(weight=30, items=STACKS),
     )
     total_size: ByteCount | None = _for_each(
         _total_size, "The sum of its binary packages' sizes, as far as known.", SUMMED
@@ -161,8 +161,8 @@ class Package(Node):
             weight=2,
             arguments={
                 "matching": ArgumentCost(weight=15, once=10_000),
-                "filter": ArgumentCost(weight=40, each=10),
-                "orderBy": ArgumentCost(weight=20),
+                "filter": ArgumentCost(weight=60, each=10),
+                "orderBy": ArgumentCost(weight=60),
                 "after": ArgumentCost(weight=20),
                 "before": ArgumentCost(weight=20),
             },

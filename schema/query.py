@@ -7,7 +7,7 @@ import strawberry
 from schema.comparison import Comparison
 from schema.connections import Connection, connection_field
 from schema.context import Context, Info
-from schema.cost import ArgumentCost, Cost, ItemsOf
+from schema.cost import LOADING, ArgumentCost, Cost, ItemsOf
 from schema.node import Node, find_node
 from schema.paging import PageArguments
 from schema.revision import Revision, Tag, revision_connection
@@ -34,7 +34,7 @@ class Query:
 
     @strawberry.field(
         description="An object by its id; null where there is none of that id.",
-        metadata=Cost(weight=FINDING).metadata,
+        metadata=Cost(weight=FINDING, once=LOADING).metadata,
     )
     def node(
         self,
@@ -45,7 +45,7 @@ class Query:
 
     @strawberry.field(
         description="Objects by their ids, in the same order; null where none is.",
-        metadata=Cost(items=ItemsOf("ids"), each=FINDING).metadata,
+        metadata=Cost(items=ItemsOf("ids"), each=FINDING, each_loaded=LOADING).metadata,
     )
     def nodes(
         self,

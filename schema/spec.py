@@ -102,7 +102,7 @@ class SpecFacts(Node):
 class Spec(SpecFacts):
     """A row of a revision's frame."""
 
-    id: strawberry.ID = for_many(_ids, "Opaque and stable.", cost=Cost(weight=1.5))
+    id: strawberry.ID = for_many(_ids, "Opaque and stable.", cost=Cost(weight=2))
     versions: list[str] = for_many(
         _versions, "The version that was built, as a list of one.", cost=texts(14)
     )
@@ -110,7 +110,7 @@ class Spec(SpecFacts):
         _short_forms,
         "Spack's short form: hdf5@1.14.5+mpi~cxx build_type=Release "
         "arch=linux-ubuntu24.04-x86_64_v3 %gcc@13.2.0. As a query (matching) it finds the spec.",
-        cost=Cost(weight=25, num_bytes=500),
+        cost=Cost(weight=30, num_bytes=500),
     )
     package: LazyPackage = for_many(_packages, "The package in the same revision.")
 

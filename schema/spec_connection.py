@@ -17,7 +17,7 @@ from schema.spec_arguments import OrderDirection, SpecFilter, SpecOrder
 from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.frame import Frame, SpecField
 
-COUNTING = 400
+COUNTING = 1_000
 """Units of counting all rows of a revision by a column."""
 
 

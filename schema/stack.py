@@ -50,19 +50,19 @@ class Stack(Node):
         return Revision(info=self.loaded.info)
 
     @strawberry.field(
-        description="How many packages have a spec in it.", metadata=Cost(weight=250).metadata
+        description="How many packages have a spec in it.", metadata=Cost(weight=500).metadata
     )
     def num_packages(self) -> int:
         frame = self.loaded.frame
         return int(frame.packages_having(frame.in_stack(self.name)).sum())
 
-    @strawberry.field(description="How many specs it has.", metadata=Cost(weight=100).metadata)
+    @strawberry.field(description="How many specs it has.", metadata=Cost(weight=250).metadata)
     def num_specs(self) -> int:
         return int(self.loaded.frame.in_stack(self.name).sum())
 
     @strawberry.field(
         description="The sum of its binary packages' sizes, as far as known.",
-        metadata=Cost(weight=350).metadata,
+        metadata=Cost(weight=700).metadata,
     )
     def total_size(self) -> ByteCount | None:
         frame = self.loaded.frame
@@ -72,7 +72,7 @@ class Stack(Node):
 
     @connection_field(
         "The packages with a spec in it.",
-        cost=Cost(weight=350, each=1, arguments=PACKAGES_ARGUMENTS),
+        cost=Cost(weight=750, each=1, arguments=PACKAGES_ARGUMENTS),
     )
     def packages(
         self,
@@ -83,7 +83,7 @@ class Stack(Node):
     ) -> Connection[Package]:
         return package_connection(self.loaded, self.name, filter, order_by, page)
 
-    @connection_field("Its specs.", cost=Cost(weight=400, arguments=SPECS_ARGUMENTS))
+    @connection_field("Its specs.", cost=Cost(weight=900, arguments=SPECS_ARGUMENTS))
     def specs(
         self,
         matching: MatchingArgument = strawberry.UNSET,

@@ -21,7 +21,7 @@ _LIGHT_UNITS, _LIGHT_BYTES = 50_000, 4_000_000
 """Requests that cost more are executed in the lane for heavy ones."""
 
 _LOADS = 6
-"""How many things a light request may have loaded, one after the other, before it is heavy."""
+"""How many things a request has loaded one after the other before it loads the others itself."""
 
 
 class Executed(NamedTuple):
@@ -51,9 +51,9 @@ class Execution:
     """Executes requests over a catalog so that none of them holds up the others.
 
     What is in memory and small runs in the event loop, because a thread would cost more than the
-    work. What costs more runs in a lane for light or in one for heavy requests. Light ones have
-    what they need loaded in a lane of its own, so that no request waits there for another's
-    loading. The clock of a request's budget starts when its work begins.
+    work. What costs more runs in a lane for light or in one for heavy requests. What they need is
+    loaded in a lane of its own, so that no request waits there for another's loading. The clock of
+    a request's budget starts when its work begins.
     """
 
     def __init__(self, api: API, catalog: Catalog, library: Library, lanes: Lanes) -> None:
@@ -95,27 +95,36 @@ class Execution:
         return begun if isinstance(begun, Executed) else await begun
 
     async def _in_light_lane(self, request: GraphQLRequest, missing: NotLoaded | None) -> Executed:
-        """Execute a request that takes little, as soon as what is missing is loaded."""
+        """Execute a request that takes little; what needs much loaded is heavy."""
+        executed = await self._with_loads(self._lanes.light, request, missing)
+        return await self._in_heavy_lane(request) if executed is None else executed
+
+    async def _in_heavy_lane(self, request: GraphQLRequest) -> Executed:
+        executed = await self._with_loads(self._lanes.heavy, request, None)
+        if executed is not None:
+            return executed
+        found = await self._in_lane(self._lanes.heavy, request, self._context())
+        if isinstance(found, NotLoaded):
+            raise found
+        return found
+
+    async def _with_loads(
+        self, lane: Lane, request: GraphQLRequest, missing: NotLoaded | None
+    ) -> Executed | None:
+        """Execute a request as soon as what is missing is loaded; None where that is too much."""
         for _ in range(_LOADS):
             if missing is not None:
                 try:
                     await self._lanes.loading.run(missing.load)
                 except CachelogError:
-                    break  # executing it again makes the error of a field from it
-            context = self._context(may_load=False)
-            found = await self._in_lane(self._lanes.light, request, context)
+                    return None  # executing it again makes the error of a field from it
+            found = await self._in_lane(lane, request, self._context(may_load=False))
             if isinstance(found, Executed):
                 return found
             missing = found
             if missing.cache is None:
-                break
-        return await self._in_heavy_lane(request)
-
-    async def _in_heavy_lane(self, request: GraphQLRequest) -> Executed:
-        found = await self._in_lane(self._lanes.heavy, request, self._context())
-        if isinstance(found, NotLoaded):
-            raise found
-        return found
+                return None
+        return None
 
     async def _in_lane(
         self, lane: Lane, request: GraphQLRequest, context: Context

@@ -18,6 +18,9 @@ Result = TypeVar("Result")
 LIGHT_THREADS = 2
 LOADING_THREADS = 2
 
+LOADING_PATIENCE = 5
+"""How many times as long as others those wait who need a revision: loading one takes as long."""
+
 
 def _nothing() -> None:
     pass
@@ -104,19 +107,19 @@ class Lanes(NamedTuple):
     def of(cls, settings: Settings) -> "Lanes":
         """Return lanes as settings bound them."""
 
-        def lane(name: str, threads: int) -> Lane:
+        def lane(name: str, threads: int, patience: float = 1) -> Lane:
             return Lane(
                 name,
                 threads=threads,
                 waiting=settings.queued_requests,
-                patience=settings.queue_seconds,
+                patience=patience * settings.queue_seconds,
             )
 
         return cls(
             reading=lane("reading", 1),
             light=lane("light", LIGHT_THREADS),
             heavy=lane("heavy", settings.heavy_threads),
-            loading=lane("loading", LOADING_THREADS),
+            loading=lane("loading", LOADING_THREADS, LOADING_PATIENCE),
             compressing=lane("compressing", 1),
         )
 

@@ -1,6 +1,7 @@
 """Attacks a server of its own: ``python -m tests.hostile [--full] [--only TEXT] [--loaded]``.
 
 Prints a table in Markdown; leaves with 1 where an attack hurts. Everything stays on this machine.
+``python -m tests.hostile --full --write docs/operating.md`` puts the figures into that document.
 """
 
 import argparse
@@ -10,7 +11,14 @@ from pathlib import Path
 from snapshots import demo
 from snapshots.catalog.catalog import Catalog
 from tests.hostile import report
-from tests.hostile.runner import ANSWER_SECONDS, VICTIM_P99, VICTIM_P99_LOADED, Bounds, run_all
+from tests.hostile.runner import (
+    ANSWER_SECONDS,
+    ANSWER_SECONDS_LOADED,
+    VICTIM_P99,
+    VICTIM_P99_LOADED,
+    Bounds,
+    run_all,
+)
 from tests.hostile.sizes import SMALL_CACHES, documented_bytes
 from tests.hostile.table import ATTACKS
 from tests.hostile.target import attacked
@@ -22,6 +30,9 @@ def main() -> int:
     parser.add_argument("--full", action="store_true", help="58,000 specs, and the long attacks")
     parser.add_argument("--only", default="", metavar="TEXT", help="attacks with TEXT in the name")
     parser.add_argument("--loaded", action="store_true", help="allow for a machine that is busy")
+    parser.add_argument(
+        "--write", type=Path, metavar="FILE", help="replace the table of groups in a document"
+    )
     asked = parser.parse_args()
     chosen = [
         it for it in ATTACKS if asked.only in it.name and (asked.full or asked.only or not it.long)
@@ -30,7 +41,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         catalog = made_catalog(Path(folder), full=asked.full)
         bounds = Bounds(
-            ANSWER_SECONDS,
+            ANSWER_SECONDS_LOADED if asked.loaded else ANSWER_SECONDS,
             VICTIM_P99_LOADED if asked.loaded else VICTIM_P99,
             documented_bytes(SMALL_CACHES),
         )
@@ -39,7 +50,10 @@ def main() -> int:
             for result in run_all(server, chosen, bounds):
                 results.append(result)
                 print(report.line(result), flush=True)
-    print(f"\n{report.by_group(results)}\n")
+    table = report.by_group(results)
+    print(f"\n{table}\n")
+    if asked.write:
+        asked.write.write_text(report.replace_table(asked.write.read_text("utf-8"), table), "utf-8")
     print(report.summary(results, bounds))
     return int(any(result.hurts for result in results))
 

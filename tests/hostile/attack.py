@@ -80,15 +80,13 @@ class Attack:
     """``run`` makes the requests and returns what became of them; it ends by itself.
 
     It returns nothing where it only holds connections open. A ``long`` attack makes very many
-    requests, and is left out of short runs. The requests of a ``crowd`` may also wait for a thread,
-    as long as the server's settings let any request wait.
+    requests, and is left out of short runs.
     """
 
     name: str
     tries: str
     run: Callable[[Target], list[Answer]] = field(repr=False)
     long: bool = False
-    crowd: bool = False
 
 
 def query(text: str, variables: Any = None, **others: Any) -> Ask:

@@ -1,5 +1,6 @@
-"""The table of a run, one line an attack."""
+"""The tables of a run: one line an attack, and one for each group of them."""
 
+import re
 from collections.abc import Sequence
 
 from tests.hostile.runner import Bounds, Result
@@ -28,23 +29,46 @@ def line(result: Result) -> str:
 
 def by_group(results: Sequence[Result]) -> str:
     """Return a short table: of each group of attacks, the worst of everything."""
-    lines = [
-        "| attacks | number | hurt | slowest | victim p99 | memory |",
-        "|---|---:|---:|---:|---:|---:|",
+    rows: list[tuple[str, ...]] = [
+        ("Attacks", "Number", "Hurt", "Slowest", "Victim's p99", "Memory")
     ]
     for name, attacks in GROUPS.items():
         names = {attack.name for attack in attacks}
         if found := [it for it in results if it.attack.name in names]:
-            cells = (
-                name,
-                str(len(found)),
-                str(sum(bool(it.hurts) for it in found)),
-                f"{max(it.slowest for it in found):.1f} s",
-                f"{1_000 * max(it.victim.p99 for it in found):.0f} ms",
-                f"{max(it.peak_bytes for it in found) >> 20:,} MB",
-            )
-            lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+            rows.append(_row(name, found))
+    rows.append(_row("all", results))
+    return aligned(rows)
+
+
+def _row(name: str, found: Sequence[Result]) -> tuple[str, ...]:
+    return (
+        name,
+        str(len(found)),
+        str(sum(bool(it.hurts) for it in found)),
+        f"{max(it.slowest for it in found):.1f} s",
+        f"{1_000 * max(it.victim.p99 for it in found):.0f} ms",
+        f"{max(it.peak_bytes for it in found) >> 20:,} MB",
+    )
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown: the first row is its head, all columns but one are numbers."""
+    first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
+    lines = [[name.ljust(first), *map(str.rjust, numbers, others)] for name, *numbers in rows]
+    rule = ["-" * first, *("-" * (width - 1) + ":" for width in others)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [lines[0], rule, *lines[1:]])
+
+
+def replace_table(text: str, table: str) -> str:
+    """Return a text with a table in the place of the one whose head begins with the same cell.
+
+    Raises ValueError where there is none.
+    """
+    first = re.escape(table.partition(" | ")[0].rstrip())
+    found = re.search(rf"^{first} +\|.*\n(?:\|.*\n)*", text, re.MULTILINE)
+    if found is None:
+        raise ValueError(f"there is no table that begins with {table.partition(' | ')[0]}")
+    return f"{text[: found.start()]}{table}\n{text[found.end() :]}"
 
 
 def summary(results: Sequence[Result], bounds: Bounds) -> str:

@@ -4,18 +4,16 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from server.settings import Settings
 from tests.hostile.attack import Answer, Attack, Target
 from tests.hostile.target import AttackedServer
 from tests.hostile.victim import Suffered, Victim, victim_of
 
 ANSWER_SECONDS = 2.0
 VICTIM_P99 = 0.1
+
+ANSWER_SECONDS_LOADED = 4.0
 VICTIM_P99_LOADED = 0.25
 """What is asked on a machine that does other things, too."""
-
-QUEUE_SECONDS = Settings().queue_seconds
-"""How long a request may wait for a thread."""
 
 _LEAST_SECONDS = 0.3
 """For how long the victim is watched at least, so that there are latencies to sort."""
@@ -35,11 +33,6 @@ class Bounds(NamedTuple):
     victim_p99: float
     memory: int
     idle_factor: float = 0.0
-
-    def of(self, attack: Attack) -> "Bounds":
-        """Return the bounds of an attack: a crowd may also wait in a queue."""
-        seconds = self.answer_seconds + (QUEUE_SECONDS if attack.crowd else 0)
-        return self._replace(answer_seconds=seconds)
 
     def beside(self, idle_p99: float) -> "Bounds":
         """Return the bounds on a machine where the victim waits so long without an attack."""
@@ -64,7 +57,7 @@ def run_all(server: AttackedServer, attacks: Iterable[Attack], bounds: Bounds) -
     with victim_of(target.port) as victim:
         idle = _calm(victim)
         for attack in attacks:
-            result = run_one(server, target, victim, attack, bounds.of(attack).beside(idle))
+            result = run_one(server, target, victim, attack, bounds.beside(idle))
             yield result
             # What one attack left in memory must not be charged to the next for ever: where it is
             # kept within the bound, it stays, as it would in a server that runs for months.

@@ -2,7 +2,8 @@
 
 Clients ask small, large and new things of a real server. Every few seconds ``cachelog import``
 publishes another revision into its catalog. Nothing may fail, no answer may be torn (its parts
-contradict each other), and memory must not rise over the last half.
+contradict each other), and memory must not rise over the last half. With ``--write FILE`` the
+figures replace those in a document.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import httpx
 from snapshots import demo
 from snapshots.catalog.catalog import Catalog
 from tests.hostile.attack import HOST
+from tests.hostile.report import aligned, replace_table
 from tests.hostile.target import AttackedServer, attacked
 from tests.server.servers import environ
 
@@ -68,6 +70,28 @@ class Soaked(NamedTuple):
             return 1.0
         third, fourth = self.resident[-2 * quarter : -quarter], self.resident[-quarter:]
         return sorted(fourth)[quarter // 2] / sorted(third)[quarter // 2]
+
+    def table(self, seconds: float) -> str:
+        """Return what a run of so many seconds found, as a table in Markdown."""
+        head = (
+            "Mixed load",
+            "Answers",
+            "Imports",
+            "Errors",
+            "Memory at most",
+            "At the end",
+            "Rise",
+        )
+        figures = (
+            f"{seconds:g} s",
+            f"{self.asked:,}",
+            str(self.imported),
+            str(len(self.complaints)),
+            f"{max(self.resident) >> 20:,} MB",
+            f"{self.resident[-1] >> 20:,} MB",
+            f"{100 * (self.rise - 1):+.0f} %",
+        )
+        return aligned([head, figures])
 
 
 class _Client:
@@ -213,15 +237,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--every", type=float, default=20.0, help="seconds between two imports")
+    parser.add_argument(
+        "--write", type=Path, metavar="FILE", help="replace the table in a document"
+    )
     asked = parser.parse_args()
     found = soak(asked.seconds, every=asked.every)
     for complaint in found.complaints:
         print(complaint)
-    print(
-        f"{found.asked:,} answers, {found.imported} imports; memory "
-        f"{found.resident[-1] >> 20:,} MB at the end, {max(found.resident) >> 20:,} MB at most, "
-        f"x {found.rise:.2f} from the third quarter to the fourth."
-    )
+    table = found.table(asked.seconds)
+    print(table)
+    if asked.write:
+        asked.write.write_text(replace_table(asked.write.read_text("utf-8"), table), "utf-8")
     return int(bool(found.complaints) or found.rise > RISE)
 
 

@@ -134,7 +134,9 @@ def test_a_field_ends_a_cancelled_request(world: World, monkeypatch: pytest.Monk
         init(self, **facts)
 
     monkeypatch.setattr(Package, "__init__", cancelling)
-    text = '{ revision { packages { nodes { revision { package(name: "x") { name } } } } } }'
+    text = (
+        '{ revision { packages(first: 9) { nodes { revision { package(name: "x") { name } } } } } }'
+    )
     response = answered(world, text, used)
     assert response["errors"][0]["extensions"] == {"code": "REQUEST_CANCELLED"}
     assert len(made) == 1

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from graphql import (
-    get_introspection_query,
     get_named_type,
     get_nullable_type,
     is_leaf_type,
@@ -16,12 +15,13 @@ from graphql import (
     is_object_type,
 )
 
-from schema import api
+from schema import api, estimating
 from schema.api import API
+from schema.argument_values import value_of
 from schema.cost import COMPARING, LOADING, STACKS, Cost, is_paged, stated_cost
 from schema.estimates import NOTHING, Estimate
 from schema.limits import Limits
-from tests.schema.questions import DOCUMENTS
+from tests.schema.selections import COMPARE, FACETS, PACKAGES, PAGE, REVISION, SPEC, times
 from tests.schema.worlds import World, known_world, plain
 
 SCHEMA = api.schema._schema
@@ -99,17 +99,6 @@ def test_what_is_the_same_costs_the_same(
     assert estimate(left[0], **left[1]) == estimate(right[0], **right[1])
 
 
-def times(count: int, part: str) -> str:
-    """Return a selection as often as that, under other names."""
-    return " ".join(f"a{number}: {part}" for number in range(count))
-
-
-REVISION = "{ revision { %s } }"
-FACETS = "specs(first: 0) { facets { %s } }"
-PACKAGES = "packages { %s }"
-SPEC = 'spec(hash: "a") { %s }'
-PAGE = "specs(first: 1000) { nodes { %s } }"
-COMPARE = '{ compare(base: "a", head: "b") { %s } }'
 GROWING: dict[str, tuple[str, str, float]] = {
     "larger pages": (SPECS % "(first: 10)", SPECS % "(first: 1000)", 2),
     "pages within pages": (NESTED % (10, 10), NESTED % (100, 100), 20),
@@ -186,6 +175,30 @@ def test_equal_questions_are_answered_once() -> None:
     assert estimate(revisions).kept_units == 100 * LOADING
 
 
+def test_ids_pay_for_what_they_load() -> None:
+    """Each may name another revision, up to as many as a request may have loaded."""
+    most = Limits().max_revisions
+    for count, loaded in ((1, 1), (3, 3), (most, most), (most + 1, most), (500, most)):
+        assert estimate(ASKED, ids=["a"] * count).kept_units == loaded * LOADING
+    assert estimate('{ node(id: "a") { id } }').kept_units == LOADING
+
+
+def test_what_an_argument_says_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often its fragment is spread: a long list is paid each time, and walked once."""
+    read: list[Any] = []
+
+    def watched(node: Any, variables: Any) -> Any:
+        read.append(node)
+        return value_of(node, variables)
+
+    monkeypatch.setattr(estimating, "value_of", watched)
+    spread = "...F " * 300
+    text = f"{{ revision {{ {spread} }} }} fragment F on Revision "
+    text += '{ specs(filter: {packages: ["a", "b"]}) { totalCount } }'
+    assert estimate(text).units > 300 * 1_500
+    assert sum(node is not None for node in read) == 1
+
+
 def test_the_bytes_of_an_answer_are_estimated() -> None:
     """Long texts count for what they are, under each of their names."""
     short = estimate(REVISION % "specs(first: 1000) { nodes { size } }").num_bytes
@@ -241,76 +254,6 @@ def test_the_cost_is_told_on_request(known: World) -> None:
 def known(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Return a small catalog."""
     return known_world(tmp_path_factory.mktemp("catalog"))
-
-
-FULL = (
-    "hash name version compiler operatingSystem platform target variants stacks size tarball "
-    "id namespace packageHash patches versions short package { id name numSpecs versions }"
-)
-ALLOWED = {
-    "introspection as GraphiQL asks for it": get_introspection_query(
-        specified_by_url=True, directive_is_repeatable=True, input_value_deprecation=True
-    ),
-    "1,000 specs of 20 fields": REVISION % (PAGE % FULL),
-    **{f"document {number}": text for number, text in enumerate(DOCUMENTS)},
-    "five release notes": COMPARE % times(5, "releaseNotes"),
-}
-VALUES = {
-    "ref": "develop",
-    "name": "a",
-    "hash": "a",
-    "far": True,
-    "base": "develop~1",
-    "head": "develop",
-    "ids": ["a"] * 100,
-    "by": ["STACK"],
-}
-
-
-@pytest.mark.parametrize("text", ALLOWED.values(), ids=ALLOWED)
-def test_what_people_ask_for_is_allowed(text: str) -> None:
-    """The limits are far from every page, every example and GraphiQL."""
-    told = estimate(text, **VALUES)
-    assert 0 < told.units <= Limits().max_cost
-    assert told.num_bytes <= Limits().max_answer_bytes
-
-
-LIGHT: dict[str, tuple[str, bool]] = {
-    "a number": (REVISION % "numSpecs", True),
-    "a page": (REVISION % "specs { totalCount nodes { hash name } }", True),
-    "a long page": (REVISION % "specs(first: 1000) { nodes { hash name version } }", True),
-    "a short filter": (REVISION % 'specs(filter: {stacks: ["e4s"]}) { totalCount }', True),
-    "a long filter": (
-        REVISION % ("specs(filter: {stacks: [%s]}) { totalCount }" % ('"a" ' * 200)),
-        False,
-    ),
-    "a query": (REVISION % 'specs(matching: "hdf5") { totalCount }', False),
-    "notes": (COMPARE % "releaseNotes", False),
-    "many facets": (REVISION % (FACETS % times(20, "stacks { value }")), False),
-    "a long text": (REVISION % "tag" + " " * 9_000, False),
-}
-
-
-@pytest.mark.parametrize(("text", "is_light"), LIGHT.values(), ids=LIGHT)
-def test_an_event_loop_does_what_is_light(text: str, is_light: bool) -> None:
-    """Short documents of small costs; nothing that has long lists or masks to make."""
-    assert API().is_light(text, None, None) is is_light
-
-
-@pytest.mark.parametrize(
-    "variables", [{"a": [1] * 100}, {"a": "x" * 9_000}, {str(n): 1 for n in range(100)}]
-)
-def test_large_variables_are_not_light(variables: dict[str, Any]) -> None:
-    """Whatever the document makes of them: nobody looks at them in the event loop."""
-    assert not API().is_light("{ revision { tag } }", None, variables)
-
-
-def test_a_long_document_is_light_once_it_is_known() -> None:
-    """What is kept has not to be parsed again."""
-    known = API()
-    text = REVISION % "tag" + " " * 9_000
-    known.document(text)
-    assert known.is_light(text, None, None)
 
 
 FIELDS = [

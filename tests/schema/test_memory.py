@@ -83,7 +83,7 @@ def test_documents_are_kept_within_bytes(make: Callable[[int], str]) -> None:
 
 def test_the_latest_documents_are_kept() -> None:
     """A text that was read is not read again; one that is too large is."""
-    documents = Documents(SCHEMA, Limits(), max_bytes=100_000)
+    documents = Documents(SCHEMA, Limits(), max_bytes=50_000)
     assert documents.get("{ __typename }") is documents.get("{ __typename }")
     large = fields(f"a{number}: __typename" for number in range(49))
     assert documents.get(large) is not documents.get(large)

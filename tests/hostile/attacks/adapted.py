@@ -171,7 +171,7 @@ _MAKERS: dict[str, Make] = {
 
 ATTACKS = tuple(
     Attack(
-        f"up to the limit: {name}", "as much as is accepted, by a crowd", _grown(make), True, True
+        f"up to the limit: {name}", "as much as is accepted, by a crowd", _grown(make), long=True
     )
     for name, make in _MAKERS.items()
 )

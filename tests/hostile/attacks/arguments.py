@@ -73,6 +73,16 @@ def _matching_garbage(_target: Target) -> Ask:
     return _matching([mark * 1_900 + str(i) for i, mark in enumerate("+~%^@:=\"'/ " * 6)])
 
 
+def _revisions_in_turn(target: Target) -> Ask:
+    """Have one revision after the other loaded, again and again."""
+    digests = target.digests * 50
+    asked = (
+        f'r{number}:revision(ref:"{digest}"){{specs(first:0){{totalCount}}}}'
+        for number, digest in enumerate(digests[:50])
+    )
+    return query(f"query {fresh()} {{ {' '.join(asked)} }}")
+
+
 def _refs(target: Target) -> list[str]:
     return [*target.digests, *(digest[:12] for digest in target.digests), *target.tags]
 
@@ -166,6 +176,7 @@ ATTACKS = (
     Attack("matching ranges", "9,000 ranges of versions", asking(_matching_many_ranges)),
     Attack("matching unknown names", "names that are like none", asking(_matching_unknown)),
     Attack("matching garbage", "signs that mean nothing", asking(_matching_garbage)),
+    Attack("revisions in turn", "each of them 50 times by turns", asking(_revisions_in_turn)),
     Attack("many pairs", "up to 120 pairs of revisions to compare", asking(_many_pairs)),
     _compared("notes", 100, "releaseNotes"),
     _compared("notes as JSON", 100, "releaseNotes(format:JSON)"),

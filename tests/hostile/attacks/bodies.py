@@ -120,6 +120,13 @@ def _operation_names(_target: Target) -> Iterator[Ask]:
     return _floods(3_000, lambda name: query(f"query {name} {_TINY}", operationName=name))
 
 
+def _new_sizes(_target: Target) -> Iterator[Ask]:
+    """Have the cost of one long document added up for ever new sizes of its pages."""
+    lists = " ".join(f"a{number}:specs(first:$n){{totalCount}}" for number in range(150))
+    text = f"query {fresh()}($n: Int) {{ revision {{ {lists} }} }}"
+    return (query(text, {"n": number}) for number in range(600))
+
+
 def _persisted_documents(_target: Target) -> Iterator[Ask]:
     from hashlib import sha256
 
@@ -211,6 +218,7 @@ ATTACKS = (
     Attack("flood: documents", "300 of 240 kB", asking(_large_documents, at_once=2), True),
     Attack("flood: parsed documents", "2,000 full of fields", asking(_tokenful_documents), True),
     Attack("flood: operation names", "3,000 of them", asking(_operation_names), True),
+    Attack("flood: new sizes", "600 for one long document", asking(_new_sizes), True),
     Attack("flood: persisted documents", "200 of 60 kB", asking(_persisted_documents), True),
     Attack("flood: Accept", "1,500 headers of 9 kB", asking(_accept_headers), True),
     Attack("flood: responses", "150 large ones", asking(_large_responses, at_once=2), True),

@@ -66,11 +66,11 @@ def _large_aliases_at_once(target: Target) -> list[Answer]:
 
 
 ATTACKS = (
-    Attack("crowd: large pages", "48 at a time", _crowd(_heavy, 96, 48), crowd=True),
-    Attack("crowd: matching", "8 at a time", _crowd(_matching, 24, 8), crowd=True),
-    Attack("crowd: release notes", "8 at a time", _crowd(_comparing, 24, 8), crowd=True),
-    Attack("crowd: walks", "8 at a time", _crowd(_walking, 24, 8), crowd=True),
-    Attack("crowd: of all kinds", "32 at a time", _all_kinds, crowd=True),
-    Attack("crowd: wide rows", "8 at a time", _large_aliases_at_once, crowd=True),
+    Attack("crowd: large pages", "48 at a time", _crowd(_heavy, 96, 48)),
+    Attack("crowd: matching", "8 at a time", _crowd(_matching, 24, 8)),
+    Attack("crowd: release notes", "8 at a time", _crowd(_comparing, 24, 8)),
+    Attack("crowd: walks", "8 at a time", _crowd(_walking, 24, 8)),
+    Attack("crowd: of all kinds", "32 at a time", _all_kinds),
+    Attack("crowd: wide rows", "8 at a time", _large_aliases_at_once),
     Attack("hung up", "30 requests, then another", _hung_up),
 )

@@ -83,6 +83,22 @@ def test_what_has_to_be_loaded_is_loaded_in_a_thread(
     assert orjson.loads(first.body)["data"]["revision"]["specs"]["nodes"]
 
 
+def test_heavy_requests_have_theirs_loaded_there_too(
+    demo_catalog: Path, lanes: Lanes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that the threads that execute never wait for a revision."""
+    loading: list[str] = []
+    load = Catalog.load
+
+    def watched(catalog: Catalog, digest: str) -> Frame:
+        loading.append(threading.current_thread().name)
+        return load(catalog, digest)
+
+    monkeypatch.setattr(Catalog, "load", watched)
+    executed(execution_of(demo_catalog, lanes), LARGE)
+    assert [name.rsplit("_", 1)[0] for name in loading] == ["cachelog-loading"]
+
+
 def test_what_takes_long_is_executed_in_a_thread(execution: Execution, threads: list[bool]) -> None:
     """Walking through the dependencies does, also where all of them are in memory."""
     walk = '{ revision { specs(matching: "^zlib") { totalCount } } }'

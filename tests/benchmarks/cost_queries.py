@@ -1,0 +1,75 @@
+"""What ``cost`` asks: a query for each kind of work, by what is asked about."""
+
+_NAMES = " ".join(f'"p{number}"' for number in range(400))
+_IDS = " ".join(f'"U3BlYzox{number:04}"' for number in range(400))
+_REFS = " ".join(f'a{number}: revision(ref: "develop-{number}x") {{ tag }}' for number in range(40))
+
+IN_REVISION = {
+    "unit: a page of 1,000 specs": "specs(first: 1000) { nodes { hash name version compiler } }",
+    "cachelog: one number": "numSpecs",
+    "cachelog: 1,000 short forms": "specs(first: 1000) { nodes { short } }",
+    "cachelog: lists of texts": "specs(first: 1000) { nodes { variants stacks } }",
+    "cachelog: a filter": 'specs(filter: {compilers: ["gcc"]}) { totalCount }',
+    "cachelog: an order": "specs(orderBy: {field: SIZE}) { nodes { hash } }",
+    "cachelog: a query": 'specs(matching: "%gcc") { totalCount }',
+    "cachelog: two queries of dependencies": 'specs(matching: "^acts ^adios2") { totalCount }',
+    "cachelog: facets": "specs(first: 0) { facets { packages { value count } "
+    "versions { value count } stacks { value count } } }",
+    "cachelog: stacks": "stacks { name numSpecs numPackages totalSize }",
+    "cachelog: packages of stacks": "stacks { packages(first: 0) { totalCount } }",
+    "cachelog: 1,000 packages": "packages(first: 1000) { nodes { name versions stacks } }",
+    "cachelog: counts by stack": "packages(first: 1000) { nodes { numSpecsByStack "
+    "{ stack numSpecs } } }",
+    "cachelog: pages within pages": "packages(first: 1000) { nodes { specs(first: 20) "
+    "{ nodes { hash version } } } }",
+    "cachelog: filters within pages": "packages(first: 1000) { nodes { "
+    'specs(first: 0, filter: {stacks: ["e4s"]}) { totalCount } } }',
+    "cachelog: facets within pages": "packages(first: 200) { nodes { specs(first: 0) "
+    "{ facets { stacks { value count } } } } }",
+    "cachelog: dependencies": "specs(first: 200) { nodes { dependencies { nodes { name } } } }",
+    "cachelog: walks": "specs(first: 100) { nodes { dependents(transitive: true) "
+    "{ totalCount } } }",
+    "cachelog: objects one by one": "packages(first: 1000) { nodes { revision { numSpecs } } }",
+    "cachelog: cursors": "specs(first: 1000) { edges { cursor } pageInfo { endCursor } }",
+    "cachelog: ids": "specs(first: 1000) { nodes { id tarball packageHash } }",
+    "cachelog: a facet of a filter": 'specs(first: 0, filter: {hashPrefix: "a"}) '
+    "{ facets { versions { value } } }",
+    "cachelog: many values in a filter": f"specs(first: 0, filter: {{packages: [{_NAMES}]}}) "
+    "{ totalCount }",
+    "cachelog: specs of a stack": 'stack(name: "e4s") { specs(first: 0) { totalCount } }',
+    "cachelog: packages that are searched": 'packages(filter: {search: "a"}, first: 0) '
+    "{ totalCount }",
+    "cachelog: packages of a compiler": 'packages(filter: {compilers: ["gcc"]}, first: 0) '
+    "{ totalCount }",
+    "cachelog: sums of packages": "packages(first: 1000) { nodes { numSpecs totalSize } }",
+    "cachelog: values of packages": "packages(first: 1000) "
+    "{ nodes { compilers targets platforms } }",
+    "cachelog: ordered pages within pages": "packages(first: 200) { nodes { "
+    "specs(first: 5, orderBy: {field: SIZE}) { nodes { hash } } } }",
+    "cachelog: queries within pages": "packages(first: 500) { nodes { "
+    'specs(first: 0, matching: "%gcc") { totalCount } } }',
+    "cachelog: edges of dependencies": "specs(first: 200) { nodes { dependencies { "
+    "edges { types virtuals node { name hash spec { version } } } } } }",
+}
+OF_COMPARISON = {
+    "cachelog: changed packages": "packages(first: 1000) { nodes { name kind } }",
+    "cachelog: few changed packages": "packages(first: 5) { totalCount }",
+    "cachelog: changed packages, both sides": "packages(first: 1000) "
+    "{ nodes { before { versions } after { versions } versionsAdded } }",
+    "cachelog: searched packages": 'packages(search: "a", first: 0) { totalCount }',
+    "cachelog: changed specs": "specs(first: 1000) { nodes { hash kind fields { path } } }",
+    "cachelog: changed specs, both sides": "specs(first: 1000) "
+    "{ nodes { before { short } after { short } } }",
+    "cachelog: filtered specs": 'specs(filter: {compilers: ["gcc"]}, kinds: [ADDED]) '
+    "{ totalCount }",
+    "cachelog: changed stacks": "stacks { name packagesAdded packagesRemoved }",
+    "cachelog: a summary": "summary { specsAdded packagesAdded }",
+    "cachelog: release notes": "releaseNotes",
+    "cachelog: release notes as JSON": "releaseNotes(format: JSON)",
+}
+OF_CATALOG = {
+    "cachelog: tags": "{ tags { name series latest { numSpecs } } }",
+    "cachelog: introspection": "{ __schema { types { name fields { name type { name } } } } }",
+    "cachelog: ids of nothing": f"{{ nodes(ids: [{_IDS}]) {{ id }} }}",
+    "cachelog: unknown refs": f"{{ {_REFS} }}",
+}

@@ -1,0 +1,67 @@
+"""Documents that people ask stay within the limits, whatever those become."""
+
+import pytest
+from graphql import get_introspection_query
+
+from schema import api
+from schema.limits import Limits
+from tests.schema.questions import DOCUMENTS
+from tests.schema.selections import COMPARE, PAGE, REVISION, SPEC, times
+
+FULL = (
+    "hash name version compiler operatingSystem platform target variants stacks size tarball "
+    "id namespace packageHash patches versions short package { id name numSpecs versions }"
+)
+ALLOWED = {
+    "introspection as GraphiQL asks for it": get_introspection_query(
+        specified_by_url=True, directive_is_repeatable=True, input_value_deprecation=True
+    ),
+    "1,000 specs of 20 fields": REVISION % (PAGE % FULL),
+    **{f"document {number}": text for number, text in enumerate(DOCUMENTS)},
+    "three release notes": COMPARE % times(3, "releaseNotes"),
+    "1,000 packages of all fields": REVISION
+    % (
+        "packages(first: 1000) { nodes { id name versions compilers operatingSystems platforms "
+        "targets stacks numSpecs numSpecsByStack { stack numSpecs } totalSize } }"
+    ),
+    "1,000 packages beside all facets": REVISION
+    % (
+        "packages(first: 1000) { nodes { name versions stacks numSpecs } } specs { facets { "
+        "packages { ...C } versions { ...C } compilers { ...C } operatingSystems { ...C } "
+        "platforms { ...C } targets { ...C } stacks { ...C } } }"
+    )
+    + " fragment C on FacetCount { value count }",
+    "1,000 specs with their dependencies": REVISION
+    % (PAGE % "hash dependencies { nodes { hash } }"),
+    "all that depends on a spec": REVISION
+    % (SPEC % "dependents(transitive: true, first: 1000) { edges { types node { hash name } } }"),
+    "1,000 changed specs and packages": COMPARE
+    % (
+        "specs(first: 1000) { nodes { hash kind name before { short } after { short } "
+        "fields { path before after } } } packages(first: 1000) { nodes { name kind "
+        "versionsAdded versionsRemoved before { versions } after { versions } } }"
+    ),
+    "1,000 revisions and their neighbours": "{ revisions(first: 1000) { nodes { id tag digest "
+    "numSpecs previous { digest } next { digest } } } }",
+    "each tag's revisions": "{ tags { name latest { digest } revisions(first: 100) "
+    "{ nodes { digest } } } }",
+}
+VALUES = {
+    "ref": "develop",
+    "name": "a",
+    "hash": "a",
+    "far": True,
+    "base": "develop~1",
+    "head": "develop",
+    "ids": ["a"] * 100,
+    "by": ["STACK"],
+}
+
+
+@pytest.mark.parametrize("text", ALLOWED.values(), ids=ALLOWED)
+def test_what_people_ask_for_is_allowed(text: str) -> None:
+    """The limits are far from every page, every example and GraphiQL."""
+    assert api.document(text).errors == ()
+    told = api.cost(text, None, VALUES)
+    assert 0 < told.units <= Limits().max_cost
+    assert told.num_bytes <= Limits().max_answer_bytes

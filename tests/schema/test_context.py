@@ -1,0 +1,102 @@
+"""What a request brings into memory: each revision once, and not more of them than it may."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from schema import api
+from schema.budget import Budget
+from schema.context import Context
+from schema.limits import Limits
+from snapshots.catalog.library import Library
+from tests.schema.worlds import World, known_world, plain
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a small catalog."""
+    return known_world(tmp_path_factory.mktemp("catalog"))
+
+
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return what is made while a test runs, by the kind of it."""
+    made: list[str] = []
+    for name in ("_make_comparison", "_load_dependencies"):
+        made_by: Callable[..., Any] = getattr(Library, name)
+
+        def counted(*args: Any, made_by: Any = made_by, name: str = name) -> Any:
+            made.append(name)
+            return made_by(*args)
+
+        monkeypatch.setattr(Library, name, counted)
+    return made
+
+
+def forgetful(world: World, **limits: int) -> Context:
+    """Return the context of a request whose library keeps nothing."""
+    library = Library(world.catalog, frame_bytes=0, comparison_bytes=0)
+    return Context(world.catalog, library, budget=Budget(Limits(**limits)))
+
+
+def answered(world: World, text: str, **limits: int) -> Any:
+    """Answer a question with such a library."""
+    return plain(api.execute(text, context=forgetful(world, **limits)))
+
+
+def test_a_comparison_is_made_once_for_all_that_is_asked_of_it(
+    world: World, loads: list[str]
+) -> None:
+    """Also where it is too large to be kept for other requests."""
+    base, head = (it.digest for it in world.catalog.history.revisions[:2])
+    fields = " ".join(f'a{number}: packages(search: "a") {{ totalCount }}' for number in range(9))
+    response = answered(world, f'{{ compare(base: "{base}", head: "{head}") {{ {fields} }} }}')
+    assert "errors" not in response
+    assert loads.count("_make_comparison") == 1
+
+
+def test_dependencies_are_loaded_once_for_all_specs(world: World, loads: list[str]) -> None:
+    """However many of them ask."""
+    text = "{ revision { specs(first: 20) { nodes { dependencies { totalCount } } } } }"
+    assert "errors" not in answered(world, text)
+    assert loads.count("_load_dependencies") == 1
+
+
+def numbers_of(digests: list[str]) -> str:
+    """Return a question about the contents of some revisions."""
+    asked = (
+        f'r{number}: revision(ref: "{digest}") {{ specs(first: 0) {{ totalCount }} }}'
+        for number, digest in enumerate(digests)
+    )
+    return f"{{ {' '.join(asked)} }}"
+
+
+def test_the_number_of_revisions_is_limited(world: World) -> None:
+    """As many as are allowed, in any order and as often as you like; one more ends the request."""
+    digests = [it.digest for it in world.catalog.history.revisions]
+    distinct = list(dict.fromkeys(digests))[:3]
+    assert "errors" not in answered(world, numbers_of(distinct[:2]), max_revisions=2)
+    response = answered(world, numbers_of(distinct), max_revisions=2)
+    (error,) = response["errors"]
+    assert error["extensions"]["code"] == "QUERY_TOO_LARGE"
+    assert "more than 2 revisions" in error["message"]
+    assert response["data"] is None
+    assert "errors" not in plain(
+        api.execute(numbers_of(distinct[:2] * 20), context=world.context())
+    )
+
+
+def test_what_is_loaded_again_and_again_counts_too(world: World) -> None:
+    """Where nothing stays in memory, changing between revisions does not go on for ever."""
+    digests = list(dict.fromkeys(it.digest for it in world.catalog.history.revisions))[:3]
+    response = answered(world, numbers_of(digests * 5), max_revisions=4)
+    assert response["errors"][0]["extensions"]["code"] == "QUERY_TOO_LARGE"
+
+
+def test_a_request_lets_go_of_what_it_has_loaded(world: World) -> None:
+    """The executor stays until the garbage collector finds it, and its context with it."""
+    context = world.context()
+    api.execute('{ revision { specs(matching: "a") { totalCount } } }', context=context)
+    assert not context._latest
+    assert not context._masks

@@ -1,0 +1,69 @@
+"""What an event loop answers itself: what is small and known to be so."""
+
+from typing import Any
+
+import pytest
+
+from schema.api import API
+from tests.schema.selections import COMPARE, FACETS, REVISION, times
+
+SIZED = "query($n: Int) { revision { specs(first: $n) { nodes { hash name } } } }"
+
+LIGHT: dict[str, tuple[str, bool]] = {
+    "a number": (REVISION % "numSpecs", True),
+    "a page": (REVISION % "specs { totalCount nodes { hash name } }", True),
+    "a long page": (REVISION % "specs(first: 1000) { nodes { hash name version } }", True),
+    "a short filter": (REVISION % 'specs(filter: {stacks: ["e4s"]}) { totalCount }', True),
+    "a long filter": (
+        REVISION % ("specs(filter: {stacks: [%s]}) { totalCount }" % ('"a" ' * 200)),
+        False,
+    ),
+    "a query": (REVISION % 'specs(matching: "hdf5") { totalCount }', False),
+    "notes": (COMPARE % "releaseNotes", False),
+    "many facets": (REVISION % (FACETS % times(20, "stacks { value }")), False),
+    "a long text": (REVISION % "tag" + " " * 9_000, False),
+}
+
+
+@pytest.mark.parametrize(("text", "is_light"), LIGHT.values(), ids=LIGHT)
+def test_an_event_loop_does_what_is_light(text: str, is_light: bool) -> None:
+    """Short documents of small costs; nothing that has long lists or masks to make."""
+    assert API().is_light(text, None, None) is is_light
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"a": [1] * 100},
+        {"a": "x" * 9_000},
+        {str(n): 1 for n in range(100)},
+        {"a": {"b": ["c"] * 100}},
+        {"a": [[[1] * 20] * 20]},
+        {"a": {"x" * 9_000: 1}},
+        {"a": {"b": {"c": "x" * 9_000}}},
+    ],
+)
+def test_large_variables_are_not_light(variables: dict[str, Any]) -> None:
+    """Whatever the document makes of them: nobody looks at them in the event loop."""
+    assert not API().is_light("{ revision { tag } }", None, variables)
+
+
+def test_a_long_document_is_light_once_it_is_known() -> None:
+    """What is kept has not to be parsed again."""
+    known = API()
+    text = REVISION % "tag" + " " * 9_000
+    known.document(text)
+    assert known.is_light(text, None, None)
+
+
+def test_what_is_weighed_is_known() -> None:
+    """The document was read, and its cost added up for variables of the same sizes."""
+    known = API()
+    assert not known.is_weighed(SIZED, None, {"n": 1})
+    known.document(SIZED)
+    assert not known.is_weighed(SIZED, None, {"n": 1})
+    known.cost(SIZED, None, {"n": 1})
+    assert known.is_weighed(SIZED, None, {"n": 1, "undeclared": 2})
+    assert not known.is_weighed(SIZED, None, {"n": 2})
+    known.document("{ nope }")
+    assert known.is_weighed("{ nope }", None, None)
