@@ -35,7 +35,7 @@ def offered(typed: str, catalog: Path) -> list[str]:
     [
         ("no", ["notes"]),
         ("find --st", ["--stack"]),
-        ("diff --", ["--json", "--stat", "--package", "--stack", "--exit-code", "--catalog"]),
+        ("diff --s", ["--stat", "--stack"]),
         ("notes --format ", ["markdown", "html", "json"]),
         ("completion z", ["zsh"]),
     ],
