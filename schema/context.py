@@ -27,8 +27,8 @@ Value = TypeVar("Value")
 _HELD = 2
 """How many frames, graphs and comparisons a request holds: those of two revisions."""
 
-_LOADS_EACH = 3
-"""How many things may be made for each revision that is allowed: a frame, a graph, a comparison."""
+_LOADS_EACH = 2
+"""How many things may be made for each revision that is allowed: its frame, and one more."""
 
 
 class NotLoaded(BaseException):

@@ -115,7 +115,7 @@ def _paths(rows: ChangeRows[Any]) -> Sublists:
     return Sublists(StepRows(rows.comparison, steps), list(map(len, paths)))
 
 
-INVOLVED = Cost(weight=20, items=10)
+INVOLVED = Cost(weight=60, items=10)
 """The causes that are involved in a spec."""
 
 PATH = Cost(weight=200, items=6)
@@ -142,6 +142,7 @@ class SpecChange(Change):
     cause: Cause | None = for_many(
         _main_causes,
         "The main cause of what took its place, or of it; null without a counterpart.",
+        cost=Cost(weight=60),
     )
     causes: list[Cause] = for_many(
         _causes, "All causes that are involved, the main one first.", cost=INVOLVED
