@@ -159,7 +159,7 @@ _MAKERS: dict[str, Make] = {
     ),
     "compared stacks": _about_pair(lambda n: aliased(n, "stacks{packagesAdded packagesRemoved}")),
     "causes": _about_pair(
-        lambda n: aliased(n, "causes(first:1000){nodes{title packages facts{path}together{title}}}")
+        lambda n: aliased(n, "causes(first:100){nodes{title packages facts{path}together{title}}}")
     ),
     "specs of causes": _about_pair(
         lambda n: aliased(n, "causes{nodes{specs(involved:true){nodes{causes{title}}}}}")
