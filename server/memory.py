@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from schema.documents import KEPT_BYTES
 from server.graphql.answers import PARSED_BYTES
-from server.graphql.lanes import LIGHT_THREADS, LOADING_THREADS
+from server.graphql.lanes import EXPLAINING_THREADS, LIGHT_THREADS, LOADING_THREADS
 from server.graphql.persisted_documents import MAX_PERSISTED_BYTES
 from server.settings import Settings
 from snapshots.catalog.library import RETURNED_BYTES
@@ -14,6 +14,9 @@ _PROCESS = 320 << 20
 
 _LOADING = 192 << 20
 """What loading a revision of up to 100,000 specs takes beside its result."""
+
+_EXPLAINING = 192 << 20
+"""What explaining a difference of such revisions takes beside its result."""
 
 _ANSWER_COPIES = 3
 """An answer that is being made stands in memory as pieces, as objects and as bytes."""
@@ -40,6 +43,7 @@ def memory_shares(settings: Settings) -> Mapping[str, int]:
         "parsed requests": PARSED_BYTES,
         "persisted documents": MAX_PERSISTED_BYTES,
         "revisions being loaded": LOADING_THREADS * _LOADING,
+        "explanations being made": EXPLAINING_THREADS * _EXPLAINING,
         "answers being made": executing * _ANSWER_COPIES * settings.max_answer_bytes,
         "answers on their way": settings.sending_bytes + 2 * settings.max_answer_bytes,
         "requests being read": settings.max_connections * settings.max_body,

@@ -114,9 +114,9 @@ class Execution:
         """Execute a request as soon as what is missing is loaded; None where that is too much."""
         loaded: dict[Any, Any] = {}
         for _ in range(_LOADS):
-            if missing is not None:
+            if missing is not None and missing.cache is not None:
                 try:
-                    value = await self._lanes.loading.run(missing.load)
+                    value = await self._lane_to_make(missing).run(missing.load)
                 except CachelogError:
                     return None  # executing it again makes the error of a field from it
                 loaded[missing.cache, missing.key] = value
@@ -127,6 +127,11 @@ class Execution:
             if missing.cache is None:
                 return None
         return None
+
+    def _lane_to_make(self, missing: NotLoaded) -> Lane:
+        """Return where to make what is missing: who needs only a revision waits for no other."""
+        takes_long = missing.cache in (self._library.explanations, self._library.returned)
+        return self._lanes.explaining if takes_long else self._lanes.loading
 
     async def _in_lane(
         self, lane: Lane, request: GraphQLRequest, context: Context

@@ -17,6 +17,7 @@ Result = TypeVar("Result")
 
 LIGHT_THREADS = 2
 LOADING_THREADS = 2
+EXPLAINING_THREADS = 1
 
 LOADING_PATIENCE = 2
 """How many times as long as others those wait who need a revision: loading one takes a while."""
@@ -94,13 +95,15 @@ class Lanes(NamedTuple):
     """The lanes of a server.
 
     ``reading`` is for requests that are long, ``light`` and ``heavy`` are for executing them,
-    ``loading`` for bringing revisions into memory, ``compressing`` for responses that are large.
+    ``loading`` for bringing revisions into memory and comparing them, ``explaining`` for finding
+    why two of them differ, which can take seconds, ``compressing`` for responses that are large.
     """
 
     reading: Lane
     light: Lane
     heavy: Lane
     loading: Lane
+    explaining: Lane
     compressing: Lane
 
     @classmethod
@@ -120,6 +123,7 @@ class Lanes(NamedTuple):
             light=lane("light", LIGHT_THREADS),
             heavy=lane("heavy", settings.heavy_threads),
             loading=lane("loading", LOADING_THREADS, LOADING_PATIENCE),
+            explaining=lane("explaining", EXPLAINING_THREADS, LOADING_PATIENCE),
             compressing=lane("compressing", 1),
         )
 

@@ -18,6 +18,7 @@ from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.changes.diff import Comparison
+from snapshots.changes.explanation import Explanation
 from snapshots.errors import CatalogError
 from snapshots.frames.frame import Frame
 
@@ -98,6 +99,39 @@ def test_heavy_requests_have_theirs_loaded_there_too(
     monkeypatch.setattr(Catalog, "load", watched)
     executed(execution_of(demo_catalog, lanes), LARGE)
     assert [name.rsplit("_", 1)[0] for name in loading] == ["cachelog-loading"]
+
+
+def test_explanations_hold_up_no_loading(
+    demo_catalog: Path, lanes: Lanes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are found in a thread of their own, so that revisions are loaded beside them."""
+    made, ends = list[str](), threading.Event()
+    explain = Library._make_explanation
+
+    def watched(library: Library, digests: tuple[str, str]) -> Explanation:
+        made.append(threading.current_thread().name)
+        assert ends.wait(20)
+        return explain(library, digests)
+
+    monkeypatch.setattr(Library, "_make_explanation", watched)
+    execution = execution_of(demo_catalog, lanes)
+    newest, *others = execution._catalog.history.digests
+
+    async def run() -> list[Executed]:
+        pairs = [f'compare(base: "{it}", head: "{newest}")' for it in others[:2]]
+        queries = [f"{{ {pair} {{ causes {{ totalCount }} }} }}" for pair in pairs]
+        asked = [execution.execute(GraphQLRequest(query, None, None)) for query in queries]
+        explained = [asyncio.ensure_future(it) for it in asked]
+        while not made:
+            await asyncio.sleep(0.01)
+        other = f'{{ revision(ref: "{others[-1]}") {{ specs(first: 1) {{ totalCount }} }} }}'
+        found = await execution.execute(GraphQLRequest(other, None, None))
+        assert not any(it.done() for it in explained)
+        ends.set()
+        return [found, *await asyncio.gather(*explained)]
+
+    assert all(it.is_good for it in asyncio.run(run()))
+    assert [name.rsplit("_", 1)[0] for name in made] == ["cachelog-explaining"] * 2
 
 
 def test_what_no_cache_keeps_is_loaded_once(
