@@ -249,4 +249,5 @@ class Comparison(Node):
             raise NotLoaded  # a change of all packages takes some 100 ms to write
         sides = self.base_info, self.head_info
         log = changelog(*sides, context.explain(*sides), returned=context.returned(*sides))
-        return render(log, format)
+        context.budget.check()
+        return render(log, format, context.budget.each)

@@ -140,3 +140,18 @@ def test_a_field_ends_a_cancelled_request(world: World, monkeypatch: pytest.Monk
     response = answered(world, text, used)
     assert response["errors"][0]["extensions"] == {"code": "REQUEST_CANCELLED"}
     assert len(made) == 1
+
+
+def test_the_time_is_looked_at_while_notes_are_written(world: World, clock: Clock) -> None:
+    """Between their parts: those of revisions far apart take long."""
+    newest, *_, oldest = world.context().history.digests
+    text = f'{{ compare(base: "{oldest}", head: "{newest}") {{ releaseNotes(format: HTML) }} }}'
+    answered(world, text, Budget())  # to explain them stops the clock, which looks at it, too
+    clock.looks = 0
+    answered(world, text, Budget())
+    looks = clock.looks
+    assert looks > 20
+    clock.step = 1
+    response = answered(world, text, Budget(Limits(max_seconds=looks / 2)))
+    assert response["errors"][0]["extensions"] == {"code": "QUERY_TIMEOUT"}
+    assert response["data"] is None
