@@ -60,6 +60,14 @@ class QuickConnection(HttpToolsProtocol):
         if self._held is not None:
             self._begin_held()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header. Trailers are left out: they must not pass for headers (RFC 9110, 6.5.1).
+
+        Else a client could add what only a proxy may say, or what decides how a body is read.
+        """
+        if "path" not in self.scope:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """Begin to answer the request, or wait for its body."""
         self._complete_scope()

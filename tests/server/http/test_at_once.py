@@ -37,7 +37,7 @@ class Application:
                 break
         if scope["path"] == "/slow-task":
             await asyncio.sleep(0.1)
-        said = b"task %b %b" % (scope["path"].encode(), body)
+        said = b"task %b %b" % (scope["path"].encode(), body or _names(scope))
         length = (b"content-length", str(len(said)).encode())
         await send({"type": "http.response.start", "status": 200, "headers": [length]})
         await send({"type": "http.response.body", "body": said})
@@ -48,8 +48,13 @@ class Application:
             raise ZeroDivisionError
         if scope["path"].endswith("task"):
             return None
-        said = b"ready %b %b" % (scope["path"].encode(), body)
+        said = b"ready %b %b" % (scope["path"].encode(), body or _names(scope))
         return ReadyAnswer(200, b"content-length: %d\r\n" % len(said), said)
+
+
+def _names(scope: Scope) -> bytes:
+    """Return the names of headers that tests ask about."""
+    return b",".join(name for name, _ in scope["headers"] if name.startswith(b"x-"))
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +155,16 @@ def test_a_chunked_body_is_whole(ready: Running) -> None:
     request = b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
     chunks = b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
     assert said(ready, request + chunks).endswith(b"\r\n\r\nready /a abcde")
+
+
+@pytest.mark.parametrize("path", ["/a", "/a-task"])
+@pytest.mark.parametrize("trailers", [1, 500])
+def test_trailers_are_no_headers(ready: Running, path: str, trailers: int) -> None:
+    """A client can not say behind a body what only a proxy may say before it."""
+    head = f"POST {path} HTTP/1.1\r\nX-First: 1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    body = "0\r\n" + "X-Forwarded-For: 192.0.2.1\r\n" * trailers + "\r\n"
+    found = answers(ready, (head + body).encode(), ask("/last", CLOSE))
+    assert [it.split()[1:] for it in found] == [[path.encode(), b"x-first"], [b"/last"]]
 
 
 def test_who_waits_for_100_is_told_to_continue(ready: Running) -> None:
