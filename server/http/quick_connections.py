@@ -8,13 +8,14 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from httptools import parse_url
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, parse_url
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from server.http.answering import AnswerCycle
 from server.http.at_once import MAX_AT_ONCE, ReadyAnswer
 from server.http.keeping_alive import KeepAlive
+from server.http.upgrades import head_without_upgrade
 
 if TYPE_CHECKING:
     from server.http.servers import ServerConfig
@@ -56,9 +57,35 @@ class QuickConnection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Parse what the client has sent, and answer what is whole."""
         self._num_at_once = 0
-        super().data_received(data)
+        self._keep_alive.stop()
+        try:
+            self._feed(data)
+        except HttpParserError:
+            self.logger.warning("Invalid HTTP request received.")
+            self.send_400_response("")
+            return
         if self._held is not None:
             self._begin_held()
+
+    def _feed(self, data: bytes) -> None:
+        """Have data parsed; raises HttpParserError for what is not HTTP/1.1.
+
+        uvicorn parses what follows an offer to upgrade as if it were another request, even where it
+        is the body.
+        """
+        while True:
+            try:
+                self.parser.feed_data(data)
+            except HttpParserUpgrade as offered:
+                method, version = self.parser.get_method(), self.parser.get_http_version()
+                head = head_without_upgrade(method, self.url, version, self.headers)
+                if head is None:  # CONNECT
+                    raise HttpParserError from None
+                self.parser = HttpRequestParser(self)
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+                data = head + data[offered.args[0] :]
+            else:
+                return
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header. Trailers are left out: they must not pass for headers (RFC 9110, 6.5.1).
@@ -70,6 +97,8 @@ class QuickConnection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Begin to answer the request, or wait for its body."""
+        if self.parser.should_upgrade():
+            return  # the same head follows without that
         self._complete_scope()
         if self._can_be_held():
             self._held = []
@@ -85,6 +114,8 @@ class QuickConnection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Answer the request at once where that can be; it is whole now."""
+        if self.parser.should_upgrade():
+            return
         if self._held is not None:
             answer = self._server.answer_at_once(self.scope, b"".join(self._held))
             if answer is not None:
@@ -92,9 +123,6 @@ class QuickConnection(HttpToolsProtocol):
                 return
             self._begin_held()
         super().on_message_complete()
-
-    def _unsupported_upgrade_warning(self) -> None:
-        """Say nothing: the request is answered over HTTP/1.1, as the client must expect."""
 
     def drop_held(self) -> None:
         """Forget a request that is not going to be answered."""
@@ -120,7 +148,6 @@ class QuickConnection(HttpToolsProtocol):
             and (earlier is None or earlier.response_complete)
             and not self.expect_100_continue
             and not self.flow.write_paused
-            and not self.parser.should_upgrade()
             and not self.transport.is_closing()
         )
 

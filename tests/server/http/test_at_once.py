@@ -258,3 +258,35 @@ def test_a_connection_that_is_gone_is_not_ended() -> None:
 
     asyncio.run(run())
     assert ended == [2]
+
+
+@pytest.mark.parametrize("gap", [0, 0.1])
+@pytest.mark.parametrize("path", ["/a", "/a-task"])
+@pytest.mark.parametrize("protocol", ["h2c", "websocket"])
+def test_the_body_behind_an_offer_to_upgrade_is_a_body(
+    ready: Running, protocol: str, path: str, gap: float
+) -> None:
+    """And no request of its own: else one client could have others answered what it likes."""
+    inner = ask("/hidden")
+    head = (
+        f"POST {path} HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\n"
+        f"Content-Length: {len(inner)}\r\n\r\n"
+    )
+    with ready.connect() as connection:
+        connection.sendall(head.encode())
+        time.sleep(gap)
+        connection.sendall(inner)
+        time.sleep(gap)
+        connection.sendall(ask("/last", CLOSE))
+        answered = rest(connection)
+    assert answered.count(b"HTTP/1.1 200 ") == 2
+    assert f" {path} ".encode() + inner in answered
+    assert answered.endswith(b" /last ")
+
+
+@pytest.mark.parametrize("target", ["x:443", "/a", "http://x/a"])
+def test_no_tunnel_is_opened(ready: Running, target: str) -> None:
+    """CONNECT is refused, and what follows it is not read."""
+    answered = said(ready, f"CONNECT {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode() + ask("/a"))
+    assert answered.startswith(b"HTTP/1.1 400 ")
+    assert answered.count(b"HTTP/1.1 ") == 1
