@@ -178,6 +178,8 @@ def create_app(settings: Settings) -> Application:
         )
     middleware.append(Middleware(PathShortcut, path=GRAPHQL_PATH, target=endpoint))
     app = Application(routes=routes, middleware=middleware, lifespan=lifespan)
+    # They would lead to whatever host the client names.
+    app.router.redirect_slashes = False
     if telemetry is None:  # spans belong to ASGI's way
         app.at_once = KeptAnswers(
             endpoint,

@@ -224,7 +224,16 @@ def test_the_start_page_leads_to_the_api(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/nope", "/graphql/x", "/static/nope.js", "/static/../app.py", "/health"]
+    "path",
+    [
+        "/nope",
+        "/graphql/x",
+        "/static/nope.js",
+        "/static/../app.py",
+        "/health",
+        "/health/live/",
+        "/static",
+    ],
 )
 def test_other_addresses_are_not_found(client: httpx.Client, path: str) -> None:
     """404, whatever is asked for; the folder of static files has no way out."""
