@@ -19,6 +19,7 @@ from schema.spec import Spec, SpecRows
 from snapshots.changes import coverage as coverage_changes
 from snapshots.changes.cells import CoverageDimension
 from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges, coverage
+from snapshots.errors import InvalidArgument
 
 describe_enum(
     CoverageDimension,
@@ -82,8 +83,11 @@ def coverage_connection(
 ) -> Connection[CoverageChange]:
     """Return a page of the cells that were lost or gained, by package and values.
 
-    Raises InvalidArgument where a cursor names no cell.
+    Raises InvalidArgument where there are more dimensions than kinds of them, or a cursor names no
+    cell.
     """
+    if len(by) > len(CoverageDimension):
+        raise InvalidArgument("by", f"more than {len(CoverageDimension)} dimensions")
     table = coverage(comparison.changes, by).select(kinds, search)
     return change_connection(CoverageChange, comparison, table, _Cursors(table), arguments)
 

@@ -19,6 +19,7 @@ from snapshots.errors import (
     RevisionNotFound,
     UnknownPackage,
 )
+from snapshots.escaping import legible, visible
 
 PARSE_FAILED = "GRAPHQL_PARSE_FAILED"
 VALIDATION_FAILED = "GRAPHQL_VALIDATION_FAILED"
@@ -42,10 +43,11 @@ _log = logging.getLogger("cachelog.errors")
 CLIENT_TEXT = 200
 """How many characters of what a client wrote an error may repeat."""
 
-# Some errors say the same text twice.
+# The domain's own errors repeat no more than that either, beside what they have to say.
+_OWN_MESSAGE = 2 * CLIENT_TEXT
+# What GraphQL quotes is cut first, so that what it says of it is left.
 _LONG_QUOTE = re.compile(rf"""(['"])([^'"]{{{CLIENT_TEXT // 2}}})[^'"]+\1""")
 _LONG_WORD = re.compile(rf"""([^\s'"]{{{CLIENT_TEXT // 2}}})[^\s'"]+""")
-_MESSAGE = CLIENT_TEXT + 100
 _ABORTED = "Validation aborted."
 
 
@@ -62,6 +64,7 @@ def shown(
     Where there are more, with ``further`` ones that were only counted, the last one says how many.
     Without ``suggestions`` no error says which known names are near.
     """
+    _log_outages(found)
     total = len(found) + further
     number = total if total <= limits.max_errors else max(0, limits.max_errors - 1)
     few = [
@@ -73,11 +76,12 @@ def shown(
     return tuple(few)
 
 
-def shortened(message: str) -> str:
-    """Return a message that repeats no more than some characters of what a client wrote."""
-    message = message.encode(errors="replace").decode()  # half a character is no JSON
-    message = _LONG_WORD.sub(r"\1...", _LONG_QUOTE.sub(r"\1\2...\1", message))
-    return message if len(message) <= _MESSAGE else message[:_MESSAGE] + "..."
+def bounded(message: str, longest: int = CLIENT_TEXT) -> str:
+    """Return a message that a client wrote parts of, as it may be sent to any client.
+
+    It is visible, in one line, and has at most so many characters.
+    """
+    return legible(_LONG_WORD.sub(r"\1...", _LONG_QUOTE.sub(r"\1\2...\1", message)), longest)
 
 
 def formatted(
@@ -85,8 +89,9 @@ def formatted(
 ) -> GraphQLFormattedError:
     """Return an error as a response shows it.
 
-    What the user can do something about keeps its message. Anything else is logged under a new id,
-    and the response shows that id alone. ``default_code`` is for GraphQL's own errors.
+    What the user can do something about keeps its message. Anything else but an outage of the
+    catalog's store, which ``shown`` logs, is logged under a new id, and the response shows that id
+    alone. ``default_code`` is for GraphQL's own errors.
     """
     original = error.original_error
     while isinstance(original, GraphQLError):
@@ -102,16 +107,18 @@ def formatted(
     if isinstance(original, RecursionError):
         return _shown(error, QUERY_TOO_LARGE) | {"message": "The query nests too deeply."}
     if isinstance(original, CatalogError):
-        _log.error("%s", original, exc_info=original)
         shown = _shown(error, CODES[CatalogError])
         shown["message"] = "The catalog cannot be read at the moment."  # not where it is
         return shown
     if isinstance(original, CachelogError):
         shown = _shown(error, CODES.get(type(original), BAD_USER_INPUT))
         if isinstance(original, ConstraintSyntaxError):
+            shown["message"] = str(original)  # of two lines
             shown["extensions"]["position"] = original.position
-        if not suggestions and isinstance(original, RevisionNotFound | UnknownPackage):
-            shown["message"] = shortened(_without_nearest(original))
+        elif not suggestions and isinstance(original, RevisionNotFound | UnknownPackage):
+            shown["message"] = bounded(str(_without_nearest(original)), _OWN_MESSAGE)
+        elif error.message == str(original):  # else GraphQL has put a client's value around it
+            shown["message"] = bounded(error.message, _OWN_MESSAGE)
         return shown
     shown = error.formatted
     shown.update(incident(original))
@@ -133,14 +140,21 @@ def incident(error: BaseException) -> GraphQLFormattedError:
     }
 
 
+def _log_outages(found: Sequence[GraphQLError]) -> None:
+    """Log what the catalog's store said: a line for each of its texts, not for each field."""
+    causes = (error.original_error for error in found)
+    for text in dict.fromkeys(str(it) for it in causes if isinstance(it, CatalogError)):
+        _log.error("%s", visible(text))
+
+
 def _shown(error: GraphQLError, code: str) -> GraphQLFormattedError:
     shown = error.formatted
-    shown["message"] = shortened(shown["message"])
+    shown["message"] = bounded(shown["message"])
     shown["extensions"] = {"code": code}
     return shown
 
 
-def _without_nearest(error: RevisionNotFound | UnknownPackage) -> str:
+def _without_nearest(error: RevisionNotFound | UnknownPackage) -> CachelogError:
     if isinstance(error, UnknownPackage):
-        return str(UnknownPackage(error.name))
-    return str(RevisionNotFound(error.ref, error.reason))
+        return UnknownPackage(error.name)
+    return RevisionNotFound(error.ref, error.reason)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from graphql import GraphQLFormattedError
 
 from schema.budget import QUERY_TOO_LARGE
+from schema.errors import bounded
 from schema.limits import Limits
 from schema.rules import refuse
 
@@ -53,7 +54,7 @@ def too_expensive(told: Estimate, limits: Limits) -> GraphQLFormattedError | Non
         allowed = f"{limits.max_answer_bytes:,} bytes"
     message = (
         f"The query {what} {_rounded(found)}; {allowed} are allowed. Most of it is "
-        f"{'.'.join(told.path)}. Take smaller pages, or fewer of them within each other."
+        f"{bounded('.'.join(told.path))}. Take smaller pages, or fewer of them within each other."
     )
     return {
         "message": message,

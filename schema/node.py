@@ -9,6 +9,7 @@ import strawberry
 
 from schema.context import Context, LoadedRevision
 from snapshots.errors import InvalidArgument
+from snapshots.escaping import quoted
 
 ID_SEPARATOR = ":"
 """What stands between the parts of an id."""
@@ -30,7 +31,7 @@ def parse_node_id(text: str) -> tuple[str, list[str]]:
 
 
 def _no_id(text: str) -> InvalidArgument:
-    return InvalidArgument("id", f"{text!r} is no id of this API")
+    return InvalidArgument("id", f"{quoted(text)} is no id of this API")
 
 
 @strawberry.interface(description="An object that can be fetched again by its id.")

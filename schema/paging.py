@@ -13,6 +13,7 @@ from strawberry.types.field import StrawberryField
 
 from schema.scalars import none_if_omitted
 from snapshots.errors import InvalidArgument
+from snapshots.escaping import quoted
 
 PAGE_DEFAULT = 50
 PAGE_MAX = 1000
@@ -99,7 +100,5 @@ def window(
 
 def bad_cursor(cursor: str) -> InvalidArgument:
     """Return the error for a cursor that names nothing in the list."""
-    return InvalidArgument(
-        "after/before",
-        f"{cursor!r} is no cursor of this list; cursors stay right as long as ref names a digest",
-    )
+    hint = "cursors stay right as long as ref names a digest"
+    return InvalidArgument("after/before", f"{quoted(cursor)} is no cursor of this list; {hint}")

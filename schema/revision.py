@@ -85,6 +85,13 @@ class Revision(Node):
     def published_at(self) -> DateTime:
         return DateTime(self.info.published_at)
 
+    @strawberry.field(
+        description="When an import last found its tag in this very state, before any other one; "
+        "`takenAt` where none has found it so again."
+    )
+    def confirmed_at(self, info: Info) -> DateTime:
+        return DateTime(info.context.changing_history().confirmed_at(self.info))
+
     @strawberry.field(description="How many packages it has.")
     def num_packages(self) -> int:
         return self.info.num_packages

@@ -18,7 +18,7 @@ from schema.changes import (
     where_known,
 )
 from schema.connections import Connection
-from schema.cost import Cost
+from schema.cost import EXPLAINING, Cost
 from schema.enums import describe_enum
 from schema.field_change import FIELDS, FieldChange
 from schema.many import Interleaved, Sublists, WhereKnown, for_many
@@ -115,10 +115,13 @@ def _paths(rows: ChangeRows[Any]) -> Sublists:
     return Sublists(StepRows(rows.comparison, steps), list(map(len, paths)))
 
 
-INVOLVED = Cost(weight=60, items=10)
+EXPLAINED = Cost(weight=1, once=EXPLAINING)
+"""What an explanation has of each hash."""
+
+INVOLVED = Cost(weight=60, items=10, once=EXPLAINING)
 """The causes that are involved in a spec."""
 
-PATH = Cost(weight=200, items=6)
+PATH = Cost(weight=200, items=6, once=EXPLAINING)
 """A walk from a spec down to its main cause."""
 
 
@@ -134,15 +137,17 @@ class SpecChange(Change):
     after: Spec | None = for_many(_specs_after, "The spec in head; null where it was removed.")
     fields: list[FieldChange] = for_many(_fields, "What differs, for CHANGED.", cost=FIELDS)
     reason: SpecChangeReason = for_many(
-        _reasons, "Why it came, went or changed.", cost=Cost(weight=1)
+        _reasons, "Why it came, went or changed.", cost=EXPLAINED
     )
     counterpart: Spec | None = for_many(
-        _counterparts, "What it took the place of, or what took its place; null where nothing did."
+        _counterparts,
+        "What it took the place of, or what took its place; null where nothing did.",
+        cost=EXPLAINED,
     )
     cause: Cause | None = for_many(
         _main_causes,
         "The main cause of what took its place, or of it; null without a counterpart.",
-        cost=Cost(weight=60),
+        cost=Cost(weight=60, once=EXPLAINING),
     )
     causes: list[Cause] = for_many(
         _causes, "All causes that are involved, the main one first.", cost=INVOLVED

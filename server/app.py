@@ -1,11 +1,12 @@
 """The web application, built in one function from explicit lists."""
 
+import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -13,7 +14,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
@@ -21,7 +22,8 @@ from schema.api import API
 from schema.errors import incident
 from server import logs
 from server.access_log import AccessLog
-from server.exchanges import Exchanges, Observer
+from server.at_once import KeptAnswers, client_finder
+from server.exchanges import Exchanges, Observer, Tracing
 from server.garbage import ShortCollections
 from server.graphiql import STATIC, StaticFolder, graphiql_page, missing_assets
 from server.graphql.allowances import Allowances
@@ -32,17 +34,22 @@ from server.graphql.lanes import Lanes
 from server.graphql.manifest import read_manifest
 from server.graphql.schema_text import SchemaText
 from server.health import Readiness, live
+from server.http.at_once import AnswersAtOnce
 from server.metrics import instruments
 from server.metrics.instruments import Instrument
 from server.metrics.page import MetricsPage
 from server.metrics.sharing import SharedTallies
 from server.metrics.tallies import Recorder
-from server.request_ids import RequestIds, trusted_among
+from server.request_ids import IsTrusted, RequestIds, trusted_among
 from server.security_headers import SecurityHeaders
 from server.settings import Settings, settings_from
+from server.tracing.spans import NoSpans, Spans, telemetry_from
 from server.watching import CatalogWatch
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
+
+if TYPE_CHECKING:
+    from server.tracing.telemetry import Telemetry
 
 GRAPHQL_PATH = "/graphql"
 
@@ -61,14 +68,17 @@ class PathShortcut:
         self._path = path
         self._target = target
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Pass the request on."""
         is_short = scope["type"] == "http" and scope["path"] == self._path
-        await (self._target if is_short else self._app)(scope, receive, send)
+        return (self._target if is_short else self._app)(scope, receive, send)
 
 
-class _Application(Starlette):
+class Application(Starlette):
     """Starlette without its own answer to errors: Exchanges answers them, as everything."""
+
+    at_once: AnswersAtOnce | None = None
+    """What the server asks before it goes by way of ASGI."""
 
     def build_middleware_stack(self) -> ASGIApp:
         """Return what answers requests, from the first middleware on."""
@@ -77,7 +87,7 @@ class _Application(Starlette):
         return inner
 
 
-def create_app(settings: Settings) -> Starlette:
+def create_app(settings: Settings) -> Application:
     """Build the application; nothing is read before it starts."""
     catalog = Catalog(settings.catalog)
     library = Library(
@@ -85,8 +95,10 @@ def create_app(settings: Settings) -> Starlette:
         frame_bytes=settings.frame_cache,
         comparison_bytes=settings.comparison_cache,
     )
-    is_trusted = trusted_among(settings.trusted_proxies)
-    watch = CatalogWatch(catalog, settings.refresh)
+    is_trusted = trusted_among(settings.trusted_proxies) if settings.trusted_proxies else None
+    telemetry = telemetry_from(settings)
+    spans: Spans = telemetry or NoSpans()
+    watch = CatalogWatch(catalog, settings.refresh, spans)
     lanes = Lanes.of(settings)
     api = API(
         settings.limits(),
@@ -101,17 +113,18 @@ def create_app(settings: Settings) -> Starlette:
         cache_bytes=settings.response_cache,
         documents=read_manifest(Path(settings.documents)) if settings.documents else None,
     )
+    allowances = Allowances(
+        requests=settings.requests_per_minute,
+        cost=settings.cost_per_minute,
+        is_trusted=is_trusted,
+    )
     endpoint = GraphQLEndpoint(
         answers,
         lanes,
         page=(lambda: graphiql_page(catalog.history, STATIC)) if settings.graphiql else None,
         max_body=settings.max_body,
         sending_bytes=settings.sending_bytes,
-        allowances=Allowances(
-            requests=settings.requests_per_minute,
-            cost=settings.cost_per_minute,
-            is_trusted=is_trusted,
-        ),
+        allowances=allowances,
     )
 
     recorder = Recorder(lambda: _gauges(watch, library, answers))
@@ -126,14 +139,26 @@ def create_app(settings: Settings) -> Starlette:
         async with watch.running(), tallies.running():
             yield
         lanes.close()
+        await asyncio.to_thread(spans.close)
 
+    routes: list[BaseRoute] = [
+        *([Route("/metrics", MetricsPage(tallies).show)] if settings.metrics else []),
+        Route("/", _home),
+        Route(f"{GRAPHQL_PATH}/", _without_slash, methods=["GET", "POST", "OPTIONS"]),
+        *([Route("/schema.graphql", SchemaText())] if settings.introspection else []),
+        Route("/health/live", live),
+        Route("/health/ready", Readiness(watch).ready),
+        Mount("/static", GZipMiddleware(StaticFolder(directory=STATIC))),
+    ]
+    ids, headers = RequestIds(is_trusted), SecurityHeaders(needs_cdn=bool(missing_assets(STATIC)))
     middleware = [
         Middleware(
             Exchanges,
-            ids=RequestIds(is_trusted if settings.trusted_proxies else None),
-            headers=SecurityHeaders(needs_cdn=bool(missing_assets(STATIC))),
+            ids=ids,
+            headers=headers,
             observers=observers,
             failure=_internal_error,
+            tracing=None if telemetry is None else _request_spans(telemetry, is_trusted, routes),
         )
     ]
     if settings.trusted_proxies:
@@ -152,23 +177,21 @@ def create_app(settings: Settings) -> Starlette:
             )
         )
     middleware.append(Middleware(PathShortcut, path=GRAPHQL_PATH, target=endpoint))
-    routes = [Route("/metrics", MetricsPage(tallies).show)] if settings.metrics else []
-    return _Application(
-        routes=[
-            *routes,
-            Route("/", _home),
-            Route(f"{GRAPHQL_PATH}/", _without_slash, methods=["GET", "POST", "OPTIONS"]),
-            *([Route("/schema.graphql", SchemaText())] if settings.introspection else []),
-            Route("/health/live", live),
-            Route("/health/ready", Readiness(watch).ready),
-            Mount("/static", GZipMiddleware(StaticFolder(directory=STATIC))),
-        ],
-        middleware=middleware,
-        lifespan=lifespan,
-    )
+    app = Application(routes=routes, middleware=middleware, lifespan=lifespan)
+    if telemetry is None:  # spans belong to ASGI's way
+        app.at_once = KeptAnswers(
+            endpoint,
+            GRAPHQL_PATH,
+            ids=ids,
+            headers=headers,
+            observers=observers,
+            client_of=client_finder(settings.trusted_proxies),
+            has_cors=bool(settings.cors_origins),
+        )
+    return app
 
 
-def app_from_environ() -> Starlette:
+def app_from_environ() -> Application:
     """Build the application as each worker process does: from CACHELOG_* variables."""
     settings = settings_from(os.environ)
     logs.configure(settings.log_format)
@@ -177,6 +200,14 @@ def app_from_environ() -> Starlette:
     # Beside two threads that compute, the event loop answers three times sooner so.
     sys.setswitchinterval(_SWITCH_SECONDS)
     return app
+
+
+def _request_spans(
+    telemetry: "Telemetry", is_trusted: IsTrusted | None, routes: Sequence[BaseRoute]
+) -> Tracing:
+    from server.tracing.requests import RequestSpans, route_finder
+
+    return RequestSpans(telemetry.tracer, is_trusted, route_finder(routes, GRAPHQL_PATH))
 
 
 def _gauges(

@@ -11,6 +11,7 @@ import click
 from server.commands.comparing import diff_command
 from server.commands.completing import completion_command
 from server.commands.demo import demo_command
+from server.commands.explaining import why_command
 from server.commands.finding import find_command
 from server.commands.importing import import_command
 from server.commands.listing import revisions_command
@@ -71,6 +72,7 @@ for _command in (
     revisions_command,
     find_command,
     diff_command,
+    why_command,
     notes_command,
     serve_command,
     demo_command,

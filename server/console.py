@@ -1,8 +1,9 @@
 """How the commands print: results to standard output, remarks to standard error, colour or none."""
 
+import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from shutil import get_terminal_size
 from typing import Any
 
@@ -18,7 +19,22 @@ _JSON_UNSEEN = re.compile(r"[^\x20-\x7e\n]")
 
 def say(text: str) -> None:
     """Print a line of the result; what is not seen in it is written out, but for styles."""
-    click.echo("".join(map(_shown, _STYLES.split(text))))
+    click.echo(_visible(text))
+
+
+def say_pages(lines: Iterable[str]) -> None:
+    """Print lines of the result: at a terminal that they do not fit on, through the pager.
+
+    PAGER names the pager, as everywhere; LESS may say how less behaves. That the reader leaves it
+    before the end is no fault.
+    """
+    shown = [_visible(line) for line in lines]
+    is_read = sys.stdin.isatty() and sys.stdout.isatty()
+    if not is_read or len(shown) < get_terminal_size().lines:
+        click.echo("".join(f"{line}\n" for line in shown), nl=False)
+        return
+    os.environ.setdefault("LESS", "-R")
+    click.echo_via_pager(f"{line}\n" for line in shown)
 
 
 def say_json(value: Any) -> None:
@@ -48,6 +64,10 @@ def colour_of(environ: Mapping[str, str]) -> bool | None:
     Source: https://no-color.org, and the terminal type of those that know no colours.
     """
     return False if environ.get("NO_COLOR") or environ.get("TERM") == "dumb" else None
+
+
+def _visible(text: str) -> str:
+    return "".join(map(_shown, _STYLES.split(text)))
 
 
 def _shown(text: str) -> str:

@@ -2,7 +2,8 @@
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -44,10 +45,18 @@ class Observer(Protocol):
         """Write what was noted: no request will follow."""
 
 
+class Tracing(Protocol):
+    """Who makes a span of each request."""
+
+    def request(self, scope: Scope) -> AbstractContextManager[Callable[[Exchange], None]]:
+        """Return the context for the work of a request; what it gives is told the answer."""
+
+
 class Exchanges:
     """Middleware that gives each answer its id and headers, and tells ``observers`` of it.
 
     Where the application raises before it answers, ``failure`` makes the answer of the error.
+    With ``tracing`` each request has a span.
     """
 
     def __init__(
@@ -58,20 +67,33 @@ class Exchanges:
         headers: SecurityHeaders,
         observers: Sequence[Observer],
         failure: Callable[[Exception], ASGIApp],
+        tracing: Tracing | None = None,
     ) -> None:
         self._app = app
         self._ids = ids
         self._headers = headers
         self._observers = observers
         self._failure = failure
+        self._tracing = tracing
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Any]:
         """Pass the request on and note how it was answered."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            for observer in self._observers:
-                observer.flush()
-            return
+            return self._live(scope, receive, send)
+        if self._tracing is not None:
+            return self._traced(self._tracing, scope, receive, send)
+        return self._answer(scope, receive, send)
+
+    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+        for observer in self._observers:
+            observer.flush()
+
+    async def _traced(self, tracing: Tracing, scope: Scope, receive: Receive, send: Send) -> None:
+        with tracing.request(scope) as answered:
+            answered(await self._answer(scope, receive, send))
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Exchange:
         started = time.perf_counter()
         request_id = self._ids.of(scope)
         REQUEST_ID.set(request_id)  # in the context of this request's own task
@@ -110,6 +132,7 @@ class Exchanges:
             )
             for observer in self._observers:
                 observer.note(exchange)
+        return exchange
 
 
 def note_answer(scope: Scope, answer: Any) -> None:

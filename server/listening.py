@@ -3,6 +3,7 @@
 import os
 import socket
 
+from server import logs
 from server.http.limits import ConnectionLimits
 from server.http.servers import ServerConfig, run_server
 from server.http.workers import Workers
@@ -36,14 +37,24 @@ def url_of(listening: socket.socket) -> str:
 
 
 def serve(
-    factory: str, listening: socket.socket, *, workers: int, limits: ConnectionLimits
+    factory: str,
+    listening: socket.socket,
+    *,
+    workers: int,
+    limits: ConnectionLimits,
+    hang_seconds: float,
+    log_format: str,
 ) -> None:
     """Serve the application that ``MODULE:FUNCTION`` makes until a signal ends this process.
 
-    Raises SystemExit with code 1 where it does not start; why is logged.
+    Of several workers one that hangs for ``hang_seconds`` is replaced, which this process logs in
+    the ``log_format``. Raises SystemExit with code 1 where it does not start; why is logged.
     """
     if workers > 1:
-        started = Workers(factory, listening, limits, count=workers).run()
+        logs.configure(log_format)  # each worker does so for itself
+        started = Workers(
+            factory, listening, limits, count=workers, hang_seconds=hang_seconds
+        ).run()
     else:
         started = run_server(ServerConfig(factory, limits, owns_socket=True), listening)
     if not started:

@@ -1,6 +1,7 @@
 """Responses with their ETags, in every content coding that a client asks for."""
 
 import gzip
+from functools import cached_property
 
 import brotli
 import xxhash
@@ -14,7 +15,7 @@ CODINGS = ("zstd", "br", "gzip")
 MIN_COMPRESSED = 1_024
 """Bodies with fewer bytes are sent as they are."""
 
-_OVERHEAD = 1_000
+_OVERHEAD = 1_500
 """About how many bytes a response takes beside its bodies: headers, objects."""
 
 _ZSTD_LEVEL = 3
@@ -36,6 +37,11 @@ def tag_of(body: bytes) -> bytes:
     return xxhash.xxh3_128_hexdigest(body).encode()
 
 
+def lines_of(headers: Headers) -> bytes:
+    """Return headers as HTTP/1.1 has them."""
+    return b"".join(b"%b: %b\r\n" % header for header in headers)
+
+
 class EncodedBody:
     """A body in one content coding, with the headers of a 200 and of a 304 response with it."""
 
@@ -47,6 +53,16 @@ class EncodedBody:
             (b"content-length", str(len(content)).encode()),
             *self.not_modified,
         ]
+
+    @cached_property
+    def lines(self) -> bytes:
+        """The headers as lines."""
+        return lines_of(self.headers)
+
+    @cached_property
+    def not_modified_lines(self) -> bytes:
+        """The headers of a 304 response as lines."""
+        return lines_of(self.not_modified)
 
 
 class Response:

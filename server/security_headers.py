@@ -6,8 +6,7 @@ See https://cheatsheetseries.owasp.org/cheatsheets/HTTP_Headers_Cheat_Sheet.html
 from collections.abc import Iterable
 
 from server.graphiql import CDN
-
-Headers = list[tuple[bytes, bytes]]
+from server.responses import Headers, lines_of
 
 _ANYWHERE = (
     (b"x-content-type-options", b"nosniff"),
@@ -32,6 +31,8 @@ class SecurityHeaders:
         page = _PAGE.format(cdn=f" {CDN}" if needs_cdn else "").encode()
         self._for_page: Headers = [*_ANYWHERE, (_POLICY, page)]
         self._for_others: Headers = [*_ANYWHERE, (_POLICY, _NOTHING)]
+        self.lines = lines_of(self._for_others)
+        """Those for answers that are no page, as lines."""
 
     def beside(self, headers: Iterable[tuple[bytes, bytes]]) -> Headers:
         """Return what to add to the headers of an answer."""

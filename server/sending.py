@@ -35,19 +35,11 @@ async def send_response(
     ``headers`` are those of the request, ``extra`` are added to those of the response. Large bodies
     are compressed in the lane ``compressing``, and where it is full are sent as they are.
     """
-    coding = "identity"
-    if response.codings:
-        accepted = headers.get(b"accept-encoding", b"").decode("latin-1")
-        coding = accepted_coding(accepted, response.codings)
+    coding = coding_for(response, headers)
     known = response.known(coding)
     encoded = await _encoded(response, coding, compressing) if known is None else known
     method = scope["method"]
-    if (
-        response.status == 200
-        and b"if-none-match" in headers
-        and method in ("GET", "HEAD")
-        and _is_named(encoded.etag, headers[b"if-none-match"])
-    ):
+    if is_not_modified(response, encoded, method, headers):
         await send_head(send, 304, encoded.not_modified)
         return known is None
     await send(
@@ -57,8 +49,32 @@ async def send_response(
             "headers": [*encoded.headers, *extra] if extra else encoded.headers,
         }
     )
-    await _send_body(send, b"" if method == "HEAD" else encoded.content)
+    content = b"" if method == "HEAD" else encoded.content
+    if len(content) <= _PIECE:
+        await send({"type": "http.response.body", "body": content})
+    else:
+        await _send_in_pieces(send, content)
     return known is None
+
+
+def coding_for(response: Response, headers: dict[bytes, bytes]) -> str:
+    """Return the content coding to send a response in, by the headers of its request."""
+    if not response.codings:
+        return "identity"
+    accepted = headers.get(b"accept-encoding", b"").decode("latin-1")
+    return accepted_coding(accepted, response.codings)
+
+
+def is_not_modified(
+    response: Response, encoded: EncodedBody, method: str, headers: dict[bytes, bytes]
+) -> bool:
+    """Tell whether the client has the response already, as the headers of its request say."""
+    return (
+        b"if-none-match" in headers
+        and response.status == 200
+        and method in ("GET", "HEAD")
+        and _is_named(encoded.etag, headers[b"if-none-match"])
+    )
 
 
 async def send_head(send: Send, status: int, headers: Headers) -> None:
@@ -67,14 +83,11 @@ async def send_head(send: Send, status: int, headers: Headers) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _send_body(send: Send, content: bytes) -> None:
+async def _send_in_pieces(send: Send, content: bytes) -> None:
     """Send a body piece by piece, each when the client has read most of those before it.
 
     So a slow client holds a piece, and not a copy of the whole.
     """
-    if len(content) <= _PIECE:
-        await send({"type": "http.response.body", "body": content})
-        return
     rest = memoryview(content)
     while len(rest) > _PIECE:
         await send({"type": "http.response.body", "body": bytes(rest[:_PIECE]), "more_body": True})

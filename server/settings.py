@@ -14,7 +14,7 @@ from schema.limits import Limits
 from server.http.limits import ConnectionLimits
 from snapshots.catalog.library import COMPARISON_BYTES, FRAME_BYTES
 from snapshots.errors import InvalidArgument
-from snapshots.sources.buildcache import ReadSettings
+from snapshots.sources.settings import ReadSettings
 
 PREFIX = "CACHELOG_"
 
@@ -28,6 +28,7 @@ Text = Annotated[str, Meta(description="a text")]
 Bytes = Annotated[int, Meta(ge=0, description="a whole number from 0")]
 Count = Annotated[int, Meta(ge=1, description="a whole number from 1")]
 Seconds = Annotated[float, Meta(gt=0, lt=3_600, description="a number of seconds below 3600")]
+LongSeconds = Annotated[float, Meta(gt=0, lt=1e6, description="a number of seconds below 1000000")]
 Switch = Annotated[bool, Meta(description="true or false")]
 LogFormat = Annotated[Literal["text", "json"], Meta(description="text or json")]
 Names = Annotated[tuple[str, ...], Meta(description="names separated by commas")]
@@ -135,6 +136,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     keep_alive: Seconds = 75.0
     """How many seconds a connection may wait for its next request."""
 
+    hang_timeout: Seconds = 30.0
+    """After how many seconds without a sign of life a worker process is replaced."""
+
     requests_per_minute: Bytes = 0
     """How many requests a client address may send in a minute; 0 for any number."""
 
@@ -171,6 +175,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     metrics_dir: Text = ""
     """Where the processes of one server share those numbers; empty for a folder of their own."""
 
+    tracing: Switch = False
+    """Whether spans are sent by OpenTelemetry, as its own variables OTEL_* say."""
+
     cache_dir: Text = "~/.cache/cachelog"
     """Where an import keeps what it need not fetch again; empty to keep nothing."""
 
@@ -182,6 +189,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     http_timeout: Seconds = 60.0
     """How many seconds an import waits for a silent server."""
+
+    http_deadline: LongSeconds = 3_600.0
+    """How many seconds one answer may take an import in all, and the fetching of a repository."""
 
     s3_prefixes: Names = ()
     """Where buckets are served over HTTPS: BUCKET=URL, separated by commas."""
@@ -215,6 +225,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             cache_bytes=self.cache_bytes,
             max_index_bytes=self.max_index_bytes,
             timeout=self.http_timeout,
+            deadline=self.http_deadline,
             s3_prefixes=prefixes,
         )
 

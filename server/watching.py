@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from schema.errors import incident
+from server.tracing.spans import NoSpans, Spans
 from snapshots.catalog.catalog import Catalog
 from snapshots.errors import CatalogError
 from snapshots.wording import counted
@@ -19,13 +20,14 @@ class CatalogWatch:
 
     ``problem`` says why the last look failed; None while the catalog can be read. An outage is
     logged when it begins and when it is over, however the store words it in between: its texts
-    have request ids and times that differ each time.
+    have request ids and times that differ each time. Each look is one of ``spans``.
     """
 
-    def __init__(self, catalog: Catalog, seconds: float) -> None:
+    def __init__(self, catalog: Catalog, seconds: float, spans: Spans | None = None) -> None:
         self.catalog = catalog
         self.problem: str | None = "not looked yet"
         self._seconds = seconds
+        self._spans = spans or NoSpans()
         self._last_read = time.monotonic()
         self._is_out = False
 
@@ -49,7 +51,7 @@ class CatalogWatch:
     def look(self) -> None:
         """Look for new revisions, and note in ``problem`` what kept it from reading."""
         try:
-            is_new = self.catalog.refresh()
+            is_new = self._refresh()
         except CatalogError as error:
             if not self._is_out:
                 _log.warning("%s", error)
@@ -67,6 +69,13 @@ class CatalogWatch:
         elif is_new:
             _log.info("the catalog has %s", revisions)
         self._is_out, self.problem = False, None
+
+    def _refresh(self) -> bool:
+        with self._spans.span("refresh") as note:
+            is_new = self.catalog.refresh()
+            note("cachelog.is_new", is_new)
+            note("cachelog.revisions", len(self.catalog.history.revisions))
+        return is_new
 
     async def _look_again(self) -> None:
         while True:

@@ -5,12 +5,12 @@ Each error carries its data as attributes; its text is complete and needs no tra
 
 from collections.abc import Sequence
 
-from snapshots.escaping import quoted, shortened, visible
+from snapshots.escaping import is_plain, legible, quoted, shortened, visible
 
 _EXCERPT_LENGTH = 60
 _LONGEST_KEY = 500
 _LONGEST_REASON = 2_000
-_LONGEST_SYNTAX_REASON = 300
+_LONGEST_SYNTAX_REASON = 140  # with the excerpt 200
 
 
 class CachelogError(Exception):
@@ -52,8 +52,8 @@ class InvalidArgument(CachelogError):
 
     def __init__(self, name: str, reason: str) -> None:
         self.name = name
-        self.reason = reason
-        super().__init__(f"{name}: {reason}")
+        self.reason = visible(shortened(reason, _LONGEST_REASON))
+        super().__init__(f"{name}: {self.reason}")
 
 
 class ConstraintSyntaxError(CachelogError):
@@ -66,10 +66,10 @@ class ConstraintSyntaxError(CachelogError):
     def __init__(self, text: str, position: int, reason: str) -> None:
         self.text = text
         self.position = position
-        self.reason = reason = shortened(visible(reason), _LONGEST_SYNTAX_REASON)
+        self.reason = reason = legible(reason, _LONGEST_SYNTAX_REASON)
         start = max(0, min(position - _EXCERPT_LENGTH // 2, len(text) - _EXCERPT_LENGTH))
         end = start + _EXCERPT_LENGTH
-        excerpt = "".join(char if char.isprintable() else " " for char in text[start:end])
+        excerpt = "".join(char if is_plain(char) else " " for char in text[start:end])
         before = f"{reason} at character {position + 1}: {'...' if start else ''}"
         after = "..." if end < len(text) else ""
         caret = " " * (len(before) + position - start) + "^"

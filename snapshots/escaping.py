@@ -35,9 +35,17 @@ def shortened(text: str, longest: int) -> str:
     return f"{text[:half]}...{text[len(text) - half :]}"
 
 
+def legible(text: str, longest: int) -> str:
+    """Return the text visible, and then cut in its middle to ``longest`` characters.
+
+    It takes no longer for a long text than for a short one.
+    """
+    return shortened(visible(shortened(text, longest)), longest)
+
+
 def quoted(text: str) -> str:
     """Return the text in quotes, visible and no longer than a message bears."""
-    return visible(repr(shortened(text, _LONGEST_QUOTE)))
+    return legible(repr(shortened(text, _LONGEST_QUOTE)), _LONGEST_QUOTE)
 
 
 def _written_out(char: str) -> str:

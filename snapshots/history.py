@@ -9,10 +9,12 @@ from functools import cached_property
 
 from snapshots import refs
 from snapshots.errors import AmbiguousRef, RevisionNotFound
+from snapshots.escaping import legible
 from snapshots.models import RevisionInfo
 from snapshots.refs import DIGEST_PREFIX_MIN, Ref, age_key, catalog_order, parse_ref, series
 
 _NEAREST = 3
+_LONGEST_NAME, _LONGEST_BASE = 80, 60
 _STEM = DIGEST_PREFIX_MIN - 2
 
 
@@ -70,7 +72,7 @@ class History:
 
     def confirmed_at(self, revision: RevisionInfo) -> datetime:
         """Return when the tag was last seen in the state of a revision, before another one."""
-        return self._last_seen.get(revision, revision.taken_at)
+        return self._last_seen.get(self._revision_of(revision), revision.taken_at)
 
     @cached_property
     def _last_seen(self) -> dict[RevisionInfo, datetime]:
@@ -156,7 +158,8 @@ class History:
         elif ref.is_digest:
             start = self._of_digest(text, ref)
         else:
-            raise RevisionNotFound(text, f"there is no tag {ref.name}", self._nearest(ref.name))
+            name = legible(ref.name, _LONGEST_NAME)
+            raise RevisionNotFound(text, f"there is no tag {name}", self._nearest(ref.name))
         return self._back(text, start, ref.back) if ref.back else start
 
     def _of_ref(self, text: str, ref: Ref) -> RevisionInfo:
@@ -185,12 +188,14 @@ class History:
         family = self._series[series(start.tag)]
         place = self._places[self._revision_of(start)]
         if steps > place:
-            base, _, _ = text.rpartition("~")
+            whole, _, _ = text.rpartition("~")
+            base = legible(whole, _LONGEST_BASE)
             reason = f"{base} is the first of its series"
             if place:
                 before = f"{place} revisions stand" if place > 1 else "1 revision stands"
                 reason = f"only {before} before {base} in its series"
-            raise RevisionNotFound(text, reason, [f"{base}~{place}" if place else base])
+            nearest = f"{base}~{place}" if place else base
+            raise RevisionNotFound(text, reason, [nearest] if base == whole else ())
         return family[place - steps]
 
     def _nearest(self, name: str) -> list[str]:

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from coverage import Coverage
 
-FLOOR = 90.0
+FLOOR = 95.0
 DOMAIN = "snapshots/"
 
 

@@ -45,6 +45,20 @@ def test_a_quick_run_writes_what_it_measured_as_json(tmp_path: Path) -> None:
             assert it["contender"] in done.stdout
 
 
+def test_a_history_is_imported() -> None:
+    """From an empty catalog on; then nothing is new, then one day."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.benchmarks", "git_history", "--quick"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = [line.split()[:3] for line in done.stdout.splitlines() if " revisions " in line]
+    assert found == [["first", "run", "20"], ["nothing", "new", "0"], ["one", "more", "day"]]
+
+
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
     """A misspelt benchmark measures nothing."""
     done = subprocess.run(

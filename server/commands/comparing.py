@@ -1,30 +1,58 @@
-"""``cachelog diff``: what changed between two revisions."""
+"""``cachelog diff``: what changed between two revisions, and why."""
 
 from typing import TYPE_CHECKING
 
 import click
 
-from server.completion import complete_package, complete_stack
-from server.console import say, say_json, width
+from server.commands.compared import compare, scope_options
+from server.console import say_json, say_pages, width
 from server.parameters import catalog_option, json_option, refs_of, two_refs
 
 if TYPE_CHECKING:
-    from snapshots.changes.diff import Comparison
-    from snapshots.models import RevisionInfo
+    from server.commands.compared import Compared
+    from snapshots.changes.cells import CoverageDimension
+
+_DIMENSIONS = (
+    "stack",
+    "target",
+    "operating-system",
+    "platform",
+    "compiler",
+    "compiler-name",
+    "version",
+)
+
+
+class Dimensions(click.ParamType["tuple[CoverageDimension, ...]"]):
+    """Dimensions of coverage, with commas between them."""
+
+    name = "dimensions"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> "tuple[CoverageDimension, ...]":
+        """Parse the names."""
+        from snapshots.changes.cells import CoverageDimension
+
+        names = [name.strip() for name in str(value).split(",") if name.strip()]
+        unknown = [name for name in names if name not in _DIMENSIONS]
+        if unknown or len({*names}) < len(names):
+            self.fail(f"{value!r} is no choice of {', '.join(_DIMENSIONS)}", param, ctx)
+        return tuple(CoverageDimension(name.replace("-", "_")) for name in names)
 
 
 @click.command("diff")
 @two_refs
 @json_option
 @click.option("--stat", is_flag=True, help="Only counts, package by package.")
+@scope_options
 @click.option(
-    "--package", metavar="NAME", shell_complete=complete_package, help="Only this package."
-)
-@click.option(
-    "--stack",
-    metavar="NAME",
-    shell_complete=complete_stack,
-    help="Only specs that this stack has on either side.",
+    "--coverage",
+    "dimensions",
+    type=Dimensions(),
+    metavar="LIST",
+    help="Instead of specs, the combinations of packages with these that were lost and gained: "
+    f"{', '.join(_DIMENSIONS)}, with commas between them.",
 )
 @click.option(
     "--exit-code", is_flag=True, help="Leave with 1 if what is shown differs, else with 0."
@@ -38,53 +66,60 @@ def diff_command(
     stat: bool,
     package: str | None,
     stack: str | None,
+    matching: str | None,
+    dimensions: "tuple[CoverageDimension, ...] | None",
     exit_code: bool,
     catalog: str,
 ) -> None:
-    """Print what changed between two revisions.
+    """Print what changed between two revisions, and why.
 
-    Specs are told apart by their hashes: + was added, - was removed, ~ has other facts.
+    Specs are told apart by their hashes: + was added, - was removed, ~ took the place of another,
+    = has other facts.
     """
-    from server.commands.names import require_package, require_stack
-    from server.printing.differences import change_lines, difference_facts, totals
-    from server.printing.layout import wrapped
-    from snapshots.frames.filters import SpecFilter
-    from snapshots.wording import title
+    from snapshots.notes.scope import Only
 
-    old, new, comparison = _compared(catalog, *refs_of(base, head))
-    sides = comparison.base, comparison.head
-    if package is not None:
-        require_package(package, sides)
-    if stack is not None:
-        require_stack(stack, sides)
-    if package is not None or stack is not None:
-        comparison = comparison.narrowed(
-            SpecFilter(
-                packages=None if package is None else (package,),
-                stacks=None if stack is None else (stack,),
-            )
-        )
-    changes = comparison.specs
-    if as_json:
-        only = {"package": package, "stack": stack}
-        say_json(difference_facts(old, new, comparison, changes) | {"only": only})
+    if stat and dimensions is not None:
+        raise click.UsageError("--coverage has no counts by package; leave --stat out.")
+    only = Only(package=package, stack=stack, matching=matching)
+    compared = compare(catalog, refs_of(base, head), only)
+    if dimensions is None:
+        differs = _say_specs(compared, as_json=as_json, stat=stat)
     else:
-        lines = wrapped(f"{title(old)} -> {title(new)}", width())
-        for line in (*lines, *change_lines(comparison, changes, width(), stat=stat)):
-            say(line)
-        say(totals(changes))
-    if exit_code and changes:
+        differs = _say_coverage(compared, dimensions, as_json=as_json)
+    if exit_code and differs:
         raise SystemExit(1)
 
 
-def _compared(
-    location: str, base: str, head: str
-) -> "tuple[RevisionInfo, RevisionInfo, Comparison]":
-    """Return the two revisions that the refs name, and what changed between them."""
-    from snapshots.catalog.catalog import Catalog
-    from snapshots.catalog.library import Library
+def _say_specs(compared: "Compared", *, as_json: bool, stat: bool) -> bool:
+    """Print the changed specs; tell whether there are any."""
+    from server.printing.differences import change_lines, title_lines, totals
+    from server.printing.documents import difference_document
 
-    catalog = Catalog(location)
-    history = catalog.require_history()
-    old, new = history.resolve(base), history.resolve(head)
-    return old, new, Library(catalog).compare(old.digest, new.digest)
+    report = compared.report()
+    if as_json:
+        say_json(difference_document(compared, report))
+    else:
+        lines = change_lines(report, width(), stat=stat)
+        title = title_lines(compared.base, compared.head, width())
+        say_pages([*title, *lines, totals(report.changes)])
+    return bool(report.changes)
+
+
+def _say_coverage(
+    compared: "Compared", dimensions: "tuple[CoverageDimension, ...]", *, as_json: bool
+) -> bool:
+    """Print the cells that were lost and gained; tell whether there are any."""
+    from server.printing.coverage import cell_lines, cell_totals
+    from server.printing.differences import title_lines
+    from server.printing.documents import coverage_document
+    from snapshots.changes.coverage import coverage
+
+    scope = compared.scope
+    masks = None if scope is None else (scope.in_base, scope.in_head)
+    cells = coverage(compared.explanation.comparison, dimensions, masks)
+    if as_json:
+        say_json(coverage_document(compared, cells))
+    else:
+        title = title_lines(compared.base, compared.head, width())
+        say_pages([*title, *cell_lines(cells, width()), cell_totals(cells)])
+    return bool(cells)

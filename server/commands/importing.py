@@ -1,7 +1,7 @@
 """``cachelog import``: reads what a build cache holds, and publishes it."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from server.console import note, say, say_json
 from server.parameters import Time, catalog_option, json_option
 
 if TYPE_CHECKING:
+    from server.tracing.spans import Spans
     from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.publishing import Publication
     from snapshots.contents import Snapshot
@@ -95,29 +96,53 @@ def import_command(
         of_locations={"--taken-at": taken_at, "--sizes": sizes or None},
     )
     from server.progress import progress
+    from server.settings import settings_from
+    from server.tracing.spans import closing, reading, spans_from
     from snapshots.catalog.catalog import Catalog
     from snapshots.errors import CachelogError
     from snapshots.sources.reports import Report
 
     opened = Catalog(catalog)
     publications: list[Publication] = []
-    with progress() as bars:
+    with (
+        closing(spans_from(settings_from(os.environ))) as spans,
+        spans.span("import") as note_import,
+        progress() as bars,
+    ):
         report = Report(skip_bad=skip_bad, progress=bars)
         try:
             if git:
-                snapshots = _history(
+                history = _history(
                     opened, git, path or _PAGES_FOLDER, since, tags, every or "commit", report
                 )
+                snapshots = reading(history, spans)
                 while some := list(islice(snapshots, _REVISIONS_AT_ONCE)):
-                    publications += opened.publish(some)
+                    publications += _publish(opened, some, spans)
             else:
-                snapshots = _read(locations, tags, sizes=sizes, report=report)
-                publications += opened.publish(snapshots, taken_at=taken_at)
+                found = _read(locations, tags, sizes=sizes, report=report)
+                publications += _publish(opened, reading(found, spans), spans, taken_at)
         except CachelogError:
             if publications:
                 _tell(publications, report, as_json=as_json)
             raise
+        finally:
+            note_import("cachelog.revisions", len(publications))
+            note_import("cachelog.skipped", len(report.skipped))
     _tell(publications, report, as_json=as_json)
+
+
+def _publish(
+    catalog: "Catalog",
+    snapshots: "Iterable[Snapshot]",
+    spans: "Spans",
+    taken_at: datetime | None = None,
+) -> "list[Publication]":
+    """Publish in a span; that of what is read on the way stand beside it, not within."""
+    with spans.span("publish") as note_publishing:
+        published = catalog.publish(snapshots, taken_at=taken_at)
+        note_publishing("cachelog.revisions", len(published))
+        note_publishing("cachelog.new_revisions", sum(it.is_new for it in published))
+    return published
 
 
 def _require_fitting(
@@ -174,7 +199,6 @@ def _history(
     from snapshots.sources import git
 
     catalog.refresh(missing_ok=True)
-    cache = settings_from(os.environ).reading().cache_dir
     return git.read(
         repository,
         path=path,
@@ -182,7 +206,7 @@ def _history(
         tags=tags,
         every=every,
         history=catalog.history,
-        clones=None if cache is None else cache / "clones",
+        settings=settings_from(os.environ).reading(),
         report=report,
     )
 

@@ -5,13 +5,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from server.completion import complete_package, complete_stack
+from server.commands.compared import compare, scope_options
 from server.parameters import catalog_option, refs_of, two_refs
 
 if TYPE_CHECKING:
-    from snapshots.catalog.library import Library
     from snapshots.notes.document import Changelog
-    from snapshots.notes.scope import Only, Scope
 
 
 @click.command("notes")
@@ -31,20 +29,7 @@ if TYPE_CHECKING:
     help="Write them by a Jinja template of your own, or by one that comes along: chat, or "
     "github-release.",
 )
-@click.option(
-    "--package", metavar="NAME", shell_complete=complete_package, help="Only this package."
-)
-@click.option(
-    "--stack",
-    metavar="NAME",
-    shell_complete=complete_stack,
-    help="Only specs that this stack has on either side.",
-)
-@click.option(
-    "--matching",
-    metavar="QUERY",
-    help="Only specs that this query in Spack's language matches on either side.",
-)
+@scope_options
 @click.option(
     "--output",
     "-o",
@@ -67,14 +52,14 @@ def notes_command(
     output: Path | None,
     catalog: str,
 ) -> None:
-    """Write release notes of what changed, and why, ready to be published."""
+    """Write release notes: what changed, and why."""
     from snapshots.errors import OutputError
     from snapshots.notes.scope import Only
 
     if template is not None and ctx.get_parameter_source("form") is not _DEFAULT:
         raise click.UsageError("--template says how notes are written; leave --format out.")
     only = Only(package=package, stack=stack, matching=matching)
-    text = _written(_log(catalog, refs_of(base, head), only), form, template)
+    text = _written(compare(catalog, refs_of(base, head), only).changelog(), form, template)
     if output is None:
         click.echo(text, nl=False)
         return
@@ -95,34 +80,3 @@ def _written(log: "Changelog", form: str, template: Path | None) -> str:
         return render(log, NotesFormat(form))
     name = str(template)
     return render_own(log, example_file(name) if name in EXAMPLES else template)
-
-
-def _log(location: str, refs: tuple[str, str], only: "Only") -> "Changelog":
-    """Return what changed between the revisions that the refs name, as far as it is asked for."""
-    from snapshots.catalog.catalog import Catalog
-    from snapshots.catalog.library import Library
-    from snapshots.notes.changelog import changelog
-
-    catalog = Catalog(location)
-    history = catalog.require_history()
-    base, head = (history.resolve(ref) for ref in refs)
-    library = Library(catalog)
-    scope = _scope(library, (base.digest, head.digest), only) if only else None
-    return changelog(base, head, library.explain(base.digest, head.digest), scope)
-
-
-def _scope(library: "Library", digests: tuple[str, str], only: "Only") -> "Scope":
-    """Return which specs are asked for; raises for names that neither revision has."""
-    from server.commands.names import require_package, require_stack
-    from snapshots.notes.scope import scope_of
-
-    base, head = sides = tuple(map(library.frames.get, digests))
-    if only.package is not None:
-        require_package(only.package, sides)
-    if only.stack is not None:
-        require_stack(only.stack, sides)
-    matching = None
-    if only.matching is not None:
-        before, after = (library.find(digest, only.matching) for digest in digests)
-        matching = before, after
-    return scope_of(only, (base, head), matching)

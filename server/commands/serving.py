@@ -50,11 +50,13 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
     from server.listening import listening_socket, serve, url_of
     from server.request_ids import trusted_among
     from server.settings import environ_of, settings_from
+    from server.tracing.spans import spans_from
     from snapshots.catalog.catalog import Catalog
 
     settings = replace(settings_from(os.environ), catalog=catalog)
     # What is wrong is told before anything is served, and only once.
     trusted_among(settings.trusted_proxies)
+    spans_from(settings).close()
     if settings.documents:
         read_manifest(Path(settings.documents))
     opened = Catalog(catalog)
@@ -84,7 +86,12 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
         os.environ.update(environ_of(settings))
         say(f"cachelog serves {catalog} at {url_of(listening)}/graphql (Ctrl+C stops it)")
         serve(
-            "server.app:app_from_environ", listening, workers=workers, limits=settings.connections()
+            "server.app:app_from_environ",
+            listening,
+            workers=workers,
+            limits=settings.connections(),
+            hang_seconds=settings.hang_timeout,
+            log_format=settings.log_format,
         )
 
 

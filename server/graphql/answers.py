@@ -22,6 +22,8 @@ from snapshots.catalog.catalog import Catalog
 
 _IMMUTABLE = b"public, max-age=31536000, immutable"
 _INTROSPECTION = re.compile(r"__(?:schema|type)\b")
+_CONFIRMATIONS = "confirmedAt"
+"""What a document names that is about more than the revisions: when they were last seen."""
 
 PARSED_BYTES = 16 << 20
 """How many bytes of parsed requests are kept."""
@@ -56,12 +58,22 @@ class ParsedRequest:
     """What a request asks for, with the two keys that its response can be kept under.
 
     A response that stays true for ever is kept under ``permanent_key``, any other under
-    ``key_at`` the catalog's generation. ``num_bytes`` is what this and its bytes take, or less.
-    ``weight`` and ``units`` say how much work it is.
+    ``key_at`` the catalog's state. ``num_bytes`` is what this and its bytes take, or less.
+    ``weight`` and ``units`` say how much work it is, ``is_permanent`` under which of the keys the
+    response was kept last.
     Raises BadRequest where the variables nest too deeply.
     """
 
-    __slots__ = ("_current_key", "num_bytes", "permanent_key", "request", "units", "weight")
+    __slots__ = (
+        "_current_key",
+        "_is_about_confirmations",
+        "is_permanent",
+        "num_bytes",
+        "permanent_key",
+        "request",
+        "units",
+        "weight",
+    )
 
     def __init__(
         self,
@@ -81,9 +93,16 @@ class ParsedRequest:
         objects = _BYTES_A_BYTE_OF_JSON * len(variables)
         self.num_bytes = 2 * self.permanent_key.num_bytes + objects + num_bytes
         self._current_key = self.permanent_key
+        self._is_about_confirmations = _CONFIRMATIONS in request.query
+        self.is_permanent = False
 
-    def key_at(self, generation: int) -> CacheKey:
-        """Return the key of an answer that holds in one generation of the catalog."""
+    def key_at(self, generation: int, state: int) -> CacheKey:
+        """Return the key of an answer that holds in one generation of the catalog.
+
+        Where it is about more than the revisions, it holds only in one state of a generation.
+        """
+        if self._is_about_confirmations:
+            generation = state
         if self._current_key.generation != generation:
             self._current_key = self.permanent_key._replace(generation=generation)
         return self._current_key
@@ -142,6 +161,14 @@ class Answers:
             parsed = self._keep_parsed(asked, self._checked(asked, request, media_type))
         return self._answer_parsed(parsed, charge)
 
+    def known(self, asked: RequestBytes) -> Answer | None:
+        """Return the answer to a request that was asked before, where it is kept.
+
+        Who takes it counts it.
+        """
+        parsed = self._parsed.get(asked)
+        return None if parsed is None else self._kept(parsed)
+
     async def answer(self, asked: RequestBytes) -> Answer:
         """Return the answer to a request; raises BadRequest where it is none."""
         begun = self.begin(asked)
@@ -170,15 +197,26 @@ class Answers:
     def _answer_parsed(
         self, parsed: ParsedRequest, charge: Charge | None
     ) -> Answer | Coroutine[Any, Any, Answer]:
-        for key in (parsed.permanent_key, parsed.key_at(self._catalog.generation)):
-            if (kept := self.responses.get(key)) is not None:
-                return Answer(kept, key)
+        if (kept := self._kept(parsed)) is not None:
+            self.responses.num_hits += 1
+            return kept
         if charge is not None:
             charge(parsed.units)
+        key = self._current_key(parsed)
         begun = self._execution.begin(parsed.request, parsed.weight)
         if isinstance(begun, Executed):
             return self._keep(parsed, key, begun)
         return self._execute(parsed, key, begun)
+
+    def _current_key(self, parsed: ParsedRequest) -> CacheKey:
+        return parsed.key_at(self._catalog.generation, self._catalog.state)
+
+    def _kept(self, parsed: ParsedRequest) -> Answer | None:
+        keys = (parsed.permanent_key, self._current_key(parsed))
+        for key in keys if parsed.is_permanent else reversed(keys):
+            if (kept := self.responses.get(key)) is not None:
+                return Answer(kept, key)
+        return None
 
     async def _execute(
         self, parsed: ParsedRequest, key: CacheKey, begun: Coroutine[Any, Any, Executed]
@@ -218,6 +256,7 @@ class Answers:
         )
         if not executed.is_good:
             return Answer(response, None)
+        parsed.is_permanent = is_permanent
         key = parsed.permanent_key if is_permanent else current_key
         self.responses.put(key, response)
         return Answer(response, key)

@@ -13,8 +13,8 @@ _KEY_OVERHEAD = 500
 class CacheKey(NamedTuple):
     """What decides a response.
 
-    ``generation`` is the catalog's, or None where the response is the same in all of them.
-    With ``tells_cost`` the response says what it cost.
+    ``generation`` is the catalog's, or its state, or None where the response is the same in all of
+    them. With ``tells_cost`` the response says what it cost.
     """
 
     query: str
@@ -41,7 +41,7 @@ class ResponseCache:
 
     def __init__(self, max_bytes: int) -> None:
         self.num_hits = 0
-        """How often a response was found."""
+        """How often a response was not made anew; counted by those who take it."""
 
         self._kept: LRUCache[CacheKey, _Kept] = LRUCache(max_bytes, lambda kept: kept.num_bytes)
 
@@ -56,7 +56,6 @@ class ResponseCache:
             kept = self._kept[key]
         except KeyError:
             return None
-        self.num_hits += 1
         return kept.response
 
     def put(self, key: CacheKey, response: Response) -> None:

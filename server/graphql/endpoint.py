@@ -6,6 +6,7 @@ from functools import partial
 import orjson
 from starlette.types import Receive, Scope, Send
 
+from schema.errors import bounded
 from server.exchanges import CODE, note_answer
 from server.graphql.allowances import Allowances
 from server.graphql.answers import Answer, Answers, RequestBytes
@@ -14,8 +15,8 @@ from server.graphql.hang_ups import unless_gone
 from server.graphql.lanes import Lanes
 from server.graphql.outgoing import Outgoing
 from server.negotiation import JSON, accepted_media_type, prefers_html
-from server.responses import Response
-from server.sending import REVALIDATE, send_head, send_response
+from server.responses import EncodedBody, Response
+from server.sending import REVALIDATE, coding_for, send_head, send_response
 
 _ALLOW = b"GET, HEAD, POST, OPTIONS"
 _TELL_COST = b"x-cachelog-cost"
@@ -84,16 +85,7 @@ class GraphQLEndpoint:
                     code="METHOD_NOT_ALLOWED",
                     headers=((b"allow", _ALLOW),),
                 )
-            begun = self._answers.begin(
-                RequestBytes(
-                    method == "POST",
-                    content,
-                    headers.get(b"content-type", b""),
-                    headers.get(b"accept", b""),
-                    headers.get(_TELL_COST, b"0") not in (b"", b"0"),
-                ),
-                charge,
-            )
+            begun = self._answers.begin(_request_bytes(method, content, headers), charge)
             answer = begun if isinstance(begun, Answer) else await unless_gone(receive, begun)
             if answer is None:
                 await send_head(send, _GONE, [])  # for the log: nobody receives it
@@ -112,6 +104,38 @@ class GraphQLEndpoint:
             scope[CODE] = error.code
             refusal = _refusal(error, headers)
             await send_response(refusal, scope, headers, send, list(error.headers))
+
+    def known(
+        self, scope: Scope, headers: dict[bytes, bytes], body: bytes, max_bytes: int
+    ) -> tuple[Answer, EncodedBody] | None:
+        """Return the answer to a whole request where it is kept, in the coding for its client.
+
+        None where it has to be made, has more bytes, or is not to be given to this client.
+        """
+        method = scope["method"]
+        if method == "POST":
+            content = body
+        elif method == "GET":
+            content = scope["query_string"]  # that of a page is no known request
+        else:
+            return None
+        answer = self._answers.known(_request_bytes(method, content, headers))
+        if answer is None:
+            return None
+        encoded = answer.response.known(coding_for(answer.response, headers))
+        if encoded is None or len(encoded.content) > max_bytes or not self._is_allowed(scope):
+            return None
+        self._answers.responses.num_hits += 1
+        return answer, encoded
+
+    def _is_allowed(self, scope: Scope) -> bool:
+        """Count a request where its client may ask for more; one that may not is not counted."""
+        if self._allowances.is_limited:
+            try:
+                self._allowances.count_request(scope)
+            except BadRequest:
+                return False
+        return True
 
     async def _body(self, receive: Receive) -> bytes | None:
         """Return the body; None where the client hangs up before its end."""
@@ -132,8 +156,18 @@ class GraphQLEndpoint:
                 return body
 
 
+def _request_bytes(method: str, content: bytes, headers: dict[bytes, bytes]) -> RequestBytes:
+    return RequestBytes(
+        method == "POST",
+        content,
+        headers.get(b"content-type", b""),
+        headers.get(b"accept", b""),
+        headers.get(_TELL_COST, b"0") not in (b"", b"0"),
+    )
+
+
 def _refusal(error: BadRequest, headers: dict[bytes, bytes]) -> Response:
     media_type = accepted_media_type(headers.get(b"accept", b"").decode("latin-1")) or JSON
-    shown = {"message": error.message, "extensions": {"code": error.code}}
+    shown = {"message": bounded(error.message), "extensions": {"code": error.code}}
     body = orjson.dumps({"errors": [shown]})
     return Response(error.status, body, f"{media_type}; charset=utf-8".encode(), b"no-store")

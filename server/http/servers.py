@@ -1,15 +1,22 @@
 """One process that serves: uvicorn, with bounded connections, and an end that cuts nobody off."""
 
 import asyncio
+import logging
 import socket
 from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from server.http.at_once import AnswerBytes, AnswersAtOnce, ReadyAnswer
 from server.http.connections import BoundedConnection, Waiting
 from server.http.draining import refuse_newcomers
+from server.http.heartbeats import Heartbeat
 from server.http.limits import ConnectionLimits
+
+_log = logging.getLogger("cachelog.server")
 
 GRACE_SECONDS = 10
 """How long requests under way may take after a server is asked to stop."""
@@ -25,7 +32,7 @@ class ServerConfig(uvicorn.Config):
     """How an application is served, and what the connections of one process share.
 
     ``factory`` makes the application; it may be named as MODULE:FUNCTION. ``owns_socket`` says that
-    no other process accepts from the socket.
+    no other process accepts from the socket. A ``heartbeat`` tells another one that this one runs.
     """
 
     def __init__(
@@ -34,6 +41,7 @@ class ServerConfig(uvicorn.Config):
         limits: ConnectionLimits,
         *,
         owns_socket: bool,
+        heartbeat: Heartbeat | None = None,
     ) -> None:
         super().__init__(
             factory,
@@ -49,14 +57,38 @@ class ServerConfig(uvicorn.Config):
         )
         self.limits = limits
         self.owns_socket = owns_socket
+        self.heartbeat = heartbeat
         self.waiting: Waiting = Waiting()
         self.is_draining = False
+        self.at_once: AnswersAtOnce | None = None
+        """What answers some requests at once: the application's attribute of that name, if any."""
+
+        self.bytes_of = AnswerBytes().of
+
+    def load(self) -> None:
+        """Make the application."""
+        super().load()
+        self.at_once = getattr(self.loaded_app, "at_once", None)
+
+    def answer_at_once(self, scope: Any, body: bytes) -> ReadyAnswer | None:
+        """Return the answer to a request where the application has it ready."""
+        try:
+            return self.at_once(scope, body) if self.at_once else None
+        except Exception:  # noqa: BLE001 - in the midst of parsing it would pass for a bad request
+            _log.exception("an answer could not be looked up")
+            return None  # asked by way of ASGI, the application answers the error as any other
 
 
 class DrainingServer(uvicorn.Server):
     """A server that answers all that was asked before it was told to stop."""
 
     config: ServerConfig
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until a signal ends this process."""
+        heartbeat = self.config.heartbeat
+        async with heartbeat.beating() if heartbeat else nullcontext():
+            await super().serve(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop: take no new connections, answer all requests, then close."""

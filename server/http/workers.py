@@ -1,5 +1,6 @@
 """Several processes that serve one address, and the one that looks after them."""
 
+import logging
 import os
 import signal
 import socket
@@ -10,10 +11,14 @@ from contextlib import contextmanager
 from multiprocessing import connection, get_context, parent_process
 from multiprocessing.context import SpawnProcess
 from types import FrameType
+from typing import NamedTuple
 
 from server.http.draining import refuse_newcomers
+from server.http.heartbeats import Heartbeat, Listener, Patience
 from server.http.limits import ConnectionLimits
 from server.http.servers import GRACE_SECONDS, ServerConfig, run_server
+
+_log = logging.getLogger("cachelog.server")
 
 _NOT_STARTED = 3
 """The exit code of a worker that could not start: another one could not, either."""
@@ -23,20 +28,34 @@ _SHORT_LIFE_SECONDS = 1.0
 _STOPS = (signal.SIGTERM, signal.SIGINT)
 
 
+class _Life(NamedTuple):
+    """When a process began, and who listens to it."""
+
+    began: float
+    listener: Listener
+
+
 class Workers:
     """``count`` processes that serve what a factory (MODULE:FUNCTION) makes.
 
-    One that dies is replaced. All of them end with this process, however it ends.
+    One that dies is replaced, and so is one that gives no sign of life for ``hang_seconds``. All of
+    them end with this process, however it ends.
     """
 
     def __init__(
-        self, factory: str, listening: socket.socket, limits: ConnectionLimits, *, count: int
+        self,
+        factory: str,
+        listening: socket.socket,
+        limits: ConnectionLimits,
+        *,
+        count: int,
+        hang_seconds: float,
     ) -> None:
-        self._arguments = (factory, listening, limits)
+        self._arguments = (factory, listening, limits, hang_seconds)
         self._listening = listening
         self._count = count
-        self._processes: dict[SpawnProcess, float] = {}
-        """Each with the moment of its start."""
+        self._patience = Patience(hang_seconds)
+        self._processes: dict[SpawnProcess, _Life] = {}
 
     def run(self) -> bool:
         """Serve until a signal ends this process; return False where workers cannot start."""
@@ -44,34 +63,49 @@ class Workers:
             try:
                 for _ in range(self._count):
                     self._start()
-                return self._replace_the_dead(told)
+                return self._replace(told)
             finally:
                 self._stop()
 
     def _start(self) -> None:
         # A fork would share threads' locks and the loop of this process.
-        process = get_context("spawn").Process(target=_work, args=self._arguments)
+        context = get_context("spawn")
+        receiving, sending = context.Pipe(duplex=False)
+        process = context.Process(target=_work, args=(*self._arguments, sending))
         process.start()
-        self._processes[process] = time.monotonic()
+        sending.close()
+        self._processes[process] = _Life(time.monotonic(), Listener(receiving))
 
-    def _replace_the_dead(self, told: connection.Connection) -> bool:
+    def _replace(self, told: connection.Connection) -> bool:
+        """Replace processes that die or hang; return whether this one was told to stop."""
         while True:
             sentinels = {process.sentinel: process for process in self._processes}
-            ended = connection.wait([told, *sentinels])
+            ended = connection.wait([told, *sentinels], self._patience.step)
             if told in ended:
                 return True
             for sentinel in ended:
                 process = sentinels[sentinel]  # type: ignore[index]
-                began = self._processes.pop(process)
+                life = self._processes.pop(process)
+                life.listener.close()
                 process.join()
                 if process.exitcode == _NOT_STARTED:
                     return False
                 # Workers that die at once would keep the machine busy with their successors.
-                if time.monotonic() - began < _SHORT_LIFE_SECONDS and told.poll(
+                if time.monotonic() - life.began < _SHORT_LIFE_SECONDS and told.poll(
                     _SHORT_LIFE_SECONDS
                 ):
                     return True
                 self._start()
+            self._kill_the_hung()
+
+    def _kill_the_hung(self) -> None:
+        """End those that hang: they are replaced as soon as they have ended."""
+        processes = {life.listener: process for process, life in self._processes.items()}
+        for listener in self._patience.silent(processes):
+            process = processes[listener]
+            seconds = self._patience.seconds
+            _log.warning("process %s has hung for %g seconds: it is ended", process.pid, seconds)
+            process.kill()
 
     def _stop(self) -> None:
         """End all workers: those that do not end by themselves are killed."""
@@ -84,6 +118,8 @@ class Workers:
             if process.is_alive():
                 process.kill()
                 process.join()
+        for life in self._processes.values():
+            life.listener.close()
 
 
 @contextmanager
@@ -103,10 +139,17 @@ def _told_to_stop() -> Iterator[connection.Connection]:
             signal.signal(number, handler)
 
 
-def _work(factory: str, listening: socket.socket, limits: ConnectionLimits) -> None:
+def _work(
+    factory: str,
+    listening: socket.socket,
+    limits: ConnectionLimits,
+    hang_seconds: float,
+    sending: connection.Connection,
+) -> None:
     """Serve in a worker process."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    config = ServerConfig(factory, limits, owns_socket=False)
+    heartbeat = Heartbeat(sending, hang_seconds)
+    config = ServerConfig(factory, limits, owns_socket=False, heartbeat=heartbeat)
     if not run_server(config, listening):
         raise SystemExit(_NOT_STARTED)
 

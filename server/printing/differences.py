@@ -1,49 +1,73 @@
-"""What changed between two revisions, as lines of text and as plain values."""
+"""What changed between two revisions, as lines of text."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from operator import attrgetter
-from typing import Any
-
-import msgspec
 
 from server.printing import styles
 from server.printing.layout import Style, wrapped
-from snapshots.changes.diff import LEFT_OUT, Comparison
+from server.printing.reports import PAIRED, Report, Told
+from snapshots.changes.cause import CauseKind
 from snapshots.changes.facts import FieldChange
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
-from snapshots.changes.spec_changes import SpecChange, SpecChangeKind
-from snapshots.models import RevisionInfo, revision_facts
+from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.spec_changes import SpecChangeKind
+from snapshots.models import RevisionInfo, Spec
 from snapshots.notes.entries import Section
-from snapshots.notes.summary import Summary, summarize
 from snapshots.spack.names import natural_key
+from snapshots.wording import title
 
 _SIGNS: dict[SpecChangeKind, tuple[str, Style]] = {
     SpecChangeKind.ADDED: ("+", styles.added),
     SpecChangeKind.REMOVED: ("-", styles.removed),
-    SpecChangeKind.CHANGED: ("~", styles.changed),
+    SpecChangeKind.CHANGED: ("=", styles.changed),
 }
-_FIELD_INDENT = " " * 6
+_STORIES = {SpecChangeReason.REBUILT: "rebuilt", SpecChangeReason.REPLACES: "replaced"}
+_ORDER = (*_STORIES.values(), *(kind.value for kind in SpecChangeKind))
+_TOLD_BY_FACTS = {CauseKind.VERSION, CauseKind.VARIANTS, CauseKind.COMPILER, CauseKind.TARGET}
+_PAIR = "~"
+_INDENT = " " * 8
+_SHORT_HASH = 7
 
 
-def change_lines(
-    comparison: Comparison, changes: Sequence[SpecChange], width: int | None, *, stat: bool
-) -> Iterator[str]:
+def short_hash(whole: str) -> str:
+    """Return as much of a hash as people need, as Spack shows it."""
+    return whole[:_SHORT_HASH]
+
+
+def title_lines(base: RevisionInfo, head: RevisionInfo, width: int | None) -> list[str]:
+    """Return which two revisions are compared."""
+    return wrapped(f"{title(base)} -> {title(head)}", width)
+
+
+def change_lines(report: Report, width: int | None, *, stat: bool) -> Iterator[str]:
     """Yield the changes package by package, or with ``stat`` one line a package."""
-    packages = {change.name: change for change in comparison.packages}
-    in_order = sorted(changes, key=lambda change: (natural_key(change.name), change.hash))
-    for name, inside in groupby(in_order, key=attrgetter("name")):
+    packages = {change.name: change for change in report.comparison.packages}
+    in_order = sorted(
+        report.changes, key=lambda told: (natural_key(told.change.name), told.change.hash)
+    )
+    for name, inside in groupby(in_order, key=lambda told: told.change.name):
         of_package = list(inside)
-        yield f"{_headline(packages[name])} ({totals(of_package)})"
+        stories = report.stories(of_package)
+        yield f"{_headline(packages[name])} ({_counted(stories)})"
         if not stat:
-            for change in of_package:
-                yield from _spec_lines(comparison, change, width)
+            yield from _package_lines(report, stories, width)
 
 
-def totals(changes: Sequence[SpecChange]) -> str:
-    """Return how many specs were added, removed and changed."""
-    counts = {kind: sum(change.kind is kind for change in changes) for kind in SpecChangeKind}
-    return ", ".join(f"{count:,} {kind.value}" for kind, count in counts.items())
+def totals(changes: Sequence[Told]) -> str:
+    """Return how many hashes were added, removed and changed, and how many took a place."""
+    kinds = Counter(told.change.kind for told in changes)
+    hashes = ", ".join(f"{kinds[kind]:,} {kind.value}" for kind in SpecChangeKind)
+    paired = [text for told, text in _STORIES.items() if told in PAIRED]
+    reasons = Counter(_STORIES.get(told.reason) for told in changes)
+    stories = [f"{reasons[text]:,} {text}" for text in paired if reasons[text]]
+    return f"{hashes} ({', '.join(stories)})" if stories else hashes
+
+
+def _counted(stories: Sequence[Told]) -> str:
+    """Return what became of the specs of a package."""
+    kinds = Counter(_STORIES.get(told.reason, told.change.kind.value) for told in stories)
+    return ", ".join(f"{kinds[text]:,} {text}" for text in _ORDER if kinds[text])
 
 
 def _headline(change: PackageChange) -> str:
@@ -53,18 +77,71 @@ def _headline(change: PackageChange) -> str:
     return f"{styles.name(change.name)}: {kind}"
 
 
-def _spec_lines(comparison: Comparison, change: SpecChange, width: int | None) -> Iterator[str]:
-    records = [
-        frame.spec(row)
-        for frame, row in ((comparison.base, change.before), (comparison.head, change.after))
-        if row is not None
-    ]
+def _package_lines(report: Report, stories: Sequence[Told], width: int | None) -> Iterator[str]:
+    """Yield a line for each change; two counterparts share one."""
+    for told in stories:
+        if told.reason in PAIRED:
+            yield from _pair_lines(report, told, width)
+        else:
+            yield from _spec_lines(report, told, width)
+
+
+def _pair_lines(report: Report, told: Told, width: int | None) -> Iterator[str]:
+    before, after = report.pair(told)
+    hashes = f"{short_hash(before.hash)} → {short_hash(after.hash)}"
+    text = f"  {_PAIR} {hashes} {pair_text(before, after)}{_cause_text(report, told)}"
+    yield from map(styles.changed, wrapped(text, width, _INDENT))
+
+
+def _cause_text(report: Report, told: Told) -> str:
+    """Return the main cause of a spec in brackets; nothing where its facts have told it."""
+    if told.cause is None:
+        return ""
+    cause = report.why.causes.name_of(told.cause)
+    is_told = cause.package == told.change.name and cause.kind in _TOLD_BY_FACTS
+    return "" if is_told else f" ({cause.title})"
+
+
+def _spec_lines(report: Report, told: Told, width: int | None) -> Iterator[str]:
+    change = told.change
+    spec = report.own(told)
     sign, style = _SIGNS[change.kind]
-    for line in wrapped(f"  {sign} {change.hash} {records[-1].short}", width, " " * 8):
+    for line in wrapped(f"  {sign} {change.hash} {spec.short}", width, _INDENT):
         yield style(line)
     if change.kind is SpecChangeKind.CHANGED:
-        for field in comparison.field_changes(change):
-            yield from wrapped(_FIELD_INDENT + field_text(field), width, " " * 8)
+        for field in report.comparison.field_changes(change):
+            yield from wrapped(f"      {field_text(field)}", width, _INDENT)
+        return
+    text = reason_text(told.reason)
+    after = report.after(told)
+    if told.reason is SpecChangeReason.REPLACED and after is not None:
+        text += f" by {short_hash(after.hash)}"
+    yield styles.quiet(f"      {text}")
+
+
+def reason_text(reason: SpecChangeReason) -> str:
+    """Return a reason in words: new package, version gone."""
+    return reason.value.replace("_", " ")
+
+
+def pair_text(before: Spec, after: Spec) -> str:
+    """Return a spec that took the place of another: its name, version, and what else differs."""
+    parts = [f"{after.name}@{_arrow(before.version, after.version)}"]
+    off, on = _only_in(before.variants, after.variants), _only_in(after.variants, before.variants)
+    if off or on:
+        parts.append(_arrow(" ".join(off) or "nothing", " ".join(on) or "nothing"))
+    if before.compiler != after.compiler:
+        parts.append(f"%{_arrow(before.compiler or 'none', after.compiler or 'none')}")
+    old, new = ((it.platform, it.operating_system, it.target) for it in (before, after))
+    if old != new:
+        parts.append(f"arch={_arrow('-'.join(old), '-'.join(new))}")
+    if before.namespace != after.namespace and before.namespace and after.namespace:
+        parts.append(f"namespace={_arrow(before.namespace, after.namespace)}")
+    return " ".join(parts)
+
+
+def _arrow(before: str, after: str) -> str:
+    return after if before == after else f"{before} → {after}"
 
 
 def field_text(change: FieldChange) -> str:
@@ -84,34 +161,3 @@ def _only_in(items: Sequence[str], others: Sequence[str]) -> list[str]:
 def _quoted(item: str) -> str:
     """Quote an item that begins with a sign of its own, as variants do, or has blanks."""
     return f"'{item}'" if item.startswith(("+", "-", "~")) or " " in item else item
-
-
-def difference_facts(
-    base: RevisionInfo,
-    head: RevisionInfo,
-    comparison: Comparison,
-    changes: Sequence[SpecChange],
-) -> dict[str, Any]:
-    """Return the changes as a program reads them."""
-    summary: Summary = summarize(comparison)
-    return {
-        "base": revision_facts(base),
-        "head": revision_facts(head),
-        "summary": msgspec.to_builtins(summary),
-        "packages": [msgspec.to_builtins(change) for change in comparison.packages],
-        "specs": {
-            kind.value: [
-                _spec_facts(comparison, change) for change in changes if change.kind is kind
-            ]
-            for kind in SpecChangeKind
-        },
-        "stacks": [msgspec.to_builtins(change) for change in comparison.stacks],
-        "left_out": LEFT_OUT,
-    }
-
-
-def _spec_facts(comparison: Comparison, change: SpecChange) -> dict[str, Any]:
-    facts: dict[str, Any] = {"hash": change.hash, "name": change.name}
-    if change.before is not None and change.after is not None:
-        facts["fields"] = [msgspec.to_builtins(it) for it in comparison.field_changes(change)]
-    return facts

@@ -65,7 +65,10 @@ def publication_lines(publications: Sequence[Publication]) -> Iterator[str]:
         )
         if made.is_new:
             synthetic = " (synthetic)" if revision.source.synthetic else ""
-            yield f"{revision.tag}: published {facts}{synthetic}"
+            mended = "; its stored content was damaged, and is replaced" if made.is_mended else ""
+            yield f"{revision.tag}: published {facts}{synthetic}{mended}"
+        elif made.is_mended:
+            yield f"{revision.tag}: its stored content was damaged, and is replaced: {facts}"
         else:
             yield f"{revision.tag}: unchanged, nothing published; it stands as {facts}"
 
@@ -74,7 +77,8 @@ def publication_facts(publications: Sequence[Publication], report: Report) -> di
     """Return what an import did, for programs."""
     return {
         "revisions": [
-            revision_facts(made.revision) | {"published": made.is_new} for made in publications
+            revision_facts(made.revision) | {"published": made.is_new, "replaced": made.is_mended}
+            for made in publications
         ],
         "skipped": [_error_facts(error) for error in report.skipped],
         "warnings": report.warnings,

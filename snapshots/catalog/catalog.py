@@ -19,6 +19,7 @@ from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.failures import translated
 from snapshots.catalog.locations import parse_location
+from snapshots.catalog.mending import how_to_mend
 from snapshots.catalog.publishing import Planner, Publication
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import DamagedContent, SpecsTable
@@ -53,7 +54,7 @@ class Catalog:
         self._lock = threading.Lock()
         self._files: Files = {}
         self._history = History()
-        self._generation = self._num_states = -1
+        self._generation = self._state = -1
 
     # -- reading
 
@@ -64,11 +65,16 @@ class Catalog:
 
     @property
     def generation(self) -> int:
-        """A number for the catalog's state as of the last ``refresh``; -1 while there is none.
+        """A number for the revisions as of the last ``refresh``; -1 while there is no catalog.
 
-        Another state has another number, also that of a catalog in the place of this one.
+        Other revisions have another number, also those of a catalog in the place of this one.
         """
         return self._generation
+
+    @property
+    def state(self) -> int:
+        """A number as ``generation``; it is another one also where a revision was confirmed."""
+        return self._state if self._generation != -1 else -1
 
     def refresh(self, *, missing_ok: bool = False) -> bool:
         """Take in what was published since the last call, and tell whether anything was.
@@ -93,10 +99,13 @@ class Catalog:
     def _take_over(self) -> None:
         """Show the rows that the table ``revisions`` has read."""
         self._files = self._revisions.files
+        before, history = self._history, History(self._revisions.revisions)
         # In this order: who reads the generation first and then the history never takes an old
         # history for that of a new generation.
-        self._history = History(self._revisions.revisions)
-        self._generation = self._num_states = self._num_states + 1
+        self._history = history
+        self._state += 1
+        if self._generation == -1 or history.revisions != before.revisions:
+            self._generation = self._state
 
     def require_history(self) -> History:
         """Refresh and return the history; raises NoCatalog, or EmptyCatalog without a revision."""
@@ -153,10 +162,11 @@ class Catalog:
         with self._translated():
             try:
                 return self._specs.read(digest, self._files.get(digest), columns)
-            except DamagedContent:
-                if digest != _EMPTY:
-                    raise
-                return with_columns(pa.table({}), columns)
+            except DamagedContent as error:
+                if digest == _EMPTY:
+                    return with_columns(pa.table({}), columns)
+                advice = how_to_mend(self._history, digest)
+                raise CatalogError(self.location, f"{error.reason}; {advice}") from None
 
     # -- publishing
 
@@ -189,7 +199,7 @@ class Catalog:
                 self._revisions.append(planner.added, known_files | files)
                 self._take_over()
                 self._revisions.compact()
-        return planner.publications(self._history)
+        return planner.publications(self._history, mended=known & files.keys())
 
     def _check_folder(self) -> None:
         """Raise CatalogError where the location cannot even become a catalog."""

@@ -1,6 +1,7 @@
 """Which states are new: what is to be written for the snapshots of an import. Nothing is read."""
 
 from bisect import bisect_right, insort
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 import msgspec
@@ -13,10 +14,14 @@ from snapshots.spack.names import ROOT_STACK
 
 
 class Publication(msgspec.Struct, frozen=True):
-    """What became of a snapshot: its revision, and whether that is new."""
+    """What became of a snapshot: its revision, and whether that is new.
+
+    ``is_mended`` tells that the store had its content, but damaged, and that it was replaced.
+    """
 
     revision: RevisionInfo
     is_new: bool
+    is_mended: bool = False
 
 
 class Planner:
@@ -53,19 +58,19 @@ class Planner:
             self.added.append(row)
         return row
 
-    def publications(self, history: History) -> list[Publication]:
+    def publications(self, history: History, mended: Collection[str] = ()) -> list[Publication]:
         """Return what became of each snapshot, by the history after the import.
 
-        Another import may have been faster.
+        Another import may have been faster. ``mended`` are the contents that were replaced.
         """
-        return [_publication(row, history) for row in self._seen]
+        return [_publication(row, history, row.digest in mended) for row in self._seen]
 
 
-def _publication(row: RevisionInfo, history: History) -> Publication:
+def _publication(row: RevisionInfo, history: History, is_mended: bool) -> Publication:
     if row in history.of_tag(row.tag):
-        return Publication(row, is_new=True)
+        return Publication(row, True, is_mended)
     standing = history.at(row.tag, row.taken_at)
-    return Publication(standing or row, is_new=False)
+    return Publication(standing or row, False, is_mended)
 
 
 def _describe(snapshot: Snapshot, taken_at: datetime, published_at: datetime) -> RevisionInfo:

@@ -79,10 +79,7 @@ class SpecsTable:
         return found
 
     def _damaged(self, digest: str, reason: str) -> DamagedContent:
-        return DamagedContent(
-            self._storage.location.text,
-            f"the content {digest[:16]} {reason}; import the same again to replace it",
-        )
+        return DamagedContent(self._storage.location.text, f"the content {digest[:16]} {reason}")
 
     def _listed_files(self, digest: str) -> dict[str, int]:
         """Return the paths and sizes of a content's files, as the table's log has them."""

@@ -39,18 +39,35 @@ class Storage:
         self.location = location
 
     def read(self, path: str, size: int | None = None) -> pa.Buffer:
-        """Return the bytes of a file; its ``size``, where it is known, saves a request."""
+        """Return the bytes of a file; its ``size``, where it is known, saves a request.
+
+        Raises ArrowInvalid for an object that is not of that size and cannot be read therefore.
+        """
         if self.location.is_folder:
             with pa.OSFile(self.location.uri(path)) as file:
                 return file.read_buffer()
-        handler = DeltaStorageHandler(
-            self.location.root, known_sizes=None if size is None else {path: size}
-        )
-        with handler.open_input_file(path) as stream:
-            data = stream.read()
+        try:
+            data = self._object(path, size)
+        except FileNotFoundError:
+            raise
+        except OSError:  # also of an empty object, of which no range can be asked for
+            found = self._object_size(path)
+            if size in (None, found) or found is None:
+                raise
+            raise pa.ArrowInvalid(f"{path} has {found:,} bytes instead of {size:,}") from None
         buffer = pa.allocate_buffer(len(data))
         memoryview(buffer).cast("B")[:] = data
         return buffer
+
+    def _object(self, path: str, size: int | None) -> bytes:
+        known = None if size is None else {path: size}
+        with DeltaStorageHandler(self.location.root, known_sizes=known).open_input_file(path) as it:
+            data: bytes = it.read()
+            return data
+
+    def _object_size(self, path: str) -> int | None:
+        (info,) = DeltaStorageHandler(self.location.root).get_file_info([path])
+        return int(info.size) if info.is_file else None
 
     def read_all(self, sizes: Mapping[str, int]) -> list[pa.Buffer]:
         """Return the bytes of several files in their order, read side by side."""
@@ -64,8 +81,7 @@ class Storage:
         """Tell whether there is a file."""
         if self.location.is_folder:
             return Path(self.location.uri(path)).is_file()
-        (info,) = DeltaStorageHandler(self.location.root).get_file_info([path])
-        return bool(info.is_file)
+        return self._object_size(path) is not None
 
     def sizes(self, folder: str) -> dict[str, int]:
         """Return the sizes of the files in a folder by name; none where there is no folder."""

@@ -21,7 +21,7 @@ from snapshots.changes.sides import Side
 from snapshots.frames.columns import Rows
 from snapshots.frames.components import from_below
 
-_BLOCK = 4_096
+_BLOCK_BYTES = 64 << 20
 _NONE = -1
 
 Numbers = npt.NDArray[np.int64]
@@ -44,6 +44,8 @@ class Below:
         items = [it for walk in self._walks for it in (walk.items, walk.compilers)]
         distinct = np.unique(np.concatenate(items))
         self._num_items = len(distinct)
+        num_nodes = sum(len(walk.items) for walk in self._walks)
+        self._block = 1 + 8 * _BLOCK_BYTES // max(1, num_nodes)
         for walk in self._walks:
             walk.number(distinct)
         self._only: tuple[Sets, Sets] | None = None
@@ -60,13 +62,13 @@ class Below:
         if self._only is not None:
             yield self._only
             return
-        for start in range(0, self._num_items, _BLOCK):
+        for start in range(0, self._num_items, self._block):
             bits = [0] * (self._num_items + 1)  # the last one for no compiler
-            for place, item in enumerate(range(start, min(start + _BLOCK, self._num_items))):
-                bits[item] = 1 << place
+            for item in range(start, min(start + self._block, self._num_items)):
+                bits[item] = 1 << (item - start)
             base, head = self._walks
             sets = base.sets(bits), head.sets(bits)
-            if self._num_items <= _BLOCK:
+            if self._num_items <= self._block:
                 self._only = sets
             yield sets
 

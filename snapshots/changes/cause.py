@@ -24,6 +24,7 @@ class CauseKind(Enum):
 
 
 KINDS = tuple(CauseKind)
+_TITLE_VARIANTS = 60
 _PLACES = {kind: place for place, kind in enumerate(KINDS)}
 
 
@@ -64,6 +65,10 @@ class CauseName(NamedTuple):
         match self.kind:
             case CauseKind.RECIPE:
                 return f"recipe of {package} changed"
+            case CauseKind.VARIANTS:
+                return _told(package, _shortened(before), _shortened(after))
+            case CauseKind.COMPILER:
+                return f"compiler of {package} {before or 'none'} → {after or 'none'}"
             case CauseKind.DEPENDENCY_ADDED if before is None:
                 return f"{package} now depends on {after}"
             case CauseKind.DEPENDENCY_REMOVED if after is None:
@@ -73,18 +78,25 @@ class CauseName(NamedTuple):
             case CauseKind.PROVIDER:
                 return f"{package} with {after} in place of {before}"
             case CauseKind.EXTERNAL:
-                return f"{_told(package, before, after)} (outside the cache)"
+                known = f"{before or '?'} → {after or '?'}" if before or after else "changed"
+                return f"{package} {known} (outside the cache)"
             case CauseKind.UNKNOWN:
                 return f"{package} changed, it is not known why"
         return _told(package, before, after)
 
 
 def _told(package: str, before: str | None, after: str | None) -> str:
-    if before == after:
-        return " ".join(filter(None, (package, before, "changed")))
     if before is None:
         return f"{package} now {after}"
     return f"{package} {before} → {after}" if after else f"{package} no longer {before}"
+
+
+def _shortened(variants: str | None) -> str | None:
+    """Return as many variants as fit into a line, or the beginning of the first one."""
+    if variants is None or len(variants) <= _TITLE_VARIANTS:
+        return variants
+    kept, _, _ = variants[:_TITLE_VARIANTS].rpartition(" ")
+    return f"{kept or variants[:_TITLE_VARIANTS]} …"
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ People do not ask for hashes, but whether there is an hdf5 for aarch64 in e4s. A
 base has a spec in it and head has none, and gained where it is the other way.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Any
@@ -43,7 +44,8 @@ class CoverageChange(msgspec.Struct, frozen=True):
 class CoverageChanges(Sequence[CoverageChange]):
     """A table of cells by package and values; a record is made where one is asked for.
 
-    ``cells`` are the columns, for the ``dimensions``; ``names`` those of the packages.
+    ``dimensions`` are those that were asked for, ``cells`` the columns, which have each of them
+    once; ``names`` are those of the packages.
     """
 
     def __init__(
@@ -59,6 +61,8 @@ class CoverageChanges(Sequence[CoverageChange]):
         self.dimensions = dimensions
         self.names = names
         self.cells = cells
+        distinct = [*dict.fromkeys(dimensions)]
+        self._numbers = [distinct.index(dimension) for dimension in dimensions]
 
     def __len__(self) -> int:
         return len(self.cells.packages)
@@ -87,12 +91,13 @@ class CoverageChanges(Sequence[CoverageChange]):
     def values(self, place: int) -> tuple[str, ...]:
         """Return the value of the cell at a place for each dimension."""
         codes = self.cells.codes[:, place].tolist()
-        return tuple(values[code] for values, code in zip(self.cells.values, codes, strict=True))
+        own = [values[code] for values, code in zip(self.cells.values, codes, strict=True)]
+        return tuple(own[number] for number in self._numbers)
 
     def nearest(self, place: int) -> Rows:
         """Return what ``nearest_rows`` finds for the lost cell at a place."""
-        cell = self.package(place), self.dimensions, self.values(place)
-        return nearest_rows(self.base, self.head, *cell)
+        wanted = Counter(zip(self.dimensions, self.values(place), strict=True))
+        return nearest_rows(self.base, self.head, self.package(place), wanted)
 
     @property
     def num_bytes(self) -> int:
@@ -154,9 +159,10 @@ def coverage(
 ) -> CoverageChanges:
     """Return the cells that were lost and gained, for any choice of dimensions, in their order.
 
-    Without dimensions the packages themselves are the cells. ``root`` counts as no stack. A spec
-    without a compiler stands in no cell of compilers. Where none of a side's specs has a value for
-    a dimension, its source does not tell it, and no cell is counted.
+    Without dimensions the packages themselves are the cells; one that is named twice has its value
+    twice, and costs no more for that. ``root`` counts as no stack. A spec without a compiler stands
+    in no cell of compilers. Where none of a side's specs has a value for a dimension, its source
+    does not tell it, and no cell is counted.
 
     The specs that count are those that the comparison is about; with ``scope``, those among them
     that one mask over the rows of base, and another one over those of head, mark. A narrowed
@@ -170,7 +176,8 @@ def coverage(
         )
     ]
     frames, names = (pairing.base, pairing.head), comparison.packages.names
-    cells = differing_cells(frames, (chosen[0], chosen[1]), names, dimensions)
+    distinct = [*dict.fromkeys(dimensions)]
+    cells = differing_cells(frames, (chosen[0], chosen[1]), names, distinct)
     return CoverageChanges(*frames, tuple(dimensions), names, cells)
 
 

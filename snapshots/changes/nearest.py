@@ -1,6 +1,6 @@
 """What is left of a package beside a cell that was lost."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -21,10 +21,11 @@ def nearest_rows(
     base: Frame,
     head: Frame,
     package: str,
-    dimensions: Sequence[CoverageDimension],
-    values: Sequence[str],
+    wanted: Mapping[tuple[CoverageDimension, str], int],
 ) -> Rows:
     """Return the rows of head, three at the most, that are nearest to a cell that only base has.
+
+    ``wanted`` are the cell's dimensions and values, each with how many times it counts.
 
     Those of the package come first that have most of the cell's values; of equal ones those that
     are alike in most other facts: version, compiler, platform, operating system, target, all
@@ -35,13 +36,13 @@ def nearest_rows(
     if was is None or left is None:
         return np.empty(0, np.int32)
     in_cell = np.ones(was.stop - was.start, np.bool_)
-    for mask in _having(base, was, dimensions, values):
+    for mask in _having(base, was, wanted):
         in_cell &= mask
     cell = rows_where(in_cell) + np.int32(was.start)
     score = np.zeros(left.stop - left.start, np.int64)
-    for mask in _having(head, left, dimensions, values):
-        score += _MANY * mask
-    for mask in _alike(base, cell, head, left, dimensions):
+    for mask, times in zip(_having(head, left, wanted), wanted.values(), strict=True):
+        score += _MANY * times * mask
+    for mask in _alike(base, cell, head, left, {dimension for dimension, _ in wanted}):
         score += mask
     # The rows stand newest version first, then by hash.
     nearest: Rows = np.argsort(-score, kind="stable")[:NUM_NEAREST].astype(np.int32)
@@ -49,10 +50,10 @@ def nearest_rows(
 
 
 def _having(
-    frame: Frame, rows: slice, dimensions: Sequence[CoverageDimension], values: Sequence[str]
+    frame: Frame, rows: slice, wanted: Iterable[tuple[CoverageDimension, str]]
 ) -> Iterator[Mask]:
     """Yield for each dimension which of the rows have the value."""
-    for dimension, value in zip(dimensions, values, strict=True):
+    for dimension, value in wanted:
         column = column_of(dimension, frame)
         match dimension:
             case CoverageDimension.STACK:
@@ -69,7 +70,7 @@ def _alike(
     cell: Rows,
     head: Frame,
     rows: slice,
-    dimensions: Sequence[CoverageDimension],
+    dimensions: Collection[CoverageDimension],
 ) -> Iterator[Mask]:
     """Yield for each fact that is no dimension which rows of head have it as one of the cell."""
     chosen = {dimension.value for dimension in dimensions}

@@ -50,9 +50,10 @@ def column_name(fact: OwnFact) -> str:
 
 
 def differing_facts(
-    base: Side, head: Side, base_nodes: Nodes | Rows, head_nodes: Nodes | Rows
+    base: Side, head: Side, base_rows: Nodes | Rows, head_rows: Nodes | Rows
 ) -> Facts:
     """Return which own facts of each pair of nodes differ; rows of a frame are nodes, too."""
+    base_nodes, head_nodes = (it.astype(np.int64) for it in (base_rows, head_rows))
     facts = np.zeros(len(base_nodes), np.uint16)
     are_stated = is_stated(base)[base_nodes] & is_stated(head)[head_nodes]
     for fact in _OF_COLUMNS:

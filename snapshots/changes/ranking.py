@@ -14,7 +14,9 @@ A share is what is common of all that either has: 1 where neither has any.
 
 Candidates that differ by nothing but the hash are ranked together (``snapshots.changes.alike``),
 with the same result. Only where more than ``MAX_CLASSES`` unlike ones have one key on a side, they
-are ranked in pieces of so many, newest versions first; what is left over is ranked again.
+are ranked in pieces of so many, newest versions first, and what is left over is ranked again. Then
+two of different pieces may be more alike than those that are paired, and where a stack in common is
+asked for, some that have one may be left over.
 """
 
 from typing import Any, NamedTuple

@@ -159,9 +159,10 @@ def _combined(frame: Frame, rows: Rows | slice, names: tuple[str, ...]) -> Finge
 
 def _only_in_other_stacks(frame: Frame, other: Frame) -> Mask:
     """Return which of the lists of stacks have some beside root, but none that the other has."""
+    theirs = frozenset(other.stacks.items)
 
     def lacks_all(stacks: Sequence[str]) -> bool:
         named = {*stacks} - {ROOT_STACK}
-        return bool(named) and named.isdisjoint(other.stacks.items)
+        return bool(named) and named.isdisjoint(theirs)
 
     return frame.stacks.where(lacks_all)

@@ -70,8 +70,14 @@ def _cells(comparison: Comparison, scope: Scope | None) -> CoverageChanges:
     dimensions = [CoverageDimension.STACK, CoverageDimension.TARGET]
     if comparison.stacks.num_stacks == (0, 0):
         dimensions.remove(CoverageDimension.STACK)
-    masks = None if scope is None else (scope.in_base, scope.in_head)
-    return coverage(comparison, dimensions, masks)
+    if scope is None:
+        return coverage(comparison, dimensions)
+    cells = coverage(comparison, dimensions, (scope.in_base, scope.in_head))
+    if scope.only.stack is None or CoverageDimension.STACK not in dimensions:
+        return cells
+    # What a spec of this stack does for its other stacks, specs out of scope may do as well.
+    of_stack = [value == scope.only.stack for value in cells.cells.values[0]]
+    return cells.take(np.array(of_stack, np.bool_)[cells.cells.codes[0]])
 
 
 def _packages(

@@ -1,5 +1,6 @@
 """The filters of templates; those that write texts from outside differ between markups."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Any
@@ -17,6 +18,7 @@ from snapshots.wording import counted, short_digest
 Filters = dict[str, Callable[..., Any]]
 
 _FEW = 3
+_BLANK_LINES = re.compile(r"\n{3,}")
 
 
 def causes(group: Sequence[CauseEntry]) -> Sentence:
@@ -38,6 +40,12 @@ def fitting(lines: Iterable[str], limit: int) -> list[str]:
             break
         shown.append(line)
     return shown
+
+
+def tidy(text: str) -> str:
+    """Return a text without blanks at ends of lines and without two blank lines in a row."""
+    lines = "\n".join(line.rstrip() for line in text.splitlines())
+    return _BLANK_LINES.sub("\n\n", lines).strip("\n") + "\n"
 
 
 def _teller(write: Callable[[Sentence], str]) -> Callable[[Any], str]:
@@ -69,6 +77,7 @@ _PLAIN: Filters = {
     "short_digest": short_digest,
     "size": units.size,
     "size_delta": units.size_delta,
+    "tidy": tidy,
 }
 
 MARKDOWN: Filters = _PLAIN | {

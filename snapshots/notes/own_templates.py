@@ -1,5 +1,6 @@
 """Release notes by a template of one's own, in a sandbox, and the examples that come along."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
@@ -30,29 +31,41 @@ def render_own(log: Changelog, file: Path) -> str:
     that is printed escaped, where its name ends in .html, or .html.jinja. Raises SourceError, with
     the file and the line, for a template that cannot be read or that fails.
     """
+    _require_text(file)
     loaders = [FileSystemLoader(file.parent), PackageLoader("snapshots.notes")]
     environment = sandbox(ChoiceLoader(loaders), html=is_html(file.name))
     try:
-        file.read_bytes().decode()  # for the reason where it cannot be read
-        pieces, room = [], LONGEST
-        for piece in environment.get_template(file.name).generate(variables(log)):
-            room -= len(piece)
-            if room < 0:
-                raise SourceError(str(file), f"writes more than {LONGEST:,} characters")
-            pieces.append(piece)
+        pieces = environment.get_template(file.name).generate(variables(log))
+        return _bounded(pieces, file)
     except SourceError:
         raise
     except TemplateSyntaxError as error:
         reason = error.message or "is no template"
         raise SourceError(error.filename or str(file), reason, line=error.lineno) from None
+    except Exception as error:  # noqa: BLE001 - templates can fail in every way
+        place = _place(error.__traceback__) or (str(file), None)
+        raise SourceError(place[0], _reason(error), line=place[1]) from None
+
+
+def _require_text(file: Path) -> None:
+    """Raise SourceError with the reason where a file cannot be read, or is no text."""
+    try:
+        file.read_bytes().decode()
     except OSError as error:
         raise SourceError(str(file), error.strerror or str(error)) from None
     except UnicodeDecodeError as error:
         raise SourceError(str(file), f"is not UTF-8 at byte {error.start + 1}") from None
-    except Exception as error:  # noqa: BLE001 - templates can fail in every way
-        place = _place(error.__traceback__) or (str(file), None)
-        raise SourceError(place[0], _reason(error), line=place[1]) from None
-    return "".join(pieces)
+
+
+def _bounded(pieces: Iterable[str], file: Path) -> str:
+    """Return the pieces as one text; raise SourceError where it gets too long."""
+    kept, room = [], LONGEST
+    for piece in pieces:
+        room -= len(piece)
+        if room < 0:
+            raise SourceError(str(file), f"writes more than {LONGEST:,} characters")
+        kept.append(piece)
+    return "".join(kept)
 
 
 def _reason(error: Exception) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 from snapshots.changes.causes import CauseKind
 from snapshots.models import RevisionInfo
 from snapshots.notes.document import Changelog
+from snapshots.notes.entries import Section
 from snapshots.notes.rebuilds import grouped, leading
 from snapshots.notes.scope import Only
 from snapshots.notes.sentences import Name, Sentence, Value
@@ -16,6 +17,9 @@ def variables(log: Changelog) -> dict[str, Any]:
     is_unknown = CauseKind.UNKNOWN.value
     largest, smaller = leading(grouped([it for it in log.causes if it.kind != is_unknown]))
     return {name: getattr(log, name) for name in log.__struct_fields__} | {
+        "packages": {section.value: log.packages.get(section.value, []) for section in Section},
+        "stacks": {kind: log.stacks.get(kind, []) for kind in ("added", "removed")},
+        "is_changed": bool(log.packages or log.stacks),
         "title": _title(log),
         "synthetic": log.base.source.synthetic or log.head.source.synthetic,
         "largest_causes": largest,

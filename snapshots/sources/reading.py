@@ -6,8 +6,8 @@ from pathlib import Path
 from snapshots.contents import Snapshot
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.sources import buildcache, pages
-from snapshots.sources.buildcache import ReadSettings
 from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
 
 
 def read(

@@ -54,6 +54,11 @@ def strawberry_as_it_comes() -> ASGIApp:
     return View(api.schema)
 
 
+def by_uvicorn_alone() -> ASGIApp:
+    """Return cachelog's application, of which uvicorn asks nothing but by ASGI."""
+    return _cachelog()
+
+
 def by_starlettes_routing() -> ASGIApp:
     """Return cachelog's application without its shortcut to the API."""
     app = _cachelog()

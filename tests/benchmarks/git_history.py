@@ -24,6 +24,7 @@ import orjson
 from snapshots.catalog.catalog import Catalog
 from snapshots.sources.git import read
 from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
 
 FIRST_DAY = datetime(2024, 1, 1, 6, tzinfo=UTC)
 TAG = "develop"
@@ -118,8 +119,10 @@ def commit(folder: Path, days: Iterator[tuple[int, dict[str, bytes]]]) -> None:
 def load(repository: Path, catalog: Catalog) -> tuple[int, float]:
     """Publish what is new in the repository; return the number of revisions, and seconds."""
     started = perf_counter()
-    catalog.refresh()
-    snapshots = read(str(repository), history=catalog.history, clones=None, report=Report())
+    catalog.refresh(missing_ok=True)
+    snapshots = read(
+        str(repository), history=catalog.history, settings=ReadSettings(), report=Report()
+    )
     new = 0
     while batch := list(islice(snapshots, BATCH)):
         new += sum(publication.is_new for publication in catalog.publish(batch))

@@ -83,7 +83,10 @@ def _executing(query: str, catalog: Catalog, library: Library, executor: type[An
 
 
 async def _serving(running: AsyncExitStack, settings: Settings, query: str) -> Ask:
-    """Start the application and return what asks it through ASGI, as uvicorn does."""
+    """Start the application and return what asks it as its server does.
+
+    That is for what it has ready first, and else by ASGI.
+    """
     app = create_app(settings)
     await running.enter_async_context(app.router.lifespan_context(app))
     scope = {
@@ -100,9 +103,14 @@ async def _serving(running: AsyncExitStack, settings: Settings, query: str) -> A
         "client": ("127.0.0.1", 40_000),
         "server": ("127.0.0.1", 8_000),
     }
-    request = {"type": "http.request", "body": request_body(query), "more_body": False}
+    body = request_body(query)
+    request = {"type": "http.request", "body": body, "more_body": False}
 
     async def ask() -> bytes:
+        asked = dict(scope)
+        ready = app.at_once(asked, body) if app.at_once else None
+        if ready is not None:
+            return ready.body
         parts: list[bytes] = []
         messages = iter([request])
 
@@ -114,7 +122,7 @@ async def _serving(running: AsyncExitStack, settings: Settings, query: str) -> A
         async def send(message: MutableMapping[str, Any]) -> None:
             parts.append(message.get("body", b""))
 
-        await app(dict(scope), receive, send)
+        await app(asked, receive, send)
         return b"".join(parts)
 
     return ask

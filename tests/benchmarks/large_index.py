@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from snapshots.sources import buildcache
-from snapshots.sources.buildcache import ReadSettings
 from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
 
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 _FEATURES = """

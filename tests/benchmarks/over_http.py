@@ -32,6 +32,7 @@ _TWIN = "bare uvicorn, once more: shows the noise"
 
 _VARIANTS = {
     "cachelog: hot, with uvicorn's access log": "with_uvicorns_access_log",
+    "cachelog: hot, by uvicorn alone": "by_uvicorn_alone",
     "cachelog: hot, by Starlette's routing": "by_starlettes_routing",
 }
 _SCRIPT = Path(__file__).with_name("wrk.lua")

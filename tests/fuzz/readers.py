@@ -17,12 +17,12 @@ from snapshots.history import History
 from snapshots.models import Spec, check_facts
 from snapshots.refs import parse_moment, parse_ref
 from snapshots.sources import git, reading
-from snapshots.sources.buildcache import ReadSettings
 from snapshots.sources.buildcache.bodies import user_file
 from snapshots.sources.buildcache.manifests import parse_manifest
 from snapshots.sources.buildcache.specs import decode
 from snapshots.sources.pages import parse_page
 from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
 from snapshots.spack.parser import parse
 from tests.fuzz.mutations import mutated_bytes, mutated_json, written
 from tests.snapshots.factories import hash_of
@@ -184,7 +184,7 @@ def _repository(random: Random, folder: Path) -> None:
     data = mutated_bytes(file.read_bytes(), random)
     file.unlink()  # objects are read-only
     put(file, data)
-    found = git.read(str(copy), history=History(), clones=None, report=_report(random))
+    found = git.read(str(copy), history=History(), settings=ReadSettings(), report=_report(random))
     for snapshot in found:
         _checked(snapshot.content.specs())
 

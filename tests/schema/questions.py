@@ -5,7 +5,8 @@ from strawberry.utils.str_converters import to_camel_case
 from tests.schema.naive import PLAIN_FACTS
 
 REVISION = """fragment R on Revision {
-  id tag tagInfo { name } digest takenAt publishedAt numPackages numSpecs numStacks totalSize
+  id tag tagInfo { name } digest takenAt confirmedAt publishedAt numPackages numSpecs numStacks
+  totalSize
   source { kind location version importer synthetic }
 }"""
 REVISIONS = f"""query($tag: String) {{

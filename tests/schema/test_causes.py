@@ -209,6 +209,14 @@ def test_lists_can_be_narrowed(world: World, told: Any) -> None:
     assert answer["coverage"]["nodes"] == [{"kind": "GAINED", "package": "new", "values": []}]
 
 
+def test_no_more_dimensions_than_there_are(world: World) -> None:
+    """A list of hundreds of them would make answers of hundreds of values a cell."""
+    query = """query($by: [CoverageDimension!]!) {
+      compare(base: "develop~1", head: "develop") { coverage(by: $by) { totalCount } } }"""
+    assert world.data(query, by=["STACK"] * 7)
+    assert "by: more than 7 dimensions" in world.error(query, by=["STACK"] * 8)["message"]
+
+
 def test_a_cause_is_found_by_its_id(world: World, told: Any) -> None:
     """Ids of causes stay; those of no cause are null."""
     for cause in told["causes"]["nodes"]:

@@ -67,6 +67,29 @@ def test_the_contract_says_no_less_than_it_did() -> None:
     assert (len(facts), sum(facts.values())) == (52, 415)
 
 
+OFFERED = {
+    "Package.totalSize": "ByteCount",
+    "Revision.confirmedAt": "DateTime!",
+    "Revision.source": "Source!",
+    "Revision.tagInfo": "Tag!",
+    "Revision.totalSize": "ByteCount",
+    "Spec.dependencies": "DependencyConnection",
+    "Spec.dependents": "DependencyConnection",
+    "Spec.short": "String!",
+    "Stack.totalSize": "ByteCount",
+    "Tag.id": "ID!",
+}
+"""Fields beyond the contract that front ends may use by now, with their types."""
+
+
+@pytest.mark.parametrize("name", OFFERED)
+def test_what_is_offered_beyond_the_contract_stays(name: str) -> None:
+    """It is in no type of the contract, and keeps its type."""
+    kind, field = name.split(".")
+    assert field not in types_of(CONTRACT)[kind].fields
+    assert str(OUR_TYPES[kind].fields[field].type) == OFFERED[name]
+
+
 def test_what_was_added_to_the_contract_is_optional() -> None:
     """Questions that follow the contract stay valid: no further argument or input is required."""
     for name, theirs in types_of(CONTRACT).items():

@@ -38,6 +38,7 @@ def revision_json(state: State, number: int) -> dict[str, Any]:
         "tagInfo": {"name": state.info.tag},
         "digest": state.info.digest,
         "takenAt": TAKEN[number],
+        "confirmedAt": TAKEN[number],
         "publishedAt": state.info.published_at.isoformat().replace("+00:00", "Z"),
         "numPackages": len(naive.names(state.specs)),
         "numSpecs": len(state.specs),

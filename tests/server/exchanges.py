@@ -7,7 +7,7 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from server.exchanges import Exchanges, Observer
+from server.exchanges import Exchanges, Observer, Tracing
 from server.request_ids import RequestIds, trusted_among
 from server.security_headers import SecurityHeaders
 
@@ -46,6 +46,7 @@ def exchanged(
     observers: Sequence[Observer] = (),
     trusted: tuple[str, ...] = (),
     wait: float = 0.0,
+    tracing: Tracing | None = None,
 ) -> list[Message]:
     """Send requests, wait for some seconds, and return all messages of the answers."""
     messages: list[Message] = []
@@ -55,6 +56,7 @@ def exchanged(
         headers=SecurityHeaders(needs_cdn=False),
         observers=observers,
         failure=lambda error: Response(type(error).__name__, status_code=500),
+        tracing=tracing,
     )
 
     async def receive() -> Message:

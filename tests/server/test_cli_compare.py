@@ -3,6 +3,7 @@
 import re
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,9 +11,12 @@ from snapshots.models import Spec
 from tests.schema import naive
 from tests.schema.worlds import State, World, known_world
 from tests.server.commands import Done, cachelog
+from tests.snapshots.changes.oracle import states as oracle
+from tests.snapshots.changes.oracle.counterparts import counterparts
 
 BASE, HEAD = "develop-2025-01-05", "develop"
-SIGNS = {"+": "added", "-": "removed", "~": "changed"}
+SIGNS = {"+": "added", "-": "removed", "=": "changed"}
+PAIRS = "~"
 TITLE = re.compile(
     r"develop-2025-01-05 of 2025-01-05 \(([0-9a-f]{12})\)"
     r" -> develop of 2025-01-20 \(([0-9a-f]{12})\)"
@@ -40,13 +44,13 @@ def good(world: World, *arguments: object) -> Done:
 def changes(base: State, head: State) -> list[tuple[str, Spec, Spec]]:
     """Return sign, record before and record after of each hash that differs, by package and hash.
 
-    Where one of the two is not there, both are the other one.
+    Where one of the two is not there, both are the other one. Counterparts are not looked for.
     """
     old, new = ({spec.hash: spec for spec in side.specs} for side in (base, head))
     found = [("+", new[it], new[it]) for it in new.keys() - old.keys()]
     found += [("-", old[it], old[it]) for it in old.keys() - new.keys()]
     found += [
-        ("~", old[it], new[it])
+        ("=", old[it], new[it])
         for it in old.keys() & new.keys()
         if naive.changed_fields(old[it], new[it])
     ]
@@ -56,6 +60,34 @@ def changes(base: State, head: State) -> list[tuple[str, Spec, Spec]]:
 # -- diff
 
 
+def stories(world: World, expected: list[tuple[str, Spec, Spec]]) -> list[tuple[str, Spec, Spec]]:
+    """Return the changes with counterparts as one; those whose counterpart is not among them stay.
+
+    What took the place of what is what the walk over records says.
+    """
+    base, head = (oracle.State(world.states[number].specs) for number in (0, 5))
+    inside = {after.hash for _, _, after in expected}
+    pairs = {new: old for new, old in counterparts(base, head).items() if new in inside}
+    replaced = set(pairs.values())
+    found = []
+    for sign, before, after in expected:
+        if sign == "+" and after.hash in pairs:
+            found.append((PAIRS, base.specs[pairs[after.hash]], after))
+        elif sign != "-" or before.hash not in replaced:
+            found.append((sign, before, after))
+    return found
+
+
+def shown(sign: str, before: Spec, after: Spec) -> str:
+    """Return how the line of a change begins."""
+    if sign != PAIRS:
+        return f"  {sign} {after.hash} {after.short}"
+    version = after.version
+    if before.version != version:
+        version = f"{before.version} → {version}"
+    return f"  ~ {before.hash[:7]} → {after.hash[:7]} {after.name}@{version}"
+
+
 def assert_lines(done: Done, world: World, expected: list[tuple[str, Spec, Spec]]) -> None:
     """Hold that the text of a difference tells just these changes."""
     title, *lines, totals = done.lines
@@ -63,22 +95,23 @@ def assert_lines(done: Done, world: World, expected: list[tuple[str, Spec, Spec]
     assert match is not None
     digests = [world.states[number].info.digest[:12] for number in (0, 5)]
     assert list(match.groups()) == digests
-    told = [line for line in lines if line[:2] == "  " and line[2] in SIGNS]
-    assert told == [f"  {sign} {after.hash} {after.short}" for sign, _, after in expected]
-    fields = [line.strip().split(":")[0] for line in lines if line.startswith("      ")]
+    told = [line for line in lines if line[:2] == "  " and line[2] in (*SIGNS, PAIRS)]
+    inside = stories(world, expected)
+    for line, story in zip(told, inside, strict=True):
+        assert line.startswith(shown(*story))
+    fields = [
+        line.strip().split(":")[0] for line in lines if line.startswith("      ") and ": " in line
+    ]
     assert fields == [
         field["path"]
-        for sign, before, after in expected
-        if sign == "~"
+        for sign, before, after in inside
+        if sign == "="
         for field in naive.changed_fields(before, after)
     ]
-    assert totals == counted(expected)
+    assert totals.startswith(counted(expected))
     heads = [line for line in lines if not line.startswith(" ")]
-    for head, (name, inside) in zip(
-        heads, groupby(expected, key=lambda it: it[2].name), strict=True
-    ):
-        assert head.startswith(f"{name}: ")
-        assert head.endswith(f" ({counted(list(inside))})")
+    names = [name for name, _ in groupby(inside, key=lambda it: it[2].name)]
+    assert [head.split(":")[0] for head in heads] == names
 
 
 def counted(expected: list[tuple[str, Spec, Spec]]) -> str:
@@ -88,9 +121,9 @@ def counted(expected: list[tuple[str, Spec, Spec]]) -> str:
 
 
 def test_a_difference_is_told_hash_by_hash(world: World) -> None:
-    """Package by package: + added, - removed, ~ changed with the facts that differ."""
+    """Package by package: + added, - removed, ~ took a place, = has other facts, which follow."""
     expected = changes(world.states[0], world.states[5])
-    assert {sign for sign, _, _ in expected} == set(SIGNS)
+    assert {sign for sign, _, _ in stories(world, expected)} == {*SIGNS, PAIRS}
     assert_lines(good(world, "diff", BASE, HEAD), world, expected)
 
 
@@ -139,8 +172,13 @@ def test_a_difference_as_json(world: World) -> None:
     assert facts["base"]["digest"] == world.states[0].info.digest
     assert facts["head"]["digest"] == world.states[5].info.digest
     assert facts["summary"]["specs_added"] == len(facts["specs"]["added"])
-    assert {it["name"] for it in facts["packages"]} == {after.name for _, _, after in expected}
+    assert {*packages_of(facts)} == {after.name for _, _, after in expected}
     assert facts["left_out"]
+
+
+def packages_of(facts: Any) -> dict[str, tuple[str, Any]]:
+    """Return section and facts of each package of a document, by name."""
+    return {it["name"]: (name, it) for name, inside in facts["packages"].items() for it in inside}
 
 
 @pytest.mark.parametrize(
@@ -171,11 +209,12 @@ def test_a_narrowed_difference_is_narrow_in_all_its_parts(
     assert summary["total_size_before"] == naive.total_size([*base.values()])
     assert summary["total_size_after"] == naive.total_size([*head.values()])
 
-    packages = {it["name"]: it for it in facts["packages"]}
+    packages = packages_of(facts)
     assert packages.keys() == {after.name for _, _, after in expected}
-    for name, package in packages.items():
+    for name, (section, package) in packages.items():
         old, new = ([it for it in side.values() if it.name == name] for side in (base, head))
-        assert package["kind"] == str(naive.package_kind(old, new)).lower()
+        kind = "rebuilt" if section in ("more_builds", "fewer_builds") else section
+        assert kind == str(naive.package_kind(old, new)).lower()
         added = [it for sign, _, it in expected if sign == "+" and it.name == name]
         assert package["specs_added"] == len(added)
         assert package["size_after"] == (naive.total_size(new) if new else 0)
@@ -183,7 +222,7 @@ def test_a_narrowed_difference_is_narrow_in_all_its_parts(
     names = {it.name for side in (base, head) for it in side.values()}
     assert sum(counts) == len(names)
 
-    for stack in facts["stacks"]:
+    for stack in facts["stack_changes"]:
         inside = [
             {it.hash for it in side.values() if stack["name"] in it.stacks} for side in (base, head)
         ]
@@ -193,6 +232,7 @@ def test_a_narrowed_difference_is_narrow_in_all_its_parts(
     assert facts["only"] == {
         "package": wanted.get("packages", [None])[0],
         "stack": wanted.get("stacks", [None])[0],
+        "matching": None,
     }
 
 
@@ -296,7 +336,7 @@ def test_release_notes_for_programs(world: World) -> None:
     assert told == {after.name for _, _, after in changes(world.states[0], world.states[5])}
 
 
-@pytest.mark.parametrize("form", ["markdown", "json"])
+@pytest.mark.parametrize("form", ["markdown", "html", "json"])
 @pytest.mark.parametrize("option", ["--output", "-o"])
 def test_release_notes_into_a_file(world: World, tmp_path: Path, form: str, option: str) -> None:
     """What would have been printed, in UTF-8; what was there before is gone."""
@@ -313,3 +353,93 @@ def test_a_file_that_cannot_be_written_is_a_fault(world: World, tmp_path: Path) 
     done = ask(world, "notes", BASE, HEAD, "-o", file)
     assert (done.code, done.out) == (1, "")
     assert done.err == f"cachelog: {file}: cannot be written: No such file or directory\n"
+
+
+def test_release_notes_as_a_page(world: World) -> None:
+    """HTML that needs nothing else."""
+    page = good(world, "notes", BASE, HEAD, "--format", "html").out
+    assert page.startswith("<!DOCTYPE html>\n")
+    assert page.endswith("</html>\n")
+
+
+def told(world: World, *options: object) -> Any:
+    """Return the notes for programs."""
+    return good(world, "notes", BASE, HEAD, "--format", "json", *options).json
+
+
+@pytest.mark.parametrize(
+    ("options", "only"),
+    [
+        (("--package", "hdf5"), {"package": "hdf5"}),
+        (("--stack", "hep"), {"stack": "hep"}),
+        (("--matching", "hdf5 target=x86_64_v3"), {"matching": "hdf5 target=x86_64_v3"}),
+        (("--package", "hdf5", "--stack", "hep"), {"package": "hdf5", "stack": "hep"}),
+    ],
+)
+def test_release_notes_of_a_scope(
+    world: World, options: tuple[str, ...], only: dict[str, str]
+) -> None:
+    """Only the specs in scope on either side are told and counted; the causes still add up."""
+    facts = told(world, *options)
+    assert facts["only"] == {"package": None, "stack": None, "matching": None} | only
+
+    def is_in_scope(spec: Spec) -> bool:
+        is_matching = (spec.name, spec.target) == ("hdf5", "x86_64_v3")
+        return (
+            spec.name == only.get("package", spec.name)
+            and ("stack" not in only or only["stack"] in spec.stacks)
+            and ("matching" not in only or is_matching)
+        )
+
+    expected = [
+        (sign, after)
+        for sign, before, after in changes(world.states[0], world.states[5])
+        if is_in_scope(before) or is_in_scope(after)
+    ]
+    assert expected
+    summary = facts["summary"]
+    for sign, kind in SIGNS.items():
+        assert summary[f"specs_{kind}"] == [it for it, _ in expected].count(sign)
+    names = {it["name"] for entries in facts["packages"].values() for it in entries}
+    assert names == {after.name for _, after in expected}
+    causes = sum(cause["num_specs"] for cause in facts["causes"])
+    assert causes == summary["specs_rebuilt"] + summary["specs_replaced"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--package", "hdf"), "--package: neither revision has 'hdf'; nearest: hdf5"),
+        (("--stack", "hop"), "--stack: neither revision has 'hop'; nearest: hep"),
+        (("--matching", "hdf5 ++"), "the name of a variant is missing at character 8"),
+        (("--template", "nothing.md"), "nothing.md: No such file or directory"),
+    ],
+)
+def test_a_scope_or_template_of_nothing_is_a_fault(
+    world: World, options: tuple[str, ...], said: str
+) -> None:
+    """With the nearest names, or the place in the query."""
+    done = ask(world, "notes", BASE, HEAD, *options)
+    assert (done.code, done.out) == (1, "")
+    assert said in done.err
+
+
+def test_release_notes_by_a_template(world: World, tmp_path: Path) -> None:
+    """One's own, or one that comes along; a fault in it is told in one line."""
+    file = tmp_path / "own.md"
+    file.write_text("{{ base.tag }}: {{ summary.specs_added }}\n{{ nothing }}")
+    done = ask(world, "notes", BASE, HEAD, "--template", file)
+    assert (done.code, done.err) == (1, f"cachelog: {file}, line 2: 'nothing' is undefined\n")
+    file.write_text("{{ base.tag }}: {{ summary.specs_added }}\n")
+    added = told(world)["summary"]["specs_added"]
+    assert good(world, "notes", BASE, HEAD, "--template", file).out == f"{BASE}: {added}\n"
+    for name in ("chat", "github-release"):
+        text = good(world, "notes", BASE, HEAD, "--template", name).out
+        assert told(world)["highlights"][0] in text
+
+
+def test_a_template_leaves_no_choice_of_format(world: World) -> None:
+    """It is wrong usage to ask for both."""
+    done = ask(world, "notes", BASE, HEAD, "--template", "chat", "--format", "html")
+    assert (done.code, done.out) == (2, "")
+    assert "--template says how notes are written" in done.err

@@ -36,7 +36,7 @@ def offered(typed: str, catalog: Path) -> list[str]:
         ("no", ["notes"]),
         ("find --st", ["--stack"]),
         ("diff --", ["--json", "--stat", "--package", "--stack", "--exit-code", "--catalog"]),
-        ("notes --format ", ["markdown", "json"]),
+        ("notes --format ", ["markdown", "html", "json"]),
         ("completion z", ["zsh"]),
     ],
 )

@@ -128,11 +128,18 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     made: list[Run] = []
 
     def serve(
-        factory: str, listening: socket.socket, *, workers: int, limits: ConnectionLimits
+        factory: str,
+        listening: socket.socket,
+        *,
+        workers: int,
+        limits: ConnectionLimits,
+        hang_seconds: float,
+        log_format: str,
     ) -> None:
         with socket.create_connection(listening.getsockname()[:2], timeout=PATIENCE):
             settings = settings_from(os.environ)
             assert limits == settings.connections()
+            assert (hang_seconds, log_format) == (settings.hang_timeout, settings.log_format)
             made.append(Run(factory, url_of(listening), workers, settings, could_connect=True))
 
     monkeypatch.setattr("server.listening.serve", serve)

@@ -45,7 +45,8 @@ def test_an_application_that_cannot_be_made_ends_the_server() -> None:
         "from server.http.limits import ConnectionLimits\n"
         "from server.listening import listening_socket, serve\n"
         "listening = listening_socket('127.0.0.1', 0)\n"
-        "serve('server.nope:x', listening, workers=1, limits=ConnectionLimits())"
+        "more = {'hang_seconds': 30, 'log_format': 'text'}\n"
+        "serve('server.nope:x', listening, workers=1, limits=ConnectionLimits(), **more)"
     )
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=environ(), capture_output=True, text=True, timeout=PATIENCE)

@@ -23,6 +23,7 @@ READ: dict[str, tuple[str, Any]] = {
     "body_timeout": ("1.5", 1.5),
     "send_timeout": ("1.5", 1.5),
     "keep_alive": ("1.5", 1.5),
+    "hang_timeout": ("1.5", 1.5),
     "heavy_threads": ("1", 1),
     "queued_requests": ("8", 8),
     "queue_seconds": ("0.5", 0.5),
@@ -59,10 +60,12 @@ READ: dict[str, tuple[str, Any]] = {
     "trusted_proxies": ("10.0.0.0/8, ::1", ("10.0.0.0/8", "::1")),
     "metrics": ("no", False),
     "metrics_dir": ("/run/cachelog", "/run/cachelog"),
+    "tracing": ("yes", True),
     "cache_dir": ("", ""),
     "cache_bytes": ("7", 7),
     "max_index_bytes": ("1", 1),
     "http_timeout": ("1.5", 1.5),
+    "http_deadline": ("86400", 86_400.0),
     "s3_prefixes": ("a=https://a.example", ("a=https://a.example",)),
 }
 
@@ -102,6 +105,7 @@ BAD = {
     "MAX_CONNECTIONS": ["0", "x"],
     "REFRESH": ["0", "-1", "nan", "inf", "3600", "fast", ""],
     "HTTP_TIMEOUT": ["0"],
+    "HTTP_DEADLINE": ["0", "inf", "nan", "1e6"],
     "ACCESS_LOG": ["", "maybe", "2"],
 }
 

@@ -327,5 +327,6 @@ def test_when_a_revision_was_last_confirmed() -> None:
     history = History(rows)
     confirmed = {it.taken_at: history.confirmed_at(it) for it in history.revisions}
     assert confirmed == {day(1): day(3), day(4): day(4), day(6): day(6)}
+    assert history.confirmed_at(rows[1]) == day(3)
     assert list(history.rows_of("develop")) == rows
     assert not history.rows_of("main")

@@ -5,6 +5,5 @@ is what a public cache offers. All lie in folders or at http(s):// and s3:// URL
 """
 
 from snapshots.sources.buildcache.reading import read, recognise
-from snapshots.sources.buildcache.settings import ReadSettings
 
-__all__ = ["ReadSettings", "read", "recognise"]
+__all__ = ["read", "recognise"]

@@ -7,7 +7,7 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 from urllib.request import url2pathname
 
 from snapshots.errors import SourceError
-from snapshots.sources.buildcache.settings import ReadSettings
+from snapshots.sources.settings import ReadSettings
 
 PUBLIC_BUCKETS: Mapping[str, str] = {"spack-binaries": "https://binaries.spack.io"}
 """Where well-known buckets are served publicly."""

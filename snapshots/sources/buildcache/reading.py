@@ -18,11 +18,11 @@ from snapshots.sources.buildcache.lookalikes import explain
 from snapshots.sources.buildcache.manifests import DOCUMENT_HEADS, cleartext
 from snapshots.sources.buildcache.merging import Merged
 from snapshots.sources.buildcache.packages import read_packages
-from snapshots.sources.buildcache.settings import ReadSettings
 from snapshots.sources.buildcache.tags import Stack, chosen_tags, only_tag
 from snapshots.sources.buildcache.transport import Transport
 from snapshots.sources.files import open_regular
 from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
 
 _HEAD_BYTES = 4096
 

@@ -14,26 +14,24 @@ from itertools import islice
 from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Self, TypeVar
-from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 from snapshots.errors import SourceError
 from snapshots.program import importer_name
+from snapshots.sources.addresses import AddressRefused, Boundary, named_hosts
 from snapshots.sources.buildcache import responses
-from snapshots.sources.buildcache.addresses import AddressRefused, Boundary
 from snapshots.sources.buildcache.bodies import Body, collected, too_large, unpacked, user_file
 from snapshots.sources.buildcache.locations import is_url
-from snapshots.sources.buildcache.settings import ReadSettings
 from snapshots.sources.buildcache.stores import Note, Store
 from snapshots.sources.files import Missing
 from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
 
 if TYPE_CHECKING:
     import ssl
 
     import httpx
 
-    from snapshots.sources.buildcache.network import BoundedBackend
+    from snapshots.sources.network import BoundedBackend
 
 _DOCUMENT_BYTES = 16 << 20  # far more than any manifest or checksum has
 _MAX_REDIRECTS = 10
@@ -172,7 +170,7 @@ class Transport:
         use: Callable[["httpx.Response"], Result],
     ) -> Result:
         """Return what ``use`` makes of the response; try again where that may help."""
-        from snapshots.sources.buildcache.network import Overdue
+        from snapshots.sources.network import Overdue
 
         client = self._client()
         assert self._backend is not None  # noqa: S101 - the client has it
@@ -237,7 +235,7 @@ class Transport:
     def _client(self) -> "httpx.Client":
         import httpx
 
-        from snapshots.sources.buildcache.network import BoundedBackend, keep_within
+        from snapshots.sources.network import BoundedBackend, keep_within
 
         with self._lock:
             if self._http is None:
@@ -276,18 +274,10 @@ class Transport:
 
 
 def _trusted(settings: ReadSettings, origin: str | None) -> list[str] | None:
-    """Return the hosts that the user names: in the location, in settings, and as proxies."""
+    """Return the hosts that the user names; None where the first that is asked for is named."""
     if origin is None:
         return None
-    named = [origin, *settings.s3_prefixes.values(), *getproxies().values()]
-    return [host for url in named if (host := _host_of(url))]
-
-
-def _host_of(url: str) -> str | None:
-    try:
-        return urlsplit(url).hostname
-    except ValueError:
-        return None
+    return named_hosts(origin, *settings.s3_prefixes.values())
 
 
 @cache

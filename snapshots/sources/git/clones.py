@@ -11,7 +11,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.sources.files import Missing, read_regular
-from snapshots.sources.git.commands import SCHEMES, Repository, discover, run
+from snapshots.sources.git.commands import SCHEMES, Network, Repository, discover, run
+from snapshots.sources.git.redirects import destination
+from snapshots.sources.settings import ReadSettings
 
 _SCP_LIKE = re.compile(r"[^/:]+:[^:].*", re.S)
 _FETCHED = "imported"
@@ -27,12 +29,13 @@ _OWN_CONFIG = """\
 
 
 @contextmanager
-def open_repository(location: str, clones: Path | None) -> Iterator[Repository]:
+def open_repository(location: str, settings: ReadSettings) -> Iterator[Repository]:
     """Open the repository in a folder, or the clone of the one at a URL, brought up to date.
 
-    A clone is bare, holds the remote's HEAD, and stays in the folder ``clones``: the next call
+    A clone is bare, holds the remote's HEAD, and stays in ``settings.cache_dir``: the next call
     fetches only what is new. Raises SourceError where there is no repository or no commit in it,
-    InvalidArgument for a location that can be neither path nor URL, and a URL without ``clones``.
+    InvalidArgument for a location that can be neither path nor URL, and for a URL without that
+    folder.
     """
     if not location or location.startswith("-") or "\0" in location:
         raise InvalidArgument("--git", f"{location!r} is neither a path nor a URL")
@@ -45,17 +48,13 @@ def open_repository(location: str, clones: Path | None) -> Iterator[Repository]:
             raise SourceError(location, f"cannot be read: {reason}") from None
         if is_folder:
             own = Path(stack.enter_context(TemporaryDirectory(prefix="cachelog-git-")))
-            repository = _in_place(folder, location, own)
+            yield _in_place(folder, location, own)
         elif is_file:
             raise SourceError(location, "is a file, not a repository")
         elif "://" in location or _SCP_LIKE.fullmatch(location):
-            repository = _cloned(location, clones)
+            yield _cloned(location, settings)
         else:
             raise SourceError(location, "does not exist")
-        head = run(repository, "cat-file", "--batch-check", data=b"HEAD^{commit}\n")
-        if head.rstrip().endswith(b" missing"):
-            raise SourceError(repository.location, "holds no commit yet")
-        yield repository
 
 
 def _in_place(folder: Path, location: str, own: Path) -> Repository:
@@ -63,26 +62,23 @@ def _in_place(folder: Path, location: str, own: Path) -> Repository:
 
     None of that one's configuration is in force there.
     """
-
-    def part(name: str) -> Path:
-        found = discover(folder, location, "--git-path", name)
-        return folder.absolute() / os.fsdecode(found.removesuffix(b"\n"))
-
-    objects, shallow = part("objects"), part("shallow")
     try:
-        head = discover(folder, location, "--verify", "HEAD").decode().strip()
+        # Asked at once, the path last: it may hold any byte.
+        head, _, found = discover(folder, location, "HEAD", "--git-common-dir").partition(b"\n")
     except SourceError:
+        discover(folder, location, "--git-common-dir")  # raises where there is no repository
         raise SourceError(location, "holds no commit yet") from None
+    common = folder.absolute() / os.fsdecode(found.removesuffix(b"\n"))
     format_ = "sha256" if len(head) == _LONG_HASH else "sha1"
     (own / "refs").mkdir()
     (own / "config").write_text(_OWN_CONFIG.format(format=format_))
-    (own / "HEAD").write_text(f"{head}\n")
+    (own / "HEAD").write_bytes(head + b"\n")
     with suppress(Missing):  # then it has all of its history
-        (own / "shallow").write_bytes(read_regular(str(shallow), _SHALLOW_BYTES))
-    return Repository(own, location, objects)
+        (own / "shallow").write_bytes(read_regular(str(common / "shallow"), _SHALLOW_BYTES))
+    return Repository(own, location, common / "objects")
 
 
-def _cloned(url: str, clones: Path | None) -> Repository:
+def _cloned(url: str, settings: ReadSettings) -> Repository:
     try:
         scheme = urlsplit(url).scheme.lower() if "://" in url else "ssh"
     except ValueError as error:
@@ -91,24 +87,29 @@ def _cloned(url: str, clones: Path | None) -> Repository:
         known = ", ".join(SCHEMES)
         raise InvalidArgument("--git", f"{scheme}:// cannot be cloned from; these can: {known}")
     public = _without_password(url)
-    if clones is None:
+    if settings.cache_dir is None:
         raise InvalidArgument("--git", f"{public} is a URL, and no folder is given for its clone")
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", public.rstrip("/").removesuffix(".git"))[-60:]
     digest = hashlib.sha256(public.encode()).hexdigest()[:16]
-    repository = Repository(clones / f"{name.lstrip('-.')}-{digest}.git", public)
+    folder = settings.cache_dir / "clones" / f"{name.lstrip('-.')}-{digest}.git"
+    repository = Repository(folder, public)
     try:
         repository.folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidArgument("clones", f"{error.filename}: {error.strerror}") from None
-    protocols = ("http", "https") if scheme == "http" else (scheme,)
+    found, network = url, Network((scheme,), settings.deadline)
+    if scheme in ("http", "https"):
+        found, config = destination(url, public, settings)
+        network = Network((urlsplit(found).scheme.lower(),), settings.deadline, config)
     try:
         # Made and fetched into, rather than cloned, so that a killed run leaves nothing half done.
         run(repository, "init", "--quiet", "--bare", "--template=", f"--initial-branch={_FETCHED}")
         refs = f"+HEAD:refs/heads/{_FETCHED}"
         fetch = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules")
-        run(repository, *fetch, "--", url, refs, protocols=protocols)
+        run(repository, *fetch, "--", found, refs, network=network)
     except SourceError as error:
-        raise SourceError(public, error.reason.replace(url, public)) from None
+        reason = error.reason.replace(url, public).replace(found, _without_password(found))
+        raise SourceError(public, reason) from None
     return repository
 
 

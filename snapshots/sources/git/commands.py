@@ -12,11 +12,11 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import IO, NamedTuple, Self
 
 from snapshots.errors import SourceError
@@ -27,7 +27,7 @@ SCHEMES = ("file", "git", "http", "https", "ssh")
 MAX_MEMORY = 1 << 30
 """How many bytes of memory a git command may fill that reads a repository."""
 
-_LONGEST_RUN = 3600.0
+_LONGEST_RUN = 3_600.0
 
 _SETTINGS = {
     "GIT_ALLOC_LIMIT": str(MAX_MEMORY),
@@ -44,9 +44,12 @@ _OVERRIDES = {
     "core.bigFileThreshold": "16m",
     "core.fsmonitor": "false",
     "core.hooksPath": os.devnull,
+    "fetch.uriProtocols": "",  # else a server can name URLs to fetch more from
+    "http.followRedirects": "false",
     "http.lowSpeedLimit": "1000",
     "http.lowSpeedTime": "60",
     "protocol.ext.allow": "never",
+    "transfer.bundleURI": "false",
 }
 # Git sets these for its hooks; a command run from one would follow them to another repository.
 _SET_FOR_HOOKS = (
@@ -73,17 +76,32 @@ class Repository(NamedTuple):
     objects: Path | None = None
 
 
+class Network(NamedTuple):
+    """How a command may talk to others: by these ``protocols`` alone, and for some ``seconds``.
+
+    ``config`` has settings of git that are in force for the command.
+    """
+
+    protocols: tuple[str, ...] = ()
+    seconds: float = _LONGEST_RUN
+    config: Mapping[str, str] = MappingProxyType({})
+
+
+_NONE = Network()
+
+
 def run(
-    repository: Repository, *command: str, data: bytes = b"", protocols: Sequence[str] = ()
+    repository: Repository, *command: str, data: bytes = b"", network: Network = _NONE
 ) -> bytes:
     """Run a git command that reads ``data`` and return what it writes.
 
-    It may talk to others by these ``protocols`` alone. Raises SourceError where git fails, takes
-    more than an hour, or is not installed.
+    Raises SourceError where git fails, takes longer than ``network`` allows or than an hour, or is
+    not installed.
     """
-    environment = _environment(repository, protocols)
+    environment = _environment(repository, network)
     # What it brings from elsewhere may be a pack of any size, which git writes to disk.
-    return _run(repository, command, environment, data, is_bounded=not protocols)
+    is_bounded = not network.protocols
+    return _run(repository, command, environment, data, network.seconds, is_bounded=is_bounded)
 
 
 def discover(folder: Path, location: str, *question: str) -> bytes:
@@ -93,7 +111,7 @@ def discover(folder: Path, location: str, *question: str) -> bytes:
     Raises SourceError, naming ``location``, where there is no repository.
     """
     # A folder in a working tree is not that repository.
-    environment = _variables(()) | {"GIT_CEILING_DIRECTORIES": str(folder.resolve().parent)}
+    environment = _variables(_NONE) | {"GIT_CEILING_DIRECTORIES": str(folder.resolve().parent)}
     return _run(Repository(folder, location), ("rev-parse", *question), environment)
 
 
@@ -102,6 +120,7 @@ def _run(
     command: Sequence[str],
     environment: dict[str, str],
     data: bytes = b"",
+    seconds: float = _LONGEST_RUN,
     *,
     is_bounded: bool = True,
 ) -> bytes:
@@ -117,12 +136,12 @@ def _run(
             try:
                 if is_bounded:
                     _bound(process)
-                output, complaints = process.communicate(data, _LONGEST_RUN)
+                output, complaints = process.communicate(data, seconds)
             except BaseException:
                 process.kill()
                 raise
     except subprocess.TimeoutExpired:
-        raise SourceError(repository.location, "git took more than an hour") from None
+        raise SourceError(repository.location, f"git took longer than {seconds:,g} s") from None
     except OSError as error:
         raise _not_started(repository, error) from None
     if process.returncode:
@@ -204,21 +223,22 @@ class Stream:
         return _failed(self._repository, self._complaints.read(), status)
 
 
-def _environment(repository: Repository, protocols: Sequence[str] = ()) -> dict[str, str]:
+def _environment(repository: Repository, network: Network = _NONE) -> dict[str, str]:
     """Return the variables of a command that works in a repository of cachelog's own."""
     own = {"GIT_DIR": str(repository.folder)}
     if repository.objects is not None:
         own["GIT_OBJECT_DIRECTORY"] = str(repository.objects)
-    return _variables(protocols) | own
+    return _variables(network) | own
 
 
-def _variables(protocols: Sequence[str]) -> dict[str, str]:
+def _variables(network: Network) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in _SET_FOR_HOOKS}
-    overrides = {"GIT_CONFIG_COUNT": str(len(_OVERRIDES))}
-    for number, (name, value) in enumerate(_OVERRIDES.items()):
+    config = {**_OVERRIDES, **network.config}
+    overrides = {"GIT_CONFIG_COUNT": str(len(config))}
+    for number, (name, value) in enumerate(config.items()):
         overrides |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
     # Git takes an empty list for all that its settings allow.
-    allowed = {"GIT_ALLOW_PROTOCOL": ":".join(protocols) or "none"}
+    allowed = {"GIT_ALLOW_PROTOCOL": ":".join(network.protocols) or "none"}
     return kept | _SETTINGS | overrides | allowed
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
 from itertools import pairwise
-from pathlib import Path
 from typing import Literal, get_args
 
 from snapshots.contents import Snapshot
@@ -30,6 +29,7 @@ from snapshots.sources.git.objects import (
 from snapshots.sources.git.pages import PageReader, TaggedPages
 from snapshots.sources.git.walk import Published, TagSelection, Walk, is_page
 from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
 
 Every = Literal["commit", "day", "week"]
 
@@ -48,15 +48,15 @@ def read(
     tags: Sequence[str] = (),
     every: Every = "commit",
     history: History,
-    clones: Path | None,
+    settings: ReadSettings,
     report: Report,
 ) -> Iterator[Snapshot]:
     """Yield the states of all tags that the catalog's ``history`` has not, in commit order.
 
-    ``repository`` is a folder or a URL, whose clone is kept in ``clones``; ``path`` the folder of
-    pages in it. ``since`` leaves out the commits before it; ``tags`` (names or globs) all other
-    tags; ``every`` all but a tag's last change of each day or ISO week, in UTC. A single name in
-    ``tags`` is also the tag of pages that state none.
+    ``repository`` is a folder or a URL, whose clone is kept as ``settings`` say; ``path`` the
+    folder of pages in it. ``since`` leaves out the commits before it; ``tags`` (names or globs) all
+    other tags; ``every`` all but a tag's last change of each day or ISO week, in UTC. A single name
+    in ``tags`` is also the tag of pages that state none.
 
     ``taken_at`` is the committer's time, ``source.version`` the commit. A tag goes on after its
     last commit in ``history``: what lies before counts as done. Raises SourceError, with
@@ -66,7 +66,7 @@ def read(
         known = ", ".join(get_args(Every))
         raise InvalidArgument("--every", f"{every!r} is none of {known}")
     folder = folder_path(path)
-    with open_repository(repository, clones) as origin:
+    with open_repository(repository, settings) as origin:
         yield from _read(origin, folder, since, tags, every, history, report)
 
 

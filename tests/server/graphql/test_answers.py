@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Coroutine
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from schema.api import API
 from server.graphql.answers import Answer, Answers, ParsedRequest, RequestBytes
@@ -17,6 +19,7 @@ from server.graphql.requests import GraphQLRequest
 from server.negotiation import JSON, RESPONSE_JSON
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
+from snapshots.demo import history as made_up
 
 
 class CountingExecution(Execution):
@@ -101,6 +104,30 @@ def test_a_new_generation_asks_anew_what_may_have_changed(
     assert len(execution.requests) == 3
 
 
+def test_a_confirmation_leaves_what_does_not_tell_it(tmp_path: Path, lanes: Lanes) -> None:
+    """An import that finds nothing new has nothing asked anew but when revisions were seen."""
+    catalog, moment = Catalog(str(tmp_path)), datetime(2025, 3, 1, tzinfo=UTC)
+    (state,) = made_up(revisions=1, packages=3, specs=9)
+    catalog.publish([replace(state, taken_at=moment)])
+    execution = CountingExecution(API(), catalog, Library(catalog), lanes)
+    answers = Answers(catalog, execution, lanes, cache_bytes=1 << 20)
+    asked = [
+        asking("{ revisions { nodes { id takenAt publishedAt previous { id } } } }"),
+        asking("{ tags { name latest { numSpecs } } }"),
+        asking("{ revisions { nodes { ...R } } } fragment R on Revision { confirmedAt }"),
+    ]
+    before = answered(answers, *asked)
+    for number in (1, 2):
+        confirming = replace(state, taken_at=moment + timedelta(days=number))
+        Catalog(str(tmp_path)).publish([confirming])
+        assert catalog.refresh() is True
+        after = answered(answers, *asked, *asked)
+        assert [it.response for it in after[:2]] == [it.response for it in before[:2]]
+        assert f"2025-03-0{1 + number}T".encode() in after[2].response.body
+        assert after[5].response is after[2].response
+    assert len(execution.requests) == 3 + 2
+
+
 def test_what_a_request_costs_is_told_where_it_is_asked_for(
     answers: Answers, execution: CountingExecution
 ) -> None:
@@ -174,6 +201,6 @@ def test_a_parsed_request_counts_its_bytes() -> None:
     """Twice those of its key, as there are two, its variables, and those that it was read from."""
     parsed = ParsedRequest(GraphQLRequest("{ a }", {"x": 1}, None), JSON, 100)
     assert parsed.num_bytes == 2 * parsed.permanent_key.num_bytes + 35 * len('{"x":1}') + 100
-    assert parsed.key_at(7) == parsed.permanent_key._replace(generation=7)
-    assert parsed.key_at(7) is parsed.key_at(7)
-    assert parsed.key_at(8).generation == 8
+    assert parsed.key_at(7, 9) == parsed.permanent_key._replace(generation=7)
+    assert parsed.key_at(7, 9) is parsed.key_at(7, 10)
+    assert parsed.key_at(8, 10).generation == 8

@@ -248,6 +248,18 @@ def test_only_json_in_utf8_is_taken(client: httpx.Client, content_type: str) -> 
     assert (response.status_code, code_of(response)) == (415, "UNSUPPORTED_MEDIA_TYPE")
 
 
+@pytest.mark.parametrize("start", ["text/", "application/json; charset="])
+def test_little_of_a_header_is_repeated(client: httpx.Client, start: str) -> None:
+    """Of a content type as of all else that a client sends: and nothing that is not seen."""
+    content_type = f"{start}x\xad".encode("latin-1") * 900
+    headers = [(b"content-type", content_type)]
+    response = client.post("/graphql", content=b"{}", headers=headers)
+    assert response.status_code == 415
+    message = response.json()["errors"][0]["message"]
+    assert len(message) <= 200
+    assert message.isprintable()
+
+
 @pytest.mark.parametrize(
     "content_type",
     [

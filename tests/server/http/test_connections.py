@@ -9,8 +9,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import NamedTuple
 
 import pytest
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from server.http.at_once import ReadyAnswer
 from server.http.limits import ConnectionLimits
 from server.http.servers import DrainingServer, ServerConfig
 from server.listening import listening_socket
@@ -50,6 +51,19 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
+class Answering:
+    """The application, with answers ready to all but its special paths."""
+
+    __call__ = staticmethod(application)
+
+    def at_once(self, scope: Scope, body: bytes) -> ReadyAnswer | None:
+        """Answer as the application does."""
+        if scope["path"] in ("/early", "/slow", "/big"):
+            return None
+        size = str(len(body)).encode()
+        return ReadyAnswer(200, b"content-length: %d\r\n" % len(size), size)
+
+
 class Running(NamedTuple):
     """A server in a thread, and where it listens."""
 
@@ -66,10 +80,10 @@ class Running(NamedTuple):
 
 
 @contextmanager
-def running(limits: ConnectionLimits) -> Iterator[Running]:
+def running(limits: ConnectionLimits, answering: ASGIApp = application) -> Iterator[Running]:
     """Serve from a thread."""
     listening = listening_socket("127.0.0.1", 0)
-    server = DrainingServer(ServerConfig(lambda: application, limits, owns_socket=True))
+    server = DrainingServer(ServerConfig(lambda: answering, limits, owns_socket=True))
     address = listening.getsockname()[:2]
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
@@ -82,10 +96,10 @@ def running(limits: ConnectionLimits) -> Iterator[Running]:
         listening.close()
 
 
-@pytest.fixture(scope="module")
-def bounded() -> Iterator[Running]:
+@pytest.fixture(scope="module", params=[application, Answering()], ids=["by tasks", "at once"])
+def bounded(request: pytest.FixtureRequest) -> Iterator[Running]:
     """Serve with small limits."""
-    with running(LIMITS) as it:
+    with running(LIMITS, request.param) as it:
         yield it
 
 

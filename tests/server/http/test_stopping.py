@@ -177,7 +177,8 @@ def test_workers_that_cannot_start_end_the_server(tmp_path: Path) -> None:
         "from server.listening import listening_socket, serve\n"
         "if __name__ == '__main__':\n"
         "    listening = listening_socket('127.0.0.1', 0)\n"
-        "    serve('server.nope:x', listening, workers=2, limits=ConnectionLimits())\n"
+        "    more = {'hang_seconds': 30, 'log_format': 'text'}\n"
+        "    serve('server.nope:x', listening, workers=2, limits=ConnectionLimits(), **more)\n"
     )
     script = tmp_path / "serve.py"
     script.write_text(program)

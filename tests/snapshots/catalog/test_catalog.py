@@ -178,11 +178,15 @@ def test_the_same_again_publishes_nothing(catalog: Catalog) -> None:
 def test_the_same_later_is_confirmed(catalog: Catalog) -> None:
     """A state that is seen again stays one revision, and another from in between ends there."""
     first = publish(catalog, A, taken=0)
+    generation, state = catalog.generation, catalog.state
     (made,) = catalog.publish([a_snapshot(A, taken_at=day(5))])
+    assert catalog.generation == generation != -1
+    assert catalog.state > state
     (revision,) = catalog.history.revisions
     assert (made.is_new, made.revision) == (False, revision)
     assert (revision.taken_at, catalog.history.confirmed_at(revision)) == (day(0), day(5))
     between = publish(catalog, B, taken=3)
+    assert catalog.generation == catalog.state > generation
     reader = Catalog(catalog.location)
     for history in (catalog.history, reader.require_history()):
         digests = [revision.digest for revision in history.of_tag("develop")]

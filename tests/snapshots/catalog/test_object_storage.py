@@ -4,7 +4,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.storage import Storage
 from snapshots.errors import CatalogError, NoCatalog
-from tests.snapshots.importers import TAGS, publish_state, publish_together
+from tests.snapshots.factories import a_snapshot, day
+from tests.snapshots.importers import TAGS, publish_state, publish_together, specs_of
 
 LOADING_REQUESTS = 4
 """How many requests a revision may take to load, once its catalog has been read."""
@@ -157,3 +158,73 @@ def test_a_broken_log(variables: dict[str, str]) -> None:
     Storage(parse_location(location)).write(broken, pa.py_buffer(b"garbage"))
     with pytest.raises(CatalogError, match=r": revisions/_delta_log/0+1\.json is no commit"):
         Catalog(location).refresh()
+
+
+def flipped(data: bytes) -> bytes:
+    """Change one bit."""
+    return data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 1]) + data[len(data) // 2 + 1 :]
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes] | None] = {
+    "a flipped bit": flipped,
+    "cut": lambda data: data[:-9],
+    "empty": lambda _: b"",
+    "gone": None,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_content(
+    variables: dict[str, str], damage: Callable[[bytes], bytes] | None, tmp_path: Path
+) -> None:
+    """It is refused by name while the others are read, and the next import replaces it."""
+    assert variables
+    location = f"s3://bucket/{tmp_path.name}"
+    storage, catalog = Storage(parse_location(location)), Catalog(location)
+    for number in range(2):
+        publish_state(catalog, number)
+    other, damaged = (it.digest for it in catalog.history.of_tag(TAGS[0]))
+    ((name, size),) = storage.sizes(f"specs/digest={damaged}").items()
+    path = f"specs/digest={damaged}/{name}"
+    whole = bytes(storage.read(path, size))
+    storage.remove(path)
+    if damage is not None:
+        storage.write(path, pa.py_buffer(damage(whole)))
+
+    reader = Catalog(location)
+    reader.refresh()
+    with pytest.raises(CatalogError, match=f"{damaged[:16]} is (damaged|missing)") as caught:
+        reader.load(damaged)
+    assert "import the same again to replace it" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(reader.load(other)) == 11
+
+    made = Catalog(location).publish(
+        [a_snapshot(specs_of(number), TAGS[0], day(number)) for number in range(2)]
+    )
+    assert [(it.is_new, it.is_mended) for it in made] == [(False, True), (False, False)]
+    for each in (reader, Catalog(location)):
+        each.refresh()
+        assert [len(each.load(digest)) for digest in (damaged, other)] == [10, 11]
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_table_of_revisions(
+    variables: dict[str, str], damage: Callable[[bytes], bytes] | None, tmp_path: Path
+) -> None:
+    """The object is named, by readers and by importers, and nothing is written over it."""
+    assert variables
+    location = f"s3://bucket/{tmp_path.name}"
+    storage = Storage(parse_location(location))
+    publish_state(Catalog(location), 0)
+    ((name, size),) = storage.sizes("revisions").items()
+    whole = bytes(storage.read(f"revisions/{name}", size))
+    storage.remove(f"revisions/{name}")
+    if damage is not None:
+        storage.write(f"revisions/{name}", pa.py_buffer(damage(whole)))
+    with pytest.raises(CatalogError, match=f"{name}.*; restore it from a copy"):
+        Catalog(location).refresh()
+    with pytest.raises(CatalogError, match=f"{name}.*; restore it from a copy"):
+        publish_state(Catalog(location), 1)
+    assert list(storage.sizes("specs")) == []
+    assert list(storage.sizes("revisions")) == ([name] if damage else [])

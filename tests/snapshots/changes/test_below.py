@@ -88,11 +88,11 @@ def check(base: Sequence[Spec], head: Sequence[Spec]) -> None:
 CONTENTS = seeded(random_specs)
 
 
-@given(CONTENTS, CONTENTS, st.sampled_from((1, 2, 4_096)))
-def test_against_plain_walks(base: list[Spec], head: list[Spec], block: int) -> None:
+@given(CONTENTS, CONTENTS, st.sampled_from((0, 2, 1 << 20)))
+def test_against_plain_walks(base: list[Spec], head: list[Spec], num_bytes: int) -> None:
     """Cycles, what is absent, and compilers that are no dependencies are taken in."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(below, "_BLOCK", block)
+        patch.setattr(below, "_BLOCK_BYTES", num_bytes)
         check(base, head)
 
 

@@ -150,8 +150,8 @@ def test_circles() -> None:
     [
         ({"version": "2"}, "a 1 → 2"),
         ({"variants": ("+x",)}, "a now +x"),
-        ({"compiler": "gcc@14.1.0"}, "a gcc@13.2.0 → gcc@14.1.0"),
-        ({"compiler": None}, "a no longer gcc@13.2.0"),
+        ({"compiler": "gcc@14.1.0"}, "compiler of a gcc@13.2.0 → gcc@14.1.0"),
+        ({"compiler": None}, "compiler of a gcc@13.2.0 → none"),
         ({"target": "zen4"}, "a linux-ubuntu22.04-x86_64_v3 → linux-ubuntu22.04-zen4"),
         ({}, "a changed, it is not known why"),
     ],

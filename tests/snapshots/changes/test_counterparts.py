@@ -17,8 +17,8 @@ from snapshots.changes.sides import Side
 from snapshots.contents import Content
 from snapshots.models import Spec
 from snapshots.sources import buildcache
-from snapshots.sources.buildcache import ReadSettings
 from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
 from snapshots.spack.names import ROOT_STACK
 from tests.snapshots.changes.graphs import edge, node, side_of
 from tests.snapshots.changes.states import pairs

@@ -249,6 +249,17 @@ def test_the_nearest_are_of_the_whole_head() -> None:
     }
 
 
+def test_a_dimension_costs_once() -> None:
+    """To name a dimension a thousand times takes no more memory than to name it once."""
+    base = [a_spec(str(number), name=f"p{number}", target=f"t{number}") for number in range(2_000)]
+    comparison = compare(base, [])
+    once, often = (coverage(comparison, [TARGET, STACK] * times) for times in (1, 1_000))
+    assert often.num_bytes == once.num_bytes
+    assert often[0].values == ("t0", "e4s") * 1_000
+    assert often.find("p0", often[0].values) == 0
+    assert often.find("p0", once[0].values) is None
+
+
 def test_many_stacks_times_many_others() -> None:
     """The cells of a spec are as many as its stacks, not all that there could be."""
     random = Random(1)

@@ -78,6 +78,7 @@ def assert_same_causes(base: State, head: State) -> None:
     assert found.num_involved == expected.num_involved
     assert found.together == {it: expected.together(it) for it in expected.ordered()}
     assert found.packages == {it: expected.packages(it) for it in expected.ordered()}
+    assert found.facts == {it: expected.facts(it) for it in expected.ordered()}
     assert found.main == expected.main | {pairs[it]: main for it, main in expected.main.items()}
     for after, before in pairs.items():
         involved = found.involved[after]

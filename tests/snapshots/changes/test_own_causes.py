@@ -47,7 +47,7 @@ ADDED, REMOVED = CauseKind.DEPENDENCY_ADDED, CauseKind.DEPENDENCY_REMOVED
             {"compiler": "gcc@12.3.0"},
             {"compiler": "gcc@13.2.0", "target": "zen4"},
             (CauseKind.COMPILER, "gcc@12.3.0", "gcc@13.2.0"),
-            "a gcc@12.3.0 → gcc@13.2.0",
+            "compiler of a gcc@12.3.0 → gcc@13.2.0",
         ),
         (
             {},

@@ -72,9 +72,8 @@ def explained(
 ) -> Explanation:
     """Compare and explain two contents; ``outside`` are specs outside the cache, of both."""
     beside = tuple(outside)
-    sides = [side_of(specs, beside) for specs in (base, head)]
-    comparison = Comparison(*(side.frame for side in sides))
-    return explain(comparison, *(side.graph for side in sides))
+    before, after = side_of(base, beside), side_of(head, beside)
+    return explain(Comparison(before.frame, after.frame), before.graph, after.graph)
 
 
 def told(

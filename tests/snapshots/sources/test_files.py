@@ -8,10 +8,10 @@ import pytest
 from snapshots.contents import Snapshot
 from snapshots.errors import CachelogError, InvalidArgument, SourceError
 from snapshots.sources import files, reading
-from snapshots.sources.buildcache import ReadSettings
 from snapshots.sources.files import Missing, open_regular, read_regular
 from snapshots.sources.pages import files as page_files
 from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
 from tests.snapshots.sources.git.repositories import page
 
 
@@ -52,6 +52,12 @@ def test_a_file_that_says_no_size() -> None:
     """What the system makes up as it is read is bounded as well."""
     with pytest.raises(SourceError, match="holds more than 10 bytes"):
         read_regular("/proc/self/maps", 10)
+
+
+def test_a_file_that_fails_as_it_is_read() -> None:
+    """The system's reason is told, with the file's name."""
+    with pytest.raises(SourceError, match=r"/proc/self/mem: cannot be read: Input/output error"):
+        read_regular("/proc/self/mem", 10)
 
 
 @pytest.mark.parametrize("name", ["pipe", "folder", "/dev/zero", "/dev/tty", "a\0b", "a" * 5_000])
@@ -117,6 +123,35 @@ def test_an_empty_location() -> None:
     """It names nothing, least of all the folder that the user is in."""
     with pytest.raises(InvalidArgument, match="LOCATION: is empty"):
         read("")
+
+
+@pytest.mark.parametrize("url", ["git://host/pages", "ftp://me:secret@host/a", "x-y://a"])
+def test_a_url_of_no_known_kind(url: str) -> None:
+    """Its scheme is named, and not the rest, which may hold a login."""
+    scheme = url.partition("://")[0]
+    with pytest.raises(SourceError, match=rf"^{scheme}://\.\.\.: cannot be read; .* use --git"):
+        read(url)
+
+
+def test_pages_and_an_index_in_one_import(folder: Path, tmp_path: Path) -> None:
+    """Each location is read by whoever knows it; pages of several folders are one reading."""
+    other = tmp_path / "other" / "v1.0" / "hdf5" / "specs.md"
+    other.parent.mkdir(parents=True)
+    other.write_bytes(page("hdf5", "b", tag="v1.0"))
+    index = tmp_path / "index.json"
+    index.write_text('{"database": {"version": "8", "installs": {}}}')
+    found = list(
+        reading.read(
+            [str(folder / "develop"), str(index), str(tmp_path / "other")],
+            tags=["v1.0"],
+            settings=ReadSettings(),
+            report=Report(),
+        )
+    )
+    assert [(it.tag, it.source.kind, len(it.content)) for it in found] == [
+        ("v1.0", "index", 0),
+        ("v1.0", "pages", 1),
+    ]
 
 
 def test_a_folder_that_vanishes(

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from tests.snapshots.changes.oracle.edges import PairedEdges, pair_edges
-from tests.snapshots.changes.oracle.own import Cause, Kind, own_causes
+from tests.snapshots.changes.oracle.own import Cause, Kind, own_causes, own_differences
 from tests.snapshots.changes.oracle.states import State
 
 Pair = tuple[str, str]
@@ -145,6 +145,12 @@ class Causes:
         lists = [self.involved[it] for it in digests if it in self.involved]
         num_involved = Counter(cause for causes in lists for cause in causes)
         return {it: (num_specs[it], number) for it, number in num_involved.items()}
+
+    def facts(self, cause: Cause) -> list[str]:
+        """Return which facts of its own differ at the pair of least hashes that a cause is at."""
+        pair = min(pair for pair, causes in self._own.items() if cause in causes)
+        before, after = self._base.nodes.get(pair[0]), self._head.nodes.get(pair[1])
+        return own_differences(before, after) if before and after else []
 
     # -- paths
 

@@ -83,6 +83,11 @@ class Explained:
         numbers = self._by_cause("together")
         return {it: {self.causes[other] for other in others} for it, others in numbers.items()}
 
+    @property
+    def facts(self) -> dict[Cause, list[str]]:
+        """The names of the facts that differ where each cause is found."""
+        return {it: [fact.path for fact in facts] for it, facts in self._by_cause("facts").items()}
+
     def _by_cause(self, name: str) -> dict[Cause, Any]:
         values = [getattr(it, name) for it in self._explanation.causes]
         return dict(zip(self.causes, values, strict=True))

@@ -41,25 +41,31 @@ class Cause(NamedTuple):
 
 def own_facts_differ(before: Spec, after: Spec) -> bool:
     """Tell whether anything differs but hashes of dependencies."""
-    return any(own_differences(before, after).values())
+    return bool(own_differences(before, after))
 
 
-def own_differences(before: Spec, after: Spec) -> dict[str, bool]:
+def own_differences(before: Spec, after: Spec) -> list[str]:
     """Return which facts of their own differ, in the order that names the cause.
 
     What one of the two does not state does not differ.
     """
-    return {
-        "version": before.version != after.version,
-        "recipe": _both_known_differ(before.package_hash, after.package_hash)
-        or _both_known_differ(before.namespace, after.namespace),
-        "variants": set(before.variants) != set(after.variants),
-        "dependencies": _both_known_differ(_shape(before), _shape(after)),
-        "compiler": before.compiler != after.compiler
-        and not depends_on_compiler(before)
-        and not depends_on_compiler(after),
-        "target": architecture_of(before) != architecture_of(after),
+    compilers = (
+        [None, None]
+        if depends_on_compiler(before) or depends_on_compiler(after)
+        else [str(before.compiler), str(after.compiler)]
+    )
+    facts: dict[str, list[object]] = {
+        "version": [before.version, after.version],
+        "package_hash": [before.package_hash, after.package_hash],
+        "namespace": [before.namespace, after.namespace],
+        "variants": [set(before.variants), set(after.variants)],
+        "dependencies": [_shape(before), _shape(after)],
+        "compiler": [*compilers],
+        "platform": [before.platform, after.platform],
+        "operating_system": [before.operating_system, after.operating_system],
+        "target": [before.target, after.target],
     }
+    return [name for name, (old, new) in facts.items() if None not in (old, new) and old != new]
 
 
 def own_causes(before: Spec, after: Spec, edges: PairedEdges) -> list[Cause]:
@@ -67,14 +73,14 @@ def own_causes(before: Spec, after: Spec, edges: PairedEdges) -> list[Cause]:
 
     Only a change of dependencies can be several; they come in the order of their kinds.
     """
-    first = next((name for name, it in own_differences(before, after).items() if it), None)
+    first = next(iter(own_differences(before, after)), None)
     package = after.name
     match first:
         case None:
             return []
         case "version":
             return [Cause(Kind.VERSION, package, before.version, after.version)]
-        case "recipe":
+        case "package_hash" | "namespace":
             return [Cause(Kind.RECIPE, package)]
         case "variants":
             lost, gained = (
@@ -84,7 +90,7 @@ def own_causes(before: Spec, after: Spec, edges: PairedEdges) -> list[Cause]:
             return [Cause(Kind.VARIANTS, package, lost, gained)]
         case "compiler":
             return [Cause(Kind.COMPILER, package, before.compiler, after.compiler)]
-        case "target":
+        case "platform" | "operating_system" | "target":
             sides = ("-".join(architecture_of(it)) for it in (before, after))
             return [Cause(Kind.TARGET, package, *sides)]
     causes = set(_dependency_causes(before, after, edges))
@@ -135,7 +141,3 @@ def _shape(spec: Spec) -> Counter[tuple[object, ...]] | None:
     if spec.dependencies is None:
         return None
     return Counter((edge.name, edge.types, edge.virtuals) for edge in spec.dependencies)
-
-
-def _both_known_differ(before: object, after: object) -> bool:
-    return before is not None and after is not None and before != after

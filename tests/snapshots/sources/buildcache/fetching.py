@@ -5,9 +5,9 @@ from pathlib import Path
 import msgspec
 
 from snapshots.sources.buildcache.bodies import Body
-from snapshots.sources.buildcache.settings import ReadSettings
 from snapshots.sources.buildcache.transport import Transport
 from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
 
 QUICK = ReadSettings(timeout=5, attempts=3, backoff=0.001)
 DATA = b'{"database": {}}' * 100

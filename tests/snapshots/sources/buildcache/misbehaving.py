@@ -5,6 +5,7 @@ Each path has a reply: a function that answers one request. ``in_turn`` makes on
 
 import gzip
 import json
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -44,10 +45,13 @@ class Server:
 
 
 @contextmanager
-def serving() -> Iterator[Server]:
+def serving(encrypted: ssl.SSLContext | None = None) -> Iterator[Server]:
     """Run a server in threads of its own for the length of the block."""
     httpd = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
-    server = Server(f"http://127.0.0.1:{httpd.server_port}")
+    if encrypted is not None:
+        httpd.socket = encrypted.wrap_socket(httpd.socket, server_side=True)
+    scheme = "http" if encrypted is None else "https"
+    server = Server(f"{scheme}://127.0.0.1:{httpd.server_port}")
     httpd.RequestHandlerClass = _handler(server)
     httpd.daemon_threads = True
     thread = Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})

@@ -5,8 +5,9 @@ from typing import Any
 
 from snapshots.contents import Snapshot
 from snapshots.models import Spec
-from snapshots.sources.buildcache import ReadSettings, read
+from snapshots.sources.buildcache import read
 from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
 from tests.snapshots.sources.buildcache.misbehaving import Server, document
 
 QUICK = ReadSettings(attempts=2, backoff=0.001, timeout=5)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
-from snapshots.sources.buildcache import addresses
-from snapshots.sources.buildcache.addresses import AddressRefused, Boundary, kind_of
+from snapshots.sources import addresses
+from snapshots.sources.addresses import AddressRefused, Boundary, kind_of
 from snapshots.sources.buildcache.transport import Transport
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.buildcache.fetching import DATA, QUICK

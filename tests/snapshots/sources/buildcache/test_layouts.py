@@ -20,10 +20,10 @@ from snapshots.sources.buildcache.layouts import (
     locate,
 )
 from snapshots.sources.buildcache.manifests import UNVERIFIED
-from snapshots.sources.buildcache.settings import ReadSettings
 from snapshots.sources.buildcache.transport import Transport
 from snapshots.sources.files import Missing
 from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
 from tests.snapshots.sources.buildcache.folders import (
     EMPTY_INDEX,
     blob,

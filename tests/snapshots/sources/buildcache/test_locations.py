@@ -4,7 +4,7 @@ import pytest
 
 from snapshots.errors import SourceError
 from snapshots.sources.buildcache.locations import join, link, public, resolve, resolve_listed
-from snapshots.sources.buildcache.settings import ReadSettings
+from snapshots.sources.settings import ReadSettings
 
 SETTINGS = ReadSettings(
     s3_prefixes={"mine": "http://127.0.0.1/mine/", "disk": "/srv", "loop": "s3://loop"}

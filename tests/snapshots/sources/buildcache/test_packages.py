@@ -12,9 +12,9 @@ from snapshots.models import Spec
 from snapshots.sources.buildcache.caches import Cache
 from snapshots.sources.buildcache.manifests import UNVERIFIED
 from snapshots.sources.buildcache.packages import KnownPackages, Package, read_packages
-from snapshots.sources.buildcache.settings import ReadSettings
 from snapshots.sources.buildcache.transport import Transport
 from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
 from tests.snapshots.factories import a_spec
 from tests.snapshots.sources.buildcache.folders import (
     CHECKSUM,

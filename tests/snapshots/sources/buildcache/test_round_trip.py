@@ -14,6 +14,7 @@ from snapshots.models import Spec
 from snapshots.sources import buildcache, pages
 from snapshots.sources.buildcache.specs import decode
 from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
 from snapshots.spack.spelling import canonical_variants
 from tests.snapshots.factories import a_snapshot, a_spec
 from tests.snapshots.sources.buildcache.folders import text
@@ -36,7 +37,7 @@ def from_indexes(snapshot: Snapshot, folder: Path, version: str) -> Content:
     """Write a snapshot as indexes, one a stack; return what is read of them."""
     listed = write_list(folder, snapshot.tag, snapshot.content.specs(), version)
     report = Report()
-    settings = buildcache.ReadSettings()
+    settings = ReadSettings()
     (read,) = buildcache.read(str(listed), settings=settings, report=report)
     assert report.warnings == []
     return read.content

@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from snapshots.history import History
 from snapshots.models import RevisionInfo
 from snapshots.sources.git import read
 from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
 from tests.snapshots.factories import hash_of
 
 ZLIB = "_cache/develop/zlib/specs.md"
@@ -102,8 +103,14 @@ class Repository:
 
     def read(self, history: History | None = None, **options: Any) -> list[Snapshot]:
         """Read all snapshots that the history has not."""
-        options = {"report": Report(), "clones": None, **options}
+        options = {"report": Report(), "settings": ReadSettings(), **options}
         return list(read(str(self.folder), history=history or History(), **options))
+
+
+def read_at(location: str, cache_dir: Path | None = None) -> Iterator[Snapshot]:
+    """Read all snapshots of a repository, whose clone is kept in a folder."""
+    settings = ReadSettings(cache_dir=cache_dir)
+    return read(location, history=History(), settings=settings, report=Report())
 
 
 def history_of(snapshots: Iterable[Snapshot]) -> History:

@@ -3,8 +3,6 @@
 import pytest
 
 from snapshots.errors import SourceError
-from snapshots.history import History
-from snapshots.sources.git import read
 from snapshots.sources.reports import Report
 from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.git.repositories import (
@@ -14,6 +12,7 @@ from tests.snapshots.sources.git.repositories import (
     Repository,
     labels,
     page,
+    read_at,
     specs,
 )
 
@@ -22,7 +21,7 @@ def test_a_bad_page_is_named_with_its_commit(repository: Repository) -> None:
     """The states before it are yielded; then an error names commit and path."""
     repository.commit({ZLIB: page("zlib", "a")})
     commit = repository.commit({HDF5: b"---\ntitle: [\n---\n"})
-    found = read(str(repository.folder), history=History(), clones=None, report=Report())
+    found = read_at(str(repository.folder))
 
     assert labels(next(found)) == specs(zlib="a")
     with pytest.raises(SourceError, match="is not YAML") as caught:

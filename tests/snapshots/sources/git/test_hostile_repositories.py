@@ -10,10 +10,17 @@ from shutil import copytree
 import pytest
 
 from snapshots.errors import CachelogError, SourceError
-from snapshots.history import History
-from snapshots.sources.git import commands, objects, read
+from snapshots.sources.git import commands, objects
 from snapshots.sources.reports import Report
-from tests.snapshots.sources.git.repositories import HDF5, ZLIB, Repository, labels, page, specs
+from tests.snapshots.sources.git.repositories import (
+    HDF5,
+    ZLIB,
+    Repository,
+    labels,
+    page,
+    read_at,
+    specs,
+)
 
 PROMISOR = {
     "core.repositoryformatversion": "1",
@@ -150,7 +157,7 @@ def test_nothing_that_a_repository_names_is_run(
     trap.set(SETTINGS[way])
     trap.lose(HDF5)
     location = trap.folder.as_uri() if is_url else str(trap.folder)
-    found = read(location, history=History(), clones=tmp_path / "clones", report=Report())
+    found = read_at(location, tmp_path)
 
     with pytest.raises(CachelogError):
         list(found)
@@ -161,7 +168,7 @@ def test_settings_of_a_repository_do_not_keep_it_from_being_read(trap: Trap) -> 
     """With all traps at once, a repository that lacks nothing is read to its end."""
     for settings in SETTINGS.values():
         trap.set(settings)
-    found = list(read(str(trap.folder), history=History(), clones=None, report=Report()))
+    found = list(read_at(str(trap.folder)))
     assert [labels(made) for made in found] == [specs(zlib="a"), specs(zlib="a", hdf5="b")]
     assert not trap.is_sprung()
 
@@ -202,7 +209,7 @@ def test_the_traps_work(trap: Trap, way: str, command: tuple[str, ...]) -> None:
 def test_urls_that_name_commands(trap: Trap, tmp_path: Path, url: str) -> None:
     """A URL that git or ssh would take for a command is refused."""
     location = url.format(command=trap.command)
-    found = read(location, history=History(), clones=tmp_path / "clones", report=Report())
+    found = read_at(location, tmp_path)
     with pytest.raises(CachelogError):
         list(found)
     assert not trap.is_sprung()
@@ -219,7 +226,7 @@ def test_worktrees_and_shallow_clones_are_read(repository: Repository, tmp_path:
 
     for folder, expected in ("tree", specs(zlib="a")), ("shallow", specs(zlib="b")):
         location = str(tmp_path / folder)
-        (found,) = read(location, history=History(), clones=None, report=Report())
+        (found,) = read_at(location)
         assert labels(found) == expected
 
 

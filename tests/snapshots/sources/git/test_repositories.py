@@ -6,16 +6,15 @@ from typing import Any
 import pytest
 
 from snapshots.errors import CachelogError, InvalidArgument, SourceError
-from snapshots.history import History
-from snapshots.sources.git import read
 from snapshots.sources.git.clones import open_repository
-from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
 from tests.snapshots.sources.git.repositories import (
     ZLIB,
     Repository,
     key,
     labels,
     page,
+    read_at,
     specs,
 )
 
@@ -25,28 +24,31 @@ def test_a_url_is_cloned_and_the_clone_kept_up_to_date(
 ) -> None:
     """The first run clones HEAD, the next fetches what is new, even after a rewrite."""
     repository.commit({ZLIB: page("zlib", "a")})
-    url, clones = repository.folder.as_uri(), tmp_path / "clones"
+    url = repository.folder.as_uri()
 
     (first,) = repository.read()
-    (cloned,) = read(url, history=History(), clones=clones, report=Report())
+    (cloned,) = read_at(url, tmp_path)
     assert (key(cloned), cloned.source.location) == (key(first), url)
     repository.git("commit", "--quiet", "--amend", "--message", "Other words")
     repository.commit({ZLIB: page("zlib", "b")})
 
-    found = read(url, history=History(), clones=clones, report=Report())
+    found = read_at(url, tmp_path)
 
     assert list(map(labels, found)) == [specs(zlib="a"), specs(zlib="b")]
-    assert len(list(clones.iterdir())) == 1
+    assert len(list((tmp_path / "clones").iterdir())) == 1
 
 
 def test_a_password_stays_out(tmp_path: Path) -> None:
     """What a URL holds of a password is in no message."""
     location = "http://user:secret@127.0.0.1:9/pages.git"
-    with pytest.raises(SourceError) as caught, open_repository(location, tmp_path):
+    with (
+        pytest.raises(SourceError) as caught,
+        open_repository(location, ReadSettings(cache_dir=tmp_path)),
+    ):
         pass
     assert caught.value.location == "http://127.0.0.1:9/pages.git"
     assert "secret" not in str(caught.value)
-    assert "secret" not in " ".join(path.name for path in tmp_path.iterdir())
+    assert "secret" not in " ".join(path.name for path in tmp_path.rglob("*"))
 
 
 def test_bare_repositories_and_long_hashes(tmp_path: Path) -> None:
@@ -56,7 +58,7 @@ def test_bare_repositories_and_long_hashes(tmp_path: Path) -> None:
     bare = tmp_path / "bare.git"
     repository.git("clone", "--quiet", "--bare", ".", str(bare))
 
-    (found,) = read(str(bare), history=History(), clones=None, report=Report())
+    (found,) = read_at(str(bare))
 
     assert found.source.version == repository.hashes[0]
     assert labels(found) == specs(zlib="a")
@@ -91,7 +93,7 @@ def test_a_damaged_tree_is_an_error(repository: Repository) -> None:
     tree = repository.git("rev-parse", "HEAD:_cache/develop")
     (repository.folder / ".git/objects" / tree[:2] / tree[2:]).unlink()
 
-    found = read(str(repository.folder), history=History(), clones=None, report=Report())
+    found = read_at(str(repository.folder))
 
     with pytest.raises(SourceError, match=r"git says: .+"):
         list(found)
@@ -159,13 +161,45 @@ def test_what_is_no_repository(
     Repository(tmp_path / "empty")
     (tmp_path / "empty/inside").mkdir()
 
-    opened = open_repository(location.format(tmp=tmp_path), tmp_path / "clones")
+    opened = open_repository(location.format(tmp=tmp_path), ReadSettings(cache_dir=tmp_path))
     with pytest.raises(kind, match=reason), opened:
         pass
 
 
 def test_a_url_needs_a_folder_for_its_clone() -> None:
     """Without one nothing is fetched."""
-    opened = open_repository("https://example.org/pages.git", None)
+    opened = open_repository("https://example.org/pages.git", ReadSettings())
     with pytest.raises(InvalidArgument, match="no folder is given for its clone"), opened:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("location", "shown"),
+    [
+        ("me@host.example:pages", "me@host.example:pages"),
+        ("ssh://me:secret@host.example/pages", "ssh://me@host.example/pages"),
+        ("git://me:secret@host.example/pages", "git://host.example/pages"),
+    ],
+)
+def test_what_is_shown_of_other_urls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str, shown: str
+) -> None:
+    """The user of ssh is part of the place, a password never is."""
+    monkeypatch.setenv("GIT_SSH_COMMAND", "echo secret >&2; false")
+    monkeypatch.setenv("GIT_PROXY_COMMAND", "false")
+    opened = open_repository(location, ReadSettings(cache_dir=tmp_path))
+    with pytest.raises(SourceError, match="git says: ") as caught, opened:
+        pass
+    assert caught.value.location == shown
+    assert "me:secret" not in str(caught.value)
+
+
+def test_a_folder_for_clones_that_is_none(tmp_path: Path) -> None:
+    """A file in its place is told as such."""
+    (tmp_path / "clones").write_bytes(b"")
+    opened = open_repository("https://example.org/pages.git", ReadSettings(cache_dir=tmp_path))
+    with (
+        pytest.raises(InvalidArgument, match=r"clones: .*/clones.*: (File exists|Not a dir)"),
+        opened,
+    ):
         pass

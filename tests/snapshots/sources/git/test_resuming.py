@@ -8,9 +8,7 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Snapshot
-from snapshots.history import History
 from snapshots.sources import pages
-from snapshots.sources.git import read
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.git.repositories import (
     FIRST,
@@ -20,6 +18,7 @@ from tests.snapshots.sources.git.repositories import (
     key,
     labels,
     page,
+    read_at,
     specs,
 )
 
@@ -154,7 +153,7 @@ def test_a_catalog_filled_in_steps_is_one_filled_at_once(
     """Published batch by batch, stopped and gone on, a catalog has the same revisions."""
     _grow(repository, 4)
     catalog = Catalog(str(tmp_path / "catalog"))
-    stopped = read(str(repository.folder), history=History(), clones=None, report=Report())
+    stopped = read_at(str(repository.folder))
     catalog.publish(list(islice(stopped, 2)))
     del stopped
     _grow(repository, 2)

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from snapshots.errors import InvalidArgument
-from snapshots.sources.buildcache import ReadSettings
+from snapshots.sources.settings import ReadSettings
 
 
 @pytest.mark.parametrize("name", ["attempts", "workers"])

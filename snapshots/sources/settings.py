@@ -1,4 +1,4 @@
-"""How a build cache's own description is read: what is kept, what is tried, how much is taken."""
+"""How build caches and repositories are read: what is kept, what is tried, how much is taken."""
 
 from pathlib import Path
 
@@ -10,13 +10,13 @@ from snapshots.errors import InvalidArgument
 class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How locations are read. Raises InvalidArgument for fewer attempts or workers than one.
 
-    ``cache_dir`` keeps what later runs need not fetch again, at most ``cache_bytes`` of indexes;
-    None keeps nothing. An index may hold ``max_index_bytes`` when unpacked. ``timeout`` is the
-    longest silence of a server, ``deadline`` the time that one answer may take with all attempts,
-    and ``backoff`` the wait before a second attempt, which doubles with each one after it, all in
-    seconds; a request is tried ``attempts`` times, ``workers`` of
-    them at once. ``s3_prefixes`` maps buckets to the HTTPS prefixes they are served at, in addition
-    to PUBLIC_BUCKETS.
+    ``cache_dir`` keeps what later runs need not fetch again: clones, and at most ``cache_bytes`` of
+    indexes; None keeps nothing. An index may hold ``max_index_bytes`` when unpacked. ``timeout`` is
+    the longest silence of a server, ``deadline`` the time that one answer may take with all
+    attempts, or the fetching of a repository, and ``backoff`` the wait before a second attempt,
+    which doubles with each one after it, all in seconds; a request is tried ``attempts`` times,
+    ``workers`` of them at once. ``s3_prefixes`` maps buckets to the HTTPS prefixes they are served
+    at, in addition to PUBLIC_BUCKETS.
     """
 
     cache_dir: Path | None = None

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import httpcore
 import httpx
 
-from snapshots.sources.buildcache.addresses import Boundary
+from snapshots.sources.addresses import Boundary
 
 Result = TypeVar("Result")
 
@@ -73,10 +73,6 @@ class BoundedBackend(httpcore.NetworkBackend):
             else:
                 return _BoundedStream(stream, self)
         raise failure
-
-    def sleep(self, seconds: float) -> None:
-        """Wait before another attempt to connect."""
-        self._inner.sleep(seconds)
 
 
 class _BoundedStream(httpcore.NetworkStream):

@@ -7,13 +7,25 @@ Python's ``ipaddress`` has them.
 
 import socket
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from threading import Lock
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 _TRANSLATED = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"), IPv6Network("::/96"))
 
 Resolve = Callable[[str, int], Sequence[str]]
 """Returns the addresses of a host and a port; raises OSError or UnicodeError where it has none."""
+
+
+def named_hosts(*urls: str) -> list[str]:
+    """Return the hosts of URLs that the user names, and of the proxies that the system names."""
+    named = []
+    for url in (*urls, *getproxies().values()):
+        with suppress(ValueError):
+            named.append(urlsplit(url).hostname)
+    return [host for host in named if host]
 
 
 class AddressRefused(Exception):

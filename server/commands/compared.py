@@ -1,0 +1,104 @@
+"""What the commands that compare two revisions share: the two, why they differ, and a scope."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+from server.completion import complete_package, complete_stack
+
+if TYPE_CHECKING:
+    from server.printing.reports import Report
+    from snapshots.catalog.library import Library
+    from snapshots.changes.explanation import Explanation
+    from snapshots.frames.columns import Mask
+    from snapshots.models import RevisionInfo
+    from snapshots.notes.document import Changelog
+    from snapshots.notes.scope import Only, Scope
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+def scope_options(command: Decorated) -> Decorated:
+    """Add ``--package``, ``--stack`` and ``--matching``, which narrow what is told."""
+    for option in (
+        click.option(
+            "--matching",
+            metavar="QUERY",
+            help="Only specs that this query in Spack's language matches on either side.",
+        ),
+        click.option(
+            "--stack",
+            metavar="NAME",
+            shell_complete=complete_stack,
+            help="Only specs that this stack has on either side.",
+        ),
+        click.option(
+            "--package", metavar="NAME", shell_complete=complete_package, help="Only this package."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+class Compared(NamedTuple):
+    """Two revisions with the explanation of what changed from one to the other.
+
+    ``scope`` has the specs that are asked for; None for all. ``returned`` marks the rows of head
+    whose hash an earlier revision of the series had.
+    """
+
+    base: "RevisionInfo"
+    head: "RevisionInfo"
+    explanation: "Explanation"
+    scope: "Scope | None"
+    returned: "Mask"
+
+    def report(self) -> "Report":
+        """Return the changes in scope, each with its reason."""
+        from server.printing.reports import reported
+
+        comparison = self.explanation.comparison
+        if self.scope is not None:
+            comparison = comparison.narrowed_to(self.scope.in_base, self.scope.in_head)
+        return reported(self.base, self.head, comparison, self.explanation, self.returned)
+
+    def changelog(self) -> "Changelog":
+        """Return the changes in scope as release notes have them."""
+        from snapshots.notes.changelog import changelog
+
+        return changelog(self.base, self.head, self.explanation, self.scope, self.returned)
+
+
+def compare(location: str, refs: tuple[str, str], only: "Only") -> Compared:
+    """Compare the revisions of a catalog that two refs name, as far as it is asked for.
+
+    Raises as ``History.resolve`` does, and InvalidArgument for names that neither revision has.
+    """
+    from snapshots.catalog.catalog import Catalog
+    from snapshots.catalog.library import Library
+
+    catalog = Catalog(location)
+    history = catalog.require_history()
+    base, head = (history.resolve(ref) for ref in refs)
+    library = Library(catalog)
+    scope = _scope(library, (base.digest, head.digest), only) if only else None
+    explanation = library.explain(base.digest, head.digest)
+    return Compared(base, head, explanation, scope, library.find_returned(history, base, head))
+
+
+def _scope(library: "Library", digests: tuple[str, str], only: "Only") -> "Scope":
+    """Return which specs are asked for; raises InvalidArgument for names that are not there."""
+    from server.commands.names import require_package, require_stack
+    from snapshots.notes.scope import scope_of
+
+    base, head = sides = tuple(map(library.frames.get, digests))
+    if only.package is not None:
+        require_package(only.package, sides)
+    if only.stack is not None:
+        require_stack(only.stack, sides)
+    matching = None
+    if only.matching is not None:
+        before, after = (library.find(digest, only.matching) for digest in digests)
+        matching = before, after
+    return scope_of(only, (base, head), matching)

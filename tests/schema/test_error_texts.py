@@ -1,0 +1,152 @@
+"""What errors repeat of a client's own text: little of it, and nothing that is not seen."""
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from schema import api
+from schema.errors import CLIENT_TEXT
+from schema.limits import Limits
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
+from snapshots.errors import CatalogError
+from snapshots.escaping import is_plain
+from snapshots.frames.frame import Frame
+from tests.schema.worlds import World, known_world, plain
+
+MARK = "ж"
+"""No text of cachelog's or GraphQL's own has this letter."""
+
+LENGTH = 3_900
+
+TEXTS = {
+    "one word": MARK * LENGTH,
+    "short words": f"{MARK} " * (LENGTH // 2),
+    "words in quotes": f"'{MARK * 50}' " * (LENGTH // 53),
+    "quotes within quotes": f"\"'{MARK * 90}'\"" * (LENGTH // 94),
+    "control characters": f"{MARK}\x1b[31m\x00\r\n" * (LENGTH // 9),
+    "characters without width": f"{MARK}\u202e\u200b\u3164" * (LENGTH // 4),
+    "half characters": f"{MARK}\udc80" * (LENGTH // 2),
+    "a tag and a long date": f"develop@2025-03-30T12:00:00.{'1' * 3_000}~{'9' * 8}",
+    "a tag and more": f"develop~{MARK * 300}",
+    "a spec and more": f"hdf5 +{MARK * 100} ^{MARK * 200}",
+}
+
+QUESTIONS = {
+    "a ref": "query($v: String!) { revision(ref: $v) { id } }",
+    "two refs": "query($v: String!) { compare(base: $v, head: $v) { id } }",
+    "an id": "query($v: ID!) { node(id: $v) { id } }",
+    "ids": "query($v: ID!) { nodes(ids: [$v, $v]) { id } }",
+    "a cursor": "query($v: String!) { revisions(after: $v) { totalCount } }",
+    "a spec query": "query($v: String!) { revision { specs(matching: $v) { totalCount } } }",
+    "a time": "query($v: DateTime!) { revisions(since: $v) { totalCount } }",
+    "a number": "query($v: Int!) { revisions(first: $v) { totalCount } }",
+    "an enum value": "query($v: SpecOrderField!) "
+    "{ revision { specs(orderBy: {field: $v}) { totalCount } } }",
+    "a filter": "query($v: SpecFilter!) { revision { specs(filter: $v) { totalCount } } }",
+    "a switch": "query($v: Boolean!) { tags @include(if: $v) { name } }",
+    "a hash": "query($v: String!) { revision { spec(hash: $v) { id } } }",
+    "a name": "query($v: String!) { revision { package(name: $v) { id } } }",
+}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a small catalog."""
+    return known_world(tmp_path_factory.mktemp("catalog"))
+
+
+def messages(world: World, question: str, variables: dict[str, Any]) -> Iterator[str]:
+    """Yield the messages of all errors of an answer."""
+    answer = api.execute(question, variables, context=world.context())
+    for error in plain(answer).get("errors", ()):
+        yield error["message"]
+
+
+def check(message: str) -> None:
+    """Check what a message repeats; two lines are for the caret under a query's place alone."""
+    assert message.count(MARK) <= CLIENT_TEXT
+    assert message.count("1") <= CLIENT_TEXT
+    first, *caret = message.split("\n")
+    assert is_plain(first)
+    assert len(first) <= 2 * CLIENT_TEXT
+    assert [line.strip() for line in caret] in ([], ["^"])
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
+def test_values_of_variables(world: World, question: str, text: str) -> None:
+    """Wherever a client's text is at fault, the error repeats 200 characters of it at most."""
+    for message in messages(world, question, {"v": text}):
+        check(message)
+
+
+FAULTY = ["a ref", "two refs", "an id", "a cursor", "a spec query", "a time", "a number"]
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_a_bad_text_is_repeated_at_all(world: World, name: str) -> None:
+    """Who reads the error sees which value it is about, and control characters written out."""
+    (message, *_) = messages(world, QUESTIONS[name], {"v": f"{MARK}\x1b"})
+    assert MARK in message
+    check(message)
+
+
+DOCUMENTS = {
+    "names": "{ " + "q" * 90 + ": revision { " + " ".join(f"n{i}q" * 30 for i in range(9)) + " } }",
+    "texts for numbers": '{ revisions(first: "%s") { totalCount } }' % (f"{MARK} " * 1_900),
+    "a block string": '{ revisions(first: """%s""") { totalCount } }' % (f"{MARK}\n" * 1_900),
+    "lists": "{ revision { specs(filter: {packages: [%s]}) { totalCount } } }"
+    % (f'{{a: "{MARK * 9}"}} ' * 200),
+    "what is no GraphQL": f'{{ revision "{MARK * 900}" }}',
+    "an unknown character": "{ tags \x1b }",
+    "a type": "query($v: %s) { tags { name } }" % ("Q" * 99),
+}
+
+
+@pytest.mark.parametrize("text", DOCUMENTS.values(), ids=DOCUMENTS)
+def test_texts_of_documents(world: World, text: str) -> None:
+    """GraphQL's own errors are cut to 200 characters, whatever they quote."""
+    found = list(messages(world, text, {}))
+    assert found
+    for message in found:
+        assert len(message) <= CLIENT_TEXT
+        check(message)
+
+
+def test_the_way_to_what_costs_most(world: World) -> None:
+    """The error of what costs too much names it by the client's aliases: 200 characters of it."""
+    name, alias = world.newest.specs[0].name, "q" * 99
+    inner = "digest"
+    for _ in range(6):
+        inner = f'{alias}: package(name: "{name}") {{ {alias}: revision {{ {inner} }} }}'
+    poor = api.API(Limits(max_cost=1))
+    answer = plain(poor.execute(f"{{ revision {{ {inner} }} }}", context=world.context()))
+    (error,) = answer["errors"]
+    assert "costs" in error["message"]
+    assert 0 < error["message"].count("q") <= CLIENT_TEXT
+
+
+def test_an_outage_is_one_line_in_the_log(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What the store says, once a request and in one line: a traceback is for what is a bug."""
+
+    def fail(_catalog: Catalog, digest: str) -> Frame:
+        raise CatalogError("here", f"the content {digest[:16]} is\nmissing")
+
+    monkeypatch.setattr(Catalog, "load", fail)
+    broken = World(world.catalog, Library(world.catalog), world.states)
+    question = "{ a: revision { stacks { name } } b: revision { stacks { name } } }"
+    with caplog.at_level(logging.ERROR, "cachelog.errors"):
+        response = broken.ask(question)
+    assert [error["extensions"]["code"] for error in response["errors"]] == [
+        "CATALOG_UNAVAILABLE",
+        "CATALOG_UNAVAILABLE",
+    ]
+    (record,) = caplog.records
+    assert record.exc_info is None
+    assert "is missing" in record.getMessage().replace(r"\x0a", " ")
+    assert "\n" not in record.getMessage()

@@ -1,0 +1,245 @@
+"""Answers at once: in the order of the requests, whole, and none that should go another way."""
+
+import asyncio
+import gc
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPResponse
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from server.http.at_once import MAX_AT_ONCE, AnswerBytes, ReadyAnswer
+from server.http.keeping_alive import KeepAlive
+from server.http.limits import ConnectionLimits
+from server.http.quick_connections import QuickConnection
+from tests.server.http.test_connections import CLOSE, Running, ask, rest, running, said
+from tests.server.servers import PATIENCE, until
+
+LIMITS = ConnectionLimits(keep_alive_seconds=0.6)
+
+
+class Application:
+    """Says how it was asked: at once for short paths, and by a task for all others."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer by a task."""
+        if scope["type"] != "http":
+            return
+        body = b""
+        while (message := await receive())["type"] == "http.request":
+            body += message["body"]
+            if not message["more_body"]:
+                break
+        if scope["path"] == "/slow-task":
+            await asyncio.sleep(0.1)
+        said = b"task %b %b" % (scope["path"].encode(), body)
+        length = (b"content-length", str(len(said)).encode())
+        await send({"type": "http.response.start", "status": 200, "headers": [length]})
+        await send({"type": "http.response.body", "body": said})
+
+    def at_once(self, scope: Scope, body: bytes) -> ReadyAnswer | None:
+        """Answer at once."""
+        if scope["path"] == "/bad":
+            raise ZeroDivisionError
+        if scope["path"].endswith("task"):
+            return None
+        said = b"ready %b %b" % (scope["path"].encode(), body)
+        return ReadyAnswer(200, b"content-length: %d\r\n" % len(said), said)
+
+
+@pytest.fixture(scope="module")
+def ready() -> Iterator[Running]:
+    """Serve the application."""
+    with running(LIMITS, Application()) as it:
+        yield it
+
+
+@pytest.fixture(scope="module")
+def plain() -> Iterator[Running]:
+    """Serve the application by tasks alone."""
+    application = Application()
+
+    async def by_tasks(scope: Scope, receive: Receive, send: Send) -> None:
+        await application(scope, receive, send)
+
+    with running(LIMITS, by_tasks) as it:
+        yield it
+
+
+def answers(running: Running, *requests: bytes) -> list[bytes]:
+    """Send requests in one piece, the last of which closes, and return the bodies."""
+    said_all = said(running, b"".join(requests))
+    return [part.split(b"HTTP/1.1")[0] for part in said_all.split(b"\r\n\r\n")[1:]]
+
+
+def test_requests_are_answered_in_their_order(ready: Running) -> None:
+    """Whichever way each of them goes: what is ready waits for what came before it."""
+    paths = ["/a", "/slow-task", "/b", "/task", "/c", "/slow-task", "/d"]
+    requests = [ask(path, body=b"x") for path in paths]
+    found = answers(ready, *requests, ask("/last", CLOSE))
+    assert [it.split()[1].decode() for it in found] == [*paths, "/last"]
+    assert found[0] == b"ready /a x"
+    assert found[1] == b"task /slow-task x"
+
+
+def test_the_event_loop_goes_on_between_many(ready: Running) -> None:
+    """After some requests of one packet the next goes by a task, and so on in order."""
+    requests = [ask(f"/{number}") for number in range(MAX_AT_ONCE + 20)]
+    found = answers(ready, *requests, ask("/last", CLOSE))
+    ways = [it.split()[0] for it in found]
+    assert ways[: MAX_AT_ONCE + 1] == [b"ready"] * MAX_AT_ONCE + [b"task"]
+    assert [it.split()[1] for it in found] == [
+        *(b"/%d" % number for number in range(MAX_AT_ONCE + 20)),
+        b"/last",
+    ]
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("server", ["plain", "ready"])
+def test_any_conversation_is_answered(
+    server: str, seed: int, request: pytest.FixtureRequest
+) -> None:
+    """Requests of all kinds, cut anywhere: as many answers, in order, each whole."""
+    ready: Running = request.getfixturevalue(server)
+    random = Random(seed)
+    expected, parts = [], []
+    for _ in range(random.randint(1, 20)):
+        path = random.choice(("/a", "/a-task", "/slow-task"))
+        body = b"x" * random.choice((0, 0, 1, 10, 300, 70_000))
+        expected.append(path.encode() + b" " + body)
+        parts.append(ask(path, body=body) if random.random() < 0.7 else chunked(path, body, random))
+    conversation = b"".join(parts) + ask("/last", CLOSE)
+    cuts = sorted(random.randrange(len(conversation)) for _ in range(random.randint(0, 12)))
+    with ThreadPoolExecutor(1) as pool, ready.connect() as connection:
+        receiving = pool.submit(rest, connection)
+        for start, end in pairwise([0, *cuts, len(conversation)]):
+            connection.sendall(conversation[start:end])
+            time.sleep(random.choice((0, 0, 0.01)))
+        answered = receiving.result(PATIENCE)
+    bodies = [part.split(b"HTTP/1.1")[0] for part in answered.split(b"\r\n\r\n")[1:]]
+    assert [it.partition(b" ")[2] for it in bodies] == [*expected, b"/last "]
+
+
+def chunked(path: str, body: bytes, random: Random) -> bytes:
+    """Return a request whose body comes in chunks."""
+    cuts = sorted(random.randrange(len(body)) for _ in range(3)) if body else []
+    chunks = [body[start:end] for start, end in pairwise([0, *cuts, len(body)]) if end > start]
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+    return head + b"".join(b"%x\r\n%b\r\n" % (len(it), it) for it in chunks) + b"0\r\n\r\n"
+
+
+@pytest.mark.parametrize("pieces", [2, 5, 60])
+def test_a_request_in_pieces_is_whole(ready: Running, pieces: int) -> None:
+    """Its body is all there, by whichever way it is answered."""
+    request = ask("/a", CLOSE, b"0123456789")
+    with ready.connect() as connection:
+        for number in range(pieces):
+            part = slice(len(request) * number // pieces, len(request) * (number + 1) // pieces)
+            connection.sendall(request[part])
+            time.sleep(0.2 / pieces)
+        assert rest(connection).endswith(b" /a 0123456789")
+
+
+def test_a_chunked_body_is_whole(ready: Running) -> None:
+    """Put together from its chunks."""
+    request = b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    chunks = b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
+    assert said(ready, request + chunks).endswith(b"\r\n\r\nready /a abcde")
+
+
+def test_who_waits_for_100_is_told_to_continue(ready: Running) -> None:
+    """Also where the body is there already."""
+    answer = said(ready, ask("/a", f"Expect: 100-continue\r\n{CLOSE}", b"x"))
+    assert answer.startswith(b"HTTP/1.1 100 ")
+    assert answer.endswith(b"task /a x")
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_the_connection_is_kept_or_closed_as_asked(ready: Running, version: str) -> None:
+    """HTTP/1.0 closes, as do those who ask for it; the answer says so."""
+    headers = CLOSE if version == "1.1" else ""
+    answer = said(ready, ask("/a", headers).replace(b"HTTP/1.1", b"HTTP/" + version.encode()))
+    assert b"\r\nconnection: close\r\n" in answer
+    with ready.connect() as connection:
+        for _ in range(3):
+            connection.sendall(ask("/a"))
+            kept = HTTPResponse(connection)
+            kept.begin()
+            assert kept.getheader("connection") is None
+            assert kept.getheader("date")
+            assert kept.read() == b"ready /a "
+
+
+def test_an_idle_connection_is_closed(ready: Running) -> None:
+    """Counted from the last answer: one that asks now and then stays."""
+    with ready.connect() as connection:
+        for _ in range(4):
+            time.sleep(0.3)
+            connection.sendall(ask("/a"))
+            assert connection.recv(1_000).endswith(b"ready /a ")
+        began = time.monotonic()
+        assert connection.recv(1) == b""
+        assert 0.4 < time.monotonic() - began < 5
+
+
+def test_a_fault_goes_by_a_task(ready: Running) -> None:
+    """The application answers it as any other of its errors; the client is not blamed."""
+    assert said(ready, ask("/bad", CLOSE)).endswith(b"task /bad ")
+
+
+def test_what_follows_an_answer_is_read_strictly(ready: Running) -> None:
+    """Nonsense is refused after the answer before it; half of a bad body is not answered."""
+    answer = said(ready, ask("/a") + b"nonsense\r\n\r\n")
+    assert answer.count(b"ready /a ") == 1
+    assert b"HTTP/1.1 400 " in answer
+    bad = b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nnonsense\r\n\r\n"
+    answer = said(ready, bad)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"/a" not in answer
+
+
+def test_a_closed_connection_takes_no_memory(ready: Running) -> None:
+    """Without waiting for the collector of garbage, which seldom looks at what is old."""
+
+    def count() -> int:
+        return sum(isinstance(it, QuickConnection) for it in gc.get_objects())
+
+    gc.collect()
+    before = count()
+    gc.disable()
+    try:
+        for _ in range(50):
+            said(ready, ask("/a", CLOSE))
+        until(lambda: not ready.num_connections(), "all are closed")
+        assert count() - before < 5
+    finally:
+        gc.enable()
+
+
+def test_the_time_of_an_answer_is_that_of_now() -> None:
+    """The lines that all answers share are made anew when the server changes them."""
+    answer, made = ReadyAnswer(304, b"etag: x\r\n", b""), AnswerBytes()
+    for date in (b"Mon", b"Tue"):
+        found = made.of(answer, [(b"date", date)], keeps_alive=True)
+        assert found == b"HTTP/1.1 304 Not Modified\r\ndate: %b\r\netag: x\r\n\r\n" % date
+
+
+def test_a_connection_that_is_gone_is_not_ended() -> None:
+    """No timer is left behind."""
+    ended: list[Any] = []
+
+    async def run() -> None:
+        kept = KeepAlive(asyncio.get_running_loop(), 0.01, lambda: ended.append(1))
+        kept.begin()
+        kept.close()
+        waited = KeepAlive(asyncio.get_running_loop(), 0.01, lambda: ended.append(2))
+        waited.begin()
+        await asyncio.sleep(0.05)
+
+    asyncio.run(run())
+    assert ended == [2]

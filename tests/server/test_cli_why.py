@@ -1,0 +1,195 @@
+"""``cachelog why`` and ``cachelog diff --coverage``: causes, paths and cells, from the records."""
+
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.schema.test_causes import BASE, EARLIER, HEAD, published
+from tests.schema.worlds import World
+from tests.server.commands import Done, cachelog
+from tests.server.servers import CACHELOG, environ
+from tests.snapshots.changes.oracle.causes import Causes
+from tests.snapshots.changes.oracle.counterparts import counterparts
+from tests.snapshots.changes.oracle.coverage import coverage
+
+REFS = ("develop~1", "develop")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a catalog of an earlier state, of base and of head."""
+    return published(tmp_path_factory.mktemp("catalog"), EARLIER, BASE, HEAD)
+
+
+@pytest.fixture(scope="module")
+def expected() -> Causes:
+    """Return what the records say."""
+    return Causes(BASE, HEAD, counterparts(BASE, HEAD))
+
+
+def ask(world: World, *arguments: object) -> Done:
+    """Run a command on the catalog."""
+    return cachelog(*arguments, catalog=world.catalog.location)
+
+
+def hash_of_head(name: str) -> str:
+    """Return the hash of the only spec of a package in head."""
+    (spec,) = HEAD.of_package(name)
+    return spec.hash
+
+
+def test_the_causes(world: World, expected: Causes) -> None:
+    """A line each, what explains most first, with numbers that add up."""
+    done = ask(world, "why", *REFS)
+    assert (done.code, done.err) == (0, "")
+    _, summary, head, *lines = done.lines
+    assert summary.startswith(f"{len(expected.main)} specs took the place of another")
+    assert head.split() == ["specs", "involved", "cause"]
+    for line, cause in zip(lines, expected.ordered(), strict=True):
+        num_specs, num_involved, title = line.split(maxsplit=2)
+        assert int(num_specs) == len(expected.specs(cause))
+        assert int(num_involved) == len(expected.involved_in(cause))
+        assert cause.package in title
+    assert ask(world, "why", "..".join(REFS)).out == done.out
+
+
+def test_the_causes_of_one_stack(world: World, expected: Causes) -> None:
+    """The numbers are those of its specs."""
+    told = ask(world, "why", *REFS, "--stack", "hep").lines
+    inside = [it for it in expected.main if "hep" in HEAD.specs[it].stacks]
+    assert told[1].startswith(f"{len(inside)} specs took the place")
+
+
+def test_one_spec(world: World, expected: Causes) -> None:
+    """What it took the place of, and the way down to its main cause; any prefix names it."""
+    digest = hash_of_head("app")
+    (before, _) = expected.starts[digest]
+    done = ask(world, "why", *REFS, f"/{digest[:8]}")
+    assert (done.code, done.err) == (0, "")
+    assert done.lines[1].startswith(digest)
+    assert f"took the place of {before}" in done.out
+    steps = [line for line in done.lines if " → " in line and "↳" in line]
+    assert len(steps) == expected.distance(digest)
+    assert expected.main[digest].package in steps[-1]
+    assert done.out in ask(world, "why", *REFS, "app").out
+
+
+def test_what_was_replaced_is_explained_as_well(world: World, expected: Causes) -> None:
+    """By the hash that went."""
+    digest = hash_of_head("app")
+    (before, _) = expected.starts[digest]
+    assert f"replaced by {digest}" in ask(world, "why", *REFS, f"/{before}").out
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("new", "added: returned"), ("old", "removed: package gone")]
+)
+def test_what_has_no_counterpart(world: World, name: str, text: str) -> None:
+    """The reason alone."""
+    assert text in ask(world, "why", *REFS, name).out
+
+
+def test_nothing_to_explain(world: World) -> None:
+    """A package of which nothing changed is no fault; one that is not there is one."""
+    done = ask(world, "why", "develop", "develop", "app")
+    assert (done.code, done.out, done.err) == (0, "", "Nothing changed.\n")
+    done = ask(world, "why", *REFS, "apq")
+    assert (done.code, done.out) == (1, "")
+    assert "nearest: app" in done.err
+
+
+@pytest.mark.parametrize("text", ["/zzz9", "/"])
+def test_a_hash_of_nothing_is_a_fault(world: World, text: str) -> None:
+    """It is named; so are the first of several that begin so."""
+    done = ask(world, "why", *REFS, text)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("cachelog: HASH: ")
+
+
+def test_why_as_json(world: World, expected: Causes) -> None:
+    """The causes by their keys, and each spec with its path."""
+    facts = ask(world, "why", *REFS, "--json").json
+    assert facts["format"] == 2
+    keys = [cause["key"] for cause in facts["causes"]]
+    assert [cause["package"] for cause in facts["causes"]] == [
+        cause.package for cause in expected.ordered()
+    ]
+    assert sum(cause["num_specs"] for cause in facts["causes"]) == len(expected.main)
+    for spec in facts["specs"]:
+        if spec["hash"] in expected.main:
+            assert spec["counterpart"] == expected.starts[spec["hash"]][0]
+            assert spec["cause"] == keys[expected.ordered().index(expected.main[spec["hash"]])]
+            assert {*spec["causes"]} <= {*keys}
+            path = [(step["before"], step["after"]) for step in spec["path"]]
+            assert expected.is_shortest_path(spec["hash"], path)
+    (one,) = ask(world, "why", *REFS, f"/{hash_of_head('app')}", "--json").json["specs"]
+    assert one["name"] == "app"
+
+
+def test_coverage(world: World) -> None:
+    """Lost and gained cells, and below a lost one what is nearest."""
+    cells = coverage(BASE, HEAD, ["stack", "target"])
+    done = ask(world, "diff", *REFS, "--coverage", "stack,target")
+    assert (done.code, done.err) == (0, "")
+    told = [line[2:] for line in done.lines if line[:3] in ("  -", "  +")]
+    assert told == [f"{'-' if it.is_lost else '+'} {' '.join(it.cell.values)}" for it in cells]
+    nearest = [line.split()[1] for line in done.lines if line.strip().startswith("nearest:")]
+    assert nearest == [it.nearest[0] for it in cells if it.nearest]
+    lost = sum(it.is_lost for it in cells)
+    assert done.lines[-1] == (f"{lost} lost, {len(cells) - lost} gained (package, stack, target)")
+    assert ask(world, "diff", *REFS, "--coverage", "", "--exit-code").code == 1
+    assert ask(world, "diff", "develop", "develop", "--coverage", "stack", "--exit-code").code == 0
+
+
+def test_coverage_as_json(world: World) -> None:
+    """With the hashes of what is nearest; of a stack only its own cells."""
+    cells = coverage(BASE, HEAD, ["stack"])
+    facts = ask(world, "diff", *REFS, "--coverage", "stack", "--json").json
+    assert facts["by"] == ["stack"]
+    assert [(it["kind"] == "lost", it["package"], it["values"]) for it in facts["coverage"]] == [
+        (it.is_lost, it.cell.package, [*it.cell.values]) for it in cells
+    ]
+    assert [tuple(it["nearest"]) for it in facts["coverage"]] == [it.nearest for it in cells]
+    facts = ask(world, "diff", *REFS, "--coverage", "stack", "--stack", "hep", "--json").json
+    assert facts["only"]["stack"] == "hep"
+    assert {it["package"] for it in facts["coverage"]} == {"lone"}
+
+
+def test_a_long_difference_goes_through_the_pager(world: World, tmp_path: Path) -> None:
+    """At a terminal that it does not fit on; the pager is whatever PAGER names."""
+    seen = tmp_path / "seen"
+    pager = tmp_path / "pager"
+    pager.write_text(f"#!/bin/sh\ncat > {seen}\n", "utf-8")
+    pager.chmod(0o755)
+    for lines, is_paged in ((3, True), (200, False)):
+        seen.unlink(missing_ok=True)
+        leader, follower = pty.openpty()
+        done = subprocess.run(
+            [CACHELOG, "diff", *REFS],
+            env=environ(catalog=world.catalog.location)
+            | {"PAGER": str(pager), "LINES": str(lines), "COLUMNS": "80", "TERM": "xterm"},
+            stdin=follower,
+            stdout=follower,
+            timeout=60,
+            check=False,
+        )
+        os.close(follower)
+        shown = _read(leader)
+        assert done.returncode == 0
+        assert seen.exists() is is_paged
+        assert "hdf5" in (seen.read_text("utf-8") if is_paged else shown)
+
+
+def _read(leader: int) -> str:
+    """Return what was written to a terminal that is closed at its other end."""
+    parts = []
+    try:
+        while part := os.read(leader, 1 << 16):
+            parts.append(part)
+    except OSError:
+        pass
+    os.close(leader)
+    return b"".join(parts).decode()

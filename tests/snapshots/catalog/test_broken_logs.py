@@ -1,0 +1,126 @@
+"""Which file of a broken log is at fault is found, whatever is broken in it."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from snapshots.catalog import delta
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.damage import what_is_broken
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.storage import Storage
+from snapshots.errors import CatalogError
+from tests.snapshots.importers import publish_state
+
+COMMITS = 5
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a catalog whose log has five commits, and a checkpoint of the fourth."""
+    folder = tmp_path_factory.mktemp("catalog")
+    patch = pytest.MonkeyPatch()
+    patch.setattr(delta, "_CHECKPOINT_EVERY", 3)
+    patch.setattr("snapshots.catalog.log.Log.trim", lambda *_: None)
+    catalog = Catalog(str(folder))
+    for number in range(COMMITS - 1):
+        publish_state(catalog, number)
+    patch.undo()
+    return folder
+
+
+@pytest.fixture
+def log(template: Path, tmp_path: Path) -> Path:
+    """Return the log of a copy."""
+    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "revisions" / "_delta_log"
+
+
+def commit(number: int) -> str:
+    """Return the name of a commit."""
+    return f"{number:020}.json"
+
+
+def told(log: Path) -> str | None:
+    """Return what is said of the log."""
+    return what_is_broken(Storage(parse_location(str(log.parent.parent))), "revisions")
+
+
+def writing(name: str, data: bytes) -> Callable[[Path], None]:
+    """Return what puts other bytes into a file."""
+
+    def write(log: Path) -> None:
+        (log / name).write_bytes(data)
+
+    return write
+
+
+def removing(*names: str) -> Callable[[Path], None]:
+    """Return what removes files, named or by a pattern."""
+
+    def remove(log: Path) -> None:
+        for name in names:
+            for file in log.glob(name):
+                file.unlink()
+
+    return remove
+
+
+CHECKPOINT = f"{3:020}.checkpoint.parquet"
+
+BREAKAGES: dict[str, tuple[Callable[[Path], None], str | None]] = {
+    "nothing": (lambda _: None, None),
+    "garbage": (writing(commit(2), b"garbage"), f"{commit(2)} is no commit of a Delta table"),
+    "a list": (writing(commit(0), b"[1]"), f"{commit(0)} is no commit of a Delta table"),
+    "a number in a line": (writing(commit(4), b"{}\n7"), f"{commit(4)} is no commit"),
+    "blank lines alone": (writing(commit(1), b"\n \n"), f"{commit(1)} is no commit"),
+    "half a checkpoint": (writing(CHECKPOINT, b"PAR1"), f"{CHECKPOINT} is no checkpoint"),
+    "a gap": (removing(commit(2)), f"_delta_log lacks the commit {commit(2)}"),
+    "two gaps": (removing(commit(1), commit(3)), f"_delta_log lacks the commit {commit(1)}"),
+    "no beginning": (
+        removing(commit(0), "*.checkpoint.parquet"),
+        "_delta_log lacks its first commit, and has no checkpoint",
+    ),
+    "a checkpoint for the beginning": (removing(commit(0), commit(1)), None),
+    "a checkpoint alone": (removing("*.json"), None),
+}
+
+
+@pytest.mark.parametrize(("breakage", "expected"), BREAKAGES.values(), ids=BREAKAGES)
+def test_the_file_at_fault(
+    log: Path, breakage: Callable[[Path], None], expected: str | None
+) -> None:
+    """It is named with what is wrong; a log that can be read is not accused."""
+    breakage(log)
+    found = told(log)
+    if expected is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert found.startswith("revisions/_delta_log")
+        assert expected in found
+
+
+@pytest.mark.parametrize("name", ["a number in a line", "half a checkpoint", "no beginning"])
+def test_readers_and_importers_are_told(log: Path, name: str) -> None:
+    """Whoever opens such a catalog is told that very file, and what to do."""
+    breakage, expected = BREAKAGES[name]
+    breakage(log)
+    catalog = Catalog(str(log.parent.parent))
+    for use in (catalog.refresh, lambda: publish_state(catalog, 9)):
+        with pytest.raises(CatalogError, match=rf"{expected}.*; restore it from a copy"):
+            use()
+
+
+STOOD_IN_FOR = ["garbage", "a list", "a gap", "two gaps", "a checkpoint for the beginning"]
+
+
+@pytest.mark.parametrize("name", STOOD_IN_FOR)
+def test_what_a_checkpoint_stands_in_for(log: Path, name: str) -> None:
+    """Commits that a checkpoint has are not missed."""
+    BREAKAGES[name][0](log)
+    catalog = Catalog(str(log.parent.parent))
+    catalog.refresh()
+    assert len(catalog.history.revisions) == 2 * (COMMITS - 1)

@@ -1,0 +1,172 @@
+"""Causes in words: each kind in a phrase, and all of a week in one sentence."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from snapshots.changes.cause import CauseKind, CauseName
+from snapshots.models import Spec
+from snapshots.notes import rendering
+from snapshots.notes.cause_phrases import causes_sentence, noun_phrase
+from snapshots.notes.filters import causes
+from snapshots.notes.rebuilds import CauseEntry, grouped, leading, tell_rebuilds
+from snapshots.notes.sentences import Sentence, markdown, plain
+from tests.snapshots.changes.graphs import RECIPE, edge, node
+from tests.snapshots.notes.stories import explained, told
+
+OTHER_RECIPE = "b" * 52 + "===="
+
+
+def an_entry(
+    kind: CauseKind, package: str, before: str | None, after: str | None, **facts: Any
+) -> CauseEntry:
+    """Return a cause of one spec."""
+    name = CauseName(kind, package, before, after)
+    known = {"together": [], "num_specs": 1, "num_involved": 1, "packages": [package]}
+    return CauseEntry(
+        key=name.key,
+        kind=kind.value,
+        package=package,
+        before=before,
+        after=after,
+        title=name.title,
+        why_unknown=None,
+        **{**known, **facts},
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after", "phrase"),
+    [
+        (CauseKind.VERSION, "1.1", "1.2", "`p` 1.1 → 1.2"),
+        (CauseKind.RECIPE, None, None, "the recipe of `p`"),
+        (CauseKind.VARIANTS, "+a", "~a", "variants of `p` (`+a` → `~a`)"),
+        (CauseKind.VARIANTS, None, "+b", "variants of `p` (now `+b`)"),
+        (CauseKind.VARIANTS, "+a", None, "variants of `p` (no longer `+a`)"),
+        (CauseKind.COMPILER, "gcc@1", "gcc@2", "the compiler of `p` (`gcc@1` → `gcc@2`)"),
+        (CauseKind.TARGET, "a-b-c", "a-b-d", "the target of `p` (a-b-c → a-b-d)"),
+        (CauseKind.DEPENDENCY_ADDED, None, "q", "`p` newly depending on `q`"),
+        (CauseKind.DEPENDENCY_REMOVED, "q", None, "`p` no longer depending on `q`"),
+        (CauseKind.DEPENDENCY_ADDED, "q", "q", "`p` depending otherwise on `q`"),
+        (CauseKind.PROVIDER, "q", "r", "`p` with `r` in place of `q`"),
+        (CauseKind.EXTERNAL, "1", "2", "`p` (1 → 2) from outside the cache"),
+        (CauseKind.EXTERNAL, None, None, "`p` from outside the cache"),
+        (CauseKind.UNKNOWN, None, None, "`p` for a reason that is not known"),
+    ],
+)
+def test_each_kind_has_a_phrase(
+    kind: CauseKind, before: str | None, after: str | None, phrase: str
+) -> None:
+    """What it is, of which package, and what there was and is."""
+    assert markdown(Sentence(*noun_phrase(an_entry(kind, "p", before, after)))) == phrase
+
+
+def test_long_values_are_cut() -> None:
+    """A list of variants can be of any length; a phrase is not."""
+    cause = an_entry(CauseKind.VARIANTS, "p", "x" * 10_000, "y" * 10_000)
+    assert len(plain(Sentence(*noun_phrase(cause)))) < 300
+
+
+def chain(*names: str, changed: dict[str, dict[str, Any]], label: str) -> list[Spec]:
+    """Return specs of which each depends on the next; all above a changed one have new hashes."""
+    specs: list[Spec] = []
+    lower = ""
+    for name in reversed(names):
+        facts = changed.get(name, {})
+        is_new = bool(facts) or lower.endswith(label)
+        own = f"{name}:{label}" if is_new else f"{name}:old"
+        below = [edge(lower, name=lower.partition(":")[0])] if lower else []
+        specs.append(node(own, *below, **{**facts, "name": name}))
+        lower = own
+    return specs
+
+
+def sentence_of(base: Sequence[Spec], head: Sequence[Spec]) -> str | None:
+    """Return what caused the rebuilds between two contents."""
+    found = explained(base, head)
+    sentence = causes_sentence(tell_rebuilds(found.causes, found.comparison.specs))
+    return None if sentence is None else plain(sentence)
+
+
+NAMES = ("tau", "raja", "hdf5", "python", "expat", "gettext")
+WEEK: dict[str, dict[str, Any]] = {
+    "gettext": {"package_hash": OTHER_RECIPE},
+    "expat": {"version": "2.8.2"},
+}
+
+
+def test_a_week_in_a_sentence() -> None:
+    """What rebuilt most, what most of these felt too, and what changed by itself beside that."""
+    alone = [node("bfs", name="bfs", version="4.1"), node("zlib", name="zlib")]
+    base = [*chain(*NAMES, changed={}, label="old"), *alone]
+    changed = {**WEEK, "tau": {"variants": ("+mpi",)}}
+    head = [
+        *chain(*NAMES, changed=changed, label="new"),
+        node("bfs:2", name="bfs", version="4.2"),
+        alone[1],
+    ]
+    assert sentence_of(base, head) == (
+        "gettext's recipe changed, which rebuilt 5 specs, most of them also by "
+        "expat 2.8.1 → 2.8.2; two more changes rebuilt themselves."
+    ).replace("2.8.1", "1")
+
+
+def test_changes_that_reach_nothing() -> None:
+    """Where nothing depends on what changed, nothing is said to have been rebuilt by it."""
+    base = [node("a", version="1"), node("b", version="1")]
+    head = [node("a:2", version="2"), node("b:2", version="2")]
+    assert sentence_of(base, head) == "Two changes rebuilt themselves."
+    assert sentence_of(base, [head[0], base[1]]) == "One change rebuilt itself."
+    assert sentence_of(base, base) is None
+
+
+def test_what_cannot_be_told_apart_is_together() -> None:
+    """A compiler and its wrapper that are below everything are one line and one clause."""
+
+    def content(label: str, recipe: str) -> list[Spec]:
+        wrapper = node(f"compiler-wrapper:{label}", f"gcc:{label}", package_hash=recipe)
+        below = (f"gcc:{label}", f"compiler-wrapper:{label}")
+        return [wrapper, *(node(f"p{number}:{label}", *below) for number in range(6))]
+
+    compilers = [node("gcc:old", version="12.3.0"), node("gcc:new", version="13.2.0")]
+    log = told(content("old", RECIPE), content("new", OTHER_RECIPE), compilers)
+    (group,) = grouped(log.causes)
+    assert plain(causes(group)) == (
+        "the recipe of compiler-wrapper, together with gcc 12.3.0 → 13.2.0"
+    )
+    assert (sum(it.num_specs for it in group), group[0].num_involved) == (7, 7)
+    assert plain(log.highlights[1]) == (
+        "compiler-wrapper's recipe changed, together with gcc 12.3.0 → 13.2.0, "
+        "which rebuilt 6 specs."
+    )
+    assert "| 7 | the recipe of `compiler-wrapper`, together with `gcc` 12.3.0 → 13.2.0 | 7 |" in (
+        rendering.markdown(log)
+    )
+
+
+def test_groups_keep_the_order_of_causes() -> None:
+    """A group stands where its first cause stands."""
+    entries = [
+        an_entry(CauseKind.RECIPE, "a", None, None, together=[]),
+        an_entry(CauseKind.RECIPE, "b", None, None, together=["recipe|c||"]),
+        an_entry(CauseKind.RECIPE, "d", None, None, together=[]),
+        an_entry(CauseKind.RECIPE, "c", None, None, together=["recipe|b||"]),
+    ]
+    groups = grouped(entries)
+    assert [[it.package for it in group] for group in groups] == [
+        ["a"],
+        ["b", "c"],
+        ["d"],
+    ]
+    assert plain(causes(groups[1])) == "the recipe of b, together with the recipe of c"
+
+
+def test_removals_are_among_the_leading_ones() -> None:
+    """However small, a cause that took a dependency away is shown."""
+    groups = [[an_entry(CauseKind.RECIPE, f"p{number}", None, None)] for number in range(40)]
+    groups[35] = [an_entry(CauseKind.DEPENDENCY_REMOVED, "p", "q", None)]
+    shown, smaller = leading(groups)
+    assert shown == [*groups[:10], groups[35]]
+    assert len(shown) + len(smaller) == 40
+    assert leading(groups[:12]) == (groups[:12], [])

@@ -1,0 +1,176 @@
+"""Templates of one's own: sandboxed, strict, bounded, with errors that name file and line."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from snapshots.errors import SourceError
+from snapshots.models import Spec
+from snapshots.notes import own_templates
+from snapshots.notes.document import Changelog
+from snapshots.notes.own_templates import EXAMPLES, example_file, render_own
+from tests.snapshots.factories import SPECS, a_spec
+from tests.snapshots.notes.stories import BASE, HEAD, told
+from tests.snapshots.notes.test_rendering import assert_tidy
+
+LOG = told(BASE, HEAD)
+
+LONGEST_RELEASE = 125_000
+"""How many characters GitHub takes for the text of a release."""
+
+
+def fill(folder: Path, text: str, name: str = "own.md.jinja", log: Changelog = LOG) -> str:
+    """Render notes by a template with this text."""
+    file = folder / name
+    file.write_text(text, encoding="utf-8")
+    return render_own(log, file)
+
+
+def test_variables_are_the_names_of_the_json_notes(tmp_path: Path) -> None:
+    """Whoever knows the document knows the variables."""
+    text = (
+        "{{ format }} {{ base.tag }} {{ head.taken_at | day }} {{ summary.specs_added }} "
+        "{% for package in packages.added %}{{ package.name | code_span }} {% endfor %}"
+        "{% for cell in no_longer_available.coverage %}{{ cell.values | join('/') }}{% endfor %}"
+    )
+    filled = fill(tmp_path, text)
+    assert filled == "2 v0.21.0 4 February 2025 8 `lib2` `lib10` e4s/x86_64_v3"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("a\n\n{{ nothing }}", 3, "'nothing' is undefined"),
+        ("a\n{{ base.nothing }}", 2, "has no attribute 'nothing'"),
+        ("{% if %}", 1, "Expected an expression"),
+        ("a\n{% for x in packages %}", 2, "Unexpected end of template"),
+        ("{{ 1 / 0 }}", 1, "ZeroDivisionError: division by zero"),
+        ("{{ base | nothing }}", 1, "No filter named 'nothing'"),
+        ("{{ ''.__class__ }}", 1, "access to attribute '__class__' of 'str' object is unsafe"),
+        ("{{ causes.append(1) }}", 1, "access to attribute 'append' of 'list' object is unsafe"),
+        ("{{ told.__globals__ }}", 1, "'told' is undefined"),
+        ("{{ base.__struct_fields__ }}", 1, "is unsafe"),
+        ("{{ 'a' * 10000000 }}", 1, "repeated too often"),
+        ("{{ 10 ** 100000 }}", 1, "a power is too large"),
+        ("{{ range(1000000) | list }}", 1, "Range too big"),
+        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", 1, "RecursionError"),
+        ("\n{% include 'beside.md' %}", 2, "there is no template 'beside.md'"),
+        ("\n{% include '../own.md.jinja' %}", 2, "there is no template '../own.md.jinja'"),
+    ],
+)
+def test_errors_name_file_line_and_reason(tmp_path: Path, text: str, line: int, said: str) -> None:
+    """No traceback: the file, the line from 1, and what is wrong there."""
+    with pytest.raises(SourceError) as caught:
+        fill(tmp_path, text)
+    error = caught.value
+    assert (error.location, error.line) == (str(tmp_path / "own.md.jinja"), line)
+    assert said in error.reason
+
+
+def test_an_error_in_an_included_template_names_that_one(tmp_path: Path) -> None:
+    """A template may include those in its folder; where one of them fails, it is named."""
+    (tmp_path / "part.md").write_text("\n\n{{ nothing }}")
+    with pytest.raises(SourceError) as caught:
+        fill(tmp_path, "{% include 'part.md' %}")
+    assert (caught.value.location, caught.value.line) == (str(tmp_path / "part.md"), 3)
+
+
+def test_files_that_are_no_templates(tmp_path: Path) -> None:
+    """What cannot be read is said with the operating system's reason, or the byte at fault."""
+    with pytest.raises(SourceError, match="No such file or directory"):
+        render_own(LOG, tmp_path / "nothing")
+    with pytest.raises(SourceError, match="Is a directory"):
+        render_own(LOG, tmp_path)
+    (tmp_path / "latin").write_bytes("grün".encode("latin-1"))
+    with pytest.raises(SourceError, match="is not UTF-8 at byte 3"):
+        render_own(LOG, tmp_path / "latin")
+
+
+def test_what_is_written_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A template that writes without end is stopped."""
+    monkeypatch.setattr(own_templates, "LONGEST", 1_000)
+    endless = "{% for x in range(99999) %}{% for y in range(99999) %}x{% endfor %}{% endfor %}"
+    with pytest.raises(SourceError, match="writes more than 1,000 characters"):
+        fill(tmp_path, endless)
+    assert len(fill(tmp_path, "{% for x in range(1000) %}x{% endfor %}")) == 1_000
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a.html", "&lt;b&gt; <code>&lt;i&gt;</code> \\x1b"),
+        ("a.HTML.jinja", "&lt;b&gt; <code>&lt;i&gt;</code> \\x1b"),
+        ("a.md", "<b> `<i>` \x1b"),
+        ("a.txt.jinja", "<b> `<i>` \x1b"),
+    ],
+)
+def test_templates_of_html_escape(tmp_path: Path, name: str, expected: str) -> None:
+    """By the template's name; what is not seen is written out there, too."""
+    text = "{{ '<b>' }} {{ '<i>' | code_span }} {% for it in ['\x1b'] %}{{ it }}{% endfor %}"
+    assert fill(tmp_path, text, name) == expected
+
+
+def test_cachelogs_own_lines_can_be_imported(tmp_path: Path) -> None:
+    """So that a template need not write anew what a list says of a package."""
+    text = (
+        '{% from "lines.jinja" import package_line %}'
+        '{% for it in packages.upgraded %}{{ package_line(it, "upgraded") }}{% endfor %}'
+    )
+    assert fill(tmp_path, text) == "`boost` 1.85.0 → 1.86.0"
+
+
+CHAT = """\
+**Spack build cache: v0.21.0 → v0.22.0**
+
+Of 13 specs, 1 was rebuilt as it was, 3 were replaced by others, 3 were removed and 4 are new. \
+Of the packages, 2 were added (`lib2` and `lib10`), 1 was removed (`abinit`), \
+1 went up (`boost` 1.85.0 → 1.86.0) and 1 went down (`cmake` 3.29.0 → 3.28.0). \
+Of the stacks, `hep` is new and `old` is gone; there are 2 now. \
+Three changes rebuilt themselves. No longer available: one package, \
+two versions that an older one took the place of and one package in one place.
+
+- `boost` 1.84.0 → 1.86.0: 1 spec
+- `cmake` 3.29.0 → 3.28.0: 1 spec
+- `doxygen` 1.9.0 → 1.8.0: 1 spec
+- gone: `abinit`
+"""
+
+
+def test_the_example_for_a_chat() -> None:
+    """A few lines: the highlights, the largest causes, and what is gone."""
+    assert render_own(LOG, example_file("chat")) == CHAT
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+@given(base=SPECS, head=SPECS)
+def test_examples_of_any_contents(name: str, base: list[Spec], head: list[Spec]) -> None:
+    """They are filled in without a fault, and tidy."""
+    assert_tidy(render_own(told(base, head), example_file(name)))
+
+
+def test_a_release_on_github_tells_all_where_there_is_room() -> None:
+    """Every package of every section, and nothing left out."""
+    text = render_own(LOG, example_file("github-release"))
+    assert text.startswith("Of 13 specs, ")
+    names = {entry.name for entries in LOG.packages.values() for entry in entries}
+    assert all(f"- `{name}` " in text or f"- `{name}`:" in text for name in names)
+    assert "Left out" not in text
+
+
+@pytest.mark.parametrize(("length", "count"), [(30, 3_500), (150, 900)])
+def test_a_release_on_github_stays_within_its_limit(length: int, count: int) -> None:
+    """What matters most has room first, and what is left out is said with its number."""
+    names = [f"{'p' * length}{number}" for number in range(count)]
+    old = [a_spec(f"o{n}", name=name, version="1") for n, name in enumerate(names)]
+    old += [a_spec(f"g{n}", name=f"gone{n}", version="1") for n in range(100)]
+    new = [a_spec(f"n{n}", name=name, version="2") for n, name in enumerate(names)]
+    text = render_own(told(old, new), example_file("github-release"))
+    assert 0.9 * LONGEST_RELEASE < len(text) <= LONGEST_RELEASE
+    assert all(f"- `gone{n}` 1 (1 spec)\n" in text for n in range(100))
+    assert text.count("<details>") == text.count("</details>") > 0
+    shown = len(re.findall(r"^- `p+[0-9]+` 1 → 2$", text, re.M))
+    (left_out,) = re.findall(r"([0-9,]+) packages? of “Upgraded packages”", text)
+    assert shown + int(left_out.replace(",", "")) == count
+    assert_tidy(text)

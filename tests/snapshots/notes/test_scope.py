@@ -1,0 +1,78 @@
+"""Release notes of a stack, a package or a query: only what is in scope is told and counted."""
+
+from hypothesis import assume, given
+
+from snapshots.models import Spec
+from snapshots.notes import rendering
+from snapshots.notes.changelog import changelog
+from snapshots.notes.scope import Only, scope_of
+from tests.snapshots.changes.graphs import edge, node
+from tests.snapshots.factories import SPECS, a_spec
+from tests.snapshots.notes.stories import BASE, HEAD, explained, revision, told
+
+
+@given(SPECS, SPECS)
+def test_a_scope_of_everything_changes_nothing(base: list[Spec], head: list[Spec]) -> None:
+    """The numbers are those of the notes without a scope."""
+    explanation = explained(base, head)
+    sides = explanation.base.frame, explanation.head.frame
+    lines = revision("v1", 0, base), revision("v2", 1, head)
+    whole = changelog(*lines, explanation)
+    assert changelog(*lines, explanation, scope_of(Only(), sides, None)) == whole
+
+
+@given(SPECS, SPECS)
+def test_a_package_alone(base: list[Spec], head: list[Spec]) -> None:
+    """All that is told of it in the whole notes, and nothing else."""
+    of_base, of_head = ({spec.hash: spec.name for spec in specs} for specs in (base, head))
+    assume(all(of_head.get(digest, name) == name for digest, name in of_base.items()))
+    whole, alone = told(base, head), told(base, head, only=Only(package="hdf5"))
+    expected = {
+        section: [entry for entry in entries if entry.name == "hdf5"]
+        for section, entries in whole.packages.items()
+    }
+    assert alone.packages == {section: entries for section, entries in expected.items() if entries}
+    assert alone.before.num_specs == sum(spec.name == "hdf5" for spec in base)
+    lost = whole.no_longer_available.versions
+    found = alone.no_longer_available.versions
+    assert found == [version for version in lost if version.package == "hdf5"]
+
+
+def test_a_stack_alone() -> None:
+    """No other stack is told of, and no row of stacks is in the table."""
+    log = told(BASE, HEAD, only=Only(stack="hep"))
+    assert list(log.stacks) == ["added"]
+    assert [it.name for it in log.stacks["added"]] == ["hep"]
+    assert [it.name for it in log.packages["added"]] == ["lib2", "lib10"]
+    text = rendering.markdown(log)
+    assert text.startswith("# Spack build cache: v0.21.0 → v0.22.0, stack `hep`\n")
+    assert "| Stacks |" not in text
+
+
+def test_a_spec_that_left_the_stack_is_lost_there() -> None:
+    """Though its hash is in both: the stack does not have it any more."""
+    other = a_spec("other", name="zlib")
+    old, new = [a_spec(stacks=("e4s", "hep")), other], [a_spec(stacks=("hep",)), other]
+    log = told(old, new, only=Only(stack="e4s"))
+    (cell,) = log.no_longer_available.coverage
+    assert (cell.package, cell.values) == ("hdf5", ("e4s", "x86_64_v3"))
+    assert (log.summary.coverage_lost, log.summary.coverage_gained) == (1, 0)
+    assert log.packages["changed"][0].changed_facts == {"stacks": 1}
+
+
+def test_causes_are_those_of_the_whole() -> None:
+    """What lies below the specs in scope is named, though it is not in scope itself."""
+    old = [node("zlib", version="1"), node("hdf5", "zlib"), node("tau", "zlib")]
+    new = [
+        node("zlib:2", version="2"),
+        node("hdf5:2", edge("zlib:2")),
+        node("tau:2", edge("zlib:2")),
+    ]
+    whole, alone = told(old, new), told(old, new, only=Only(package="hdf5"))
+    assert [(it.key, it.num_specs, it.packages) for it in whole.causes] == [
+        ("version|zlib|1|2", 3, ["hdf5", "tau", "zlib"])
+    ]
+    assert [(it.key, it.num_specs, it.packages) for it in alone.causes] == [
+        ("version|zlib|1|2", 1, ["hdf5"])
+    ]
+    assert (alone.summary.specs_rebuilt, alone.summary.specs_replaced) == (1, 0)

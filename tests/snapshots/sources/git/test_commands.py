@@ -1,0 +1,133 @@
+"""Git's own program, which may be missing, hang, end too early or say nothing."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from snapshots.errors import SourceError
+from snapshots.sources.git.commands import Network, Repository, Stream, run
+from snapshots.sources.git.objects import BadBlob, Blobs, blobs_of
+from tests.snapshots.sources.git.repositories import HDF5, ZLIB, page
+from tests.snapshots.sources.git.repositories import Repository as Made
+
+BLOB = "a" * 40
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Repository:
+    """Return where a command runs."""
+    folder = tmp_path / "own"
+    folder.mkdir()
+    return Repository(folder, "pages")
+
+
+def program(folder: Path, monkeypatch: pytest.MonkeyPatch, *lines: str, mode: int = 0o755) -> None:
+    """Let a script stand in for git."""
+    script = folder / "bin" / "git"
+    script.parent.mkdir()
+    script.write_text("\n".join(("#!/bin/sh", *lines, "")))
+    script.chmod(mode)
+    monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
+
+
+def test_git_that_takes_too_long(
+    place: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is ended, and the error says how long it was waited for."""
+    program(tmp_path, monkeypatch, f"echo $$ > {tmp_path}/pid", "exec sleep 60")
+    with pytest.raises(SourceError, match=r"git took longer than 0\.5 s"):
+        run(place, "fetch", network=Network(("https",), 0.5))
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_git_that_cannot_be_started(
+    place: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system's reason is told, be it run to its end or read from."""
+    program(tmp_path, monkeypatch, "exit 0", mode=0o644)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    with pytest.raises(SourceError, match="pages: git cannot be started: Permission denied"):
+        run(place, "version")
+    with pytest.raises(SourceError, match="Permission denied"), Stream(place, "version"):
+        pass
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SourceError, match="git is needed to read it, and is not installed"):
+        Blobs(place)
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (("exit 3",), r"git says: \(nothing, status 3\)"),
+        (("echo 'hint: x' >&2", "echo 'fatal: no more' >&2", "exit 1"), "git says: no more$"),
+        (
+            ("echo 'error: Out of memory, malloc failed' >&2", "exit 1"),
+            "more than 1,024 MiB of mem",
+        ),
+    ],
+)
+def test_git_that_fails(
+    place: Repository,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    lines: tuple[str, ...],
+    reason: str,
+) -> None:
+    """The gravest of its words are the reason."""
+    program(tmp_path, monkeypatch, *lines)
+    with pytest.raises(SourceError, match=reason):
+        run(place, "rev-list")
+    with Stream(place, "diff-tree", data=b"") as stream:
+        assert stream.output.read() == b""
+        with pytest.raises(SourceError, match=reason):
+            stream.check()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "echo fatal: gone >&2; exit 1",
+        "read line; echo 'fatal: gone' >&2; echo $line blob 100; printf abc; exit 1",
+        "read line; echo 'fatal: gone' >&2; echo $line blob 3; printf abc; exit 1",
+        "read line; echo 'fatal: gone' >&2; echo what",
+    ],
+    ids=["nothing", "half a blob", "a blob without its end", "another line"],
+)
+def test_blobs_that_end_too_early(
+    place: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    """No half page is read; what git says is the reason, also for whoever asks after that."""
+    program(tmp_path, monkeypatch, answer)
+    with blobs_of(place) as blobs:
+        for _ in range(3):
+            with pytest.raises(SourceError, match=r"git says: (gone|.nothing)") as caught:
+                blobs.read(BLOB, "page.md")
+            assert not isinstance(caught.value, BadBlob)
+
+
+def test_a_blob_that_is_damaged(repository: Made) -> None:
+    """An object that git itself cannot unpack ends the reading, with git's words."""
+    repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b")})
+    blob = repository.git("rev-parse", f"HEAD:{ZLIB}")
+    file = repository.folder / ".git/objects" / blob[:2] / blob[2:]
+    file.chmod(0o644)
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    file.write_bytes(data)
+    with pytest.raises(SourceError, match="git says: "):
+        repository.read()
+
+
+def test_a_commit_without_a_usable_date(repository: Made) -> None:
+    """A year that no calendar here has is named, with the commit."""
+    repository.commit({ZLIB: page("zlib", "a")})
+    tree = repository.git("rev-parse", "HEAD^{tree}")
+    who = "a <a@b.org> 99999999999999 +0000"
+    text = f"tree {tree}\nauthor {who}\ncommitter {who}\n\nfar away\n"
+    (repository.folder / "text").write_text(text)
+    commit = repository.git("hash-object", "-t", "commit", "-w", "--literally", "text")
+    repository.git("update-ref", "HEAD", commit)
+    with pytest.raises(SourceError, match=f"commit {commit} has no usable date: 99999999999999"):
+        repository.read()

@@ -1,0 +1,218 @@
+"""A repository at a URL is read where the URL leads, as far as an import may go there."""
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from snapshots.errors import SourceError
+from snapshots.sources import addresses
+from snapshots.sources.addresses import kind_of
+from snapshots.sources.git.clones import open_repository
+from snapshots.sources.git.redirects import destination
+from snapshots.sources.settings import ReadSettings
+from tests.snapshots.sources.buildcache.misbehaving import Server, content, serving, silence, status
+from tests.snapshots.sources.git.repositories import (
+    ZLIB,
+    Repository,
+    labels,
+    page,
+    read_at,
+    specs,
+)
+
+REFS = "/info/refs?service=git-upload-pack"
+
+
+@pytest.fixture(autouse=True)
+def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing stand between the tests and their servers, nor settings of who runs them."""
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """Return a server that replies 404 until told otherwise."""
+    with serving() as running:
+        yield running
+
+
+@pytest.fixture
+def served(server: Server, repository: Repository, tmp_path: Path) -> str:
+    """Serve a repository of one page as files; return its URL."""
+    repository.commit({ZLIB: page("zlib", "a")})
+    bare = tmp_path / "served" / "pages.git"
+    repository.git("clone", "--quiet", "--bare", ".", str(bare))
+    repository.git("--git-dir", str(bare), "update-server-info")
+    server.serve_folder(bare.parent)
+    server[f"/pages.git{REFS}"] = server.replies["/pages.git/info/refs"]
+    return server.at("/pages.git")
+
+
+def test_a_repository_that_has_moved(server: Server, served: str, tmp_path: Path) -> None:
+    """It is read where it is, and named as the user named it; git asks nothing where it was."""
+    server[f"/old{REFS}"] = status(301, Location=f"{served}{REFS}")
+    (found,) = read_at(server.at("/old/"), tmp_path)
+    assert labels(found) == specs(zlib="a")
+    assert found.source.location == server.at("/old/")
+    assert sum(line.startswith("GET /old") for line in server.asked) == 1
+
+
+@pytest.fixture
+def as_if_public(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the server's own address count as public."""
+    special = kind_of
+    monkeypatch.setattr(
+        addresses, "kind_of", lambda address: None if address == "127.0.0.1" else special(address)
+    )
+
+
+@pytest.mark.usefixtures("as_if_public")
+@pytest.mark.parametrize("host", ["127.0.0.2", "169.254.169.254", "10.0.0.1", "[::1]"])
+def test_a_redirect_to_a_special_address(
+    server: Server, served: str, tmp_path: Path, host: str
+) -> None:
+    """It is refused before anything is asked there, by cachelog and by git."""
+    assert served
+    server[f"/old{REFS}"] = status(302, Location=f"http://{host}:{urlsplit(server.url).port}{REFS}")
+    with pytest.raises(SourceError, match="only an import that begins there") as caught:
+        list(read_at(server.at("/old"), tmp_path))
+    assert caught.value.location == server.at("/old")
+    assert server.asked == [f"GET /old{REFS}"]
+
+
+@pytest.mark.parametrize("path", ["/HEAD", "/objects"])
+def test_git_follows_no_redirect(server: Server, served: str, tmp_path: Path, path: str) -> None:
+    """Once it is there: a server may lead it elsewhere with any later answer as well."""
+    with serving() as elsewhere:
+        for asked in list(server.replies):
+            if asked.startswith(f"/pages.git{path}"):
+                server[asked] = status(302, Location=elsewhere.at(asked))
+        with pytest.raises(SourceError, match="git says: "):
+            list(read_at(served, tmp_path))
+        assert elsewhere.asked == []
+
+
+def test_no_objects_are_fetched_from_alternates(
+    server: Server, served: str, tmp_path: Path
+) -> None:
+    """A repository of files can name others that have its objects; git asks none of them."""
+    with serving() as elsewhere:
+        for asked in list(server.replies):
+            if "/objects/" in asked:
+                elsewhere[asked] = server.replies.pop(asked)
+        alternates = content(f"{elsewhere.at('/pages.git/objects')}\n".encode())
+        server["/pages.git/objects/info/http-alternates"] = alternates
+        with pytest.raises(SourceError, match="git says: "):
+            list(read_at(served, tmp_path))
+        assert elsewhere.asked == []
+
+
+def test_redirects_in_a_circle(server: Server, tmp_path: Path) -> None:
+    """They are told as such."""
+    server[f"/old{REFS}"] = status(302, Location=server.at(f"/old{REFS}"))
+    with pytest.raises(SourceError, match="redirects more than 10 times, perhaps in a circle"):
+        list(read_at(server.at("/old"), tmp_path))
+
+
+def test_a_redirect_to_no_repository(server: Server, tmp_path: Path) -> None:
+    """A page to log in on is none."""
+    server[f"/old{REFS}"] = status(302, Location=server.at("/login?to=old"))
+    server["/login?to=old"] = content(b"<html>")
+    with pytest.raises(SourceError, match=f"redirects to {server.at('/login')}, which is no rep"):
+        list(read_at(server.at("/old"), tmp_path))
+
+
+def test_an_answer_has_a_deadline(server: Server, tmp_path: Path) -> None:
+    """A server that says nothing does not keep an import waiting."""
+    server[f"/old{REFS}"] = silence(server)
+    settings = ReadSettings(cache_dir=tmp_path, deadline=0.3)
+    opened = open_repository(server.at("/old"), settings)
+    with pytest.raises(SourceError, match=r"longer than 0\.3 s|no answer within 0\.3 s"), opened:
+        pass
+
+
+def test_git_connects_to_the_address_that_was_checked(
+    server: Server, served: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not ask again where a name leads, which may be another place by then."""
+    port = urlsplit(server.url).port
+    resolve = socket.getaddrinfo
+
+    def getaddrinfo(host: str, *options: object, **more: object) -> object:
+        known = "127.0.0.1" if host == "pages.example" else host
+        return resolve(known, *options, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    assert served
+    (found,) = read_at(f"http://pages.example:{port}/pages.git", tmp_path)
+    assert labels(found) == specs(zlib="a")
+
+
+def _found(*found: str) -> list[tuple[object, ...]]:
+    """Return addresses as the system's resolver does."""
+    return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (it, 443)) for it in found]
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    """Let every request be redirected to a URL, and nothing go over the net."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        is_there = str(request.url) == end
+        return httpx.Response(200) if is_there else httpx.Response(302, headers={"Location": end})
+
+    client = httpx.Client
+    monkeypatch.setattr(
+        httpx, "Client", lambda **options: client(transport=httpx.MockTransport(answer), **options)
+    )
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "reason"),
+    [
+        ("https://a.example/x", "http://a.example/x", "which everybody on the way can change"),
+        ("https://a.example/x", "https://a.example/x", None),
+    ],
+)
+def test_what_was_encrypted_stays_so(
+    monkeypatch: pytest.MonkeyPatch, begin: str, end: str, reason: str | None
+) -> None:
+    """A redirect from https to http is refused."""
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: _found("93.184.216.34"))
+    answering(monkeypatch, f"{end}{REFS}")
+    if reason is None:
+        assert destination(begin, begin, ReadSettings()).url == end
+        return
+    with pytest.raises(SourceError, match=reason):
+        destination(begin, begin, ReadSettings())
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        ("https://a.example/new", "https://me:secret@a.example/new"),
+        ("https://b.example/new", "https://b.example/new"),
+    ],
+)
+def test_a_login_goes_to_its_own_host_alone(
+    monkeypatch: pytest.MonkeyPatch, end: str, expected: str
+) -> None:
+    """Where a redirect leads to another, git is not given it; no setting holds it."""
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda *_, **__: _found("93.184.216.34", "2606:2800:220::1")
+    )
+    answering(monkeypatch, f"{end}{REFS}")
+    found = destination("https://me:secret@a.example/old", "https://a.example/old", ReadSettings())
+    assert found.url == expected
+    host = urlsplit(end).hostname
+    assert found.config == {
+        "http.followRedirects": "false",
+        f"http.{end}.followRedirects": "false",
+        "http.curloptResolve": f"{host}:443:93.184.216.34,[2606:2800:220::1]",
+    }

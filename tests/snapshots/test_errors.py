@@ -1,0 +1,91 @@
+"""Errors: their texts are complete, and their data stand in attributes."""
+
+import pytest
+
+from snapshots.errors import (
+    CachelogError,
+    CatalogError,
+    ConstraintSyntaxError,
+    EmptyCatalog,
+    ForeignPackage,
+    InvalidArgument,
+    NoCatalog,
+    NothingToPublish,
+    OutputError,
+    RevisionNotFound,
+    SourceError,
+    TagNeeded,
+    UnknownPackage,
+)
+
+TEXTS = {
+    "a place": (
+        SourceError("a.md", "is bad", line=3, key="hash"),
+        "a.md, line 3, hash: is bad",
+    ),
+    "a tag": (TagNeeded("a.md"), "a.md: says no tag of its own; name one with --tag"),
+    "a catalog": (CatalogError("here", "is away"), "catalog here: is away"),
+    "no catalog": (
+        NoCatalog("here"),
+        "there is no catalog at here; make one with 'cachelog import PATH', or with made-up data "
+        "by 'cachelog demo'",
+    ),
+    "an empty catalog": (
+        EmptyCatalog("here"),
+        "the catalog at here is empty; fill it with 'cachelog import PATH', or with made-up data "
+        "by 'cachelog demo'",
+    ),
+    "nothing": (NothingToPublish(), "nothing could be read, so nothing was published"),
+    "a file": (OutputError("a.md", "No space"), "a.md: cannot be written: No space"),
+    "another package": (
+        ForeignPackage("schema", "/x/schema"),
+        "the package 'schema' at /x/schema is not cachelog's own: install cachelog in an "
+        "environment of its own, with 'uv tool install' or 'pipx install'",
+    ),
+    "half a package": (
+        ForeignPackage("schema", None),
+        "the package 'schema' lacks its first file: install cachelog in an environment of its "
+        "own, with 'uv tool install' or 'pipx install'",
+    ),
+    "no revision": (RevisionNotFound("", "there is none yet"), "no revision: there is none yet"),
+    "no package": (
+        UnknownPackage("zlob", ["zlib", "glib"]),
+        "no package 'zlob' in this revision or in the newest of any tag; nearest: zlib, glib",
+    ),
+}
+
+
+@pytest.mark.parametrize(("error", "text"), TEXTS.values(), ids=TEXTS)
+def test_texts(error: CachelogError, text: str) -> None:
+    """One sentence that says what is wrong, and what to do where anything can be done."""
+    assert str(error) == text
+
+
+HOSTILE = "\x1b[2J\u202e\n" + "x" * 5_000
+
+REPEATING = {
+    "an argument": InvalidArgument("--tag", HOSTILE),
+    "a query": ConstraintSyntaxError(HOSTILE, 3, HOSTILE),
+    "a revision": RevisionNotFound(HOSTILE, "there is none"),
+    "a package": UnknownPackage(HOSTILE),
+    "a place": SourceError("a.md", HOSTILE, key=HOSTILE),
+}
+
+
+@pytest.mark.parametrize("error", REPEATING.values(), ids=REPEATING)
+def test_what_they_repeat(error: CachelogError) -> None:
+    """It is bounded, and nothing of it acts on a terminal; only a caret has a line of its own."""
+    first, *caret = str(error).split("\n")
+    assert first.isprintable()
+    assert len(first) < 3_000
+    assert "".join(caret).strip() in ("", "^")
+
+
+def test_the_place_in_a_query() -> None:
+    """The caret stands under the character at fault, in the middle of a long query too."""
+    for text, position in (("zlib @", 5), ("a" * 500 + "@" + "b" * 500, 500), ("", 0)):
+        error = ConstraintSyntaxError(text, position, "no version")
+        message, caret = str(error).split("\n")
+        assert error.position == position
+        assert f"no version at character {position + 1}: " in message
+        assert (message + " ")[len(caret) - 1] == (text[position : position + 1] or " ")

@@ -1,0 +1,66 @@
+"""docs/notes.md: every name of the document, every variable and every filter stands in it."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+import pytest
+from msgspec.structs import fields
+
+from snapshots.notes.document import FORMAT, Changelog
+from snapshots.notes.filters import HTML, MARKDOWN
+from snapshots.notes.own_templates import EXAMPLES, LONGEST, example_file, render_own
+from snapshots.notes.variables import variables
+from tests.snapshots.notes.stories import BASE, HEAD, told
+
+TEXT = (Path(__file__).parents[1] / "docs" / "notes.md").read_text(encoding="utf-8")
+NAMES = frozenset(re.findall(r"`([a-z_]+)(?:\([a-z]+\))?`", TEXT))
+
+
+def structs_of(kind: Any) -> Iterator[type[msgspec.Struct]]:
+    """Yield a struct and all that its fields hold."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        yield kind
+        for hint in get_type_hints(kind).values():
+            yield from structs_of(hint)
+    for argument in get_args(kind):
+        yield from structs_of(argument)
+
+
+STRUCTS = {struct.__name__: struct for struct in structs_of(Changelog)}
+
+
+@pytest.mark.parametrize("name", sorted(STRUCTS.keys() - {"Source"}))
+def test_every_name_of_the_document_is_described(name: str) -> None:
+    """In JSON as in templates."""
+    assert {field.encode_name for field in fields(STRUCTS[name])} <= NAMES
+
+
+def test_variables_and_filters_are_described() -> None:
+    """Those that templates have beside the document, and nothing that they do not have."""
+    assert variables(told(BASE, HEAD)).keys() <= NAMES
+    assert MARKDOWN.keys() == HTML.keys()
+    described = re.findall(r"^\| (`.*?) \|", TEXT.partition("| Filter |")[2], re.M)
+    listed = {name for cell in described for name in re.findall(r"`([a-z_]+)", cell)}
+    assert listed == MARKDOWN.keys()
+
+
+def test_limits_and_examples_are_those_of_the_code() -> None:
+    """The version of the document, the length of what a template may write, the examples."""
+    assert f"`format` is the version of the document, now {FORMAT}." in TEXT.replace("\n", " ")
+    assert f"{LONGEST:,} characters" in TEXT.replace("\n", " ")
+    for name in EXAMPLES:
+        assert f"`{name}`" in TEXT
+        assert example_file(name).is_file()
+
+
+def test_the_template_in_the_text_is_one(tmp_path: Path) -> None:
+    """It is filled in as it stands."""
+    (template,) = re.findall(r"```jinja\n(.+?)```", TEXT, re.S)
+    file = tmp_path / "own.md.jinja"
+    file.write_text(template, encoding="utf-8")
+    text = render_own(told(BASE, HEAD), file)
+    assert text.startswith("## Spack build cache: v0.21.0 → v0.22.0\n\nOf 13 specs, ")
+    assert text.endswith("- gone: `abinit` 9.10\n")
