@@ -136,9 +136,7 @@ class SpecChange(Change):
     before: Spec | None = for_many(_specs_before, "The spec in base; null where it was added.")
     after: Spec | None = for_many(_specs_after, "The spec in head; null where it was removed.")
     fields: list[FieldChange] = for_many(_fields, "What differs, for CHANGED.", cost=FIELDS)
-    reason: SpecChangeReason = for_many(
-        _reasons, "Why it came, went or changed.", cost=EXPLAINED
-    )
+    reason: SpecChangeReason = for_many(_reasons, "Why it came, went or changed.", cost=EXPLAINED)
     counterpart: Spec | None = for_many(
         _counterparts,
         "What it took the place of, or what took its place; null where nothing did.",
