@@ -160,6 +160,17 @@ def test_made_up_data_are_marked() -> None:
     assert "Synthetic" not in rendering.markdown(told(BASE, HEAD))
 
 
+def test_where_no_cause_is_known_one_sentence_says_why() -> None:
+    """Pages tell neither dependencies nor recipes: no table of nothing."""
+    text = rendering.markdown(told([a_spec("1")], [a_spec("2")]))
+    section = text.partition("## What caused the rebuilds\n\n")[2].partition("\n\n## ")[0]
+    assert section == (
+        "1 spec took the place of others.\n\n"
+        "Of 1 spec the cause is not known: "
+        "the source tells neither dependencies nor package hashes."
+    )
+
+
 def test_html_is_a_page() -> None:
     """It needs nothing from elsewhere: no script, no link, no image, its own style."""
     page = rendering.html(told(BASE, HEAD))
