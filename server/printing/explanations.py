@@ -76,7 +76,7 @@ def _path_lines(report: Report, told: Told, width: int | None) -> Iterator[str]:
     if told.cause is None or row is None:
         return
     cause = why.causes[told.cause]
-    yield from wrapped(f"  because of {styles.name(cause.title)}", width)
+    yield from wrapped(f"  main cause: {styles.name(cause.title)}", width)
     if cause.why_unknown:
         yield from wrapped(f"    {cause.why_unknown}", width)
     path = why.path(row)
