@@ -1,4 +1,4 @@
-"""docs/causes.md: its tables have every reason and every kind of cause, in the order that counts."""
+"""docs/causes.md: its tables, lists and bounds are those of the code."""
 
 import re
 from enum import Enum
@@ -20,7 +20,7 @@ TEXT = (Path(__file__).parents[1] / "docs" / "causes.md").read_text("utf-8")
     ("section", "names"), [("Reasons", SpecChangeReason), ("Causes", CauseKind)]
 )
 def test_tables_are_whole_and_in_order(section: str, names: type[Enum]) -> None:
-    """The first reason that applies is given, and the first fact that differs names a cause."""
+    """Every reason and every kind of cause is there, in the order of the API."""
     text = TEXT.split(f"\n## {section}\n")[1].split("\n## ")[0]
     assert re.findall(r"^\| `([A-Z_]+)` \|", text, re.MULTILINE) == [it.name for it in names]
 
@@ -34,7 +34,7 @@ def test_each_tier_of_counterparts_is_listed() -> None:
 
 
 def test_bounds_are_those_of_the_code() -> None:
-    """How many specs are ranked at once, how far causes are followed, how many nearest there are."""
+    """How many specs are ranked at once, how far causes are followed, how many are nearest."""
     assert f"more than {MAX_CLASSES} unlike specs" in TEXT
     assert f"Beyond {MOST_STEPS:,} steps" in TEXT
     assert "three at the most" in TEXT
