@@ -1,6 +1,7 @@
 """Why specs were built anew: the causes of a comparison."""
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
@@ -49,7 +50,7 @@ describe_enum(
 PACKAGES = texts(2_000)
 """The names of the packages that a cause led to; many where it lies deep."""
 
-TOGETHER = Cost(weight=5, items=10)
+TOGETHER = Cost(weight=5, items=10, each=30)
 """Other causes of exactly the same specs."""
 
 
@@ -66,11 +67,12 @@ class CauseRows(LazyList["Cause"]):
     def __getitem__(self, place: Any) -> Any:
         return Cause(comparison=self.comparison, number=self.numbers[place])
 
-    @property
+    @cached_property
     def records(self) -> list[causes.Cause]:
-        """The record of each cause."""
+        """The record of each cause; each is made once, however many specs it stands beside."""
         known = self.comparison.explanation().causes
-        return [known[number] for number in self.numbers]
+        made = {number: known[number] for number in set(self.numbers)}
+        return [made[number] for number in self.numbers]
 
 
 def _of_cause(value: Callable[[causes.Cause], Any], description: str, cost: Cost | None) -> Any:
@@ -100,7 +102,7 @@ def _together(rows: CauseRows) -> Sublists:
 
 LazySpecChange = Annotated["SpecChange", strawberry.lazy("schema.spec_change")]
 
-CAUSED = Cost(weight=300, each=10)
+CAUSED = Cost(weight=800, each=10)
 """A page of the specs that hang on a cause."""
 
 

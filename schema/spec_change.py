@@ -118,7 +118,7 @@ def _paths(rows: ChangeRows[Any]) -> Sublists:
 EXPLAINED = Cost(weight=1, once=EXPLAINING)
 """What an explanation has of each hash."""
 
-INVOLVED = Cost(weight=20, items=10, once=EXPLAINING)
+INVOLVED = Cost(weight=60, items=10, once=EXPLAINING)
 """The causes that are involved in a spec."""
 
 PATH = Cost(weight=200, items=6, once=EXPLAINING)
@@ -136,9 +136,7 @@ class SpecChange(Change):
     before: Spec | None = for_many(_specs_before, "The spec in base; null where it was added.")
     after: Spec | None = for_many(_specs_after, "The spec in head; null where it was removed.")
     fields: list[FieldChange] = for_many(_fields, "What differs, for CHANGED.", cost=FIELDS)
-    reason: SpecChangeReason = for_many(
-        _reasons, "Why it came, went or changed.", cost=EXPLAINED
-    )
+    reason: SpecChangeReason = for_many(_reasons, "Why it came, went or changed.", cost=EXPLAINED)
     counterpart: Spec | None = for_many(
         _counterparts,
         "What it took the place of, or what took its place; null where nothing did.",
@@ -147,7 +145,7 @@ class SpecChange(Change):
     cause: Cause | None = for_many(
         _main_causes,
         "The main cause of what took its place, or of it; null without a counterpart.",
-        cost=EXPLAINED,
+        cost=Cost(weight=60, once=EXPLAINING),
     )
     causes: list[Cause] = for_many(
         _causes, "All causes that are involved, the main one first.", cost=INVOLVED

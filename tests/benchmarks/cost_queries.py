@@ -64,6 +64,27 @@ OF_COMPARISON = {
     "{ totalCount }",
     "cachelog: changed stacks": "stacks { name packagesAdded packagesRemoved }",
     "cachelog: a summary": "summary { specsAdded packagesAdded }",
+    "cachelog: what the summary counts of reasons": "summary { specsRebuilt specsReplaced }",
+    "cachelog: what the summary counts of cells": "summary { coverageLost coverageGained }",
+    "cachelog: causes": "causes(first: 1000) { nodes { id title kind numSpecs numInvolved "
+    "facts { path before after } } }",
+    "cachelog: packages of causes": "causes(first: 200) { nodes { packages together { title } } }",
+    "cachelog: specs of causes": "causes(first: 50) { nodes { specs(first: 20) "
+    "{ totalCount nodes { hash name } } } }",
+    "cachelog: all specs of causes": "causes(first: 50) { nodes { specs(first: 0, involved: true) "
+    "{ totalCount } } }",
+    "cachelog: reasons": "specs(first: 1000) { nodes { hash reason } }",
+    "cachelog: specs of reasons": "specs(first: 0, reasons: [REBUILT, NEW_PACKAGE]) { totalCount }",
+    "cachelog: counterparts": "specs(first: 1000) { nodes { counterpart { hash } "
+    "cause { title } } }",
+    "cachelog: causes of specs": "specs(first: 1000) { nodes { causes { title } } }",
+    "cachelog: paths to causes": "specs(first: 1000) { nodes { path { name } } }",
+    "cachelog: cells by stacks": "coverage(by: [STACK], first: 100) { nodes { package values kind "
+    "numSpecs } }",
+    "cachelog: cells by everything": "coverage(by: [STACK, TARGET, COMPILER, OPERATING_SYSTEM], "
+    "first: 100) { nodes { values } }",
+    "cachelog: nearest specs to cells": "coverage(by: [STACK, TARGET], first: 300) "
+    "{ nodes { nearest { hash version } } }",
     "cachelog: release notes": "releaseNotes",
     "cachelog: release notes as JSON": "releaseNotes(format: JSON)",
 }

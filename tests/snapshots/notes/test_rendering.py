@@ -380,5 +380,6 @@ def test_smaller_causes_are_counted_and_folded() -> None:
     assert (len(rows), sum(rows)) == (11, 31)
     assert "| 21 | 21 smaller ones, below | |" in table
     assert "| **31** | | |" in table
-    folded = folded.partition("</details>")[0]
+    folded = folded.partition("|\n\n</details>")[0]
+    assert_tidy(text)
     assert len(re.findall(r"^\| 1 \|", folded, re.M)) == 21
