@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from snapshots.changes.counterparts.classes import MAX_CLASSES
 from snapshots.changes.cause import CauseKind
 from snapshots.changes.cause_walk import MOST_STEPS
+from snapshots.changes.counterparts.classes import MAX_CLASSES
 from snapshots.changes.counterparts.tiers import TIERS
 from snapshots.changes.nearest import NUM_NEAREST
 from snapshots.changes.reasons import SpecChangeReason
