@@ -137,7 +137,9 @@ class Cause(Node):
         cost=FIELDS,
     )
     together: list["Cause"] = for_many(
-        _together, "Causes that are involved in exactly the same specs.", cost=TOGETHER
+        _together,
+        "Causes that are involved in exactly the same specs, so that they can't be told apart here.",
+        cost=TOGETHER,
     )
     num_specs: int = _of_cause(
         lambda it: it.num_specs,
@@ -146,7 +148,9 @@ class Cause(Node):
         None,
     )
     num_involved: int = _of_cause(
-        lambda it: it.num_involved, "How many specs it is involved in.", None
+        lambda it: it.num_involved,
+        "How many specs it is involved in, also where another cause is the main one.",
+        None,
     )
     packages: list[str] = _of_cause(
         lambda it: it.packages, "The packages of the specs that it is the main cause of.", PACKAGES
