@@ -138,7 +138,7 @@ class Cause(Node):
     )
     together: list["Cause"] = for_many(
         _together,
-        "Causes that are involved in exactly the same specs, so that they can't be told apart here.",
+        "Causes that are involved in exactly the same specs: they can't be told apart here.",
         cost=TOGETHER,
     )
     num_specs: int = _of_cause(
