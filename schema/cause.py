@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 describe_enum(
     CauseKind,
-    "What set a rebuild off. Where several facts of a spec differ, the first of this order.",
+    "What set a rebuild off. Where several facts of a spec's own differ, the first of version, "
+    "recipe, variants, dependencies, compiler, target.",
     {
         CauseKind.VERSION: "Another version.",
         CauseKind.RECIPE: "The same version, another recipe: the package hash differs.",
@@ -41,7 +42,7 @@ describe_enum(
         CauseKind.DEPENDENCY_ADDED: "A dependency that it did not have.",
         CauseKind.DEPENDENCY_REMOVED: "A dependency that it has no longer.",
         CauseKind.PROVIDER: "Another package provides a virtual package.",
-        CauseKind.EXTERNAL: "A spec outside the cache, of which the source tells nothing more.",
+        CauseKind.EXTERNAL: "A dependency outside the cache; a source tells its hash alone.",
         CauseKind.UNKNOWN: "The sources do not tell; whyUnknown says what is missing.",
     },
 )
@@ -136,7 +137,9 @@ class Cause(Node):
         cost=FIELDS,
     )
     together: list["Cause"] = for_many(
-        _together, "Causes that are involved in exactly the same specs.", cost=TOGETHER
+        _together,
+        "Causes that are involved in exactly the same specs: they can't be told apart here.",
+        cost=TOGETHER,
     )
     num_specs: int = _of_cause(
         lambda it: it.num_specs,
@@ -145,7 +148,9 @@ class Cause(Node):
         None,
     )
     num_involved: int = _of_cause(
-        lambda it: it.num_involved, "How many specs it is involved in.", None
+        lambda it: it.num_involved,
+        "How many specs it is involved in, also where another cause is the main one.",
+        None,
     )
     packages: list[str] = _of_cause(
         lambda it: it.packages, "The packages of the specs that it is the main cause of.", PACKAGES
@@ -238,7 +243,7 @@ def _specs_at(loaded: LoadedRevision, nodes: Sequence[int | None]) -> WhereKnown
     return where_known(np.array(rows, np.int32), lambda it: SpecRows(loaded, it))
 
 
-@strawberry.type(description="A step from a spec down to what made it be built anew.")
+@strawberry.type(description="A step on the way from a spec down to its main cause.")
 class CauseStep:
     """A pair of nodes on the way to a cause."""
 

@@ -103,10 +103,9 @@ def _say_causes(compared: "Compared", report: "Report") -> None:
     from server.printing.explanations import cause_lines, causes_summary
 
     causes = compared.explanation.causes
+    titles = title_lines(compared.base, compared.head, width())
     lines = cause_lines(causes, causes.counted(report.replacing_rows), width())
-    say_pages(
-        [*title_lines(compared.base, compared.head, width()), *causes_summary(report), *lines]
-    )
+    say_pages([*titles, *causes_summary(report, width()), *lines])
     if report.why.why_unknown:
         note(f"Some causes cannot be known: {report.why.why_unknown}.")
 
