@@ -39,7 +39,7 @@ from snapshots.models import RevisionInfo
 from snapshots.notes.changelog import changelog
 from snapshots.notes.rendering import NotesFormat, render
 
-NOTES = Cost(weight=180_000, once=EXPLAINING, num_bytes=500_000)
+NOTES = Cost(weight=180_000, once=EXPLAINING, num_bytes=2_500_000)
 """Release notes, made anew each time."""
 
 CHANGES = Cost(

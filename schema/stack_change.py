@@ -3,13 +3,13 @@
 import strawberry
 
 from schema.changes import Change, of_change, size_delta
-from schema.cost import texts
+from schema.cost import Cost
 from schema.enums import describe_enum
 from schema.scalars import ByteCount
 from snapshots.changes.stack_changes import StackChangeKind
 
-PACKAGES = texts(2_000)
-"""The names of packages; many where a stack is new."""
+PACKAGES = Cost(weight=100, num_bytes=10_000)
+"""The names of the packages that came to a stack, or left it; of months, thousands."""
 
 describe_enum(
     StackChangeKind,
