@@ -39,8 +39,8 @@ from snapshots.models import RevisionInfo
 from snapshots.notes.changelog import changelog
 from snapshots.notes.rendering import NotesFormat, render
 
-NOTES = Cost(weight=180_000, once=EXPLAINING, num_bytes=2_500_000)
-"""Release notes, made anew each time."""
+NOTES = Cost(weight=180_000, once=EXPLAINING, num_bytes=15_000_000)
+"""Release notes, made anew each time; those of months have some megabytes, as JSON the most."""
 
 CHANGES = Cost(
     weight=1_000,
