@@ -48,7 +48,7 @@ CHANGES = Cost(
     once=COMPARING,
     arguments={
         "kinds": ArgumentCost(weight=100, each=50),
-        "reasons": ArgumentCost(weight=5_000, once=EXPLAINING),
+        "reasons": ArgumentCost(weight=5_000, each=50, once=EXPLAINING),
         "search": ArgumentCost(weight=1_000),
         "filter": ArgumentCost(weight=3_000, each=60),
     },

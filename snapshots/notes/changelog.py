@@ -101,10 +101,11 @@ def _packages(
     comparison: Comparison, changes: Iterable[PackageChange], codes: npt.NDArray[np.int8]
 ) -> dict[str, list[PackageEntry]]:
     reasons = _reasons_by_package(comparison, codes)
+    facts = comparison.changed_facts_by_package()
     packages: dict[str, list[PackageEntry]] = {section.value: [] for section in Section}
     for change in changes:
-        facts = comparison.changed_facts(change.name) if change.specs_changed else {}
-        entry = PackageEntry.of(change, reasons.get(change.name, {}), facts)
+        name = change.name
+        entry = PackageEntry.of(change, reasons.get(name, {}), facts.get(name, {}))
         packages[Section.of(change).value].append(entry)
     return {section: entries for section, entries in packages.items() if entries}
 
