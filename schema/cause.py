@@ -137,9 +137,7 @@ class Cause(Node):
         cost=FIELDS,
     )
     together: list["Cause"] = for_many(
-        _together,
-        "Causes that are involved in exactly the same specs: they can't be told apart here.",
-        cost=TOGETHER,
+        _together, "Causes that are involved in exactly the same specs.", cost=TOGETHER
     )
     num_specs: int = _of_cause(
         lambda it: it.num_specs,
