@@ -23,6 +23,7 @@ from schema.node import Node, node_id
 from schema.paging import PageArguments, bad_cursor, window
 from schema.spec import Spec, SpecRows
 from snapshots.changes import causes
+from snapshots.changes.cause import MOST_TOGETHER
 from snapshots.changes.causes import CauseKind
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ describe_enum(
 PACKAGES = texts(2_000)
 """The names of the packages that a cause led to; many where it lies deep."""
 
-TOGETHER = Cost(weight=5, items=10)
+TOGETHER = Cost(weight=5, items=MOST_TOGETHER)
 """Other causes of exactly the same specs."""
 
 
@@ -134,7 +135,15 @@ class Cause(Node):
         cost=FIELDS,
     )
     together: list["Cause"] = for_many(
-        _together, "Causes that are involved in exactly the same specs.", cost=TOGETHER
+        _together,
+        "Causes that are involved in exactly the same specs: those that explain most, "
+        f"{MOST_TOGETHER} at most.",
+        cost=TOGETHER,
+    )
+    num_together: int = _of_cause(
+        lambda it: it.num_together,
+        "How many causes are involved in exactly the same specs; `together` may have fewer.",
+        None,
     )
     num_specs: int = _of_cause(
         lambda it: it.num_specs,

@@ -69,7 +69,7 @@ class Below:
             yield base.sets(bits) + head.sets(bits)
 
     def _number(self) -> Numbers:
-        """Number the sets of all rows, and count what is in them; keep them if they are small."""
+        """Return the numbers of all rows' sets; count what is in them, and keep them if small."""
         size = sum(walk.num_rows for walk in self._walks)
         numbers, kept, left = [0] * size, [], _KEPT_BYTES
         self._sizes = np.zeros(size, np.int64)
