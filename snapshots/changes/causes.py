@@ -195,18 +195,37 @@ class Causes(Sequence[Cause]):
             why_unknown=self.why_unknown(number),
             together=tuple(self.together_with(number)),
             num_together=self.num_together(number),
-            num_specs=int(self._num_specs[number]),
-            num_involved=int(self._totals.num_involved[number]),
-            packages=tuple(self._head.frame.package.present(self.rows_of(number))),
+            num_specs=self.num_specs(number),
+            num_involved=self.num_involved(number),
+            packages=self.packages_of(number),
         )
 
     # -- specs
+
+    def num_specs(self, number: int) -> int:
+        """Return how many specs a cause is the main one of."""
+        return int(self._num_specs[number])
+
+    def num_involved(self, number: int) -> int:
+        """Return how many specs a cause is involved in."""
+        return int(self._totals.num_involved[number])
+
+    def packages_of(self, number: int) -> tuple[str, ...]:
+        """Return the packages of the specs that a cause is the main one of."""
+        return tuple(self._head.frame.package.present(self.rows_of(number)))
 
     def rows_of(self, number: int, *, involved: bool = False) -> Rows:
         """Return the rows in head that a cause is the main one of, or that it is involved in."""
         if involved:
             return np.sort(self.head_rows[self._involvement.specs_of(number)])
-        return np.sort(self.head_rows[self._main == number])
+        specs, offsets = self._by_main
+        return np.sort(self.head_rows[specs[offsets[number] : offsets[number + 1]]])
+
+    @cached_property
+    def _by_main(self) -> tuple[Numbers, Numbers]:
+        """The specs by their main causes, and where those of each cause begin among them."""
+        offsets = np.concatenate(([0], np.cumsum(self._num_specs)))
+        return np.argsort(self._main, kind="stable"), offsets
 
     def counted(self, head_rows: Rows | None = None) -> list[CauseCount]:
         """Return the causes of some rows, or of all, what explains most of them first.
