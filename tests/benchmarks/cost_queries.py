@@ -64,6 +64,23 @@ OF_COMPARISON = {
     "{ totalCount }",
     "cachelog: changed stacks": "stacks { name packagesAdded packagesRemoved }",
     "cachelog: a summary": "summary { specsAdded packagesAdded }",
+    "cachelog: causes": "causes(first: 1000) { nodes { id title numSpecs numInvolved } }",
+    "cachelog: specs of causes": "causes(first: 50) { nodes { specs(first: 50) "
+    "{ nodes { hash } } } }",
+    "cachelog: packages of causes": "causes(first: 1000) { nodes { packages } }",
+    "cachelog: facts of causes": "causes(first: 1000) { nodes { facts { path before after } } }",
+    "cachelog: causes of causes": "causes(first: 1000) { nodes { together { title } } }",
+    "cachelog: reasons": "specs(first: 1000) { nodes { reason } }",
+    "cachelog: a filter of reasons": "specs(first: 0, reasons: [REBUILT]) { totalCount }",
+    "cachelog: counterparts": "specs(first: 1000) { nodes { counterpart { hash } } }",
+    "cachelog: main causes": "specs(first: 1000) { nodes { cause { title } } }",
+    "cachelog: all causes": "specs(first: 1000) { nodes { causes { title } } }",
+    "cachelog: paths": "specs(first: 1000) { nodes { path { name before { hash } } } }",
+    "cachelog: coverage": "coverage(by: [STACK, TARGET], first: 1000) { nodes { package values "
+    "nearest { hash } } }",
+    "cachelog: coverage by all": "coverage(by: [STACK, TARGET, OPERATING_SYSTEM, PLATFORM, "
+    "COMPILER, COMPILER_NAME, VERSION], first: 0) { totalCount }",
+    "cachelog: totals of an explanation": "summary { specsRebuilt coverageLost }",
     "cachelog: release notes": "releaseNotes",
     "cachelog: release notes as JSON": "releaseNotes(format: JSON)",
 }
