@@ -59,6 +59,9 @@ ATTACKS = (
             + "title"
             + "}" * 8
             + "}}",
+            "causes together": "causes(first:150){nodes{title together{title}}}",
+            "specs of causes": "causes(first:100){nodes{specs(first:20){nodes{path{name}}}}}",
+            "main causes x 150": "specs(first:1000){nodes{" + aliased(150, "cause{title}") + "}}",
             "specs of causes, paths, dependencies": "causes(first:1000){nodes{specs(first:1000,"
             "involved:true){nodes{path{before{dependencies{nodes{spec{dependencies(transitive:true)"
             "{totalCount}}}}}after{short}}}}}}",
@@ -74,17 +77,18 @@ ATTACKS = (
             "packages of causes x 100": "specs(first:1000){nodes{cause{"
             + aliased(100, "packages")
             + "}}}",
-            "coverage x 100": aliased(
-                100,
+            "coverage x 40": aliased(
+                40,
                 f"coverage(by:[{_ALL_DIMENSIONS}],first:1000){{nodes{{values nearest{{hash}}}}}}",
             ),
             "coverage, searched": aliased(
-                5, f'coverage(by:[{_ALL_DIMENSIONS}],search:"a",first:0){{totalCount}}'
+                3, f'coverage(by:[{_ALL_DIMENSIONS}],search:"a",first:0){{totalCount}}'
             ),
             "coverage by one, many times": f"coverage(by:[{'STACK ' * 900}],first:1){{totalCount}}",
             "totals x 100": aliased(
                 100, "summary{specsRebuilt specsReplaced coverageLost coverageGained}"
             ),
+            "notes": "releaseNotes(format:JSON)",
             "notes x 4": "a:releaseNotes b:releaseNotes(format:HTML) c:releaseNotes(format:JSON) "
             "d:releaseNotes",
         }
