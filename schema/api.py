@@ -19,10 +19,10 @@ from schema.limits import Limits
 from schema.package import Package
 from schema.query import Query
 from schema.revision import Revision, Tag
-from schema.rules import refused_variables
 from schema.scalars import SCALARS
 from schema.spec import Spec
 from schema.stack import Stack
+from schema.variable_rules import refused_variables
 
 LIGHT_UNITS, LIGHT_BYTES = 6_000, 1_000_000
 """What an event loop can do on the way: a few milliseconds."""

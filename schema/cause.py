@@ -33,7 +33,8 @@ Value = TypeVar("Value")
 
 describe_enum(
     CauseKind,
-    "What set a rebuild off. Where several facts of a spec differ, the first of this order.",
+    "What set a rebuild off. Where several facts of a spec's own differ, the first of version, "
+    "recipe, variants, dependencies, compiler, target.",
     {
         CauseKind.VERSION: "Another version.",
         CauseKind.RECIPE: "The same version, another recipe: the package hash differs.",
@@ -43,7 +44,7 @@ describe_enum(
         CauseKind.DEPENDENCY_ADDED: "A dependency that it did not have.",
         CauseKind.DEPENDENCY_REMOVED: "A dependency that it has no longer.",
         CauseKind.PROVIDER: "Another package provides a virtual package.",
-        CauseKind.EXTERNAL: "A spec outside the cache, of which the source tells nothing more.",
+        CauseKind.EXTERNAL: "A dependency outside the cache; a source tells its hash alone.",
         CauseKind.UNKNOWN: "The sources do not tell; whyUnknown says what is missing.",
     },
 )
@@ -113,7 +114,7 @@ def _together(rows: CauseRows) -> Sublists:
 
 LazySpecChange = Annotated["SpecChange", strawberry.lazy("schema.spec_change")]
 
-CAUSED = Cost(weight=300, each=10)
+CAUSED = Cost(weight=800, each=10)
 """A page of the specs that hang on a cause."""
 
 
@@ -150,8 +151,8 @@ class Cause(Node):
     )
     together: list["Cause"] = for_many(
         _together,
-        "Causes that are involved in exactly the same specs: those that explain most, "
-        f"{MOST_TOGETHER} at most.",
+        "Causes that are involved in exactly the same specs, which can't be told apart here: "
+        f"those that explain most, {MOST_TOGETHER} at most.",
         cost=TOGETHER,
     )
     num_together: int = _of_cause(
@@ -163,7 +164,10 @@ class Cause(Node):
         "How many specs it is the main cause of. Each spec has one main cause, so these numbers "
         "add up to all that were rebuilt or replaced.",
     )
-    num_involved: int = _of_cause(causes.Causes.num_involved, "How many specs it is involved in.")
+    num_involved: int = _of_cause(
+        causes.Causes.num_involved,
+        "How many specs it is involved in, also where another cause is the main one.",
+    )
     packages: list[str] = _of_cause(
         causes.Causes.packages_of,
         "The packages of the specs that it is the main cause of.",
@@ -257,7 +261,7 @@ def _specs_at(loaded: LoadedRevision, nodes: Sequence[int | None]) -> WhereKnown
     return where_known(np.array(rows, np.int32), lambda it: SpecRows(loaded, it))
 
 
-@strawberry.type(description="A step from a spec down to what made it be built anew.")
+@strawberry.type(description="A step on the way from a spec down to its main cause.")
 class CauseStep:
     """A pair of nodes on the way to a cause."""
 

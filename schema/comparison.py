@@ -48,7 +48,7 @@ CHANGES = Cost(
     once=COMPARING,
     arguments={
         "kinds": ArgumentCost(weight=100, each=50),
-        "reasons": ArgumentCost(weight=50_000, each=50),
+        "reasons": ArgumentCost(weight=5_000, each=50, once=EXPLAINING),
         "search": ArgumentCost(weight=1_000),
         "filter": ArgumentCost(weight=3_000, each=60),
     },
@@ -58,7 +58,7 @@ CHANGES = Cost(
 
 CAUSES = Cost(
     weight=500,
-    each=10,
+    each=150,
     once=EXPLAINING,
     arguments={
         "kinds": ArgumentCost(weight=100, each=50),
@@ -72,7 +72,7 @@ COVERAGE = Cost(
     each=10,
     once=COMPARING,
     arguments={
-        "by": ArgumentCost(each=5_000),
+        "by": ArgumentCost(each=20_000),
         "kinds": ArgumentCost(weight=100, each=50),
         "search": ArgumentCost(weight=1_000),
     },

@@ -1,6 +1,6 @@
 """What a request's resolvers share: the catalog as of the request's start, and what is loaded."""
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -27,8 +27,8 @@ Value = TypeVar("Value")
 _HELD = 2
 """How many frames, graphs and comparisons a request holds: those of two revisions."""
 
-_LOADS_EACH = 3
-"""How many things may be made for each revision that is allowed: a frame, a graph, a comparison."""
+_LOADS_EACH = 2
+"""How many things may be made for each revision that is allowed: its frame, and one more."""
 
 
 class NotLoaded(BaseException):
@@ -43,10 +43,9 @@ class NotLoaded(BaseException):
         self.key = key
         super().__init__()
 
-    def load(self) -> None:
-        """Bring what is missing into memory; raises what its cache raises."""
-        if self.cache is not None:
-            self.cache.get(self.key)
+    def load(self) -> Any:
+        """Bring what is missing into memory and return it; raises what its cache raises."""
+        return None if self.cache is None else self.cache.get(self.key)
 
 
 class LoadedRevision(NamedTuple):
@@ -77,7 +76,8 @@ class Context:
     that may. ``is_permanent`` tells after the execution whether the
     answer named contents only by their digests, so that it stays true for ever. ``budget`` is what
     the request may use; another thread may cancel it. ``further_errors`` counts the errors that the
-    answer is not to show.
+    answer is not to show. ``loaded`` has what was loaded for the request before, by its cache and
+    key: it may be too large to be kept for others.
     """
 
     catalog: Catalog
@@ -86,15 +86,17 @@ class Context:
     may_take_long: bool = True
     is_permanent: bool = True
     budget: Budget = field(default_factory=Budget)
+    loaded: Mapping[tuple[SharedCache[Any, Any], Hashable], Any] = field(default_factory=dict)
     further_errors: int = field(default=0, init=False)
     history: History = field(init=False)
-    _latest: dict[Hashable, Any] = field(default_factory=dict, init=False)
+    _latest: dict[tuple[SharedCache[Any, Any], Hashable], Any] = field(init=False)
     _contents: set[str] = field(default_factory=set, init=False)
     _num_loads: int = field(default=0, init=False)
     _masks: dict[tuple[str, str], Mask] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.history = self.catalog.history
+        self._latest = {**self.loaded}
 
     def resolve(self, ref: str) -> RevisionInfo:
         """Return the revision that a ref names; raises as History.resolve does."""
@@ -152,8 +154,8 @@ class Context:
                 raise self._too_many_revisions()
             with self.budget.waiting():
                 value = cache.get(key)
-        of_cache = [it for it in self._latest if it[0] is cache]  # type: ignore[index]
-        if len(of_cache) == _HELD:
+        of_cache = [it for it in self._latest if it[0] is cache]
+        if len(of_cache) >= _HELD:
             del self._latest[of_cache[0]]
         self._latest[place] = value
         return value

@@ -31,8 +31,8 @@ class ArgumentCost(NamedTuple):
     """What an argument costs where it is given, on top of its field, in units.
 
     ``each`` is for every value in its lists, or every ``%`` and ``^`` in its text. ``once`` is for
-    work that is done once in a request for the same text and revision; each of its ``%`` and ``^``
-    costs as much again.
+    work that is done once in a request: of a text for the same text and revision, where each of its
+    ``%`` and ``^`` costs as much again; of other values as that of a field is.
     """
 
     weight: float = 0
@@ -126,3 +126,21 @@ def is_paged(field: GraphQLField) -> bool:
     """Tell whether a field of the schema is a connection, which decides the size of its pages."""
     declared = field.extensions.get("strawberry-definition")
     return declared is not None and any(isinstance(it, Paged) for it in declared.extensions)
+
+
+def cost_of(field: GraphQLField, name: str, *, is_list: bool) -> Cost:
+    """Return what a field of that name costs, of the schema or of introspection."""
+    if (stated := stated_cost(field)) is not None:
+        return stated
+    if "strawberry-definition" in field.extensions:
+        return VALUE
+    return INTROSPECTED.get(name, FEW_INTROSPECTED if is_list else VALUE)
+
+
+def usual_bytes(kind: Any) -> int:
+    """Return how long the JSON of a value of a scalar or an enum usually is."""
+    return _BYTES.get(kind.name, _BYTES_OF_OTHERS)
+
+
+_BYTES = {"Boolean": 5, "Int": 6, "ByteCount": 11, "DateTime": 22, "ID": 90, "JSON": 300}
+_BYTES_OF_OTHERS = 36

@@ -43,7 +43,7 @@ describe_enum(
     },
 )
 
-NEAREST = Cost(weight=20, items=3)
+NEAREST = Cost(weight=40, items=3)
 """The specs that are nearest to a lost cell."""
 
 

@@ -26,16 +26,7 @@ from graphql import (
 )
 
 from schema.argument_values import num_parts, page_size, value_of, written
-from schema.cost import (
-    COST,
-    FEW_INTROSPECTED,
-    INTROSPECTED,
-    VALUE,
-    ArgumentCost,
-    Cost,
-    ItemsOf,
-    is_paged,
-)
+from schema.cost import ArgumentCost, ItemsOf, cost_of, is_paged, usual_bytes
 from schema.estimates import Estimate
 from schema.limits import Limits
 from schema.many import is_for_many
@@ -47,8 +38,6 @@ RENDERED_VALUE, RENDERED_OBJECT = 0.3, 0.5
 RESOLVED_VALUE, RESOLVED_OBJECT = 10.0, 16.0
 """Units of a value and an object, where a list is rendered as a whole and where it is not."""
 
-_BYTES = {"Boolean": 5, "Int": 6, "ByteCount": 11, "DateTime": 22, "ID": 90, "JSON": 300}
-_BYTES_OF_OTHERS = 36
 _STRUCTURE = 4
 
 _MOST_LOADED = Limits.max_revisions
@@ -167,17 +156,15 @@ class _Walk:
             return _part(key, place.times * value, place.times * (named + 20))
         kind = get_named_type(field.type)
         is_list = is_list_type(get_nullable_type(field.type))
-        cost = _cost_of(field, node.name.value, is_list=is_list)
+        cost = cost_of(field, node.name.value, is_list=is_list)
         given = {it.name.value: it.value for it in node.arguments or ()}
         units = place.times * (value + cost.weight)
         if cost.once:
-            kept = self._once_for(place, (cost.once,), cost.once)
-            self.kept_units += kept
-            units += kept
+            units += self._kept_for(place, cost.once)
         for name, argument in cost.arguments.items():
             units += self._of_argument(name, argument, self._value(given.get(name)), given, place)
         if is_leaf_type(kind):
-            length = cost.num_bytes if cost.num_bytes is not None else _usual_bytes(kind)
+            length = cost.num_bytes if cost.num_bytes is not None else usual_bytes(kind)
             return _part(key, units, place.times * (named + length))
 
         page = self._page(given) if is_paged(field) else place.page
@@ -225,6 +212,12 @@ class _Walk:
         self._once.add((place.scope, *key))
         return units * place.scopes
 
+    def _kept_for(self, place: _Place, units: float) -> float:
+        """Return the units of what is in memory afterwards; 0 if it is."""
+        kept = self._once_for(place, (units,), units)
+        self.kept_units += kept
+        return kept
+
     def _of_argument(
         self, name: str, cost: ArgumentCost, value: Any, given: Mapping[str, Any], place: _Place
     ) -> float:
@@ -234,9 +227,11 @@ class _Walk:
         if isinstance(value, dict):
             self.filter_values = max(self.filter_values, parts)
         units = place.times * (cost.weight + cost.each * parts)
-        if cost.once:
+        if cost.once and isinstance(value, str):
             key = name, self._written(given[name])
             units += self._once_for(place, key, cost.once * (1 + parts))
+        elif cost.once:
+            units += self._kept_for(place, cost.once)
         return units
 
     def _items(self, items: float | ItemsOf, given: Mapping[str, Any], page: int) -> float:
@@ -297,15 +292,3 @@ def _field_of(parent: Any, name: str) -> GraphQLField | None:
     """Return the definition of a field; None for __typename."""
     field: GraphQLField | None = _META_FIELDS.get(name) or parent.fields.get(name)
     return field
-
-
-def _cost_of(field: GraphQLField, name: str, *, is_list: bool) -> Cost:
-    declared = field.extensions.get("strawberry-definition")
-    cost: Cost | None = declared.metadata.get(COST) if declared else None
-    if cost is None and declared is None:
-        return INTROSPECTED.get(name, FEW_INTROSPECTED if is_list else VALUE)
-    return cost or VALUE
-
-
-def _usual_bytes(kind: Any) -> int:
-    return _BYTES.get(kind.name, _BYTES_OF_OTHERS)

@@ -156,8 +156,8 @@ class Facets:
 
     page: strawberry.Private[SpecPage]
 
-    packages: list[FacetCount] = facet("package", "Packages", 1500)
-    versions: list[FacetCount] = facet("version", "Versions", 1500)
+    packages: list[FacetCount] = facet("package", "Packages", 2500)
+    versions: list[FacetCount] = facet("version", "Versions", 2500)
     compilers: list[FacetCount] = facet("compiler", "Compilers", 30)
     operating_systems: list[FacetCount] = facet("operating_system", "Operating systems", 10)
     platforms: list[FacetCount] = facet("platform", "Platforms", 5)

@@ -18,6 +18,17 @@ Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 _WORD = re.compile(r"(?P<sigil>[\^%]?)(?P<name>[A-Za-z0-9_.-]*)")
 _SHORT_DIGEST = 12
 
+DIMENSIONS = (
+    "stack",
+    "target",
+    "operating-system",
+    "platform",
+    "compiler",
+    "compiler-name",
+    "version",
+)
+"""The dimensions of coverage, as the command line names them."""
+
 
 def _never_failing(complete: Completer) -> Completer:
     def quiet(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -53,6 +64,24 @@ def complete_package(ctx: click.Context, _param: click.Parameter, incomplete: st
     """Return the packages that begin so, in natural order."""
     names = _names_of(ctx)
     return _in_order(incomplete, names.packages(_digest(ctx, names)))
+
+
+@_never_failing
+def complete_head_or_package(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[str]:
+    """Return refs until both revisions are named, and then the packages that begin so."""
+    typed = [ctx.params.get("base") or "", *(ctx.params.get("words") or ())]
+    is_complete = len(typed) > 1 or ".." in typed[0]
+    return (complete_package if is_complete else complete_ref)(ctx, param, incomplete)
+
+
+@_never_failing
+def complete_dimensions(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the dimensions of coverage that begin so, also behind the comma of a list."""
+    chosen, comma, name = incomplete.rpartition(",")
+    others = [it for it in DIMENSIONS if it not in chosen.split(",")]
+    return [f"{chosen}{comma}{it}" for it in _beginning(name, others)]
 
 
 @_never_failing
@@ -95,7 +124,7 @@ def _names_of(ctx: click.Context) -> "Names":
 
 def _digest(ctx: click.Context, names: "Names") -> str:
     """Return the digest of the revision that the command line names so far, or of the newest."""
-    base, head, ref = (ctx.params.get(name) for name in ("base", "head", "ref"))
-    text = ref or head or (base or "").rpartition("..")[2]
+    base, head, ref, words = (ctx.params.get(name) for name in ("base", "head", "ref", "words"))
+    text = ref or head or next(iter(words or ()), None) or (base or "").rpartition("..")[2]
     history = names.history
     return (history.resolve(text) if text else history.revisions[0]).digest

@@ -5,22 +5,13 @@ from typing import TYPE_CHECKING
 import click
 
 from server.commands.compared import compare, scope_options
+from server.completion import DIMENSIONS, complete_dimensions
 from server.console import say_json, say_pages, width
 from server.parameters import catalog_option, json_option, refs_of, two_refs
 
 if TYPE_CHECKING:
     from server.commands.compared import Compared
     from snapshots.changes.cells import CoverageDimension
-
-_DIMENSIONS = (
-    "stack",
-    "target",
-    "operating-system",
-    "platform",
-    "compiler",
-    "compiler-name",
-    "version",
-)
 
 
 class Dimensions(click.ParamType["tuple[CoverageDimension, ...]"]):
@@ -35,11 +26,11 @@ class Dimensions(click.ParamType["tuple[CoverageDimension, ...]"]):
         from snapshots.changes.cells import CoverageDimension
 
         names = [name.strip() for name in str(value).split(",") if name.strip()]
-        unknown = [name for name in names if name not in _DIMENSIONS]
+        unknown = [name for name in names if name not in DIMENSIONS]
         if unknown:
-            known = ", ".join(_DIMENSIONS)
+            known = ", ".join(DIMENSIONS)
             self.fail(f"{', '.join(map(repr, unknown))} is none of {known}", param, ctx)
-        if twice := [name for name in _DIMENSIONS if names.count(name) > 1]:
+        if twice := [name for name in DIMENSIONS if names.count(name) > 1]:
             self.fail(f"{', '.join(twice)} stands there twice", param, ctx)
         return tuple(CoverageDimension(name.replace("-", "_")) for name in names)
 
@@ -53,9 +44,10 @@ class Dimensions(click.ParamType["tuple[CoverageDimension, ...]"]):
     "--coverage",
     "dimensions",
     type=Dimensions(),
+    shell_complete=complete_dimensions,
     metavar="LIST",
     help="Instead of specs, the combinations of packages with these that were lost and gained: "
-    f"{', '.join(_DIMENSIONS)}, with commas between them.",
+    f"{', '.join(DIMENSIONS)}, with commas between them.",
 )
 @click.option(
     "--exit-code", is_flag=True, help="Leave with 1 if what is shown differs, else with 0."

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from server.commands.compared import compare, scope_options
-from server.completion import complete_range, complete_ref
+from server.completion import complete_head_or_package, complete_range
 from server.console import note, say_json, say_pages, width
 from server.parameters import REF_FORMS, catalog_option, json_option, refs_of
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     "words",
     metavar="HEAD [PACKAGE|/HASH]",
     nargs=-1,
-    shell_complete=complete_ref,
+    shell_complete=complete_head_or_package,
     help="The revision to compare to, named likewise. Behind it, a package or the hash of a spec, "
     "of which the first characters are enough: how it came to what it is.",
 )
@@ -105,10 +105,9 @@ def _say_causes(compared: "Compared", report: "Report") -> None:
     from server.printing.explanations import cause_lines, causes_summary
 
     causes = compared.explanation.causes
+    titles = title_lines(compared.base, compared.head, width())
     lines = cause_lines(causes, causes.counted(report.replacing_rows), width())
-    say_pages(
-        [*title_lines(compared.base, compared.head, width()), *causes_summary(report), *lines]
-    )
+    say_pages([*titles, *causes_summary(report, width()), *lines])
     if report.why.why_unknown:
         note(f"Some causes cannot be known: {report.why.why_unknown}.")
 

@@ -1,6 +1,6 @@
 """Where a request is executed: in the event loop, or in a lane of threads."""
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from contextlib import ExitStack
 from enum import Enum, auto
 from typing import Any, NamedTuple
@@ -83,7 +83,7 @@ class Execution:
             return self._in_heavy_lane(request)
         if weight is Weight.LIGHT:
             return self._in_light_lane(request, None)
-        context = self._context(may_load=False, may_take_long=False)
+        context = self._context({}, may_take_long=False)
         found = self._execute(request, context)
         if isinstance(found, Executed):
             return found
@@ -112,13 +112,15 @@ class Execution:
         self, lane: Lane, request: GraphQLRequest, missing: NotLoaded | None
     ) -> Executed | None:
         """Execute a request as soon as what is missing is loaded; None where that is too much."""
+        loaded: dict[Any, Any] = {}
         for _ in range(_LOADS):
             if missing is not None:
                 try:
-                    await self._lanes.loading.run(missing.load)
+                    value = await self._lanes.loading.run(missing.load)
                 except CachelogError:
                     return None  # executing it again makes the error of a field from it
-            found = await self._in_lane(lane, request, self._context(may_load=False))
+                loaded[missing.cache, missing.key] = value
+            found = await self._in_lane(lane, request, self._context(loaded))
             if isinstance(found, Executed):
                 return found
             missing = found
@@ -138,13 +140,17 @@ class Execution:
 
         return await lane.run(work, context.budget.cancel)
 
-    def _context(self, *, may_load: bool = True, may_take_long: bool = True) -> Context:
+    def _context(
+        self, loaded: Mapping[Any, Any] | None = None, *, may_take_long: bool = True
+    ) -> Context:
+        """Return a context of what is in memory and what was loaded; None: it loads by itself."""
         return Context(
             self._catalog,
             self._library,
-            may_load=may_load,
+            may_load=loaded is None,
             may_take_long=may_take_long,
             budget=Budget(self.api.limits),
+            loaded=loaded or {},
         )
 
     def _execute(self, request: GraphQLRequest, context: Context) -> Executed | NotLoaded:

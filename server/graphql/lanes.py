@@ -18,8 +18,8 @@ Result = TypeVar("Result")
 LIGHT_THREADS = 2
 LOADING_THREADS = 2
 
-LOADING_PATIENCE = 5
-"""How many times as long as others those wait who need a revision: loading one takes as long."""
+LOADING_PATIENCE = 2
+"""How many times as long as others those wait who need a revision: loading one takes a while."""
 
 
 def _nothing() -> None:

@@ -18,6 +18,7 @@ from snapshots.changes.sides import Side
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.models import revision_facts
 from snapshots.notes.document import FORMAT, to_json
+from snapshots.notes.scope import Only
 
 if TYPE_CHECKING:
     from server.commands.compared import Compared
@@ -61,12 +62,12 @@ def _notes(compared: "Compared") -> dict[str, Any]:
 
 
 def _head(compared: "Compared") -> dict[str, Any]:
-    only = compared.scope.only if compared.scope is not None else None
+    only = compared.scope.only if compared.scope is not None else Only()
     return {
         "format": FORMAT,
         "base": revision_facts(compared.base),
         "head": revision_facts(compared.head),
-        "only": {} if only is None else msgspec.to_builtins(only),
+        "only": msgspec.to_builtins(only),
     }
 
 

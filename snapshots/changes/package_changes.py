@@ -33,7 +33,7 @@ _KINDS = tuple(PackageChangeKind)
 _CODES = {kind: np.int8(code) for code, kind in enumerate(_KINDS)}
 
 
-class PackageChange(msgspec.Struct, frozen=True, kw_only=True):
+class PackageChange(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A package that changed.
 
     Versions are newest first; the newest one before or after is None where there is no spec.

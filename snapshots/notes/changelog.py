@@ -13,7 +13,8 @@ from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stack_changes import StackChangeKind
-from snapshots.frames.columns import Mask
+from snapshots.frames.columns import Codes, Mask
+from snapshots.frames.frame import Frame
 from snapshots.models import RevisionInfo
 from snapshots.notes.document import Changelog
 from snapshots.notes.entries import PackageEntry, Section, StackEntry
@@ -70,24 +71,41 @@ def _cells(comparison: Comparison, scope: Scope | None) -> CoverageChanges:
     dimensions = [CoverageDimension.STACK, CoverageDimension.TARGET]
     if comparison.stacks.num_stacks == (0, 0):
         dimensions.remove(CoverageDimension.STACK)
-    if scope is None:
-        return coverage(comparison, dimensions)
-    cells = coverage(comparison, dimensions, (scope.in_base, scope.in_head))
-    if scope.only.stack is None or CoverageDimension.STACK not in dimensions:
+    # Packages that did not change stand where they stood: to look at them takes time for nothing.
+    masks = [
+        _of_changed_packages(comparison, frame, codes)
+        for frame, codes in zip(
+            (comparison.base, comparison.head),
+            (comparison.packages.names.in_base, comparison.packages.names.in_head),
+            strict=True,
+        )
+    ]
+    if scope is not None:
+        masks = [masks[0] & scope.in_base, masks[1] & scope.in_head]
+    cells = coverage(comparison, dimensions, (masks[0], masks[1]))
+    if scope is None or scope.only.stack is None or CoverageDimension.STACK not in dimensions:
         return cells
     # What a spec of this stack does for its other stacks, specs out of scope may do as well.
     of_stack = [value == scope.only.stack for value in cells.cells.values[0]]
     return cells.take(np.array(of_stack, np.bool_)[cells.cells.codes[0]])
 
 
+def _of_changed_packages(comparison: Comparison, frame: Frame, codes: Codes) -> Mask:
+    """Return the rows of a frame whose package changed; ``codes`` are those of all packages."""
+    is_changed = np.zeros(len(frame.packages) + 1, np.bool_)
+    is_changed[codes[comparison.packages.places]] = True  # -1, for no such package, is the last
+    return is_changed[:-1][frame.package.codes]
+
+
 def _packages(
     comparison: Comparison, changes: Iterable[PackageChange], codes: npt.NDArray[np.int8]
 ) -> dict[str, list[PackageEntry]]:
     reasons = _reasons_by_package(comparison, codes)
+    facts = comparison.changed_facts_by_package()
     packages: dict[str, list[PackageEntry]] = {section.value: [] for section in Section}
     for change in changes:
-        facts = comparison.changed_facts(change.name) if change.specs_changed else {}
-        entry = PackageEntry.of(change, reasons.get(change.name, {}), facts)
+        name = change.name
+        entry = PackageEntry.of(change, reasons.get(name, {}), facts.get(name, {}))
         packages[Section.of(change).value].append(entry)
     return {section: entries for section, entries in packages.items() if entries}
 

@@ -14,6 +14,8 @@ _HARMLESS = re.compile(r"(?!www\.)[A-Za-z0-9]+(?:[._+-][A-Za-z0-9]+)*", re.IGNOR
 
 def code_span(text: str) -> str:
     """Return a text as a code span; nothing in it ends the span or begins another line."""
+    if _HARMLESS.fullmatch(text):
+        return f"`{text}`"
     text = visible(text)
     longest = max(map(len, _BACKTICKS.findall(text)), default=0)
     fence = "`" * (longest + 1)

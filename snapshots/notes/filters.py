@@ -31,6 +31,11 @@ def causes(group: Sequence[CauseEntry]) -> Sentence:
     return Sentence(*first, ", together with ", *enumerated(shown, more))
 
 
+def num_specs(group: Iterable[CauseEntry]) -> int:
+    """Return how many specs have one of some causes as their main cause."""
+    return sum(cause.num_specs for cause in group)
+
+
 def fitting(lines: Iterable[str], limit: int) -> list[str]:
     """Return as many of the first lines as have ``limit`` characters, their ends included."""
     shown: list[str] = []
@@ -57,6 +62,15 @@ def _teller(write: Callable[[Sentence], str]) -> Callable[[Any], str]:
     return told
 
 
+def _each(write: Callable[[str], str]) -> Callable[[str | Iterable[str]], str]:
+    """Return a filter that writes a text, or several with commas between them."""
+
+    def written(value: str | Iterable[str]) -> str:
+        return write(value) if isinstance(value, str) else ", ".join(map(write, value))
+
+    return written
+
+
 def _in_html(write: Callable[..., str]) -> Callable[..., Markup]:
     """Return a filter whose text is HTML already."""
     return lambda *arguments: Markup(write(*arguments))  # noqa: S704 - what it writes is escaped
@@ -73,6 +87,7 @@ _PLAIN: Filters = {
     "day": units.long_day,
     "fact_name": units.fact_name,
     "fitting": fitting,
+    "num_specs": num_specs,
     "number": units.number,
     "short_digest": short_digest,
     "size": units.size,
@@ -83,13 +98,13 @@ _PLAIN: Filters = {
 MARKDOWN: Filters = _PLAIN | {
     "causes": lambda group: _told_in_markdown(causes(group)),
     "code_span": code_span,
-    "inline": inline,
+    "inline": _each(inline),
     "told": _told_in_markdown,
 }
 
 HTML: Filters = _PLAIN | {
     "causes": _in_html(lambda group: _told_in_html(causes(group))),
     "code_span": _in_html(_code),
-    "inline": _in_html(lambda text: escape(visible(text))),
+    "inline": _in_html(_each(lambda text: escape(visible(text)))),
     "told": _in_html(_told_in_html),
 }

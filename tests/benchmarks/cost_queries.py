@@ -64,23 +64,31 @@ OF_COMPARISON = {
     "{ totalCount }",
     "cachelog: changed stacks": "stacks { name packagesAdded packagesRemoved }",
     "cachelog: a summary": "summary { specsAdded packagesAdded }",
-    "cachelog: causes": "causes(first: 1000) { nodes { id title numSpecs numInvolved } }",
-    "cachelog: specs of causes": "causes(first: 50) { nodes { specs(first: 50) "
-    "{ nodes { hash } } } }",
-    "cachelog: packages of causes": "causes(first: 1000) { nodes { packages } }",
-    "cachelog: facts of causes": "causes(first: 1000) { nodes { facts { path before after } } }",
+    "cachelog: what the summary counts of reasons": "summary { specsRebuilt specsReplaced }",
+    "cachelog: what the summary counts of cells": "summary { coverageLost coverageGained }",
+    "cachelog: causes": "causes(first: 1000) { nodes { id title kind numSpecs numInvolved "
+    "facts { path before after } } }",
+    "cachelog: packages of causes": "causes(first: 200) { nodes { packages together { title } } }",
+    "cachelog: specs of causes": "causes(first: 50) { nodes { specs(first: 20) "
+    "{ totalCount nodes { hash name } } } }",
+    "cachelog: all specs of causes": "causes(first: 50) { nodes { specs(first: 0, involved: true) "
+    "{ totalCount } } }",
+    "cachelog: reasons": "specs(first: 1000) { nodes { hash reason } }",
+    "cachelog: specs of reasons": "specs(first: 0, reasons: [REBUILT, NEW_PACKAGE]) { totalCount }",
+    "cachelog: counterparts": "specs(first: 1000) { nodes { counterpart { hash } "
+    "cause { title } } }",
+    "cachelog: causes of specs": "specs(first: 1000) { nodes { causes { title } } }",
+    "cachelog: paths to causes": "specs(first: 1000) { nodes { path { name } } }",
+    "cachelog: cells by stacks": "coverage(by: [STACK], first: 100) { nodes { package values kind "
+    "numSpecs } }",
+    "cachelog: cells by everything": "coverage(by: [STACK, TARGET, COMPILER, OPERATING_SYSTEM], "
+    "first: 100) { nodes { values } }",
+    "cachelog: nearest specs to cells": "coverage(by: [STACK, TARGET], first: 300) "
+    "{ nodes { nearest { hash version } } }",
+    "cachelog: facts of causes": "causes(first: 1000) { nodes { facts { path } } }",
     "cachelog: causes of causes": "causes(first: 1000) { nodes { together { title } } }",
-    "cachelog: reasons": "specs(first: 1000) { nodes { reason } }",
-    "cachelog: a filter of reasons": "specs(first: 0, reasons: [REBUILT]) { totalCount }",
-    "cachelog: counterparts": "specs(first: 1000) { nodes { counterpart { hash } } }",
-    "cachelog: main causes": "specs(first: 1000) { nodes { cause { title } } }",
-    "cachelog: all causes": "specs(first: 1000) { nodes { causes { title } } }",
-    "cachelog: paths": "specs(first: 1000) { nodes { path { name before { hash } } } }",
-    "cachelog: coverage": "coverage(by: [STACK, TARGET], first: 1000) { nodes { package values "
-    "nearest { hash } } }",
-    "cachelog: coverage by all": "coverage(by: [STACK, TARGET, OPERATING_SYSTEM, PLATFORM, "
-    "COMPILER, COMPILER_NAME, VERSION], first: 0) { totalCount }",
-    "cachelog: totals of an explanation": "summary { specsRebuilt coverageLost }",
+    "cachelog: cells by all dimensions": "coverage(by: [STACK, TARGET, OPERATING_SYSTEM, "
+    "PLATFORM, COMPILER, COMPILER_NAME, VERSION], first: 0) { totalCount }",
     "cachelog: release notes": "releaseNotes",
     "cachelog: release notes as JSON": "releaseNotes(format: JSON)",
 }

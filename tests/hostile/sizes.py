@@ -10,9 +10,12 @@ from server.settings import Settings
 SMALL_CACHES: Mapping[str, int] = {
     "response_cache": 32 << 20,
     "frame_cache": 128 << 20,
-    "comparison_cache": 32 << 20,
+    "comparison_cache": 96 << 20,
 }
-"""Settings that make the sum small, so that memory that nobody counts is noticed."""
+"""Settings that make the sum small, so that memory that nobody counts is noticed.
+
+What belongs to one comparison of the largest catalog has room in each.
+"""
 
 
 def documented_bytes(settings: Mapping[str, int]) -> int:

@@ -11,6 +11,7 @@ from schema import api
 from schema.context import Context, NotLoaded
 from schema.executor import RenderingExecutor
 from snapshots.catalog.catalog import Catalog
+from snapshots.changes import causes
 from snapshots.contents import Content, Snapshot
 from tests.schema import questions
 from tests.schema.worlds import SOURCE, World, opened, plain
@@ -277,3 +278,29 @@ def test_sources_that_tell_no_dependencies(tmp_path: Path) -> None:
     unknown = [it for it in told["causes"]["nodes"] if it["kind"] == "UNKNOWN"]
     assert unknown
     assert all("dependencies" in it["whyUnknown"] for it in unknown)
+
+
+def test_the_record_of_a_cause_is_made_once_for_all_of_its_fields(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For the cursors too, and for all specs that it stands beside."""
+    world = published(tmp_path, BASE, HEAD)
+    made: list[int] = []
+    record = causes.Causes._record
+
+    def counted(known: causes.Causes, number: int) -> causes.Cause:
+        made.append(number)
+        return record(known, number)
+
+    monkeypatch.setattr(causes.Causes, "_record", counted)
+    fields = "title kind numSpecs numInvolved packages facts { path }"
+    asked = f'compare(base: "develop~1", head: "develop") {{ causes {{ nodes {{ {fields} }} }} }}'
+    nodes = plain(api.execute(f"{{ {asked} }}", context=world.context()))
+    number = len(nodes["data"]["compare"]["causes"]["nodes"])
+    assert sorted(made) == [*range(number)]
+    made.clear()
+    asked = (
+        'compare(base: "develop~1", head: "develop") { specs { nodes { cause { title kind } } } }'
+    )
+    assert "errors" not in plain(api.execute(f"{{ {asked} }}", context=world.context()))
+    assert 0 < len(made) == len(set(made))

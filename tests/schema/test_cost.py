@@ -18,7 +18,7 @@ from graphql import (
 from schema import api, estimating
 from schema.api import API
 from schema.argument_values import value_of
-from schema.cost import COMPARING, LOADING, STACKS, Cost, is_paged, stated_cost
+from schema.cost import COMPARING, EXPLAINING, LOADING, STACKS, Cost, is_paged, stated_cost
 from schema.estimates import NOTHING, Estimate
 from schema.limits import Limits
 from tests.schema.selections import COMPARE, FACETS, PACKAGES, PAGE, REVISION, SPEC, times
@@ -173,6 +173,15 @@ def test_equal_questions_are_answered_once() -> None:
     assert estimate((pairs % (*range(9),)).join("{}")).kept_units == 9 * COMPARING
     revisions = "{ revisions(first: 100) { nodes { specs(first: 0) { totalCount } } } }"
     assert estimate(revisions).kept_units == 100 * LOADING
+
+
+def test_what_an_argument_needs_is_paid_once_too() -> None:
+    """Reasons need what causes need, however many of them are asked for."""
+    reasons = "specs(reasons: [%s]) { totalCount }"
+    both = COMPARE % (f"{reasons % 'REBUILT'} causes {{ totalCount }}")
+    many = COMPARE % times(3, reasons % "REBUILT, RETURNED, NEW_PACKAGE")
+    for text in (both, many, COMPARE % (reasons % "REBUILT")):
+        assert estimate(text).kept_units == COMPARING + EXPLAINING
 
 
 def test_ids_pay_for_what_they_load() -> None:

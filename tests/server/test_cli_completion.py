@@ -30,12 +30,17 @@ def offered(typed: str, catalog: Path) -> list[str]:
     return [line.partition(",")[2] for line in done.lines if line]
 
 
+DIFF_OPTIONS = "--json --stat --package --stack --matching --coverage --exit-code --catalog"
+
+
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
         ("no", ["notes"]),
         ("find --st", ["--stack"]),
-        ("diff --", ["--json", "--stat", "--package", "--stack", "--exit-code", "--catalog"]),
+        ("diff --s", ["--stat", "--stack"]),
+        ("diff a b --coverage st", ["stack"]),
+        ("diff a b --coverage stack,t", ["stack,target"]),
         ("notes --format ", ["markdown", "html", "json"]),
         ("completion z", ["zsh"]),
     ],
@@ -82,6 +87,9 @@ def test_packages_and_stacks(demo_catalog: Path) -> None:
     names = offered("diff develop~1..develop --package ", demo_catalog)
     packages = catalog.load(history.resolve("develop").digest).packages
     assert names == sorted(packages, key=natural_key)
+    for typed in ("why develop~1..develop ", "why develop~1 develop "):
+        assert offered(typed, demo_catalog) == names
+    assert offered("why develop~1 develop-2025-01-0", demo_catalog)
 
 
 def test_the_catalog_that_is_named(demo_catalog: Path, tmp_path: Path) -> None:

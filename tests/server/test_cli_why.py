@@ -148,6 +148,7 @@ def test_coverage_as_json(world: World) -> None:
     cells = coverage(BASE, HEAD, ["stack"])
     facts = ask(world, "diff", *REFS, "--coverage", "stack", "--json").json
     assert facts["by"] == ["stack"]
+    assert facts["only"] == {"package": None, "stack": None, "matching": None}
     assert [(it["kind"] == "lost", it["package"], it["values"]) for it in facts["coverage"]] == [
         (it.is_lost, it.cell.package, [*it.cell.values]) for it in cells
     ]

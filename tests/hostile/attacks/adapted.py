@@ -158,6 +158,18 @@ _MAKERS: dict[str, Make] = {
         lambda n: aliased(n, "specs(first:1000){nodes{hash before{short}after{short}}}")
     ),
     "compared stacks": _about_pair(lambda n: aliased(n, "stacks{packagesAdded packagesRemoved}")),
+    "causes": _about_pair(
+        lambda n: aliased(n, "causes(first:100){nodes{title packages facts{path}together{title}}}")
+    ),
+    "specs of causes": _about_pair(
+        lambda n: aliased(n, "causes{nodes{specs(involved:true){nodes{causes{title}}}}}")
+    ),
+    "paths to causes": _about_pair(
+        lambda n: aliased(n, "specs(first:1000){nodes{reason path{name before{short}}}}")
+    ),
+    "coverage": _about_pair(
+        lambda n: aliased(n, "coverage(by:[STACK,TARGET]){nodes{values nearest{short}}}")
+    ),
     "unknown refs": _unknown_refs,
     "unknown ids": _ids(lambda _target, n: [fresh() for _ in range(n)]),
     "known ids": _ids(lambda target, n: [target.ids[i % len(target.ids)] for i in range(n)]),

@@ -17,6 +17,7 @@ from server.graphql.requests import GraphQLRequest
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
+from snapshots.changes.diff import Comparison
 from snapshots.errors import CatalogError
 from snapshots.frames.frame import Frame
 
@@ -97,6 +98,31 @@ def test_heavy_requests_have_theirs_loaded_there_too(
     monkeypatch.setattr(Catalog, "load", watched)
     executed(execution_of(demo_catalog, lanes), LARGE)
     assert [name.rsplit("_", 1)[0] for name in loading] == ["cachelog-loading"]
+
+
+def test_what_no_cache_keeps_is_loaded_once(
+    demo_catalog: Path, lanes: Lanes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was loaded for a request is there when it is executed, however small the caches are."""
+    made: list[tuple[str, str]] = []
+    make = Library._make_comparison
+
+    def watched(library: Library, digests: tuple[str, str]) -> Comparison:
+        made.append(digests)
+        return make(library, digests)
+
+    monkeypatch.setattr(Library, "_make_comparison", watched)
+    catalog = Catalog(str(demo_catalog))
+    catalog.refresh()
+    library = Library(catalog, frame_bytes=0, comparison_bytes=0)
+    execution = Execution(API(), catalog, library, lanes)
+    newest, *_, oldest = catalog.history.digests
+    pair = f'compare(base: "{oldest}", head: "{newest}")'
+    for selected in ("summary { specsAdded }", "releaseNotes stacks { name }"):
+        made.clear()
+        (found,) = executed(execution, f"{{ {pair} {{ {selected} }} }}")
+        assert found.is_good
+        assert len(made) <= 4, "once here, and once for each that is made from it"
 
 
 def test_what_takes_long_is_executed_in_a_thread(execution: Execution, threads: list[bool]) -> None:

@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 
 from snapshots.changes.spec_changes import SpecChangeKind
+from snapshots.demo import history
 from tests.snapshots.changes.oracle.catalogs import crowds, towers, weeks
 from tests.snapshots.changes.oracle.causes import Causes
 from tests.snapshots.changes.oracle.counterparts import counterparts
@@ -26,7 +28,8 @@ def test_reasons(week: Week) -> None:
     assert_same_reasons(*week)
 
 
-@given(crowds())
+@settings(max_examples=200)
+@given(crowds)
 def test_reasons_among_many(week: Week) -> None:
     """So they do where a package has many specs that are much alike."""
     assert_same_reasons(*week)
@@ -38,12 +41,22 @@ def test_causes(week: Week) -> None:
     assert_same_causes(*week)
 
 
-@settings(max_examples=40)  # each is a catalog of its own
+@settings(max_examples=50)  # each is a catalog of its own
 @given(towers)
 def test_far_above(week: Week) -> None:
     """So does everything where causes lie far below what they rebuilt."""
     assert_same_reasons(*week)
     assert_same_causes(*week)
+
+
+def test_demo() -> None:
+    """So does everything on what the demo shows, week by week."""
+    snapshots = history(revisions=4, packages=40, specs=200)
+    contents = [snapshot.content for snapshot in snapshots]
+    states = [State(content.specs(), content.outside.specs) for content in contents]
+    for base, head in pairwise(states):
+        assert_same_reasons(base, head)
+        assert_same_causes(base, head)
 
 
 @pytest.mark.parametrize("stacks", [*([it] for it in STACKS), STACKS])
@@ -77,6 +90,8 @@ def assert_same_causes(base: State, head: State) -> None:
     assert found.num_specs == {it: num_specs[it] for it in expected.ordered()}
     assert found.num_involved == expected.num_involved
     assert found.together == {it: expected.together(it) for it in expected.ordered()}
+    assert found.specs(involved=False) == {it: expected.specs(it) for it in found.causes}
+    assert found.specs(involved=True) == {it: expected.involved_in(it) for it in found.causes}
     assert found.packages == {it: expected.packages(it) for it in expected.ordered()}
     assert found.facts == {it: expected.facts(it) for it in expected.ordered()}
     assert found.main == expected.main | {pairs[it]: main for it, main in expected.main.items()}

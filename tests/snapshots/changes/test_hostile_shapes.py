@@ -74,6 +74,15 @@ def test_cycle_in_which_nothing_is_found() -> None:
     assert explained.num_specs == dict(zip(unknown, (3, 0), strict=True))
 
 
+def test_cycle_above_a_cycle() -> None:
+    """Only the lower one of two cycles is not known; the upper one has its causes."""
+    week = Week()
+    for name, needs in {"a": "b", "b": "ac", "c": "d", "d": "c"}.items():
+        week.add(name, list(needs))
+    unknown = {Cause(Kind.UNKNOWN, "c"), Cause(Kind.UNKNOWN, "d")}
+    assert week.explained().num_involved == dict.fromkeys(unknown, 4)
+
+
 def test_node_that_depends_on_itself() -> None:
     """A node that depends on itself is no cause of itself."""
     week = Week()

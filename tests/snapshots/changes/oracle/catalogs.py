@@ -32,16 +32,13 @@ _TYPES = (("build", "link"), ("build",), ("run",))
 _VIRTUALS: tuple[tuple[str, ...], ...] = ((), (), ("mpi",), ("c",), ("c", "mpi"))
 
 _FACTS = {name: st.sampled_from(values) for name, values in _VALUES.items()}
+_CROWDED = ("version", "variants", "machine", "stacks", "compiler")
+
 _NUMBERS = st.integers(0, 7)
 _NEEDS = st.lists(
     st.builds(Need, _NUMBERS, st.sampled_from(_TYPES), st.sampled_from(_VIRTUALS)), max_size=3
 ).map(tuple)
 _BUILDS = st.builds(Build, **_FACTS, needs=_NEEDS)
-_ALIKE = st.builds(
-    Build,
-    **{**_FACTS, "name": st.sampled_from(("a", "a", "b")), "place": st.just("cache")},
-    needs=_NEEDS,
-)
 
 
 class Edit(NamedTuple):
@@ -99,15 +96,25 @@ def weeks(draw: st.DrawFn) -> tuple[State, State]:
     return base, head
 
 
-@st.composite
-def crowds(draw: st.DrawFn) -> tuple[State, State]:
-    """Draw two states of few packages with many specs each, none of which is in both."""
-    sides = [draw(st.lists(_ALIKE, max_size=9)) for _ in range(2)]
+def _crowd(random: Random) -> tuple[State, State]:
+    """Return two states with many specs of one package, none in both, that differ in few facts."""
+    differing = random.sample([*_CROWDED, "needs"], random.randint(1, 4))
     base, head = (
-        state_of([build._replace(recipe=recipe) for build in builds])
-        for builds, recipe in zip(sides, ("r1", "r2"), strict=True)
+        state_of([_alike(random, differing, recipe) for _ in range(random.randint(2, 9))])
+        for recipe in ("r1", "r2")
     )
     return base, head
+
+
+def _alike(random: Random, differing: Sequence[str], recipe: str) -> Build:
+    facts = {name: random.choice(_VALUES[name]) for name in _CROWDED if name in differing}
+    number = random.randrange(3) if "needs" in differing else 0
+    needs = tuple(Need(random.randrange(8), random.choice(_TYPES)) for _ in range(number))
+    return Build(**facts, recipe=recipe, needs=needs)
+
+
+crowds = seeded(_crowd)
+"""Draws of two states in which counterparts must be chosen among many."""
 
 
 def _tower(random: Random) -> tuple[State, State]:
@@ -115,17 +122,23 @@ def _tower(random: Random) -> tuple[State, State]:
     builds = []
     for number in range(random.randrange(10, 40)):
         facts = {name: random.choice(values) for name, values in _VALUES.items()}
-        needs = [
-            Need(number - random.randint(1, 6), random.choice(_TYPES), random.choice(_VIRTUALS))
-            for _ in range(random.randrange(4))
-        ]
-        name = f"p{random.randrange(30)}"
-        builds.append(Build(**facts | {"name": name, "needs": tuple(needs)}))
+        needs = tuple(_need(random, number) for _ in range(random.randrange(4)))
+        builds.append(Build(**facts | {"name": f"p{random.randrange(30)}", "needs": needs}))
     later = builds
     for _ in range(random.randrange(1, 6)):
-        fact = random.choice([*_VALUES])
-        later = edited(later, Edit(fact, random.choice(_VALUES[fact]), random.randrange(40)))
-    return state_of(builds), state_of(later)
+        number = random.randrange(len(builds))
+        needs = tuple(it for it in later[number].needs if random.random() < 0.7)
+        choices = {name: random.choice(values) for name, values in _VALUES.items()}
+        choices["needs"] = (*needs, _need(random, number))
+        fact = random.choice([*_VALUES, *["needs"] * 5])
+        later = edited(later, Edit(fact, choices[fact], number))
+    cycles = random.random() < 0.3
+    return state_of(builds, cycles=cycles), state_of(later, cycles=cycles)
+
+
+def _need(random: Random, number: int) -> Need:
+    """Return a need of the build of a number that one of the few before it meets."""
+    return Need(number - random.randint(1, 6), random.choice(_TYPES), random.choice(_VIRTUALS))
 
 
 towers = seeded(_tower)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.changes import below
-from snapshots.changes.below import Below
+from snapshots.changes.counterparts import below
+from snapshots.changes.counterparts.below import Below
 from snapshots.models import Spec
 from tests.snapshots.changes.graphs import edge, node, side_of
 from tests.snapshots.factories import seeded

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.changes import alike
-from snapshots.changes.alike import Classes, pairs_of_classes, take_in_order, twins
+from snapshots.changes.counterparts import class_pairs, classes
+from snapshots.changes.counterparts.class_pairs import marks_of_keys, pairs_of_classes
+from snapshots.changes.counterparts.classes import Classes, take_in_order, twins
 from tests.snapshots.factories import seeded
 
 Drawn = tuple[list[tuple[int, int]], list[tuple[int, int]], dict[tuple[int, int], int]]
@@ -43,10 +44,10 @@ def test_against_all_pairs(drawn: Drawn, max_pairs: int) -> None:
         return key, ranks[mark, head[other][1]]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(alike, "_MAX_PAIRS", max_pairs)
+        patch.setattr(class_pairs, "_MAX_PAIRS", max_pairs)
         ours, theirs = classes_of(base), classes_of(head)
         found = set()
-        for one, other in pairs_of_classes(ours, theirs):
+        for one, other in pairs_of_classes(marks_of_keys(ours), marks_of_keys(theirs)):
             ranked = sorted(
                 (*rank(int(ours.first[a]), int(theirs.first[b])), a, b)
                 for a, b in zip(one.tolist(), other.tolist(), strict=True)
@@ -88,13 +89,14 @@ def test_twins(base: list[int], head: list[int], expected: list[tuple[int, int]]
 
 def test_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a key has more classes than are ranked at once, it says so, newest versions first."""
-    monkeypatch.setattr(alike, "MAX_CLASSES", 2)
+    monkeypatch.setattr(classes, "MAX_CLASSES", 2)
     places = np.arange(5)
     keys, versions = np.array([0, 1, 1, 1, 2]), np.array([0, 1, 3, 2, 0])
-    classes = Classes(places, keys, places.astype(np.uint64), versions)
-    assert classes.is_cut
-    assert classes.first.tolist() == [0, 2, 3, 1, 4]
-    assert np.unique(classes.keys, return_inverse=True)[1].tolist() == [0, 1, 1, 2, 3]
+    found = Classes(places, keys, places.astype(np.uint64), versions)
+    assert found.is_cut
+    assert found.first.tolist() == [0, 2, 3, 1, 4]
+    assert found.keys.tolist() == [0, 1, 1, 1, 2]
+    assert np.unique(found.pieces, return_inverse=True)[1].tolist() == [0, 1, 1, 2, 3]
     some = np.array([0, 2, 3])
     two = Classes(some, keys[some], some.astype(np.uint64), versions[some])
     assert not two.is_cut

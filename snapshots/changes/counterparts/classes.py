@@ -5,7 +5,6 @@ pairs of classes; within two classes the hashes decide, so that their pairs foll
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -14,13 +13,11 @@ import numpy.typing as npt
 
 from snapshots.changes.hashed_facts import mixed
 from snapshots.changes.node_columns import Fingerprints
-from snapshots.frames.adjacency import places_of_runs
 from snapshots.frames.columns import begins_of_runs
 
 MAX_CLASSES = 512
 """How many classes of one key are ranked at once."""
 
-_MAX_PAIRS = 1 << 18
 _SHIFT = 32
 
 Places = npt.NDArray[np.int64]
@@ -51,8 +48,9 @@ class Classes:
 
     ``places`` of candidates rise as their hashes do. By candidate, ``keys`` are the numbers of the
     keys, ``marks`` are the same for those that are alike, and ``versions`` are places in Spack's
-    order. ``first`` is by class the place of its first candidate, ``keys`` tells which key it has,
-    in pieces of ``MAX_CLASSES`` classes; ``is_cut`` where a key has more.
+    order. By class, ``first`` is the place of its first candidate, ``keys`` the number of its key,
+    and ``pieces`` a number for key and piece, where a key has more than ``MAX_CLASSES`` classes:
+    ``is_cut`` tells whether any has.
     """
 
     def __init__(self, places: Places, keys: Places, marks: Fingerprints, versions: Places) -> None:
@@ -67,10 +65,13 @@ class Classes:
         self._starts: list[int] = bounds[:-1]
         self._stops: list[int] = bounds[1:]
         self.first = places[first[order]]
-        of_class = keys[first[order]]
-        piece = (np.arange(len(order)) - np.searchsorted(of_class, of_class)) // MAX_CLASSES
-        self.keys = (of_class << _SHIFT) + piece
+        self.keys = keys[first[order]]
+        piece = (np.arange(len(order)) - np.searchsorted(self.keys, self.keys)) // MAX_CLASSES
+        self.pieces = first_piece(self.keys) + piece
         self.is_cut = bool(piece.any())
+
+    def __len__(self) -> int:
+        return len(self.first)
 
     def free(self, number: int) -> list[int]:
         """Return the members of a class that are free yet."""
@@ -91,20 +92,9 @@ class Classes:
         return self._members[start : start + count]
 
 
-def pairs_of_classes(base: Classes, head: Classes) -> Iterator[tuple[Places, Places]]:
-    """Yield all pairs of classes with one key, those of a key together, not too many at once."""
-    starts = np.searchsorted(head.keys, base.keys, "left")
-    counts = np.searchsorted(head.keys, base.keys, "right") - starts
-    before = np.concatenate(([0], np.cumsum(counts)))
-    ends = np.searchsorted(base.keys, base.keys, "right")
-    bounds = np.unique(ends)
-    start = 0
-    while start < len(counts):
-        last = np.searchsorted(before[bounds], before[start] + _MAX_PAIRS, "right") - 1
-        stop = int(max(ends[start], bounds[last]))
-        others = places_of_runs(starts[start:stop], counts[start:stop])
-        yield np.repeat(np.arange(start, stop), counts[start:stop]), others
-        start = stop
+def first_piece(keys: Places) -> Places:
+    """Return the number of the first piece of each key."""
+    return keys << _SHIFT
 
 
 class Taken(NamedTuple):

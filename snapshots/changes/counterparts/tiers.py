@@ -1,10 +1,10 @@
-"""What took the place of what: pairs of a removed and an added spec of one package.
+"""Tiers of exact keys, in which removed and added specs of one package become counterparts.
 
 Two specs with one key are counterparts, where no others have it. The keys stand in tiers, the most
 exact first, and what a tier pairs is left out of those behind it. The architecture (platform,
 operating system, target) is in every key; with it ``TIERS``. Then come the same tiers once more
 for what is left, with "a stack other than root in common" in place of the architecture. Where
-several have one key, ``snapshots.changes.ranking`` says which of them are most alike.
+several have one key, ``ranking`` says which of them are most alike.
 
 Pairs are one to one, and specs that share neither architecture nor stack are none. All that decides
 is what the specs are, so the order of rows makes no difference.
@@ -17,8 +17,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.candidates import Candidates
-from snapshots.changes.ranking import Group, Ranking
+from snapshots.changes.counterparts.candidates import Candidates
+from snapshots.changes.counterparts.ranking import Group, Ranking
 from snapshots.changes.sides import Side
 from snapshots.frames.columns import Mask, Rows
 

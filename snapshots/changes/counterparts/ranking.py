@@ -12,11 +12,12 @@ still free. A pair stands before another one if, in this order,
 
 A share is what is common of all that either has: 1 where neither has any.
 
-Candidates that differ by nothing but the hash are ranked together (``snapshots.changes.alike``),
-with the same result. Only where more than ``MAX_CLASSES`` unlike ones have one key on a side, they
-are ranked in pieces of so many, newest versions first, and what is left over is ranked again. Then
-two of different pieces may be more alike than those that are paired, and where a stack in common is
-asked for, some that have one may be left over.
+Candidates that differ by nothing but the hash are ranked together, with the same result: 5,000
+equal specs on either side are one pair of classes. Only where more than ``MAX_CLASSES`` unlike ones
+have one key on a side, they are ranked in pieces of so many, newest versions first, and what is
+left over is ranked again: then two of different pieces may be more alike than those that are
+paired. Where a stack in common is asked for, that begins with some 250,000 pairs of one key that
+have one.
 """
 
 from typing import Any, NamedTuple
@@ -24,13 +25,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.alike import Classes, Taken, pairs_of_classes, take_in_order, twins
-from snapshots.changes.below import Below, Numbers
-from snapshots.changes.candidates import Candidates
+from snapshots.changes.counterparts.below import Below, Numbers
+from snapshots.changes.counterparts.candidates import Candidates
+from snapshots.changes.counterparts.class_pairs import (
+    Items,
+    marks_of_items,
+    marks_of_keys,
+    pairs_of_classes,
+)
+from snapshots.changes.counterparts.classes import Classes, Taken, take_in_order, twins
+from snapshots.changes.counterparts.shares import Shares, shares
+from snapshots.changes.counterparts.version_places import version_places
 from snapshots.changes.hashed_facts import mixed
 from snapshots.changes.node_columns import Fingerprints
-from snapshots.changes.shares import Shares, shares
-from snapshots.changes.version_places import version_places
+from snapshots.frames.adjacency import places_of_runs
 from snapshots.frames.columns import Mask
 from snapshots.spack.names import ROOT_STACK
 
@@ -60,6 +68,18 @@ class _Ranked(NamedTuple):
         facts = self.candidates.keys(("stacks", "variants", "version"))[group.places]
         numbers = self.sets[group.places], group.keys
         return mixed(facts, *(it.astype(np.uint64) for it in numbers))
+
+    def stacks(self, classes: Classes) -> Items:
+        """Return the stacks of each class, root left out."""
+        column = self.candidates.side.frame.stacks
+        lists = column.codes[self.candidates.rows[classes.first]]
+        starts = np.searchsorted(column.owner, np.arange(len(column.values) + 1))
+        counts = np.diff(starts)[lists]
+        items = column.flat[places_of_runs(starts[lists], counts)]
+        owners = np.repeat(np.arange(len(classes)), counts)
+        hashes = np.fromiter(map(hash, column.items), np.int64, len(column.items))
+        kept = items != column.item_index.get(ROOT_STACK, -1)
+        return Items(owners[kept], hashes[items[kept]].astype(np.uint64))
 
     def classes(self, group: Group, marks: Fingerprints, paired: Places) -> Classes:
         """Return the classes of those that have no pair yet."""
@@ -97,7 +117,12 @@ class Ranking:
         taken = Taken(base.places[first].tolist(), head.places[second].tolist())
         ours = self._base.classes(base, marks[0], first)
         theirs = self._head.classes(head, marks[1], second)
-        for one, other in pairs_of_classes(ours, theirs):
+        if with_common_stack:
+            items = self._base.stacks(ours), self._head.stacks(theirs)
+            joined = marks_of_items(ours, items[0], theirs, items[1])
+        else:
+            joined = marks_of_keys(ours), marks_of_keys(theirs)
+        for one, other in pairs_of_classes(*joined):
             before, after = ours.first[one], theirs.first[other]
             stacks = self._shares("stacks", before, after)
             if with_common_stack:

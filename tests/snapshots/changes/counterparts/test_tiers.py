@@ -1,8 +1,6 @@
 """Counterparts are found tier by tier, and the most alike of several with one key."""
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,17 +8,13 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from snapshots.changes import alike
-from snapshots.changes.counterparts import Counterparts, find_counterparts
+from snapshots.changes.counterparts import Counterparts, class_pairs, classes, find_counterparts
 from snapshots.changes.pairing import pair
 from snapshots.changes.sides import Side
-from snapshots.contents import Content
 from snapshots.models import Spec
-from snapshots.sources import buildcache
-from snapshots.sources.reports import Report
-from snapshots.sources.settings import ReadSettings
 from snapshots.spack.names import ROOT_STACK
 from tests.snapshots.changes.graphs import edge, node, side_of
+from tests.snapshots.changes.oracle import real
 from tests.snapshots.changes.states import pairs
 from tests.snapshots.factories import hash_of, shuffled
 
@@ -258,13 +252,13 @@ def test_absent_dependencies() -> None:
     assert paired([before], [same, other], outside) == {(before.hash, same.hash)}
 
 
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("number", [2, 3])
 def test_more_unlike_ones_than_are_ranked_at_once(
-    monkeypatch: pytest.MonkeyPatch, classes: int
+    monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     """Where they are ranked in pieces, all that can have a counterpart get one."""
-    monkeypatch.setattr(alike, "MAX_CLASSES", classes)
-    monkeypatch.setattr(alike, "_MAX_PAIRS", 3)
+    monkeypatch.setattr(classes, "MAX_CLASSES", number)
+    monkeypatch.setattr(class_pairs, "_MAX_PAIRS", 3)
     base, head = (
         [hdf5(f"{side}{n}", version=str(n), stacks=(f"{side}{n}",)) for n in range(count)]
         for side, count in (("base", 11), ("head", 7))
@@ -273,6 +267,21 @@ def test_more_unlike_ones_than_are_ranked_at_once(
     assert len(found) == len({before for before, _ in found}) == len(head)
     same = {spec.version: spec.hash for spec in head}
     assert {(it.hash, same[it.version]) for it in base if it.version in same} <= found
+
+
+@pytest.mark.parametrize("max_pairs", [0, 3, 1 << 18])
+def test_many_unlike_ones_with_a_stack_in_common(
+    monkeypatch: pytest.MonkeyPatch, max_pairs: int
+) -> None:
+    """They are found by their stacks, however many others there are."""
+    monkeypatch.setattr(classes, "MAX_CLASSES", 50)
+    monkeypatch.setattr(class_pairs, "_MAX_PAIRS", max_pairs)
+    base = [hdf5(f"base{n}", target=f"base{n}", stacks=(f"s{n:02}", "root")) for n in range(20)]
+    head = [
+        hdf5(f"head{n}", target=f"head{n}", stacks=("other", "root", f"s{19 - n:02}"))
+        for n in range(20)
+    ]
+    assert paired(base, head) == expected(*(f"base{n} head{19 - n}" for n in range(20)))
 
 
 def test_five_thousand_equal_specs() -> None:
@@ -322,28 +331,16 @@ def test_both_directions(contents: tuple[list[Spec], list[Spec]]) -> None:
     assert found.num_bytes >= 4 * (len(base.frame) + len(head.frame))
 
 
-@pytest.mark.skipif(
-    "CACHELOG_TEST_DATA" not in os.environ, reason="CACHELOG_TEST_DATA names no folder of data"
-)
-@pytest.mark.parametrize("stack", ["e4s", "developer-tools", "ml-linux-aarch64-cpu"])
-def test_real_week(stack: str) -> None:
+@pytest.mark.parametrize("stack", real.STACKS)
+def test_real_dates(stack: str) -> None:
     """All changed specs of a real week have counterparts; fftw is over the same MPI as before."""
-    folder = Path(os.environ["CACHELOG_TEST_DATA"]) / "spack-history"
-    base, head = (_read(folder / date / stack) for date in ("2026-06-20", "2026-06-27"))
+    dates = real.dates()[:2]
+    base, head = (side_of(*real.records(date, [stack])) for date in dates)
     found = counterparts(base, head)
     pairing = pair(base.frame, head.frame)
     assert len(found) == len(pairing.added) == len(pairing.removed)
     for before, after in zip(found.base_rows.tolist(), found.head_rows.tolist(), strict=True):
         assert _below(base, before) == _below(head, after)
-
-
-def _read(folder: Path) -> Side:
-    settings, report = ReadSettings(), Report()
-    (snapshot,) = buildcache.read(
-        str(folder / "index.json"), tags=["develop"], settings=settings, report=report
-    )
-    content: Content = snapshot.content
-    return side_of(content.specs(), content.outside.specs)
 
 
 def _below(side: Side, row: int) -> set[str]:
