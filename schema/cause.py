@@ -15,7 +15,7 @@ from schema.changes import (
 )
 from schema.connections import Connection, Page, connection_field
 from schema.context import Context, LoadedRevision
-from schema.cost import Cost, texts
+from schema.cost import Cost
 from schema.enums import describe_enum
 from schema.field_change import FIELDS, FieldChange
 from schema.many import LazyList, Sublists, WhereKnown, for_many
@@ -49,7 +49,7 @@ describe_enum(
     },
 )
 
-PACKAGES = texts(2_000)
+PACKAGES = Cost(weight=100, num_bytes=10_000)
 """The names of the packages that a cause led to; many where it lies deep."""
 
 FACTS = FIELDS._replace(weight=150)
@@ -114,7 +114,7 @@ def _together(rows: CauseRows) -> Sublists:
 
 LazySpecChange = Annotated["SpecChange", strawberry.lazy("schema.spec_change")]
 
-CAUSED = Cost(weight=800, each=10)
+CAUSED = Cost(weight=500, each=10)
 """A page of the specs that hang on a cause."""
 
 

@@ -57,8 +57,8 @@ CHANGES = Cost(
 
 
 CAUSES = Cost(
-    weight=500,
-    each=150,
+    weight=1_500,
+    each=20,
     once=EXPLAINING,
     arguments={
         "kinds": ArgumentCost(weight=100, each=50),

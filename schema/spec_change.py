@@ -120,7 +120,7 @@ def _paths(rows: ChangeRows[Any]) -> Sublists:
 EXPLAINED = Cost(weight=1, once=EXPLAINING)
 """What an explanation has of each hash."""
 
-INVOLVED = Cost(weight=60, items=10, once=EXPLAINING)
+INVOLVED = Cost(weight=20, items=10, once=EXPLAINING)
 """The causes that are involved in a spec."""
 
 PATH = Cost(weight=200, items=6, once=EXPLAINING)
@@ -147,7 +147,7 @@ class SpecChange(Change):
     cause: Cause | None = for_many(
         _main_causes,
         "The main cause of what took its place, or of it; null without a counterpart.",
-        cost=Cost(weight=60, once=EXPLAINING),
+        cost=Cost(weight=5, once=EXPLAINING),
     )
     causes: list[Cause] = for_many(
         _causes, "All causes that are involved, the main one first.", cost=INVOLVED

@@ -61,7 +61,7 @@ ATTACKS = (
             + "}}",
             "causes together": "causes(first:150){nodes{title together{title}}}",
             "specs of causes": "causes(first:100){nodes{specs(first:20){nodes{path{name}}}}}",
-            "main causes x 150": "specs(first:1000){nodes{" + aliased(150, "cause{title}") + "}}",
+            "main causes x 60": "specs(first:1000){nodes{" + aliased(60, "cause{title}") + "}}",
             "specs of causes, paths, dependencies": "causes(first:1000){nodes{specs(first:1000,"
             "involved:true){nodes{path{before{dependencies{nodes{spec{dependencies(transitive:true)"
             "{totalCount}}}}}after{short}}}}}}",
@@ -81,9 +81,7 @@ ATTACKS = (
                 40,
                 f"coverage(by:[{_ALL_DIMENSIONS}],first:1000){{nodes{{values nearest{{hash}}}}}}",
             ),
-            "coverage, searched": aliased(
-                3, f'coverage(by:[{_ALL_DIMENSIONS}],search:"a",first:0){{totalCount}}'
-            ),
+            "coverage, searched": f'coverage(by:[{_ALL_DIMENSIONS}],search:"a"){{totalCount}}',
             "coverage by one, many times": f"coverage(by:[{'STACK ' * 900}],first:1){{totalCount}}",
             "totals x 100": aliased(
                 100, "summary{specsRebuilt specsReplaced coverageLost coverageGained}"
