@@ -39,8 +39,9 @@ from snapshots.models import RevisionInfo
 from snapshots.notes.changelog import changelog
 from snapshots.notes.rendering import NotesFormat, render
 
-NOTES = Cost(weight=180_000, once=EXPLAINING, num_bytes=15_000_000)
-"""Release notes, made anew each time; those of months have some megabytes, as JSON the most."""
+NOTES = Cost(weight=250_000, once=EXPLAINING, num_bytes=15_000_000)
+"""Release notes, made anew each time; of a change of all specs, a second of work, and as JSON most.
+"""
 
 CHANGES = Cost(
     weight=1_000,
@@ -57,8 +58,8 @@ CHANGES = Cost(
 
 
 CAUSES = Cost(
-    weight=500,
-    each=150,
+    weight=1_500,
+    each=20,
     once=EXPLAINING,
     arguments={
         "kinds": ArgumentCost(weight=100, each=50),

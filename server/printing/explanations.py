@@ -52,7 +52,7 @@ def _together(causes: Causes, cause: Cause) -> str:
     if not cause.together:
         return ""
     named = [causes[number].title for number in cause.together[:_NAMED]]
-    more = len(cause.together) - len(named)
+    more = cause.num_together - len(named)
     return f" (together with {', '.join(named)}{f' and {more:,} more' if more else ''})"
 
 

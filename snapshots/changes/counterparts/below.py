@@ -7,6 +7,7 @@ what they reach is looked at.
 
 from collections.abc import Iterator, Sequence
 from sys import getsizeof
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,6 @@ from snapshots.frames.components import from_below
 
 _BLOCK_BYTES = 32 << 20
 _KEPT_BYTES = 128 << 20
-_POINTER = 8
 _NONE = -1
 
 Numbers = npt.NDArray[np.int64]
@@ -51,12 +51,12 @@ class Below:
         self._block = 1 + 8 * _BLOCK_BYTES // max(1, num_nodes)
         for walk in self._walks:
             walk.number(distinct)
-        self._kept: list[Sets] | None = None
+        self._kept: list[_Block] | None = None
         numbers = self._number()
         self.base_numbers, self.head_numbers = np.split(numbers, [len(base_rows)])
         _, self._with_number = np.unique(numbers, return_index=True)
 
-    def _blocks(self) -> Iterator[Sets]:
+    def _blocks(self) -> Iterator["_Block"]:
         """Yield the sets of the rows of base and of head, block by block of what can be in them.
 
         So they take little memory while they are made, however much there is.
@@ -66,28 +66,28 @@ class Below:
             for item in range(start, min(start + self._block, self._num_items)):
                 bits[item] = 1 << (item - start)
             base, head = self._walks
-            yield base.sets(bits) + head.sets(bits)
+            sets = base.sets(bits) + head.sets(bits)
+            known: dict[int, int] = {}
+            codes = [known.setdefault(it, len(known)) for it in sets]
+            yield _Block([*known], np.array(codes, np.int64))
 
     def _number(self) -> Numbers:
-        """Number the sets of all rows, and count what is in them; keep them if they are small."""
+        """Return the numbers of all rows' sets; count what is in them, and keep them if small."""
         size = sum(walk.num_rows for walk in self._walks)
-        numbers, kept, left = [0] * size, [], _KEPT_BYTES
-        self._sizes = np.zeros(size, np.int64)
-        for sets in self._blocks():
-            same: dict[int, int] = {}
-            sets = [same.setdefault(it, it) for it in sets]
-            left -= sum(map(getsizeof, same)) + _POINTER * size
+        numbers, self._sizes = np.zeros((2, size), np.int64)
+        kept, left = list[_Block](), _KEPT_BYTES
+        for block in self._blocks():
+            left -= block.num_bytes
             if left >= 0:
-                kept.append(sets)
+                kept.append(block)
             else:
                 kept.clear()
-            known: dict[tuple[int, int], int] = {}
-            pairs = zip(numbers, sets, strict=True)
-            numbers = [known.setdefault(pair, len(known)) for pair in pairs]
-            self._sizes += _counts(sets)
+            pairs = numbers * len(block.distinct) + block.codes
+            _, numbers = np.unique(pairs, return_inverse=True)
+            self._sizes += _counts(block.distinct)[block.codes]
         if left >= 0:
             self._kept = kept
-        return np.array(numbers, np.int64)
+        return numbers
 
     def shares(self, base: Numbers, head: Numbers) -> npt.NDArray[np.float64]:
         """Return which share of two sets, given by their numbers, is common.
@@ -97,12 +97,24 @@ class Below:
         size = len(self._with_number)
         pairs, places = np.unique(base * size + head, return_inverse=True)
         ours, theirs = self._with_number[pairs // size], self._with_number[pairs % size]
-        both = list(zip(ours.tolist(), theirs.tolist(), strict=True))
-        common = np.zeros(len(both), np.int64)
-        for sets in self._blocks() if self._kept is None else self._kept:
+        common = np.zeros(len(pairs), np.int64)
+        for sets, codes in self._blocks() if self._kept is None else self._kept:
+            both = zip(codes[ours].tolist(), codes[theirs].tolist(), strict=True)
             common += _counts([sets[one] & sets[other] for one, other in both])
         either = self._sizes[ours] + self._sizes[theirs] - common
         return np.where(either > 0, common / np.maximum(either, 1), 1.0)[places]
+
+
+class _Block(NamedTuple):
+    """Sets of a part of all items: the distinct ones, and by row which of them it is."""
+
+    distinct: Sets
+    codes: Numbers
+
+    @property
+    def num_bytes(self) -> int:
+        """About how much memory the sets take."""
+        return sum(map(getsizeof, self.distinct)) + self.codes.nbytes
 
 
 class _Walk:

@@ -23,7 +23,14 @@ def an_entry(
 ) -> CauseEntry:
     """Return a cause of one spec."""
     name = CauseName(kind, package, before, after)
-    known = {"together": [], "num_specs": 1, "num_involved": 1, "packages": [package]}
+    known = {
+        "together": [],
+        "num_together": 0,
+        "facts": [],
+        "num_specs": 1,
+        "num_involved": 1,
+        "packages": [package],
+    }
     return CauseEntry(
         key=name.key,
         kind=kind.value,
