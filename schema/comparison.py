@@ -39,7 +39,7 @@ from snapshots.models import RevisionInfo
 from snapshots.notes.changelog import changelog
 from snapshots.notes.rendering import NotesFormat, render
 
-NOTES = Cost(weight=250_000, once=EXPLAINING, num_bytes=15_000_000)
+NOTES = Cost(weight=180_000, once=EXPLAINING, num_bytes=15_000_000)
 """Release notes, made anew each time; of a change of all specs, a second of work, and as JSON most.
 """
 
