@@ -87,19 +87,14 @@ class QuickConnection(HttpToolsProtocol):
             else:
                 return
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header. Trailers are left out: they must not pass for headers (RFC 9110, 6.5.1).
-
-        Else a client could add what only a proxy may say, or what decides how a body is read.
-        """
-        if "path" not in self.scope:
-            super().on_header(name, value)
-
     def on_headers_complete(self) -> None:
         """Begin to answer the request, or wait for its body."""
         if self.parser.should_upgrade():
             return  # the same head follows without that
         self._complete_scope()
+        # Trailers must not pass for headers (RFC 9110, 6.5.1): a client could add what only a proxy
+        # may say, or what decides how a body is read. uvicorn puts them into this list.
+        self.headers = []
         if self._can_be_held():
             self._held = []
         else:
@@ -167,6 +162,7 @@ class QuickConnection(HttpToolsProtocol):
     def _begin_held(self) -> None:
         """Have the request answered by a task after all."""
         parts, self._held = self._held, None
+        self.expect_100_continue = False  # or it would not have been held: a trailer said so
         self._begin()
         if parts:
             super().on_body(b"".join(parts))
