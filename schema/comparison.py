@@ -39,8 +39,8 @@ from snapshots.models import RevisionInfo
 from snapshots.notes.changelog import changelog
 from snapshots.notes.rendering import NotesFormat, render
 
-NOTES = Cost(weight=250_000, once=EXPLAINING, num_bytes=1_000_000)
-"""Release notes, made anew each time; of a change of all specs, a second of work."""
+NOTES = Cost(weight=180_000, once=EXPLAINING, num_bytes=1_000_000)
+"""Release notes, made anew each time. Two formats of them may be asked for at once."""
 
 CHANGES = Cost(
     weight=1_000,
