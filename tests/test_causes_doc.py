@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from snapshots.changes.cause import CauseKind
+from snapshots.catalog.returned import MOST_CONTENTS
+from snapshots.changes.cause import MOST_TOGETHER, CauseKind
 from snapshots.changes.cause_walk import MOST_STEPS
 from snapshots.changes.counterparts.classes import MAX_CLASSES
 from snapshots.changes.counterparts.tiers import TIERS
@@ -37,5 +38,7 @@ def test_bounds_are_those_of_the_code() -> None:
     """How many specs are ranked at once, how far causes are followed, how many are nearest."""
     assert f"more than {MAX_CLASSES} unlike specs" in TEXT
     assert f"Beyond {MOST_STEPS:,} steps" in TEXT
+    assert f"*together with*, {MOST_TOGETHER} at most" in TEXT
+    assert f"more than {MOST_CONTENTS} different contents" in TEXT
     assert "three at the most" in TEXT
     assert NUM_NEAREST == 3

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from snapshots.changes.cells import CoverageDimension
-from snapshots.changes.coverage import CoverageChanges, coverage
+from snapshots.changes.coverage import CoverageChanges, coverage, usual_dimensions
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange
@@ -67,10 +67,8 @@ def changelog(
 
 
 def _cells(comparison: Comparison, scope: Scope | None) -> CoverageChanges:
-    """Return the coverage by stack and target; by target alone where no side tells stacks."""
-    dimensions = [CoverageDimension.STACK, CoverageDimension.TARGET]
-    if comparison.stacks.num_stacks == (0, 0):
-        dimensions.remove(CoverageDimension.STACK)
+    """Return the coverage by the usual dimensions."""
+    dimensions = usual_dimensions(comparison)
     # Packages that did not change stand where they stood: to look at them takes time for nothing.
     masks = [
         _of_changed_packages(comparison, frame, codes)

@@ -166,6 +166,18 @@ def test_coverage(told: Any) -> None:
     assert kinds.count("GAINED") == summary["coverageGained"] > 0
 
 
+def test_coverage_without_stacks_is_counted_by_target(tmp_path: Path) -> None:
+    """Sources that tell no stacks lose places all the same."""
+    base, head = (
+        state_of([build._replace(stacks=()) for build in builds]) for builds in (BUILDS, LATER)
+    )
+    world = published(tmp_path, base, head)
+    told = world.data(questions.CAUSES, base="develop~1", head="develop", by=["TARGET"])["compare"]
+    kinds = [it["kind"] for it in told["coverage"]["nodes"]]
+    assert kinds.count("LOST") == told["summary"]["coverageLost"] > 0
+    assert kinds.count("GAINED") == told["summary"]["coverageGained"] > 0
+
+
 def test_pages_go_on_from_cursors(world: World) -> None:
     """The lists of causes and of cells can be read in pages."""
     query = """query($first: Int, $after: [String]) {
