@@ -40,7 +40,9 @@ from snapshots.notes.changelog import changelog
 from snapshots.notes.rendering import NotesFormat, render
 
 NOTES = Cost(weight=180_000, once=EXPLAINING, num_bytes=15_000_000)
-"""Release notes, made anew each time; of a change of all specs, a second of work, and as JSON most.
+"""Release notes, made anew each time. Two formats of them may be asked for at once.
+
+Those of revisions months apart are long, as JSON most.
 """
 
 CHANGES = Cost(
