@@ -1,8 +1,7 @@
 """Why specs were built anew: the causes of a comparison."""
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 import numpy as np
 import strawberry
@@ -16,7 +15,7 @@ from schema.changes import (
 )
 from schema.connections import Connection, Page, connection_field
 from schema.context import Context, LoadedRevision
-from schema.cost import Cost, texts
+from schema.cost import Cost
 from schema.enums import describe_enum
 from schema.field_change import FIELDS, FieldChange
 from schema.many import LazyList, Sublists, WhereKnown, for_many
@@ -24,14 +23,18 @@ from schema.node import Node, node_id
 from schema.paging import PageArguments, bad_cursor, window
 from schema.spec import Spec, SpecRows
 from snapshots.changes import causes
+from snapshots.changes.cause import MOST_TOGETHER, CauseName
 from snapshots.changes.causes import CauseKind
 
 if TYPE_CHECKING:
     from schema.spec_change import SpecChange
 
+Value = TypeVar("Value")
+
 describe_enum(
     CauseKind,
-    "What set a rebuild off. Where several facts of a spec differ, the first of this order.",
+    "What set a rebuild off. Where several facts of a spec's own differ, the first of version, "
+    "recipe, variants, dependencies, compiler, target.",
     {
         CauseKind.VERSION: "Another version.",
         CauseKind.RECIPE: "The same version, another recipe: the package hash differs.",
@@ -41,15 +44,18 @@ describe_enum(
         CauseKind.DEPENDENCY_ADDED: "A dependency that it did not have.",
         CauseKind.DEPENDENCY_REMOVED: "A dependency that it has no longer.",
         CauseKind.PROVIDER: "Another package provides a virtual package.",
-        CauseKind.EXTERNAL: "A spec outside the cache, of which the source tells nothing more.",
+        CauseKind.EXTERNAL: "A dependency outside the cache; a source tells its hash alone.",
         CauseKind.UNKNOWN: "The sources do not tell; whyUnknown says what is missing.",
     },
 )
 
-PACKAGES = texts(2_000)
+PACKAGES = Cost(weight=100, num_bytes=10_000)
 """The names of the packages that a cause led to; many where it lies deep."""
 
-TOGETHER = Cost(weight=5, items=10, each=30)
+FACTS = FIELDS._replace(weight=150)
+"""What differs of a node: read of both sides, dependency by dependency."""
+
+TOGETHER = Cost(weight=5, items=MOST_TOGETHER)
 """Other causes of exactly the same specs."""
 
 
@@ -66,42 +72,49 @@ class CauseRows(LazyList["Cause"]):
     def __getitem__(self, place: Any) -> Any:
         return Cause(comparison=self.comparison, number=self.numbers[place])
 
-    @cached_property
-    def records(self) -> list[causes.Cause]:
-        """The record of each cause; each is made once, however many specs it stands beside."""
-        known = self.comparison.explanation().causes
-        made = {number: known[number] for number in set(self.numbers)}
+    @property
+    def known(self) -> causes.Causes:
+        """All causes of the comparison."""
+        return self.comparison.explanation().causes
+
+    def told(self, value: Callable[[causes.Causes, int], Value]) -> list[Value]:
+        """Return what follows from each cause; of one that stands many times, worked out once."""
+        known = self.known
+        made = {number: value(known, number) for number in {*self.numbers}}
         return [made[number] for number in self.numbers]
 
 
-def _of_cause(value: Callable[[causes.Cause], Any], description: str, cost: Cost | None) -> Any:
-    """Declare a field whose value follows from the record of a cause alone."""
+def _of_cause(
+    value: Callable[[causes.Causes, int], Any], description: str, cost: Cost | None = None
+) -> Any:
+    """Declare a field whose value follows from one cause alone, by its number among all."""
+    return for_many(lambda rows: rows.told(value), description, cost=cost)
 
-    def values(rows: CauseRows) -> list[Any]:
-        return list(map(value, rows.records))
 
-    return for_many(values, description, cost=cost)
+def _of_name(value: Callable[[CauseName], Any], description: str, cost: Cost | None = None) -> Any:
+    """Declare a field whose value follows from what a cause is."""
+    return _of_cause(lambda known, number: value(known.name_of(number)), description, cost)
 
 
 def _ids(rows: CauseRows) -> list[strawberry.ID]:
     key = comparison_key(rows.comparison.base.info, rows.comparison.head.info)
-    return [node_id("Cause", *key, record.key) for record in rows.records]
+    return rows.told(lambda known, number: node_id("Cause", *key, known.name_of(number).key))
 
 
 def _facts(rows: CauseRows) -> Sublists:
-    facts = [record.facts for record in rows.records]
+    facts = rows.told(causes.Causes.facts_of)
     return Sublists([fact for of_one in facts for fact in of_one], list(map(len, facts)))
 
 
 def _together(rows: CauseRows) -> Sublists:
-    others = [record.together for record in rows.records]
+    others = rows.told(causes.Causes.together_with)
     numbers = [number for of_one in others for number in of_one]
     return Sublists(CauseRows(rows.comparison, numbers), list(map(len, others)))
 
 
 LazySpecChange = Annotated["SpecChange", strawberry.lazy("schema.spec_change")]
 
-CAUSED = Cost(weight=800, each=10)
+CAUSED = Cost(weight=500, each=10)
 """A page of the specs that hang on a cause."""
 
 
@@ -116,39 +129,49 @@ class Cause(Node):
     number: strawberry.Private[int]
 
     id: strawberry.ID = for_many(_ids, "Opaque and stable.", cost=Cost(weight=1.5))
-    kind: CauseKind = _of_cause(lambda it: it.kind, "What changed.", None)
-    package: str = _of_cause(lambda it: it.package, "The package that changed by itself.", None)
-    before: str | None = _of_cause(
+    kind: CauseKind = _of_name(lambda it: it.kind, "What changed.")
+    package: str = _of_name(lambda it: it.package, "The package that changed by itself.")
+    before: str | None = _of_name(
         lambda it: it.before,
         "As in 3.3.1, +shared, openmpi; null where there was nothing, or where it is not known.",
-        None,
     )
-    after: str | None = _of_cause(lambda it: it.after, "As `before`, in head.", None)
-    title: str = _of_cause(
+    after: str | None = _of_name(lambda it: it.after, "As `before`, in head.")
+    title: str = _of_name(
         lambda it: it.title, "One line for people: openssl 3.3.1 → 3.4.0.", Cost(num_bytes=80)
     )
     why_unknown: str | None = _of_cause(
-        lambda it: it.why_unknown, "For UNKNOWN: what the sources do not tell.", Cost(num_bytes=150)
+        causes.Causes.why_unknown,
+        "For UNKNOWN: what the sources do not tell.",
+        Cost(num_bytes=150),
     )
     facts: list[FieldChange] = for_many(
         _facts,
         "Everything of the package's own that differs; the first of it gave the kind.",
-        cost=FIELDS,
+        cost=FACTS,
     )
     together: list["Cause"] = for_many(
-        _together, "Causes that are involved in exactly the same specs.", cost=TOGETHER
+        _together,
+        "Causes that are involved in exactly the same specs, which can't be told apart here: "
+        f"those that explain most, {MOST_TOGETHER} at most.",
+        cost=TOGETHER,
+    )
+    num_together: int = _of_cause(
+        causes.Causes.num_together,
+        "How many causes are involved in exactly the same specs; `together` may have fewer.",
     )
     num_specs: int = _of_cause(
-        lambda it: it.num_specs,
+        causes.Causes.num_specs,
         "How many specs it is the main cause of. Each spec has one main cause, so these numbers "
         "add up to all that were rebuilt or replaced.",
-        None,
     )
     num_involved: int = _of_cause(
-        lambda it: it.num_involved, "How many specs it is involved in.", None
+        causes.Causes.num_involved,
+        "How many specs it is involved in, also where another cause is the main one.",
     )
     packages: list[str] = _of_cause(
-        lambda it: it.packages, "The packages of the specs that it is the main cause of.", PACKAGES
+        causes.Causes.packages_of,
+        "The packages of the specs that it is the main cause of.",
+        PACKAGES,
     )
 
     @classmethod
@@ -203,7 +226,7 @@ def cause_connection(
 
     part = window(arguments, len(numbers), places)
     shown = CauseRows(comparison, numbers[part.start : part.stop])
-    return Connection(page=Page(part, shown, [record.key for record in shown.records]))
+    return Connection(page=Page(part, shown, shown.told(lambda it, number: it.name_of(number).key)))
 
 
 class StepRows(LazyList["CauseStep"]):
@@ -238,7 +261,7 @@ def _specs_at(loaded: LoadedRevision, nodes: Sequence[int | None]) -> WhereKnown
     return where_known(np.array(rows, np.int32), lambda it: SpecRows(loaded, it))
 
 
-@strawberry.type(description="A step from a spec down to what made it be built anew.")
+@strawberry.type(description="A step on the way from a spec down to its main cause.")
 class CauseStep:
     """A pair of nodes on the way to a cause."""
 

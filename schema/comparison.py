@@ -39,8 +39,8 @@ from snapshots.models import RevisionInfo
 from snapshots.notes.changelog import changelog
 from snapshots.notes.rendering import NotesFormat, render
 
-NOTES = Cost(weight=180_000, once=EXPLAINING, num_bytes=500_000)
-"""Release notes, made anew each time."""
+NOTES = Cost(weight=180_000, once=EXPLAINING, num_bytes=1_000_000)
+"""Release notes, made anew each time. Two formats of them may be asked for at once."""
 
 CHANGES = Cost(
     weight=1_000,
@@ -48,7 +48,7 @@ CHANGES = Cost(
     once=COMPARING,
     arguments={
         "kinds": ArgumentCost(weight=100, each=50),
-        "reasons": ArgumentCost(weight=5_000, once=EXPLAINING),
+        "reasons": ArgumentCost(weight=5_000, each=50, once=EXPLAINING),
         "search": ArgumentCost(weight=1_000),
         "filter": ArgumentCost(weight=3_000, each=60),
     },
@@ -57,8 +57,8 @@ CHANGES = Cost(
 
 
 CAUSES = Cost(
-    weight=500,
-    each=150,
+    weight=1_500,
+    each=20,
     once=EXPLAINING,
     arguments={
         "kinds": ArgumentCost(weight=100, each=50),

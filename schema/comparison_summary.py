@@ -8,8 +8,12 @@ import strawberry
 from schema.changes import LoadedComparison, size_delta
 from schema.cost import COMPARING, COVERING, EXPLAINING, Cost
 from schema.scalars import ByteCount
-from snapshots.changes.cells import CoverageDimension
-from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges, coverage
+from snapshots.changes.coverage import (
+    CoverageChangeKind,
+    CoverageChanges,
+    coverage,
+    usual_dimensions,
+)
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.notes.summary import summarize
 
@@ -80,14 +84,16 @@ class ComparisonSummary:
         return self.loaded.explanation().count(SpecChangeReason.REPLACES)
 
     @strawberry.field(
-        description="Combinations of package, stack and target that only base has specs for.",
+        description="Combinations of package, stack and target that only base has specs for; of "
+        "package and target where no spec has a stack.",
         metadata=COVERED.metadata,
     )
     def coverage_lost(self) -> int:
         return self._cells.count(CoverageChangeKind.LOST)
 
     @strawberry.field(
-        description="Combinations of package, stack and target that only head has specs for.",
+        description="Combinations of package, stack and target that only head has specs for; of "
+        "package and target where no spec has a stack.",
         metadata=COVERED.metadata,
     )
     def coverage_gained(self) -> int:
@@ -95,4 +101,5 @@ class ComparisonSummary:
 
     @cached_property
     def _cells(self) -> CoverageChanges:
-        return coverage(self.loaded.changes, (CoverageDimension.STACK, CoverageDimension.TARGET))
+        changes = self.loaded.changes
+        return coverage(changes, usual_dimensions(changes))

@@ -24,6 +24,7 @@ from schema.field_change import FIELDS, FieldChange
 from schema.many import Interleaved, Sublists, WhereKnown, for_many
 from schema.paging import PageArguments
 from schema.spec import Spec, SpecRows
+from snapshots.catalog.returned import MOST_CONTENTS
 from snapshots.changes import facts
 from snapshots.changes.reasons import REASONS, SpecChangeReason, code_of
 from snapshots.changes.spec_changes import SpecChangeKind, SpecChanges
@@ -45,7 +46,8 @@ describe_enum(
         SpecChangeReason.REBUILT: "Added: it took the place of a spec with the same facts of its "
         "own; only dependencies differ, or nothing that the source tells.",
         SpecChangeReason.REPLACES: "Added: it took the place of a spec whose own facts differ.",
-        SpecChangeReason.RETURNED: "Added: an earlier revision of the series had the hash.",
+        SpecChangeReason.RETURNED: "Added: an earlier revision of the series had the hash, "
+        f"one of the newest {MOST_CONTENTS}.",
         SpecChangeReason.NEW_PACKAGE: "Added: base has no spec of the package.",
         SpecChangeReason.NEW_STACK: "Added: all its stacks but root are new.",
         SpecChangeReason.NEW_VERSION: "Added: base has the package, not the version.",
@@ -118,7 +120,7 @@ def _paths(rows: ChangeRows[Any]) -> Sublists:
 EXPLAINED = Cost(weight=1, once=EXPLAINING)
 """What an explanation has of each hash."""
 
-INVOLVED = Cost(weight=60, items=10, once=EXPLAINING)
+INVOLVED = Cost(weight=20, items=10, once=EXPLAINING)
 """The causes that are involved in a spec."""
 
 PATH = Cost(weight=200, items=6, once=EXPLAINING)
@@ -145,7 +147,7 @@ class SpecChange(Change):
     cause: Cause | None = for_many(
         _main_causes,
         "The main cause of what took its place, or of it; null without a counterpart.",
-        cost=Cost(weight=60, once=EXPLAINING),
+        cost=Cost(weight=5, once=EXPLAINING),
     )
     causes: list[Cause] = for_many(
         _causes, "All causes that are involved, the main one first.", cost=INVOLVED

@@ -23,7 +23,7 @@ STATIC = Path(__file__).with_name("static")
 ASSETS = ("react.js", "react-dom.js", "graphiql.js", "graphiql.css")
 """What the page needs, under ``static/vendor``; the build puts it there."""
 
-EXAMPLES = ("explore", "search", "matching", "dependencies", "compare", "notes")
+EXAMPLES = ("explore", "search", "matching", "dependencies", "compare", "why", "notes")
 """The queries that the page shows in tabs, in this order."""
 
 _SCRIPT = "page.js"

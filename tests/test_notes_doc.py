@@ -62,5 +62,5 @@ def test_the_template_in_the_text_is_one(tmp_path: Path) -> None:
     file = tmp_path / "own.md.jinja"
     file.write_text(template, encoding="utf-8")
     text = render_own(told(BASE, HEAD), file)
-    assert text.startswith("## Spack build cache: v0.21.0 → v0.22.0\n\nOf 13 specs, ")
+    assert text.startswith("## Spack build cache: v0.21.0 → v0.22.0\n\nOf 14 specs, ")
     assert text.endswith("- gone: `abinit` 9.10\n")

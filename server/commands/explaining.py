@@ -50,6 +50,8 @@ def why_command(
     from snapshots.notes.scope import Only
 
     head, subject = _head_and_subject(base, words)
+    if subject is not None and not subject.strip("/ "):
+        raise click.UsageError("Behind HEAD stands a package, or /HASH with characters of a hash.")
     only = Only(
         package=package if subject is None or subject.startswith("/") else subject,
         stack=stack,
@@ -90,7 +92,7 @@ def _change_of(report: "Report", text: str) -> "Told":
 
     prefix = text.removeprefix("/").lower()
     found = [told for told in report.changes if told.change.hash.startswith(prefix)]
-    if not prefix or not found:
+    if not found:
         raise InvalidArgument("HASH", f"no changed spec has a hash that begins with {prefix!r}")
     if len(found) > 1:
         nearest = ", ".join(f"/{told.change.hash[:12]}" for told in found[:3])
@@ -103,10 +105,9 @@ def _say_causes(compared: "Compared", report: "Report") -> None:
     from server.printing.explanations import cause_lines, causes_summary
 
     causes = compared.explanation.causes
+    titles = title_lines(compared.base, compared.head, width())
     lines = cause_lines(causes, causes.counted(report.replacing_rows), width())
-    say_pages(
-        [*title_lines(compared.base, compared.head, width()), *causes_summary(report), *lines]
-    )
+    say_pages([*titles, *causes_summary(report, width()), *lines])
     if report.why.why_unknown:
         note(f"Some causes cannot be known: {report.why.why_unknown}.")
 

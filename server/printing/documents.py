@@ -3,6 +3,8 @@
 docs/notes.md describes the documents. Their names are those of the API, in snake case.
 """
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,6 +18,7 @@ from snapshots.changes.sides import Side
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.models import revision_facts
 from snapshots.notes.document import FORMAT, to_json
+from snapshots.notes.scope import Only
 
 if TYPE_CHECKING:
     from server.commands.compared import Compared
@@ -23,12 +26,9 @@ if TYPE_CHECKING:
 
 def difference_document(compared: "Compared", report: Report) -> dict[str, Any]:
     """Return the release notes as data, with every change of a spec and of a stack."""
-    specs = {
-        kind.value: [
-            spec_change_facts(report, told) for told in report.changes if told.change.kind is kind
-        ]
-        for kind in SpecChangeKind
-    }
+    specs: dict[str, list[dict[str, Any]]] = {kind.value: [] for kind in SpecChangeKind}
+    for told, facts in zip(report.changes, spec_changes_facts(report), strict=True):
+        specs[told.change.kind.value].append(facts)
     stacks = [msgspec.to_builtins(change) for change in report.comparison.stacks]
     return _notes(compared) | {"specs": specs, "stack_changes": stacks}
 
@@ -52,7 +52,7 @@ def causes_document(compared: "Compared", report: Report) -> dict[str, Any]:
         "summary": notes["summary"],
         "causes": notes["causes"],
         "why_unknown": notes["why_unknown"],
-        "specs": [spec_change_facts(report, told) for told in report.changes],
+        "specs": list(spec_changes_facts(report)),
     }
 
 
@@ -62,19 +62,37 @@ def _notes(compared: "Compared") -> dict[str, Any]:
 
 
 def _head(compared: "Compared") -> dict[str, Any]:
-    only = compared.scope.only if compared.scope is not None else None
+    only = compared.scope.only if compared.scope is not None else Only()
     return {
         "format": FORMAT,
         "base": revision_facts(compared.base),
         "head": revision_facts(compared.head),
-        "only": {} if only is None else msgspec.to_builtins(only),
+        "only": msgspec.to_builtins(only),
     }
 
 
-def spec_change_facts(report: Report, told: Told) -> dict[str, Any]:
-    """Return a changed hash with its reason, its counterpart and what set it off."""
-    change, why = told.change, report.why
-    before, after = report.before(told), report.after(told)
+def spec_changes_facts(report: Report) -> Iterator[dict[str, Any]]:
+    """Yield each changed hash with its reason, its counterpart and what set it off."""
+    causes = report.why.causes
+    rows = np.array([told.head_row for told in report.changes if told.head_row is not None], int)
+    involved, paths = causes.involved_in(rows), iter(causes.paths(rows))
+    keys = [causes.name_of(number).key for number in range(len(causes))]
+    bounds = pairwise(involved.offsets.tolist())
+    for told in report.changes:
+        facts = _known_facts(report, told)
+        if told.change.kind is SpecChangeKind.CHANGED:
+            yield facts
+        elif told.head_row is None:
+            yield facts | {"cause": None, "causes": [], "path": []}
+        else:
+            own = [keys[number] for number in involved.numbers[slice(*next(bounds))].tolist()]
+            path = [_step(report, step) for step in next(paths)]
+            yield facts | {"cause": own[0], "causes": own, "path": path}
+
+
+def _known_facts(report: Report, told: Told) -> dict[str, Any]:
+    """Return what a change is, why, and what differs of it or stands against it."""
+    change = told.change
     facts: dict[str, Any] = {
         "hash": change.hash,
         "name": change.name,
@@ -83,14 +101,10 @@ def spec_change_facts(report: Report, told: Told) -> dict[str, Any]:
     if change.kind is SpecChangeKind.CHANGED:
         fields = report.comparison.field_changes(change)
         return facts | {"fields": [msgspec.to_builtins(field) for field in fields]}
-    other = before if change.kind is SpecChangeKind.ADDED else after
-    facts["counterpart"] = None if other is None else other.hash
-    if told.head_row is None:
-        return facts | {"cause": None, "causes": [], "path": []}
-    involved = why.causes.involved_in(np.array([told.head_row], np.int32)).numbers.tolist()
-    keys = [why.causes[number].key for number in involved]
-    path = [_step(report, step) for step in why.path(told.head_row)]
-    return facts | {"cause": keys[0], "causes": keys, "path": path}
+    sides = report.why.base, report.why.head
+    other = sides[0] if change.kind is SpecChangeKind.ADDED else sides[1]
+    row = told.counterpart
+    return facts | {"counterpart": None if row is None else other.frame.hashes.at(row)}
 
 
 def _step(report: Report, step: CauseStep) -> dict[str, Any]:

@@ -17,15 +17,16 @@ _NAMED = 5
 """So many causes are named that go together with another."""
 
 
-def causes_summary(report: Report) -> Iterator[str]:
-    """Yield how many specs were built anew."""
+def causes_summary(report: Report, width: int | None) -> list[str]:
+    """Return how many specs were built anew."""
     reasons = Counter(told.reason for told in report.changes)
     rebuilt, replaced = (
         reasons[it] for it in (SpecChangeReason.REBUILT, SpecChangeReason.REPLACES)
     )
-    yield (
+    return wrapped(
         f"{counted(rebuilt + replaced, 'spec')} took the place of another: {rebuilt:,} rebuilt, "
-        f"{replaced:,} with other facts of their own"
+        f"{replaced:,} with other facts of their own",
+        width,
     )
 
 
@@ -51,7 +52,7 @@ def _together(causes: Causes, cause: Cause) -> str:
     if not cause.together:
         return ""
     named = [causes[number].title for number in cause.together[:_NAMED]]
-    more = len(cause.together) - len(named)
+    more = cause.num_together - len(named)
     return f" (together with {', '.join(named)}{f' and {more:,} more' if more else ''})"
 
 
@@ -76,7 +77,7 @@ def _path_lines(report: Report, told: Told, width: int | None) -> Iterator[str]:
     if told.cause is None or row is None:
         return
     cause = why.causes[told.cause]
-    yield from wrapped(f"  because of {styles.name(cause.title)}", width)
+    yield from wrapped(f"  main cause: {styles.name(cause.title)}", width)
     if cause.why_unknown:
         yield from wrapped(f"    {cause.why_unknown}", width)
     path = why.path(row)

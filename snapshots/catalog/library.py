@@ -149,8 +149,8 @@ class Library:
         """Return a mask over the rows of head: those that an earlier revision of its series had.
 
         Only rows count that base has not, and that took no spec's place: ``reasons`` takes the
-        mask. This can take reading every content that stood before, seconds where they are
-        hundreds; ``returned`` keeps the answer by its ``earlier_contents``.
+        mask. This can take reading all ``earlier_contents``, a second or two where they are
+        hundreds; ``returned`` keeps the answer by them.
         """
         return self.returned.get(earlier_contents(history, base, head)).mask
 

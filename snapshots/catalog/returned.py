@@ -5,6 +5,7 @@ is kept apart from the comparison, by the contents that it was asked of: what is
 makes it no other, unless that is put in before them.
 """
 
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -16,11 +17,17 @@ from snapshots.history import History
 from snapshots.models import RevisionInfo
 from snapshots.refs import series
 
+MOST_CONTENTS = 200
+"""So many earlier contents are asked, the newest ones: weekly revisions of some four years.
+
+Each takes a thread that loads revisions some milliseconds, and a series may have thousands.
+"""
+
 _BYTES_OF_DIGEST = 130
 
 
 class EarlierContents(NamedTuple):
-    """The contents of base and head, and those that stood before them, newest first."""
+    """The contents of base and head, and the newest that stood before them, newest first."""
 
     base: str
     head: str
@@ -52,13 +59,13 @@ def earlier_contents(history: History, base: RevisionInfo, head: RevisionInfo) -
 
     Those are the contents of head's series that stood before base, so that what came in between
     and stayed has not returned. Where base is of another series, or behind head, they are those
-    that stood before head.
+    that stood before head. Of more than MOST_CONTENTS it is the newest ones.
     """
     revisions = history.earlier(head)
     if series(base.tag) == series(head.tag):
         revisions = min(revisions, history.earlier(base), key=len)
     digests = dict.fromkeys(it.digest for it in revisions if it.digest != base.digest)
-    return EarlierContents(base.digest, head.digest, tuple(digests))
+    return EarlierContents(base.digest, head.digest, tuple(islice(digests, MOST_CONTENTS)))
 
 
 def find_returned(catalog: Catalog, explanation: Explanation, asked: EarlierContents) -> Returned:

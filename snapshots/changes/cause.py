@@ -24,6 +24,12 @@ class CauseKind(Enum):
 
 
 KINDS = tuple(CauseKind)
+MOST_TOGETHER = 50
+"""So many causes are named at most of those that go together with another.
+
+Where everything changed, thousands may go together, and each would name all others.
+"""
+
 _TITLE_VARIANTS = 60
 _PLACES = {kind: place for place, kind in enumerate(KINDS)}
 
@@ -105,9 +111,10 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     ``kind``, ``package``, ``before`` and ``after`` are as ``CauseName`` has them, of which ``key``
     is the text. ``facts`` is everything of the node itself that differs, the first of it gave the
     kind; where several nodes have the cause, those of the one with the least hashes. ``together``
-    are the numbers of the causes that are involved in exactly the same specs. ``num_specs`` and
-    ``packages`` are of the specs that it is the main cause of, ``num_involved`` counts those that
-    it is involved in. ``why_unknown`` is None unless the kind is UNKNOWN.
+    are the numbers of the causes that are involved in exactly the same specs: those that explain
+    most, of ``num_together``, and no more than MOST_TOGETHER. ``num_specs`` and ``packages`` are
+    of the specs that it is the main cause of, ``num_involved`` counts those that it is involved
+    in. ``why_unknown`` is None unless the kind is UNKNOWN.
     """
 
     kind: CauseKind
@@ -119,6 +126,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
     facts: list[FieldChange]
     why_unknown: str | None
     together: tuple[int, ...]
+    num_together: int
     num_specs: int
     num_involved: int
     packages: tuple[str, ...]

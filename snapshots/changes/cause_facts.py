@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from snapshots.changes.edge_pairs import edges_of
+from snapshots.changes.edge_pairs import texts_of
 from snapshots.changes.facts import FieldChange
 from snapshots.changes.node_columns import frame_row
 from snapshots.changes.own_facts import OwnFact, column_name
@@ -16,6 +16,9 @@ NO_DEPENDENCIES = "the source tells no dependencies"
 NO_PACKAGE_HASHES = "the source tells no package hashes"
 NOTHING = "nothing that the source tells of it differs"
 
+# As plain numbers: an IntFlag makes an object of each ``&``.
+_BITS = [(fact, int(fact)) for fact in OwnFact]
+
 
 def own_changes(base: Side, head: Side, nodes: tuple[int, int], facts: int) -> list[FieldChange]:
     """Return the own facts of two nodes that differ, in the order of OwnFact.
@@ -24,13 +27,13 @@ def own_changes(base: Side, head: Side, nodes: tuple[int, int], facts: int) -> l
     name, types and virtuals.
     """
     changes: list[FieldChange] = []
-    for fact in OwnFact:
-        if not facts & fact:
+    for fact, bit in _BITS:
+        if not facts & bit:
             continue
         before, after = (
             _value(side, node, fact) for side, node in zip((base, head), nodes, strict=True)
         )
-        if fact in OwnFact.VARIANTS | OwnFact.DEPENDENCIES:
+        if fact is OwnFact.VARIANTS or fact is OwnFact.DEPENDENCIES:
             before, after = _only(before, after), _only(after, before)
         changes.append(FieldChange(column_name(fact), before, after))
     return changes
@@ -50,7 +53,7 @@ def why_unknown(base: Side, head: Side, nodes: tuple[int, int], *, is_cut: bool)
 
 def _value(side: Side, node: int, fact: OwnFact) -> Any:
     if fact is OwnFact.DEPENDENCIES:
-        return [edge.text for edge in edges_of(side, node)]
+        return texts_of(side, node)
     frame, row = frame_row(side, node)
     return frame.columns[column_name(fact)].at(row)
 

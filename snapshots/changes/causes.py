@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes import node_columns
-from snapshots.changes.cause import KINDS, Cause, CauseKind, CauseName
+from snapshots.changes.cause import MOST_TOGETHER, Cause, CauseKind, CauseName
 from snapshots.changes.cause_facts import own_changes, why_unknown
-from snapshots.changes.cause_walk import PairGraph, walk
-from snapshots.changes.involvement import Involvement, Totals
-from snapshots.changes.own_causes import Numbers, OwnCauses, own_causes
+from snapshots.changes.cause_walk import walk
+from snapshots.changes.facts import FieldChange
+from snapshots.changes.main_causes import Found, main_causes
+from snapshots.changes.own_causes import Numbers, own_causes
 from snapshots.changes.own_facts import Facts, differing_facts
 from snapshots.changes.pair_order import PairOrder
 from snapshots.changes.paths import CauseStep, Paths
@@ -46,23 +47,6 @@ class CauseLists(NamedTuple):
     numbers: npt.NDArray[np.int32]
 
 
-class Found(NamedTuple):
-    """All that is found of the causes of some counterparts, which are the first pairs of the graph.
-
-    ``facts`` are the own facts of each pair that differ. ``best`` is for each pair the cause, out
-    of those that it has and leads to, that is involved in most counterparts; ``main`` the main one
-    of each counterpart. ``totals`` are those over all counterparts.
-    """
-
-    graph: PairGraph
-    facts: Facts
-    own: OwnCauses
-    involvement: Involvement
-    best: npt.NDArray[np.int32]
-    main: Numbers
-    totals: Totals
-
-
 def find_causes(base: Side, head: Side, base_rows: Rows, head_rows: Rows, own: Facts) -> "Causes":
     """Return the causes of pairs of counterparts.
 
@@ -74,54 +58,7 @@ def find_causes(base: Side, head: Side, base_rows: Rows, head_rows: Rows, own: F
     facts = np.concatenate((own.astype(np.uint16), of_rest))
     order = PairOrder(graph)
     found = own_causes(base, head, graph, facts, order.ends((facts != 0) | graph.is_external))
-    return Causes(base, head, _explained(graph, facts, order, found))
-
-
-def _explained(graph: PairGraph, facts: Facts, order: PairOrder, own: OwnCauses) -> Found:
-    """Find the main causes, and number the causes: what explains most comes first."""
-    size = len(own.names)
-    involvement = Involvement(own, order, graph.num_starts)
-    totals = involvement.totals()
-    by_name = sorted(range(size), key=lambda number: own.names[number].order)
-    names = np.empty(size, np.int64)
-    names[by_name] = np.arange(size)
-    best = _best_causes(graph, order, own, np.lexsort((names, -totals.num_involved)))
-    main = _main_causes(graph, facts, own, names, best)
-    num_specs = np.bincount(main, minlength=size)
-    numbers = np.lexsort((names, -totals.num_involved, -num_specs))
-    places = np.empty(size, np.int64)
-    places[numbers] = np.arange(size)
-    named = OwnCauses([own.names[number] for number in numbers], own.pairs, places[own.numbers])
-    involvement.renumber(numbers)
-    totals = Totals(*(column[numbers] for column in totals))
-    return Found(
-        graph, facts, named, involvement, places[best].astype(np.int32), places[main], totals
-    )
-
-
-def _best_causes(graph: PairGraph, order: PairOrder, own: OwnCauses, by_most: Numbers) -> Numbers:
-    """Return for each pair the first of some causes that it has or leads to."""
-    ranks = np.empty(len(by_most), np.int64)
-    ranks[by_most] = np.arange(len(by_most))
-    best = np.full(graph.num_pairs, len(by_most), np.int64)
-    np.minimum.at(best, own.pairs, ranks[own.numbers])
-    order.spread(best, np.minimum)
-    return by_most[best]
-
-
-def _main_causes(
-    graph: PairGraph, facts: Facts, own: OwnCauses, names: Numbers, best: Numbers
-) -> Numbers:
-    """Return the main cause of each counterpart; ``names`` are the places of causes by name."""
-    main = best[: graph.num_starts].copy()
-    is_own = own.pairs < graph.num_starts
-    is_own[is_own] = facts[own.pairs[is_own]] != 0
-    pairs, numbers = own.pairs[is_own], own.numbers[is_own]
-    kinds = np.array([KINDS.index(name.kind) for name in own.names], np.int64)
-    # Of several causes of one pair the first must stay, and numpy keeps what is assigned last.
-    last_first = np.lexsort((names[numbers], kinds[numbers]))[::-1]
-    main[pairs[last_first]] = numbers[last_first]
-    return main
+    return Causes(base, head, main_causes(graph, facts, order, found))
 
 
 class Causes(Sequence[Cause]):
@@ -208,9 +145,25 @@ class Causes(Sequence[Cause]):
         return name
 
     def together_with(self, number: int) -> list[int]:
-        """Return the numbers of the causes that are involved in exactly the same specs."""
-        alike = self._alike[int(self._totals.sets[number])]
-        return [other for other in alike if other != number]
+        """Return the numbers of the causes that are involved in exactly the same specs.
+
+        Of more than MOST_TOGETHER it is those that explain most.
+        """
+        alike = self._alike[self.set_of(number)][: MOST_TOGETHER + 1]
+        return [other for other in alike if other != number][:MOST_TOGETHER]
+
+    def num_together(self, number: int) -> int:
+        """Return how many causes there are that are involved in exactly the same specs."""
+        return len(self._alike[self.set_of(number)]) - 1
+
+    def set_of(self, number: int) -> int:
+        """Return the number of the set of specs that a cause is involved in."""
+        return int(self._totals.sets[number])
+
+    def facts_of(self, number: int) -> list[FieldChange]:
+        """Return everything of the node itself that differs, as the records tell it."""
+        pair, nodes = self._example(number)
+        return own_changes(self._base, self._head, nodes, int(self._facts[pair]))
 
     @cached_property
     def _alike(self) -> dict[int, list[int]]:
@@ -234,26 +187,45 @@ class Causes(Sequence[Cause]):
 
     def _record(self, number: int) -> Cause:
         name = self.name_of(number)
-        pair, nodes = self._example(number)
         return Cause(
             **name._asdict(),
             title=name.title,
             key=name.key,
-            facts=own_changes(self._base, self._head, nodes, int(self._facts[pair])),
+            facts=self.facts_of(number),
             why_unknown=self.why_unknown(number),
             together=tuple(self.together_with(number)),
-            num_specs=int(self._num_specs[number]),
-            num_involved=int(self._totals.num_involved[number]),
-            packages=tuple(self._head.frame.package.present(self.rows_of(number))),
+            num_together=self.num_together(number),
+            num_specs=self.num_specs(number),
+            num_involved=self.num_involved(number),
+            packages=self.packages_of(number),
         )
 
     # -- specs
+
+    def num_specs(self, number: int) -> int:
+        """Return how many specs a cause is the main one of."""
+        return int(self._num_specs[number])
+
+    def num_involved(self, number: int) -> int:
+        """Return how many specs a cause is involved in."""
+        return int(self._totals.num_involved[number])
+
+    def packages_of(self, number: int) -> tuple[str, ...]:
+        """Return the packages of the specs that a cause is the main one of."""
+        return tuple(self._head.frame.package.present(self.rows_of(number)))
 
     def rows_of(self, number: int, *, involved: bool = False) -> Rows:
         """Return the rows in head that a cause is the main one of, or that it is involved in."""
         if involved:
             return np.sort(self.head_rows[self._involvement.specs_of(number)])
-        return np.sort(self.head_rows[self._main == number])
+        specs, offsets = self._by_main
+        return np.sort(self.head_rows[specs[offsets[number] : offsets[number + 1]]])
+
+    @cached_property
+    def _by_main(self) -> tuple[Numbers, Numbers]:
+        """The specs by their main causes, and where those of each cause begin among them."""
+        offsets = np.concatenate(([0], np.cumsum(self._num_specs)))
+        return np.argsort(self._main, kind="stable"), offsets
 
     def counted(self, head_rows: Rows | None = None) -> list[CauseCount]:
         """Return the causes of some rows, or of all, what explains most of them first.

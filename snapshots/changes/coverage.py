@@ -152,6 +152,16 @@ class CoverageChanges(Sequence[CoverageChange]):
         return in_head if kind is CoverageChangeKind.GAINED else ~in_head
 
 
+def usual_dimensions(comparison: Comparison) -> list[CoverageDimension]:
+    """Return what places are counted by where nobody chooses: by stack and target.
+
+    That is by target alone where no spec of either side has a stack.
+    """
+    if comparison.stacks.num_stacks == (0, 0):
+        return [CoverageDimension.TARGET]
+    return [CoverageDimension.STACK, CoverageDimension.TARGET]
+
+
 def coverage(
     comparison: Comparison,
     dimensions: Sequence[CoverageDimension],

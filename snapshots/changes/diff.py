@@ -117,6 +117,15 @@ class Comparison:
     def _changed_facts(self) -> npt.NDArray[np.int32]:
         return count_changed_facts(self.pairing.changed)
 
+    def changed_facts_by_package(self) -> dict[str, dict[str, int]]:
+        """Return what ``changed_facts`` returns for each package where it is not empty."""
+        packages, facts = np.nonzero(self._changed_facts.T)
+        counts = self._changed_facts[facts, packages].tolist()
+        found: dict[str, dict[str, int]] = {}
+        for code, fact, count in zip(packages.tolist(), facts.tolist(), counts, strict=True):
+            found.setdefault(self.head.package.values[code], {})[FACTS[fact]] = count
+        return found
+
     def changed_facts(self, package: str) -> dict[str, int]:
         """Return of how many persisting specs of a package each fact changed."""
         code = self.head.package.index.get(package)

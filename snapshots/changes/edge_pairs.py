@@ -7,6 +7,7 @@ one first) and hashes. What is left stands on one side only.
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from snapshots.changes.node_columns import frame_row
@@ -33,8 +34,16 @@ class Edge(NamedTuple):
     @property
     def text(self) -> str:
         """The edge without its hash: name, types and virtuals."""
-        types = ",".join(str(kind.name).lower() for kind in DependencyType if kind & self.types)
-        return " ".join(filter(None, (self.name, types, ",".join(self.virtuals))))
+        return _text(self.name, self.types, self.virtuals)
+
+
+def _text(name: str, types: int, virtuals: Sequence[str]) -> str:
+    return " ".join(filter(None, (name, _names(types), ",".join(virtuals))))
+
+
+@lru_cache(maxsize=64)
+def _names(types: int) -> str:
+    return ",".join(str(kind.name).lower() for kind in DependencyType if kind & types)
 
 
 class PairedEdges(NamedTuple):
@@ -52,6 +61,17 @@ def edges_of(side: Side, node: int) -> list[Edge]:
         edge_at(side, edge)
         for edge in range(int(graph.down.starts[node]), int(graph.down.starts[node + 1]))
     ]
+
+
+def texts_of(side: Side, node: int) -> list[str]:
+    """Return the texts of the dependencies of a node, without reading more of them."""
+    graph = side.graph
+    edges = slice(int(graph.down.starts[node]), int(graph.down.starts[node + 1]))
+    targets, types = graph.targets[edges].tolist(), graph.types[edges].tolist()
+    places = (frame_row(side, target) for target in targets)
+    names = [frame.package.at(row) for frame, row in places]
+    virtuals = map(graph.virtuals.at, range(edges.start, edges.stop))
+    return list(map(_text, names, types, virtuals))
 
 
 def edge_at(side: Side, edge: int) -> Edge:

@@ -128,15 +128,22 @@ def _themselves(groups: Sequence[Group], *, is_more: bool) -> list[str]:
 
 
 def _what_happened(cause: CauseEntry) -> list[str]:
-    if cause.kind == CauseKind.RECIPE.value:
-        return [Name(cause.package), "'s recipe changed"]
-    if (
-        cause.kind == CauseKind.VERSION.value
-        and cause.before is not None
-        and cause.after is not None
-    ):
-        step = [" went from ", Value(cause.before), " to ", Value(cause.after)]
-        return [Name(cause.package), *step]
+    """Return the pieces of a main clause."""
+    package = Name(cause.package)
+    before, after = cause.before or "", cause.after or ""
+    match CauseKind(cause.kind):
+        case CauseKind.VERSION if cause.before and cause.after:
+            return [package, " went from ", Value(before), " to ", Value(after)]
+        case CauseKind.RECIPE:
+            return [package, "'s recipe changed"]
+        case CauseKind.DEPENDENCY_ADDED | CauseKind.DEPENDENCY_REMOVED if before == after:
+            return [package, " depends otherwise on ", Name(after)]
+        case CauseKind.DEPENDENCY_ADDED:
+            return [package, " newly depends on ", Name(after)]
+        case CauseKind.DEPENDENCY_REMOVED:
+            return [package, " no longer depends on ", Name(before)]
+        case CauseKind.PROVIDER:
+            return [package, " uses ", Name(after), " in place of ", Name(before)]
     return [*noun_phrase(cause), " changed"]
 
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from snapshots.changes.cells import CoverageDimension
-from snapshots.changes.coverage import CoverageChanges, coverage
+from snapshots.changes.coverage import CoverageChanges, coverage, usual_dimensions
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange
@@ -67,10 +67,8 @@ def changelog(
 
 
 def _cells(comparison: Comparison, scope: Scope | None) -> CoverageChanges:
-    """Return the coverage by stack and target; by target alone where no side tells stacks."""
-    dimensions = [CoverageDimension.STACK, CoverageDimension.TARGET]
-    if comparison.stacks.num_stacks == (0, 0):
-        dimensions.remove(CoverageDimension.STACK)
+    """Return the coverage by the usual dimensions."""
+    dimensions = usual_dimensions(comparison)
     # Packages that did not change stand where they stood: to look at them takes time for nothing.
     masks = [
         _of_changed_packages(comparison, frame, codes)
@@ -101,10 +99,11 @@ def _packages(
     comparison: Comparison, changes: Iterable[PackageChange], codes: npt.NDArray[np.int8]
 ) -> dict[str, list[PackageEntry]]:
     reasons = _reasons_by_package(comparison, codes)
+    facts = comparison.changed_facts_by_package()
     packages: dict[str, list[PackageEntry]] = {section.value: [] for section in Section}
     for change in changes:
-        facts = comparison.changed_facts(change.name) if change.specs_changed else {}
-        entry = PackageEntry.of(change, reasons.get(change.name, {}), facts)
+        name = change.name
+        entry = PackageEntry.of(change, reasons.get(name, {}), facts.get(name, {}))
         packages[Section.of(change).value].append(entry)
     return {section: entries for section, entries in packages.items() if entries}
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.notes.cause_phrases import causes_sentence
 from snapshots.notes.document import Changelog
@@ -21,32 +22,33 @@ def highlights(log: Changelog, rebuilds: Rebuilds) -> list[Sentence]:
     summary, losses = log.summary, log.no_longer_available
     is_told = summary.specs_added or summary.specs_removed or losses.coverage
     sentences = [
-        specs_sentence(log.before.num_specs, summary),
+        specs_sentence(log.after.num_specs, summary, _num_removed(log)),
         packages_sentence(log.packages),
         size_sentence(summary.total_size_before, summary.total_size_after),
-        stacks_sentence(log.stacks, log.after.num_stacks),
+        stacks_sentence(log.stacks),
         causes_sentence(rebuilds),
         losses_sentence(losses) if is_told else None,
     ]
     return [sentence for sentence in sentences if sentence is not None]
 
 
-def specs_sentence(before: int, summary: ExplainedSummary) -> Sentence:
-    """Return what became of the specs; removed and new are those without a counterpart."""
+def specs_sentence(num_specs: int, summary: ExplainedSummary, removed: int) -> Sentence:
+    """Return what head's specs are, and how many others were ``removed`` without a counterpart."""
     rebuilt, replaced = summary.specs_rebuilt, summary.specs_replaced
-    removed = summary.specs_removed - rebuilt - replaced
     new = summary.specs_added - rebuilt - replaced
     parts = (
-        (rebuilt, "rebuilt as they were" if rebuilt != 1 else "rebuilt as it was"),
-        (replaced, "replaced by others" if replaced != 1 else "replaced by another"),
-        (removed, "removed"),
+        (rebuilt, "was rebuilt as it was", "were rebuilt as they were"),
+        (replaced, "took the place of another", "took the place of others"),
+        (new, "is new", "are new"),
     )
-    told = [[_were(count, what)] for count, what in parts if count]
-    if new:
-        told.append([f"{new:,} {'is' if new == 1 else 'are'} new"])
-    if not told:
-        return Sentence("No spec was added, removed or rebuilt.")
-    return Sentence(f"Of {counted(before, 'spec')}, ", *enumerated(told), ".")
+    told = [[f"{count:,} {one if count == 1 else many}"] for count, one, many in parts if count]
+    if told:
+        gone = f"; {_were(removed, 'removed')}" if removed else ""
+        return Sentence(f"Of {counted(num_specs, 'spec')}, ", *enumerated(told), f"{gone}.")
+    if removed:
+        were = "was" if removed == 1 else "were"
+        return Sentence(f"{counted(removed, 'spec')} {were} removed.")
+    return Sentence("No spec was added, removed or rebuilt.")
 
 
 def packages_sentence(packages: dict[str, list[PackageEntry]]) -> Sentence | None:
@@ -78,7 +80,7 @@ def size_sentence(before: int | None, after: int | None) -> Sentence | None:
     return Sentence(f"The size {verb} by {size(abs(after - before))} to {size(after)}.")
 
 
-def stacks_sentence(stacks: dict[str, list[StackEntry]], num_after: int) -> Sentence | None:
+def stacks_sentence(stacks: dict[str, list[StackEntry]]) -> Sentence | None:
     """Return which stacks came and went; None where none did."""
     told = []
     for kind, what in ((StackChangeKind.ADDED, "new"), (StackChangeKind.REMOVED, "gone")):
@@ -87,7 +89,7 @@ def stacks_sentence(stacks: dict[str, list[StackEntry]], num_after: int) -> Sent
             told.append([*names((it.name for it in entries), _FEW), f" {verb} {what}"])
     if not told:
         return None
-    return Sentence("Of the stacks, ", *enumerated(told), f"; there are {num_after:,} now.")
+    return Sentence("Of the stacks, ", *enumerated(told), ".")
 
 
 def losses_sentence(losses: Losses) -> Sentence:
@@ -109,6 +111,13 @@ def losses_sentence(losses: Losses) -> Sentence:
         but = " but what a newer version took the place of" if losses.versions else ""
         return Sentence(f"Nothing became unavailable{but}.")
     return Sentence("No longer available: ", *enumerated(told), ".")
+
+
+def _num_removed(log: Changelog) -> int:
+    """Return how many specs were removed and have no counterpart, in scope or out of it."""
+    replaced = SpecChangeReason.REPLACED.value
+    entries = (entry for entries in log.packages.values() for entry in entries)
+    return sum(entry.specs_removed - entry.reasons.get(replaced, 0) for entry in entries)
 
 
 def _were(count: int, what: str) -> str:

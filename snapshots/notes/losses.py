@@ -171,8 +171,10 @@ class _LostSpecs:
         """Return a version of which all specs were removed."""
         places = self._of(package, version)
         rows = [row for row in (self._counterparts[place] for place in places) if row >= 0]
-        successors = {self._head.version.at(row) for row in rows} - {version}
-        newest_first = sorted(successors, key=lambda it: (version_key(it), it), reverse=True)
+        column = self._head.version
+        # The codes of versions stand to each other as Spack orders the versions.
+        codes = sorted({int(column.codes[row]) for row in rows}, reverse=True)
+        newest_first = [it for it in map(column.values.__getitem__, codes) if it != version]
         return LostVersion(
             package=package,
             version=version,

@@ -7,7 +7,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from snapshots.changes.cause import MOST_TOGETHER
 from snapshots.changes.causes import CauseCount, CauseKind, Causes
+from snapshots.changes.facts import FieldChange
 from snapshots.changes.spec_changes import SpecChangeKind, SpecChanges
 from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
@@ -23,7 +25,9 @@ class CauseEntry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     ``kind`` is the value of a CauseKind.
     ``num_specs`` have it as their main cause, so these numbers add up; it is involved in
-    ``num_involved``. ``together`` are the keys of causes that are involved in the same specs.
+    ``num_involved``. ``together`` are the keys of causes that are involved in the same specs, what
+    explains most of the scope first and no more than MOST_TOGETHER, of ``num_together``. ``facts``
+    are those of the package itself that differ.
     """
 
     key: str
@@ -32,8 +36,10 @@ class CauseEntry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     before: str | None
     after: str | None
     title: str
+    facts: list[FieldChange]
     why_unknown: str | None
     together: list[str]
+    num_together: int
     num_specs: int
     num_involved: int
     packages: list[str]
@@ -78,7 +84,10 @@ def tell_rebuilds(causes: Causes, changes: SpecChanges) -> Rebuilds:
     counts = causes.counted(None if np.isin(causes.head_rows, rows).all() else rows)
     packages = _packages(changes.head, rows, causes.main_of(rows))
     keys = {count.number: causes.name_of(count.number).key for count in counts}
-    entries = [_entry(causes, count, packages.get(count.number, []), keys) for count in counts]
+    alike: dict[int, list[str]] = {}
+    for count in counts:
+        alike.setdefault(causes.set_of(count.number), []).append(keys[count.number])
+    entries = [_entry(causes, count, packages.get(count.number, []), alike) for count in counts]
     numbers = {key: number for number, key in keys.items()}
     return Rebuilds(entries, Reach(causes, changes.head, rows, numbers))
 
@@ -121,19 +130,22 @@ def leading(
 
 
 def _entry(
-    causes: Causes, count: CauseCount, packages: list[str], keys: dict[int, str]
+    causes: Causes, count: CauseCount, packages: list[str], alike: dict[int, list[str]]
 ) -> CauseEntry:
     number, name = count.number, causes.name_of(count.number)
-    together = causes.together_with(number)
+    together = alike[causes.set_of(number)]
+    named = [key for key in together[: MOST_TOGETHER + 1] if key != name.key]
     return CauseEntry(
-        key=keys[number],
+        key=name.key,
         kind=name.kind.value,
         package=name.package,
         before=name.before,
         after=name.after,
         title=name.title,
+        facts=causes.facts_of(number),
         why_unknown=causes.why_unknown(number),
-        together=[keys[other] for other in together if other in keys],
+        together=named[:MOST_TOGETHER],
+        num_together=len(together) - 1,
         num_specs=count.num_specs,
         num_involved=count.num_involved,
         packages=packages,

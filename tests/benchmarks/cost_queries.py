@@ -85,6 +85,10 @@ OF_COMPARISON = {
     "first: 100) { nodes { values } }",
     "cachelog: nearest specs to cells": "coverage(by: [STACK, TARGET], first: 300) "
     "{ nodes { nearest { hash version } } }",
+    "cachelog: facts of causes": "causes(first: 1000) { nodes { facts { path } } }",
+    "cachelog: causes of causes": "causes(first: 1000) { nodes { together { title } } }",
+    "cachelog: cells by all dimensions": "coverage(by: [STACK, TARGET, OPERATING_SYSTEM, "
+    "PLATFORM, COMPILER, COMPILER_NAME, VERSION], first: 0) { totalCount }",
     "cachelog: release notes": "releaseNotes",
     "cachelog: release notes as JSON": "releaseNotes(format: JSON)",
 }

@@ -1,12 +1,23 @@
 """The collection: every named attack, by what it is about."""
 
 from tests.hostile.attack import Attack
-from tests.hostile.attacks import adapted, arguments, bodies, cop, crowds, documents, lists, sockets
+from tests.hostile.attacks import (
+    adapted,
+    arguments,
+    bodies,
+    cop,
+    crowds,
+    documents,
+    explained,
+    lists,
+    sockets,
+)
 from tests.hostile.generated import generated_attacks
 
 GROUPS: dict[str, tuple[Attack, ...]] = {
     "large answers from small texts": lists.ATTACKS,
     "expensive arguments": arguments.ATTACKS,
+    "causes, paths and coverage": explained.ATTACKS,
     "documents hard to read": documents.ATTACKS,
     "odd bodies and floods": bodies.ATTACKS,
     "connections and framing": sockets.ATTACKS,

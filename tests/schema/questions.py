@@ -89,7 +89,7 @@ CAUSES = """query($base: String!, $head: String!, $by: [CoverageDimension!]!) {
     summary { specsRebuilt specsReplaced coverageLost coverageGained }
     causes(first: 20) {
       totalCount pageInfo { hasNextPage } edges { cursor node { id } }
-      nodes { ...C together { id } specs(first: 50) { totalCount nodes { hash } }
+      nodes { ...C together { id } numTogether specs(first: 50) { totalCount nodes { hash } }
         involved: specs(involved: true, first: 50) { nodes { hash } } }
     }
     specs(first: 50) { nodes {

@@ -13,6 +13,7 @@ from schema.executor import RenderingExecutor
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes import causes
 from snapshots.contents import Content, Snapshot
+from snapshots.frames.columns import Rows
 from tests.schema import questions
 from tests.schema.worlds import SOURCE, World, opened, plain
 from tests.snapshots.changes.oracle.builds import Build, Need, state_of
@@ -165,6 +166,18 @@ def test_coverage(told: Any) -> None:
     assert kinds.count("GAINED") == summary["coverageGained"] > 0
 
 
+def test_coverage_without_stacks_is_counted_by_target(tmp_path: Path) -> None:
+    """Sources that tell no stacks lose places all the same."""
+    base, head = (
+        state_of([build._replace(stacks=()) for build in builds]) for builds in (BUILDS, LATER)
+    )
+    world = published(tmp_path, base, head)
+    told = world.data(questions.CAUSES, base="develop~1", head="develop", by=["TARGET"])["compare"]
+    kinds = [it["kind"] for it in told["coverage"]["nodes"]]
+    assert kinds.count("LOST") == told["summary"]["coverageLost"] > 0
+    assert kinds.count("GAINED") == told["summary"]["coverageGained"] > 0
+
+
 def test_pages_go_on_from_cursors(world: World) -> None:
     """The lists of causes and of cells can be read in pages."""
     query = """query($first: Int, $after: [String]) {
@@ -280,27 +293,28 @@ def test_sources_that_tell_no_dependencies(tmp_path: Path) -> None:
     assert all("dependencies" in it["whyUnknown"] for it in unknown)
 
 
-def test_the_record_of_a_cause_is_made_once_for_all_of_its_fields(
+def test_what_is_told_of_a_cause_is_worked_out_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For the cursors too, and for all specs that it stands beside."""
+    """However many specs it stands beside, and not at all where nobody asks for it."""
     world = published(tmp_path, BASE, HEAD)
-    made: list[int] = []
-    record = causes.Causes._record
+    asked: list[int] = []
+    rows_of = causes.Causes.rows_of
 
-    def counted(known: causes.Causes, number: int) -> causes.Cause:
-        made.append(number)
-        return record(known, number)
+    def counted(known: causes.Causes, number: int) -> Rows:
+        asked.append(number)
+        return rows_of(known, number)
 
-    monkeypatch.setattr(causes.Causes, "_record", counted)
-    fields = "title kind numSpecs numInvolved packages facts { path }"
-    asked = f'compare(base: "develop~1", head: "develop") {{ causes {{ nodes {{ {fields} }} }} }}'
-    nodes = plain(api.execute(f"{{ {asked} }}", context=world.context()))
-    number = len(nodes["data"]["compare"]["causes"]["nodes"])
-    assert sorted(made) == [*range(number)]
-    made.clear()
-    asked = (
-        'compare(base: "develop~1", head: "develop") { specs { nodes { cause { title kind } } } }'
-    )
-    assert "errors" not in plain(api.execute(f"{{ {asked} }}", context=world.context()))
-    assert 0 < len(made) == len(set(made))
+    def nodes(selected: str) -> Any:
+        text = f'{{ compare(base: "develop~1", head: "develop") {{ {selected} }} }}'
+        return plain(api.execute(text, context=world.context()))["data"]["compare"]
+
+    monkeypatch.setattr(causes.Causes, "rows_of", counted)
+    assert nodes("causes { nodes { title kind numSpecs facts { path } } }")
+    assert asked == []
+    found = nodes("causes { nodes { title packages } }")["causes"]["nodes"]
+    assert sorted(asked) == [*range(len(found))]
+    asked.clear()
+    found = nodes("specs { nodes { cause { id packages } } }")["specs"]["nodes"]
+    ids = {it["cause"]["id"] for it in found if it["cause"]}
+    assert len(asked) == len(ids) < len(found)

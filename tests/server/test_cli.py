@@ -117,6 +117,8 @@ def test_the_schema_is_printed() -> None:
         ("diff", "a", "b", "--coverage", "stack", "--stat"),
         ("why", "a"),
         ("why", "a..b", "c", "d"),
+        ("why", "a..b", ""),
+        ("why", "a", "b", "/"),
         ("why", "a", "b", "c", "--package", "d"),
         ("notes", "a"),
         ("notes", "a", "b", "--format", "pdf"),

@@ -118,6 +118,9 @@ def test_the_examples_run_in_a_browser(server: str, browser: webdriver.Chrome) -
     specs = run_tab(browser, "Dependencies")["revision"]["specs"]["nodes"]
     assert any(spec["dependencies"]["totalCount"] > 0 for spec in specs)
     assert run_tab(browser, "Compare")["compare"]["summary"]["specsAdded"] > 0
+    causes = run_tab(browser, "Why")["compare"]["causes"]["nodes"]
+    assert all(cause["specs"]["nodes"] for cause in causes if cause["numSpecs"])
+    assert any(len(spec["path"]) > 1 for cause in causes for spec in cause["specs"]["nodes"])
     assert run_tab(browser, "Notes")["compare"]["releaseNotes"].startswith("# ")
     assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
 
@@ -148,7 +151,7 @@ def test_a_link_opens_beside_what_is_kept(server: str, browser: webdriver.Chrome
     opened(browser, f"{server}/graphql")
     for _ in range(2):
         opened(browser, f"{server}/graphql?{urlencode(SHARED)}")
-        assert (shown(browser, QUERY), len(titles(browser))) == (SHARED["query"], 7)
+        assert (shown(browser, QUERY), len(titles(browser))) == (SHARED["query"], len(EXAMPLES) + 1)
         assert shown(browser, VARIABLES) == SHARED["variables"]
     opened(browser, f"{server}/graphql?query=%7Btags%7Bname%7D%7D")
     assert (shown(browser, QUERY), shown(browser, VARIABLES)) == ("{tags{name}}", "")
@@ -182,7 +185,7 @@ def test_kept_examples_follow_the_catalog(server: str, browser: webdriver.Chrome
         const old = (text) => text.replaceAll(/= "[^"]+"/g, `= "gone"`);
         const tabs = JSON.parse(localStorage.getItem("graphiql:tabState"));
         for (const tab of tabs.tabs) tab.query = old(tab.query);
-        tabs.tabs[5].query += "# mine";
+        tabs.tabs.at(-1).query += "# mine";
         localStorage.setItem("graphiql:tabState", JSON.stringify(tabs));
         const examples = JSON.parse(localStorage.getItem("cachelog:examples"));
         for (const example of examples) example.query = old(example.query);

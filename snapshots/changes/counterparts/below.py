@@ -6,6 +6,8 @@ what they reach is looked at.
 """
 
 from collections.abc import Iterator, Sequence
+from sys import getsizeof
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +23,8 @@ from snapshots.changes.sides import Side
 from snapshots.frames.columns import Rows
 from snapshots.frames.components import from_below
 
-_BLOCK_BYTES = 64 << 20
+_BLOCK_BYTES = 32 << 20
+_KEPT_BYTES = 128 << 20
 _NONE = -1
 
 Numbers = npt.NDArray[np.int64]
@@ -48,39 +51,43 @@ class Below:
         self._block = 1 + 8 * _BLOCK_BYTES // max(1, num_nodes)
         for walk in self._walks:
             walk.number(distinct)
-        self._only: tuple[Sets, Sets] | None = None
-        self.base_numbers, self.head_numbers = self._number()
-        _, self._with_number = np.unique(
-            np.concatenate([self.base_numbers, self.head_numbers]), return_index=True
-        )
+        self._kept: list[_Block] | None = None
+        numbers = self._number()
+        self.base_numbers, self.head_numbers = np.split(numbers, [len(base_rows)])
+        _, self._with_number = np.unique(numbers, return_index=True)
 
-    def _blocks(self) -> Iterator[tuple[Sets, Sets]]:
-        """Yield the sets of base and of head, block by block of what can be in them.
+    def _blocks(self) -> Iterator["_Block"]:
+        """Yield the sets of the rows of base and of head, block by block of what can be in them.
 
-        So they take little memory, however much there is: mostly there is one block.
+        So they take little memory while they are made, however much there is.
         """
-        if self._only is not None:
-            yield self._only
-            return
         for start in range(0, self._num_items, self._block):
             bits = [0] * (self._num_items + 1)  # the last one for no compiler
             for item in range(start, min(start + self._block, self._num_items)):
                 bits[item] = 1 << (item - start)
             base, head = self._walks
-            sets = base.sets(bits), head.sets(bits)
-            if self._num_items <= self._block:
-                self._only = sets
-            yield sets
+            sets = base.sets(bits) + head.sets(bits)
+            known: dict[int, int] = {}
+            codes = [known.setdefault(it, len(known)) for it in sets]
+            yield _Block([*known], np.array(codes, np.int64))
 
-    def _number(self) -> tuple[Numbers, Numbers]:
-        base, head = self._walks
-        numbers = [0] * (base.num_rows + head.num_rows)
-        for of_base, of_head in self._blocks():
-            known: dict[tuple[int, int], int] = {}
-            pairs = zip(numbers, of_base + of_head, strict=True)
-            numbers = [known.setdefault(pair, len(known)) for pair in pairs]
-        found = np.array(numbers, np.int64)
-        return found[: base.num_rows], found[base.num_rows :]
+    def _number(self) -> Numbers:
+        """Return the numbers of all rows' sets; count what is in them, and keep them if small."""
+        size = sum(walk.num_rows for walk in self._walks)
+        numbers, self._sizes = np.zeros((2, size), np.int64)
+        kept, left = list[_Block](), _KEPT_BYTES
+        for block in self._blocks():
+            left -= block.num_bytes
+            if left >= 0:
+                kept.append(block)
+            else:
+                kept.clear()
+            pairs = numbers * len(block.distinct) + block.codes
+            _, numbers = np.unique(pairs, return_inverse=True)
+            self._sizes += _counts(block.distinct)[block.codes]
+        if left >= 0:
+            self._kept = kept
+        return numbers
 
     def shares(self, base: Numbers, head: Numbers) -> npt.NDArray[np.float64]:
         """Return which share of two sets, given by their numbers, is common.
@@ -90,13 +97,24 @@ class Below:
         size = len(self._with_number)
         pairs, places = np.unique(base * size + head, return_inverse=True)
         ours, theirs = self._with_number[pairs // size], self._with_number[pairs % size]
-        both = list(zip(ours.tolist(), theirs.tolist(), strict=True))
-        common, either = np.zeros((2, len(both)), np.int64)
-        for of_base, of_head in self._blocks():
-            sets = of_base + of_head
+        common = np.zeros(len(pairs), np.int64)
+        for sets, codes in self._blocks() if self._kept is None else self._kept:
+            both = zip(codes[ours].tolist(), codes[theirs].tolist(), strict=True)
             common += _counts([sets[one] & sets[other] for one, other in both])
-            either += _counts([sets[one] | sets[other] for one, other in both])
+        either = self._sizes[ours] + self._sizes[theirs] - common
         return np.where(either > 0, common / np.maximum(either, 1), 1.0)[places]
+
+
+class _Block(NamedTuple):
+    """Sets of a part of all items: the distinct ones, and by row which of them it is."""
+
+    distinct: Sets
+    codes: Numbers
+
+    @property
+    def num_bytes(self) -> int:
+        """About how much memory the sets take."""
+        return sum(map(getsizeof, self.distinct)) + self.codes.nbytes
 
 
 class _Walk:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from snapshots.catalog import returned as catalog_returned
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.changes.reasons import REASONS, SpecChangeReason
@@ -104,6 +105,18 @@ def test_what_returned_is_asked_of_the_series(catalog: Catalog) -> None:
     release = catalog.history.resolve("v1.0")
     assert returned(library, bd, release) == set()
     assert returned(library, release, bcde) == hashes("bcd")
+
+
+def test_only_the_newest_contents_are_asked(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long a series is; the same content twice counts once, and base not at all."""
+    monkeypatch.setattr(catalog_returned, "MOST_CONTENTS", 2)
+    a, b, _, _, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
+    asked = catalog_returned.earlier_contents(catalog.history, base, head)
+    assert asked.digests == (b.digest, a.digest)
+    monkeypatch.setattr(catalog_returned, "MOST_CONTENTS", 1)
+    assert returned(Library(catalog), base, head) == hashes("b")
 
 
 def returned(library: Library, base: RevisionInfo, head: RevisionInfo) -> set[str]:

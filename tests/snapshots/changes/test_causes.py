@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from snapshots.changes import cause_walk
+from snapshots.changes.cause import MOST_TOGETHER
 from snapshots.changes.cause_facts import CUT, NEITHER
 from snapshots.changes.causes import CauseCount, CauseKind
 from snapshots.changes.sides import Side
@@ -103,6 +104,21 @@ def test_causes_that_always_come_together() -> None:
         ("a now +x", 1, ()),
         ("wrapper 1 → 2", 0, (0,)),
     ]
+
+
+def test_few_of_thousands_that_come_together_are_named() -> None:
+    """Each names those that explain most, and says how many there are."""
+    names = [f"p{number:03}" for number in range(3 * MOST_TOGETHER)]
+    below = [[node(f"{it}:{side}", version=side) for it in names] for side in "12"]
+    base, head = (
+        side_of([node(f"a:{side}", *(f"{it}:{side}" for it in names))], below[place])
+        for place, side in enumerate("12")
+    )
+    causes = causes_of(base, head)
+    assert [it.num_together for it in causes] == [len(names) - 1] * len(names)
+    last = 2 * MOST_TOGETHER
+    assert causes[last].together == tuple(range(MOST_TOGETHER))
+    assert causes[3].together == tuple(it for it in range(MOST_TOGETHER + 1) if it != 3)
 
 
 def test_equal_causes_are_one() -> None:

@@ -90,6 +90,8 @@ def assert_same_causes(base: State, head: State) -> None:
     assert found.num_specs == {it: num_specs[it] for it in expected.ordered()}
     assert found.num_involved == expected.num_involved
     assert found.together == {it: expected.together(it) for it in expected.ordered()}
+    assert found.specs(involved=False) == {it: expected.specs(it) for it in found.causes}
+    assert found.specs(involved=True) == {it: expected.involved_in(it) for it in found.causes}
     assert found.packages == {it: expected.packages(it) for it in expected.ordered()}
     assert found.facts == {it: expected.facts(it) for it in expected.ordered()}
     assert found.main == expected.main | {pairs[it]: main for it, main in expected.main.items()}

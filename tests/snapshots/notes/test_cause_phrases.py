@@ -23,7 +23,14 @@ def an_entry(
 ) -> CauseEntry:
     """Return a cause of one spec."""
     name = CauseName(kind, package, before, after)
-    known = {"together": [], "num_specs": 1, "num_involved": 1, "packages": [package]}
+    known = {
+        "together": [],
+        "num_together": 0,
+        "facts": [],
+        "num_specs": 1,
+        "num_involved": 1,
+        "packages": [package],
+    }
     return CauseEntry(
         key=name.key,
         kind=kind.value,
@@ -110,6 +117,66 @@ def test_a_week_in_a_sentence() -> None:
         "gettext's recipe changed, which rebuilt 5 specs, most of them also by "
         "expat 2.8.1 → 2.8.2; two more changes rebuilt themselves."
     ).replace("2.8.1", "1")
+
+
+def stars(*sizes: int, label: str) -> list[Spec]:
+    """Return specs that others depend on, as many on each as its size says."""
+    return [
+        spec
+        for star, size in enumerate(sizes)
+        for spec in (
+            node(f"below{star}:{label}", version="1" if label == "old" else "2"),
+            *(node(f"s{star}-{n}:{label}", f"below{star}:{label}") for n in range(size)),
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "told_of_the_rest"),
+    [
+        ((5, 3), "; below1 1 → 2 rebuilt 3 specs."),
+        ((5, 3, 2), "; below1 1 → 2 rebuilt 3 specs; below2 1 → 2 rebuilt 2 specs."),
+        (
+            (9, 5, 4, 3, 2),
+            "; below1 1 → 2 rebuilt 5 specs; below2 1 → 2 rebuilt 4 specs; "
+            "two more changes rebuilt 4 specs or fewer each.",
+        ),
+    ],
+)
+def test_causes_beside_each_other(sizes: tuple[int, ...], told_of_the_rest: str) -> None:
+    """Those that reach far are named one by one, the others bounded: none is passed over."""
+    base, head = (stars(*sizes, label=label) for label in ("old", "new"))
+    assert sentence_of(base, head) == (
+        f"below0 went from 1 to 2, which rebuilt {sizes[0]} specs{told_of_the_rest}"
+    )
+
+
+PAGE_SIZE = {"variants": ("page_size=64",)}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "clause"),
+    [
+        (node("a", "b"), node("a:2"), "a no longer depends on b"),
+        (node("a"), node("a:2", "b"), "a newly depends on b"),
+        (node("a", "b"), node("a:2", edge("b", ("build",))), "a depends otherwise on b"),
+        (
+            node("a", edge("b", virtuals=("mpi",))),
+            node("a:2", edge("c", virtuals=("mpi",))),
+            "a uses c in place of b",
+        ),
+        (node("a"), node("a:2", **PAGE_SIZE), "Variants of a (now page_size=64) changed"),
+        (node("a"), node("a:2", target="m1"), "The target of a ({0}x86_64_v3 → {0}m1) changed"),
+    ],
+)
+def test_what_happened_is_a_clause(old: Spec, new: Spec, clause: str) -> None:
+    """A sentence of its own, which begins as sentences do."""
+    others = [node("b"), node("c")]
+    found = sentence_of(
+        [old, node("user", edge(old.name)), *others],
+        [new, node("user:2", edge("a:2")), *others],
+    )
+    assert found == f"{clause.format('linux-ubuntu22.04-')}, which rebuilt 1 spec."
 
 
 def test_changes_that_reach_nothing() -> None:

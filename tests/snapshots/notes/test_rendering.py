@@ -17,10 +17,11 @@ from tests.snapshots.notes.stories import BASE, HEAD, told
 MARKDOWN = """\
 # Spack build cache: v0.21.0 → v0.22.0
 
-Of 13 specs, 1 was rebuilt as it was, 3 were replaced by others, 3 were removed and 4 are new. \
+Of 14 specs, 1 was rebuilt as it was, 3 took the place of others and 4 are new; \
+3 were removed. \
 Of the packages, 2 were added (`lib2` and `lib10`), 1 was removed (`abinit`), \
 1 went up (`boost` 1.85.0 → 1.86.0) and 1 went down (`cmake` 3.29.0 → 3.28.0). \
-Of the stacks, `hep` is new and `old` is gone; there are 2 now. \
+Of the stacks, `hep` is new and `old` is gone. \
 Three changes rebuilt themselves. No longer available: one package, \
 two versions that an older one took the place of and one package in one place.
 
@@ -159,6 +160,17 @@ def test_made_up_data_are_marked() -> None:
     assert "Synthetic" not in rendering.markdown(told(BASE, HEAD))
 
 
+def test_where_no_cause_is_known_one_sentence_says_why() -> None:
+    """Pages tell neither dependencies nor recipes: no table of nothing."""
+    text = rendering.markdown(told([a_spec("1")], [a_spec("2")]))
+    section = text.partition("## What caused the rebuilds\n\n")[2].partition("\n\n## ")[0]
+    assert section == (
+        "1 spec took the place of others.\n\n"
+        "Of 1 spec the cause is not known: "
+        "the source tells neither dependencies nor package hashes."
+    )
+
+
 def test_html_is_a_page() -> None:
     """It needs nothing from elsewhere: no script, no link, no image, its own style."""
     page = rendering.html(told(BASE, HEAD))
@@ -217,8 +229,10 @@ def test_json() -> None:
         "before": "3.29.0",
         "after": "3.28.0",
         "title": "cmake 3.29.0 → 3.28.0",
+        "facts": [{"path": "version", "before": "3.29.0", "after": "3.28.0"}],
         "why_unknown": None,
         "together": [],
+        "num_together": 0,
         "num_specs": 1,
         "num_involved": 1,
         "packages": ["cmake"],

@@ -1,11 +1,14 @@
 """Release notes of a stack, a package or a query: only what is in scope is told and counted."""
 
+import re
+
 from hypothesis import assume, given
 
 from snapshots.models import Spec
 from snapshots.notes import rendering
 from snapshots.notes.changelog import changelog
 from snapshots.notes.scope import Only, scope_of
+from snapshots.notes.sentences import plain
 from tests.snapshots.changes.graphs import edge, node
 from tests.snapshots.factories import SPECS, a_spec
 from tests.snapshots.notes.stories import BASE, HEAD, explained, revision, told
@@ -58,6 +61,32 @@ def test_a_spec_that_left_the_stack_is_lost_there() -> None:
     assert (cell.package, cell.values) == ("hdf5", ("e4s", "x86_64_v3"))
     assert (log.summary.coverage_lost, log.summary.coverage_gained) == (1, 0)
     assert log.packages["changed"][0].changed_facts == {"stacks": 1}
+
+
+def test_a_counterpart_may_be_out_of_scope() -> None:
+    """What took the place of a spec of another stack is no spec more, and none was removed."""
+    old = [a_spec("1", stacks=("hep", "root")), a_spec("2", name="zlib", stacks=("e4s", "root"))]
+    new = [a_spec("3", stacks=("e4s", "root")), old[1]]
+    for stack, sentence in (
+        ("e4s", "Of 2 specs, 1 was rebuilt as it was."),
+        ("hep", "No spec was added, removed or rebuilt."),
+    ):
+        log = told(old, new, only=Only(stack=stack))
+        assert plain(log.highlights[0]) == sentence
+
+
+@given(SPECS, SPECS)
+def test_specs_are_counted_once(base: list[Spec], head: list[Spec]) -> None:
+    """The numbers of the first sentence are those of new hashes and of what is gone, in scope."""
+    for only in (None, Only(stack="e4s"), Only(package="hdf5")):
+        log = told(base, head, only=only)
+        text = plain(log.highlights[0])
+        reasons = [it.reasons for entries in log.packages.values() for it in entries]
+        gone = sum(
+            count for of_one in reasons for name, count in of_one.items() if name.endswith("_gone")
+        )
+        numbers = [int(it) for it in re.findall(r"(?<!Of )\b[0-9]+", text)]
+        assert sum(numbers) == log.summary.specs_added + gone
 
 
 def test_causes_are_those_of_the_whole() -> None:

@@ -88,11 +88,17 @@ def check(base: Sequence[Spec], head: Sequence[Spec]) -> None:
 CONTENTS = seeded(random_specs)
 
 
-@given(CONTENTS, CONTENTS, st.sampled_from((0, 2, 1 << 20)))
-def test_against_plain_walks(base: list[Spec], head: list[Spec], num_bytes: int) -> None:
-    """Cycles, what is absent, and compilers that are no dependencies are taken in."""
+@given(CONTENTS, CONTENTS, st.sampled_from((0, 2, 1 << 20)), st.sampled_from((0, 500, 1 << 20)))
+def test_against_plain_walks(
+    base: list[Spec], head: list[Spec], num_bytes: int, kept_bytes: int
+) -> None:
+    """Cycles, what is absent, and compilers that are no dependencies are taken in.
+
+    So it is whether the sets are small enough to be made at once and kept, or not.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(below, "_BLOCK_BYTES", num_bytes)
+        patch.setattr(below, "_KEPT_BYTES", kept_bytes)
         check(base, head)
 
 

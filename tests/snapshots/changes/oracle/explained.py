@@ -88,6 +88,15 @@ class Explained:
         """The names of the facts that differ where each cause is found."""
         return {it: [fact.path for fact in facts] for it, facts in self._by_cause("facts").items()}
 
+    def specs(self, *, involved: bool) -> dict[Cause, set[str]]:
+        """Return the specs of head that each cause is the main one of, or is involved in."""
+        rows = [
+            self._explanation.causes.rows_of(number, involved=involved).tolist()
+            for number in range(len(self.causes))
+        ]
+        texts = self._head[0].hashes.texts
+        return {it: {texts[row] for row in its} for it, its in zip(self.causes, rows, strict=True)}
+
     def _by_cause(self, name: str) -> dict[Cause, Any]:
         values = [getattr(it, name) for it in self._explanation.causes]
         return dict(zip(self.causes, values, strict=True))
