@@ -4,7 +4,7 @@ The commands import what they use when they run, so that help and completion com
 """
 
 import os
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -17,7 +17,7 @@ from server.commands.importing import import_command
 from server.commands.listing import revisions_command
 from server.commands.noting import notes_command
 from server.commands.serving import export_schema_command, serve_command
-from server.console import colour_of, note, say
+from server.console import colour_of, failed_output, note, prepare_streams, say
 from server.foreign import require_own_schema
 from snapshots.errors import CachelogError
 
@@ -84,10 +84,21 @@ for _command in (
 
 def main() -> None:
     """Run the command line."""
+    prepare_streams()
     try:
         require_own_schema()
         cachelog(prog_name="cachelog")
     except CachelogError as error:
-        # A caret in the second line points at a character in the first.
-        note(f"{_PREFIX}{error}".replace("\n", "\n" + " " * len(_PREFIX)))
-        raise SystemExit(FAULT) from None
+        _say_fault(error)
+    except OSError as error:
+        fault = failed_output(error)
+        if fault is None:
+            raise
+        _say_fault(fault)
+
+
+def _say_fault(error: CachelogError) -> NoReturn:
+    """Print what is at fault, and leave."""
+    # A caret in the second line points at a character in the first.
+    note(f"{_PREFIX}{error}".replace("\n", "\n" + " " * len(_PREFIX)))
+    raise SystemExit(FAULT) from None

@@ -1,20 +1,54 @@
 """How the commands print: results to standard output, remarks to standard error, colour or none."""
 
+import errno
 import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from io import TextIOWrapper
 from shutil import get_terminal_size
 from typing import Any
 
 import click
 
+from snapshots.errors import OutputError
 from snapshots.escaping import is_plain, visible
 
 _STYLES = re.compile(r"(\x1b\[(?:0|1|2|3[0-7])m)")
 """What ``click.style`` puts around texts: colours, bold, dim, and their end."""
 
+_OUTPUT_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+
 _JSON_UNSEEN = re.compile(r"[^\x20-\x7e\n]")
+
+
+def prepare_streams() -> None:
+    """Let all standard streams be there, and take every character.
+
+    What a stream that is closed would have got is dropped. Characters that the encoding of the
+    output lacks are written out.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+        elif mode == "w" and isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def failed_output(error: OSError) -> OutputError | None:
+    """Return the fault where an error is that of the standard output; None for any other.
+
+    Then nothing more is written there, not by Python as it ends either.
+    """
+    if error.filename is not None or error.errno not in _OUTPUT_FAULTS:
+        return None
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    return OutputError("standard output", error.strerror or str(error))
 
 
 def say(text: str) -> None:

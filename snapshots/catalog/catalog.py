@@ -179,7 +179,7 @@ class Catalog:
         ``taken_at`` counts, else the argument, else the date in the tag's name, else now. A state
         that the tag already had at that time is not published again, but confirmed. A content
         that is damaged in the store is replaced. Raises InvalidArgument for a tag that cannot be
-        one.
+        one, and SourceError for a content with too many stacks.
         """
         self.refresh(missing_ok=True)
         planner = Planner(self._history, datetime.now(UTC), taken_at)

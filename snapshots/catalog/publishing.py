@@ -7,10 +7,14 @@ from datetime import datetime, timedelta
 import msgspec
 
 from snapshots.contents import Snapshot
+from snapshots.errors import SourceError
 from snapshots.history import History, age
 from snapshots.models import RevisionInfo, utc
 from snapshots.refs import check_tag, tag_date
 from snapshots.spack.names import ROOT_STACK
+
+STACKS_MAX = 10_000
+"""How many stacks a revision may have; what is told stack by stack takes time for each of them."""
 
 
 class Publication(msgspec.Struct, frozen=True):
@@ -44,7 +48,8 @@ class Planner:
 
         A state that the tag is known to have had before is appended too: it is confirmed then, so
         that a state from between the two, published later, ends where this one is confirmed.
-        Raises InvalidArgument for a tag that cannot be one.
+        Raises InvalidArgument for a tag that cannot be one, and SourceError for a content with
+        more than ``STACKS_MAX`` stacks.
         """
         taken = snapshot.taken_at or self._taken_at or tag_date(snapshot.tag) or self._moment
         published = self._moment + timedelta(microseconds=len(self._seen))
@@ -75,6 +80,10 @@ def _publication(row: RevisionInfo, history: History, is_mended: bool) -> Public
 
 def _describe(snapshot: Snapshot, taken_at: datetime, published_at: datetime) -> RevisionInfo:
     content = snapshot.content
+    num_stacks = len(content.stacks - {ROOT_STACK})
+    if num_stacks > STACKS_MAX:
+        reason = f"{snapshot.tag} has {num_stacks:,} stacks, more than {STACKS_MAX:,}"
+        raise SourceError(snapshot.source.location, reason)
     return RevisionInfo(
         tag=check_tag(snapshot.tag),
         digest=content.digest,
@@ -82,7 +91,7 @@ def _describe(snapshot: Snapshot, taken_at: datetime, published_at: datetime) ->
         published_at=published_at,
         num_packages=len(content.packages),
         num_specs=len(content),
-        num_stacks=len(content.stacks - {ROOT_STACK}),
+        num_stacks=num_stacks,
         total_size=content.total_size(),
         source=snapshot.source,
     )

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from errno import EINVAL
 from pathlib import Path
 from stat import S_ISREG
 from uuid import uuid4
@@ -44,7 +45,10 @@ class Storage:
         Raises ArrowInvalid for an object that is not of that size and cannot be read therefore.
         """
         if self.location.is_folder:
-            with pa.OSFile(self.location.uri(path)) as file:
+            place = self.location.uri(path)
+            if not S_ISREG(Path(place).stat().st_mode):  # a pipe would be waited for
+                raise OSError(EINVAL, "is no file", place)
+            with pa.OSFile(place) as file:
                 return file.read_buffer()
         try:
             data = self._object(path, size)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from snapshots.changes.common_names import CommonNames
 from snapshots.changes.pairing import Pairing
 from snapshots.changes.stack_totals import StackTotals, count_members
-from snapshots.frames.columns import Codes, rows_where
+from snapshots.frames.columns import Codes, Rows, rows_where
 from snapshots.spack.names import ROOT_STACK
 
 
@@ -22,6 +22,11 @@ class StackChangeKind(Enum):
     REMOVED = "removed"
     CHANGED = "changed"
 
+
+_MOST_MARKS = 1 << 24
+"""How many bytes a matrix of lists, or of packages, by stacks may take; more stacks are parted."""
+
+_STACKS_AT_LEAST = 64
 
 _KINDS = tuple(StackChangeKind)
 _CODES = {kind: np.int8(code) for code, kind in enumerate(_KINDS)}
@@ -49,16 +54,32 @@ class _Lists(NamedTuple):
     places: Codes
 
     @classmethod
-    def of(cls, membership: npt.NDArray[np.bool_]) -> "_Lists":
-        """Make lists of a matrix, stacks by packages."""
-        stacks, places = np.nonzero(membership)
-        bounds = np.searchsorted(stacks, np.arange(len(membership) + 1))
-        return cls(bounds, places.astype(np.int32))
+    def of(cls, memberships: Sequence[npt.NDArray[np.bool_]]) -> "_Lists":
+        """Make lists of matrices, stacks by packages, one block of stacks after the other."""
+        lengths = [np.count_nonzero(it, axis=1) for it in memberships]
+        bounds = np.concatenate([[0], *lengths]).cumsum()
+        places = [np.nonzero(it)[1].astype(np.int32) for it in memberships]
+        return cls(bounds, np.concatenate(places))
 
     def at(self, number: int) -> list[int]:
         """Return the packages of a stack."""
         places: list[int] = self.places[self.bounds[number] : self.bounds[number + 1]].tolist()
         return places
+
+
+class _Block(NamedTuple):
+    """The changes of some stacks, those from the place ``start`` on, in columns.
+
+    ``counts`` are the stacks of base and of head; ``gained`` and ``lost`` are matrices of the
+    changed stacks by packages.
+    """
+
+    counts: tuple[int, int]
+    places: Rows
+    kinds: npt.NDArray[np.int8]
+    numbers: npt.NDArray[np.int64]
+    gained: npt.NDArray[np.bool_]
+    lost: npt.NDArray[np.bool_]
 
 
 class StackChanges(Sequence[StackChange]):
@@ -68,31 +89,15 @@ class StackChanges(Sequence[StackChange]):
     """
 
     def __init__(self, pairing: Pairing, stacks: CommonNames, packages: CommonNames) -> None:
-        base, head = pairing.base, pairing.head
-        size = len(stacks)
-        before = StackTotals(base, pairing.base_rows, stacks.from_base, size, packages.in_base)
-        after = StackTotals(head, pairing.head_rows, stacks.from_head, size, packages.in_head)
-        # A hash that persists and that a stack has on one side alone has other stacks: it changed.
-        lists_before = base.stacks.codes[pairing.changed.base_rows]
-        lists_after = head.stacks.codes[pairing.changed.head_rows]
-        bits_before, bits_after = before.bits[lists_before], after.bits[lists_after]
-        added = after.num_specs_of(pairing.added) + count_members(bits_after & ~bits_before, size)
-        removed = before.num_specs_of(pairing.removed)
-        removed = removed + count_members(bits_before & ~bits_after, size)
-        num_before, num_after = before.num_specs, after.num_specs
-
-        self.num_stacks = int((num_before > 0).sum()), int((num_after > 0).sum())
+        blocks = [_block(pairing, stacks, packages, span) for span in _spans(pairing, stacks)]
+        num_before, num_after = np.sum([block.counts for block in blocks], axis=0).tolist()
+        self.num_stacks: tuple[int, int] = num_before, num_after
         self._stacks, self._packages = stacks, packages
-        self._places = rows_where((added + removed > 0) | ((num_before > 0) != (num_after > 0)))
-        kinds = np.full(size, _CODES[StackChangeKind.CHANGED])
-        kinds[num_before == 0] = _CODES[StackChangeKind.ADDED]
-        kinds[num_after == 0] = _CODES[StackChangeKind.REMOVED]
-        self.kinds = kinds[self._places]
-        columns = (num_before, num_after, before.sizes, after.sizes, added, removed)
-        self._numbers = np.stack([column[self._places] for column in columns])
-        has_before, has_after = (it.packages[self._places] for it in (before, after))
-        self._gained = _Lists.of(has_after & ~has_before)
-        self._lost = _Lists.of(has_before & ~has_after)
+        self._places = np.concatenate([block.places for block in blocks])
+        self.kinds = np.concatenate([block.kinds for block in blocks])
+        self._numbers = np.concatenate([block.numbers for block in blocks], axis=1)
+        self._gained = _Lists.of([block.gained for block in blocks])
+        self._lost = _Lists.of([block.lost for block in blocks])
 
     def __len__(self) -> int:
         return len(self._places)
@@ -135,6 +140,56 @@ class StackChanges(Sequence[StackChange]):
 
     def _names(self, places: list[int]) -> tuple[str, ...]:
         return tuple(map(self._packages.names.__getitem__, places))
+
+
+def _spans(pairing: Pairing, stacks: CommonNames) -> Iterator[range]:
+    """Yield the places of the stacks in parts, one at least, whose matrices are not too large."""
+    longest = max(
+        len(of_side)
+        for frame in (pairing.base, pairing.head)
+        for of_side in (frame.stacks.values, frame.packages, [frame])
+    )
+    step = max(_STACKS_AT_LEAST, _MOST_MARKS // longest)
+    for start in range(0, max(len(stacks), 1), step):
+        yield range(start, min(start + step, len(stacks)))
+
+
+def _block(pairing: Pairing, stacks: CommonNames, packages: CommonNames, span: range) -> _Block:
+    """Return the changes of the stacks at some places."""
+    base, head = pairing.base, pairing.head
+    size = len(span)
+    in_base, in_head = (_within(span, it) for it in (stacks.from_base, stacks.from_head))
+    before = StackTotals(base, pairing.base_rows, in_base, size, packages.in_base)
+    after = StackTotals(head, pairing.head_rows, in_head, size, packages.in_head)
+    # A hash that persists and that a stack has on one side alone has other stacks: it changed.
+    lists_before = base.stacks.codes[pairing.changed.base_rows]
+    lists_after = head.stacks.codes[pairing.changed.head_rows]
+    bits_before, bits_after = before.bits[lists_before], after.bits[lists_after]
+    added = after.num_specs_of(pairing.added) + count_members(bits_after & ~bits_before, size)
+    removed = before.num_specs_of(pairing.removed)
+    removed = removed + count_members(bits_before & ~bits_after, size)
+    num_before, num_after = before.num_specs, after.num_specs
+
+    places = rows_where((added + removed > 0) | ((num_before > 0) != (num_after > 0)))
+    kinds = np.full(size, _CODES[StackChangeKind.CHANGED])
+    kinds[num_before == 0] = _CODES[StackChangeKind.ADDED]
+    kinds[num_after == 0] = _CODES[StackChangeKind.REMOVED]
+    columns = (num_before, num_after, before.sizes, after.sizes, added, removed)
+    has_before, has_after = (it.packages[places] for it in (before, after))
+    return _Block(
+        (int((num_before > 0).sum()), int((num_after > 0).sum())),
+        places + np.int32(span.start),
+        kinds[places],
+        np.stack([column[places] for column in columns]),
+        has_after & ~has_before,
+        has_before & ~has_after,
+    )
+
+
+def _within(span: range, places: Codes) -> Codes:
+    """Return the places as counted from the begin of the span; -1 for those outside it."""
+    inside = (places >= span.start) & (places < span.stop)
+    return np.where(inside, places - np.int32(span.start), np.int32(-1))
 
 
 def common_stacks(pairing: Pairing) -> CommonNames:

@@ -99,3 +99,42 @@ def test_a_real_terminal(demo_catalog: Path) -> None:
     assert ESCAPE.search(found.decode())
     lines = ESCAPE.sub("", found.decode()).splitlines()
     assert 80 < max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize("arguments", [("revisions",), ("export-schema",), ("--help",)])
+def test_output_that_cannot_be_written(arguments: tuple[str, ...], demo_catalog: Path) -> None:
+    """A full disk is told in one line, and the exit code tells it as well."""
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [CACHELOG, *arguments],
+            env=environ(catalog=demo_catalog),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    reason = b"cachelog: standard output: cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, reason)
+
+
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&- <&-"])
+def test_closed_streams(closed: str, demo_catalog: Path) -> None:
+    """A shell may close what a command would write to; the command runs as it would."""
+    command = f'"{CACHELOG}" diff develop-2025-01-05..develop {closed}'
+    done = subprocess.run(
+        ["/bin/sh", "-c", command],
+        env=environ(catalog=demo_catalog),
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_an_output_without_the_characters(demo_catalog: Path) -> None:
+    """What an encoding lacks is written out."""
+    done = subprocess.run(
+        [CACHELOG, "why", "develop-2025-01-05..develop"],
+        env=environ(catalog=demo_catalog) | {"PYTHONIOENCODING": "latin-1"},
+        capture_output=True,
+        check=True,
+    )
+    assert b"\\u2192" in done.stdout

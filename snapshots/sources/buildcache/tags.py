@@ -14,6 +14,7 @@ from snapshots.refs import check_tag, fits
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.reports import Report
 from snapshots.spack.names import ROOT_STACK, is_name
+from snapshots.spack.texts import ITEMS_MAX
 
 
 class Stack(msgspec.Struct, frozen=True):
@@ -65,6 +66,9 @@ def _stacks(tag: str, raw: Raw, location: str) -> list[Stack]:
     stacks = decode_json(raw, list[Stack], location, tag)
     if not stacks:
         raise SourceError(location, "lists no stacks", key=tag)
+    if len(stacks) > ITEMS_MAX:
+        reason = f"lists {len(stacks):,} stacks, more than {ITEMS_MAX:,}"
+        raise SourceError(location, reason, key=tag)
     for position, stack in enumerate(stacks):
         if not is_name(stack.label):
             reason = f"{quoted(stack.label)} cannot name a stack"

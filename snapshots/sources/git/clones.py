@@ -12,6 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.sources.files import Missing, read_regular
 from snapshots.sources.git.commands import SCHEMES, Network, Repository, discover, run
+from snapshots.sources.git.pipes import refuse_pipes
 from snapshots.sources.git.redirects import destination
 from snapshots.sources.settings import ReadSettings
 
@@ -62,6 +63,8 @@ def _in_place(folder: Path, location: str, own: Path) -> Repository:
 
     None of that one's configuration is in force there.
     """
+    inner = folder / ".git"
+    refuse_pipes(inner if inner.exists() else folder, location)
     try:
         # Asked at once, the path last: it may hold any byte.
         head, _, found = discover(folder, location, "HEAD", "--git-common-dir").partition(b"\n")
@@ -69,6 +72,8 @@ def _in_place(folder: Path, location: str, own: Path) -> Repository:
         discover(folder, location, "--git-common-dir")  # raises where there is no repository
         raise SourceError(location, "holds no commit yet") from None
     common = folder.absolute() / os.fsdecode(found.removesuffix(b"\n"))
+    if common != inner:
+        refuse_pipes(common, location)
     format_ = "sha256" if len(head) == _LONG_HASH else "sha1"
     (own / "refs").mkdir()
     (own / "config").write_text(_OWN_CONFIG.format(format=format_))

@@ -28,6 +28,7 @@ MAX_MEMORY = 1 << 30
 """How many bytes of memory a git command may fill that reads a repository."""
 
 _LONGEST_RUN = 3_600.0
+_LONGEST_LOOK = 10.0  # a setting may include a file that never ends
 
 _SETTINGS = {
     "GIT_ALLOC_LIMIT": str(MAX_MEMORY),
@@ -112,7 +113,8 @@ def discover(folder: Path, location: str, *question: str) -> bytes:
     """
     # A folder in a working tree is not that repository.
     environment = _variables(_NONE) | {"GIT_CEILING_DIRECTORIES": str(folder.resolve().parent)}
-    return _run(Repository(folder, location), ("rev-parse", *question), environment)
+    command = ("rev-parse", *question)
+    return _run(Repository(folder, location), command, environment, seconds=_LONGEST_LOOK)
 
 
 def _run(

@@ -3,10 +3,12 @@
 from datetime import datetime, timedelta
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.catalog.publishing import Planner
+from snapshots.errors import SourceError
 from snapshots.history import History
 from snapshots.models import RevisionInfo
 from tests.snapshots.factories import START, a_snapshot, a_spec, day
@@ -88,6 +90,18 @@ def test_a_state_seen_again_is_confirmed() -> None:
 def test_what_is_known_is_not_appended() -> None:
     """The same state of the same moment, imported again, adds no row."""
     assert len(imported([("develop", 1, "a")], [("develop", 1, "a"), ("develop", 1, "a")])) == 1
+
+
+def test_too_many_stacks_are_refused() -> None:
+    """A stack for each spec is no state of a build cache; root is not counted."""
+    specs = [
+        a_spec(f"{number}", stacks=("root", *(f"s{number}-{it}" for it in range(500))))
+        for number in range(21)
+    ]
+    planner = Planner(History(), day(9), None)
+    assert planner.take(a_snapshot(specs[:-1])).num_stacks == 10_000
+    with pytest.raises(SourceError, match="develop has 10,500 stacks, more than 10,000"):
+        planner.take(a_snapshot(specs))
 
 
 def test_what_became_of_each() -> None:

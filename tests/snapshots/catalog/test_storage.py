@@ -1,5 +1,6 @@
 """Files of a catalog in a folder: written whole or not at all, and read as what they are."""
 
+from os import mkfifo
 from pathlib import Path
 
 import pyarrow as pa
@@ -93,3 +94,10 @@ def test_other_bytes_than_the_name_says() -> None:
     path = named_by_bytes("", to_parquet(TABLE)).path
     with pytest.raises(pa.ArrowInvalid, match=f"{path} does not have the bytes that were written"):
         from_parquet(path, sink.getvalue())
+
+
+def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+    """Nothing is read from what nobody writes to."""
+    mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="is no file"):
+        Storage(parse_location(str(tmp_path))).read("pipe")

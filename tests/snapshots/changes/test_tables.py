@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.changes import package_changes, spec_changes
+from snapshots.changes import package_changes, spec_changes, stack_changes
 from snapshots.changes.common_names import CommonNames
 from snapshots.changes.diff import Comparison
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
@@ -133,6 +133,33 @@ def test_any_number_of_stacks(count: int) -> None:
     if count > 1:
         assert (changes["new"].specs_added, changes["new"].num_specs_after) == (count - 1,) * 2
         assert changes["new"].packages_added == ("hdf5",)
+
+
+def test_many_stacks_are_taken_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parts of the stacks together say the same as all at once."""
+    base = [
+        a_spec(f"{number}", name=f"p{number % 9}", size=number, stacks=(f"s{number}", f"t{number}"))
+        for number in range(120)
+    ]
+    head = [replace(it, stacks=(*it.stacks[1:], f"u{it.size}")) for it in base[30:]]
+    whole = compare(base, head).stacks
+    monkeypatch.setattr(stack_changes, "_MOST_MARKS", 1)
+    parted = compare(base, head).stacks
+    assert list(parted) == list(whole)
+    assert len(whole) == 240
+    assert (parted.num_stacks, parted.num_bytes) == (whole.num_stacks, whole.num_bytes)
+
+
+def test_a_stack_for_every_spec_does_not_fill_the_memory() -> None:
+    """A matrix of lists by stacks would hold a thousand million marks."""
+    specs = [a_spec(f"{n}", stacks=(*(f"s{n}-{k}" for k in range(8)),)) for n in range(11_000)]
+    base, head = frame_of(specs[:100]), frame_of(specs)
+    tracemalloc.start()
+    stacks = Comparison(base, head).stacks
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(stacks) == 8 * 10_900
+    assert most < 200_000_000
 
 
 @given(

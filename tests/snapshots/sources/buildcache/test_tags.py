@@ -175,6 +175,10 @@ def test_a_stack_that_cannot_be_read(server: Server) -> None:
         ([], "is neither an index"),
         ("text", "is neither an index"),
         ({"develop": []}, ", develop: lists no stacks"),
+        (
+            {"develop": [{"label": f"s{n}", "url": "a.json"} for n in range(1_001)]},
+            ", develop: lists 1,001 stacks, more than 1,000",
+        ),
         ({"database": []}, ", database: expected `object`, got `array`"),
         ({"develop": [{"label": "e4s"}]}, r", develop\[0\].url: is missing"),
         ({"develop": {}}, ", develop: expected `array`, got `object`"),

@@ -4,8 +4,9 @@ import subprocess
 import zlib
 from collections.abc import Mapping
 from hashlib import sha1
+from os import mkfifo
 from pathlib import Path
-from shutil import copytree
+from shutil import copytree, rmtree
 
 import pytest
 
@@ -293,3 +294,49 @@ def _written_commit(repository: Repository, entries: bytes) -> None:
     tree = _written_tree(repository.folder, entries)
     commit = repository.git("commit-tree", tree, "-p", "HEAD", "-m", "Change pages")
     repository.git("update-ref", "HEAD", commit)
+
+
+PIPES = {
+    "head": ".git/HEAD",
+    "settings": ".git/config",
+    "reference": ".git/refs/heads/main",
+    "packed references": ".git/packed-refs",
+    "end of history": ".git/shallow",
+    "folder in common": ".git/commondir",
+    "borrowed objects": ".git/objects/info/alternates",
+    "index of packs": ".git/objects/pack/multi-pack-index",
+    "repository itself": ".git",
+    "borrowed object": "../other/ab/cdef",
+}
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+@pytest.mark.parametrize("way", PIPES)
+def test_pipes_and_devices_do_not_stop_git(repository: Repository, way: str, kind: str) -> None:
+    """Nothing is opened that nobody writes to, or that never ends; the error names it."""
+    repository.commit({ZLIB: page("zlib", "a")})
+    alternates = repository.folder / ".git/objects/info/alternates"
+    alternates.write_text(f"# none\n{repository.folder}/../other\n/nowhere\n../objects\n")
+    file = repository.folder / PIPES[way]
+    if file.is_dir():
+        rmtree(file)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.unlink(missing_ok=True)
+    if kind == "pipe":
+        mkfifo(file)
+    else:
+        file.symlink_to("/dev/zero")
+    with pytest.raises(SourceError, match="but a pipe or a device"):
+        list(read_at(str(repository.folder)))
+
+
+def test_settings_that_never_end(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pipe may stand anywhere that settings include; git is not waited for then."""
+    repository.commit({ZLIB: page("zlib", "a")})
+    mkfifo(tmp_path / "pipe")
+    repository.git("config", "include.path", str(tmp_path / "pipe"))
+    monkeypatch.setattr(commands, "_LONGEST_LOOK", 0.5)
+    with pytest.raises(SourceError, match=r"git took longer than 0\.5 s"):
+        list(read_at(str(repository.folder)))
