@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+import msgspec
 import orjson
 import pytest
 from hypothesis import given
@@ -397,3 +398,10 @@ def test_smaller_causes_are_counted_and_folded() -> None:
     folded = folded.partition("|\n\n</details>")[0]
     assert_tidy(text)
     assert len(re.findall(r"^\| 1 \|", folded, re.M)) == 21
+
+
+def test_what_json_has_no_form_for_is_no_text_by_chance() -> None:
+    """A value that is added to the document states how it is written."""
+    log = msgspec.structs.replace(told(BASE, HEAD), left_out=(object(),))
+    with pytest.raises(NotImplementedError, match="object has no form in JSON"):
+        render(log, NotesFormat.JSON)

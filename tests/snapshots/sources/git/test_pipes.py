@@ -1,0 +1,86 @@
+"""Repositories are looked through for pipes and devices, wherever git would open a file."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from snapshots.errors import SourceError
+from snapshots.sources.git.pipes import refuse_pipes
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """Return a folder with the parts of a repository."""
+    for name in ("objects/info", "objects/pack", "objects/ab", "refs/heads"):
+        (tmp_path / "bare" / name).mkdir(parents=True)
+    (tmp_path / "bare/HEAD").write_text("ref: refs/heads/main\n", "utf-8")
+    return tmp_path / "bare"
+
+
+def lend(repository: Path, *folders: Path | str) -> None:
+    """Let a repository borrow objects from other folders."""
+    lines = "".join(f"{folder}\n" for folder in folders)
+    (repository / "objects/info/alternates").write_text(f"# a remark\n{lines}", "utf-8")
+
+
+@pytest.mark.parametrize("place", ["HEAD2", "refs/heads/main", "objects/ab/cd", "objects/pack/x"])
+def test_a_pipe_anywhere_is_refused(repository: Path, place: str) -> None:
+    """The error names it."""
+    refuse_pipes(repository, "here")
+    os.mkfifo(repository / place)
+    with pytest.raises(SourceError, match=f"{place}, but a pipe or a device"):
+        refuse_pipes(repository, "here")
+
+
+def test_a_repository_that_is_a_device() -> None:
+    """It is refused as such."""
+    with pytest.raises(SourceError, match="but a pipe or a device"):
+        refuse_pipes(Path("/dev/zero"), "here")
+
+
+def test_a_link_to_a_device(repository: Path) -> None:
+    """What a link leads to counts; one that leads nowhere is left to git."""
+    (repository / "packed-refs").symlink_to("nowhere")
+    refuse_pipes(repository, "here")
+    (repository / "config").symlink_to("/dev/zero")
+    with pytest.raises(SourceError, match="config, but a pipe or a device"):
+        refuse_pipes(repository, "here")
+
+
+def test_sockets_and_links_to_folders_pass(repository: Path) -> None:
+    """To open a socket fails at once, and a link back is no way without an end."""
+    (repository / "back").symlink_to(repository, target_is_directory=True)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(repository / "fsmonitor--daemon.ipc"))
+        refuse_pipes(repository, "here")
+
+
+def test_folders_that_objects_are_borrowed_from(repository: Path, tmp_path: Path) -> None:
+    """Only where git has objects in them: the rest of such a folder can be anything."""
+    other = tmp_path / "other"
+    (other / "ab").mkdir(parents=True)
+    os.mkfifo(other / "else")
+    lend(repository, other, "no-such-folder", '"quoted"', "with\0nul", repository / "objects")
+    refuse_pipes(repository, "here")
+    os.mkfifo(other / "ab" / "cd")
+    with pytest.raises(SourceError, match="ab/cd, but a pipe"):
+        refuse_pipes(repository, "here")
+
+
+def test_no_chain_of_lenders_without_end(repository: Path, tmp_path: Path) -> None:
+    """More of them than a hundred are refused."""
+    folders = [tmp_path / f"lender{number}" for number in range(101)]
+    for folder in folders:
+        folder.mkdir()
+    lend(repository, *folders[:99])
+    refuse_pipes(repository, "here")
+    lend(repository, *folders)
+    with pytest.raises(SourceError, match="more than 100 folders"):
+        refuse_pipes(repository, "here")
+
+
+def test_what_is_not_there_is_left_to_git(tmp_path: Path) -> None:
+    """A repository that vanishes meanwhile is an error of git's own."""
+    refuse_pipes(tmp_path / "nothing", "here")
