@@ -230,7 +230,7 @@ def cause_connection(
 
 
 class StepRows(LazyList["CauseStep"]):
-    """Steps down from specs to their causes, as nodes of the two graphs; -1 stands for none."""
+    """Steps down from specs to their causes, as nodes of the two graphs."""
 
     def __init__(self, comparison: LoadedComparison, steps: Sequence[causes.CauseStep]) -> None:
         self.comparison = comparison

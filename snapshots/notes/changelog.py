@@ -11,7 +11,7 @@ from snapshots.changes.coverage import CoverageChanges, coverage, usual_dimensio
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange
-from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.frames.columns import Codes, Mask
 from snapshots.frames.frame import Frame
@@ -23,8 +23,6 @@ from snapshots.notes.losses import tell_losses
 from snapshots.notes.rebuilds import tell_rebuilds, why_unknown
 from snapshots.notes.scope import Only, Scope
 from snapshots.notes.summary import summarize_explained, totals
-
-_REASONS = tuple(SpecChangeReason)
 
 
 def changelog(
@@ -117,12 +115,12 @@ def _reasons_by_package(
     places = np.empty(len(specs), np.int64)
     places[in_head] = names.from_head[specs.head.package.codes[specs.after[in_head]]]
     places[~in_head] = names.from_base[specs.base.package.codes[specs.before[~in_head]]]
-    keys, counts = np.unique(places * len(_REASONS) + codes, return_counts=True)
+    keys, counts = np.unique(places * len(REASONS) + codes, return_counts=True)
     found: dict[str, dict[str, int]] = {}
     for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
-        place, code = divmod(key, len(_REASONS))
-        if _REASONS[code] is not SpecChangeReason.FACTS:
-            found.setdefault(names.names[place], {})[_REASONS[code].value] = count
+        place, code = divmod(key, len(REASONS))
+        if REASONS[code] is not SpecChangeReason.FACTS:
+            found.setdefault(names.names[place], {})[REASONS[code].value] = count
     return found
 
 

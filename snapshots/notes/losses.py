@@ -12,7 +12,7 @@ from snapshots.changes.coverage import (
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
-from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.reasons import REASONS
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.frames.frame import Frame
@@ -22,7 +22,6 @@ from snapshots.spack.versions import version_key
 FEW = 10
 """Of how many packages in one place it is told what is nearest to them."""
 
-_REASONS = tuple(reason.value for reason in SpecChangeReason)
 
 Reasons = dict[str, int]
 """How many specs have which SpecChangeReason, by its value."""
@@ -190,7 +189,7 @@ class _LostSpecs:
 
     def _count(self, places: Iterable[int]) -> Reasons:
         codes = [self._reasons[place] for place in places]
-        return {_REASONS[code]: codes.count(code) for code in sorted({*codes})}
+        return {REASONS[code].value: codes.count(code) for code in sorted({*codes})}
 
 
 def _nearest(head: Frame, row: int) -> NearestSpec:

@@ -9,13 +9,11 @@ import numpy.typing as npt
 from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges
 from snapshots.changes.diff import Comparison
 from snapshots.changes.package_changes import PackageChangeKind
-from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.reasons import REASONS, SpecChangeReason, code_of
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
-
-_REASONS = tuple(SpecChangeReason)
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,12 +74,12 @@ def summarize_explained(
     """Count the changes; ``reasons`` are the codes of those of the comparison's specs."""
     counts = _counts(comparison)
     before, after = counts["total_size_before"], counts["total_size_after"]
-    by_reason = np.bincount(reasons, minlength=len(_REASONS))
+    by_reason = np.bincount(reasons, minlength=len(REASONS))
     return ExplainedSummary(
         **counts,
         total_size_delta=None if before is None or after is None else after - before,
-        specs_rebuilt=int(by_reason[_REASONS.index(SpecChangeReason.REBUILT)]),
-        specs_replaced=int(by_reason[_REASONS.index(SpecChangeReason.REPLACES)]),
+        specs_rebuilt=int(by_reason[code_of(SpecChangeReason.REBUILT)]),
+        specs_replaced=int(by_reason[code_of(SpecChangeReason.REPLACES)]),
         coverage_lost=cells.count(CoverageChangeKind.LOST),
         coverage_gained=cells.count(CoverageChangeKind.GAINED),
     )
