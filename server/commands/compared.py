@@ -1,7 +1,9 @@
 """What the commands that compare two revisions share: the two, why they differ, and a scope."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -10,8 +12,10 @@ from server.completion import complete_package, complete_stack
 if TYPE_CHECKING:
     from server.printing.reports import Report
     from snapshots.catalog.library import Library
+    from snapshots.changes.diff import Comparison
     from snapshots.changes.explanation import Explanation
     from snapshots.frames.columns import Mask
+    from snapshots.history import History
     from snapshots.models import RevisionInfo
     from snapshots.notes.document import Changelog
     from snapshots.notes.scope import Only, Scope
@@ -41,24 +45,39 @@ def scope_options(command: Decorated) -> Decorated:
     return command
 
 
-class Compared(NamedTuple):
-    """Two revisions with the explanation of what changed from one to the other.
+@dataclass(frozen=True)
+class Compared:
+    """Two revisions of a catalog; what is asked of the difference is made when it is asked for.
 
-    ``scope`` has the specs that are asked for; None for all. ``returned`` marks the rows of head
-    whose hash an earlier revision of the series had.
+    ``scope`` has the specs that are asked for; None for all.
     """
 
     base: "RevisionInfo"
     head: "RevisionInfo"
-    explanation: "Explanation"
     scope: "Scope | None"
-    returned: "Mask"
+    _library: "Library"
+    _history: "History"
+
+    @cached_property
+    def comparison(self) -> "Comparison":
+        """What changed from base to head, in scope or not."""
+        return self._library.compare(self.base.digest, self.head.digest)
+
+    @cached_property
+    def explanation(self) -> "Explanation":
+        """Why it changed."""
+        return self._library.explain(self.base.digest, self.head.digest)
+
+    @cached_property
+    def returned(self) -> "Mask":
+        """The rows of head whose hash an earlier revision of the series had."""
+        return self._library.find_returned(self._history, self.base, self.head)
 
     def report(self) -> "Report":
         """Return the changes in scope, each with its reason."""
         from server.printing.reports import reported
 
-        comparison = self.explanation.comparison
+        comparison = self.comparison
         if self.scope is not None:
             comparison = comparison.narrowed_to(self.scope.in_base, self.scope.in_head)
         return reported(self.base, self.head, comparison, self.explanation, self.returned)
@@ -83,8 +102,7 @@ def compare(location: str, refs: tuple[str, str], only: "Only") -> Compared:
     base, head = (history.resolve(ref) for ref in refs)
     library = Library(catalog)
     scope = _scope(library, (base.digest, head.digest), only) if only else None
-    explanation = library.explain(base.digest, head.digest)
-    return Compared(base, head, explanation, scope, library.find_returned(history, base, head))
+    return Compared(base, head, scope, library, history)
 
 
 def _scope(library: "Library", digests: tuple[str, str], only: "Only") -> "Scope":

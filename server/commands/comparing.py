@@ -111,7 +111,7 @@ def _say_coverage(
 
     scope = compared.scope
     masks = None if scope is None else (scope.in_base, scope.in_head)
-    cells = coverage(compared.explanation.comparison, dimensions, masks)
+    cells = coverage(compared.comparison, dimensions, masks)
     if as_json:
         say_json(coverage_document(compared, cells))
     else:
