@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import DeltaTable, Field, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import (
@@ -132,9 +133,10 @@ class Table:
         return Mark(version, self._log.checksum(version) or str(table.metadata().id))
 
     def files(self) -> pa.Table:
-        """Return the columns ``path`` and ``size`` of all files, as of the last ``current``.
+        """Return a row of each file, as of the last ``current``: ``path``, ``size``, ``added_at``.
 
-        Paths are below the table. A partitioned table has the column ``partition`` too.
+        Paths are below the table; times are in seconds since 1970. A partitioned table has the
+        column ``partition`` too.
         """
         with self._lock:
             found = self._open or self._brought_up_to_date()
@@ -142,6 +144,7 @@ class Table:
         columns = {
             "path": pa.array(map(unquote, actions["path"].to_pylist()), pa.string()),
             "size": actions["size_bytes"],
+            "added_at": pc.divide(pc.cast(actions["modification_time"], pa.float64()), 1_000.0),
         }
         for name in self._partition_by:
             column = f"partition.{name}"
@@ -204,11 +207,26 @@ class Table:
         """Put one file in the place of several; False where another import was faster."""
         moment = int(time() * 1_000)
         removed = [RemoveAction(path, False, moment, size, {}) for path, size in sizes.items()]
+        return self.exchange(removed, [merged])
+
+    def exchange(
+        self,
+        removed: Sequence[RemoveAction],
+        added: Sequence[AddAction],
+        seen: Mark | None = None,
+    ) -> bool:
+        """Put files in the place of others at once; False where there was another commit since.
+
+        That is since ``seen``, or since what ``current`` or ``commit`` found last.
+        """
         with self._lock:
-            table = self._opened()
+            found = self._open or self._brought_up_to_date()
+            if seen not in (None, found.mark):
+                return False
+            table = found.table
             try:
                 table.create_write_transaction(
-                    [*removed, merged],
+                    [*removed, *added],
                     "append",
                     self._schema,
                     self._partition_by,
