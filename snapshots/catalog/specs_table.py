@@ -5,7 +5,7 @@ lists the files of all contents, is only asked for a content whose files nothing
 of before) or which another tool has rewritten.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from time import time
 from uuid import uuid4
@@ -145,6 +145,26 @@ class SpecsTable:
             if file.path not in new:
                 self._storage.remove(f"{_TABLE}/{file.path}")
         return files
+
+    def list_again(self, missing: Files) -> list[str]:
+        """List contents that are there, but not, or no longer, in the table's log; return which.
+
+        So tools that read the log find them too. What cannot be read is left out.
+        """
+        added = [*self._adding(missing)]
+        if added:
+            self._table.prepare()
+            self._table.commit(added)
+        return sorted({str(it.partition_values["digest"]) for it in added})
+
+    def _adding(self, missing: Files) -> Iterator[AddAction]:
+        for digest, files in missing.items():
+            try:
+                read = self._read_written(files, ["hash"]) or ()
+            except pa.ArrowInvalid:
+                continue
+            for file, rows in zip(files, read, strict=False):
+                yield add_action(file, len(rows), {"digest": digest}, is_new=False)
 
     def _leftover(self, digest: str) -> set[str]:
         """Return the paths of the files that the table has of a content.

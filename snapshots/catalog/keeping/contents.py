@@ -5,19 +5,19 @@ begins. Its file stays until a vacuum that comes after it, for imports and serve
 the rows. A file that was struck off is never written again under the same name.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from random import random
 from time import sleep
 from typing import NamedTuple
 
 from deltalake.exceptions import TableNotFoundError
-from deltalake.transaction import AddAction
 
-from snapshots.catalog.delta import Table, add_action
+from snapshots.catalog.delta import Table
 from snapshots.catalog.keeping.dropping import removal
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.revisions_table import RevisionsTable
-from snapshots.catalog.storage import Storage, from_parquet
+from snapshots.catalog.specs_table import SpecsTable
+from snapshots.catalog.storage import Storage
 from snapshots.errors import CatalogError
 from snapshots.tables import REVISIONS, SPECS, StoredFile
 
@@ -42,6 +42,7 @@ class Contents:
         self.revisions = Table(self.storage, "revisions", REVISIONS)
         self.specs = Table(self.storage, "specs", SPECS, "digest")
         self._rows = RevisionsTable(self.storage)
+        self._specs = SpecsTable(self.storage)
 
     def named(self) -> Mapping[str, Sequence[StoredFile]]:
         """Return the contents that rows name now, with their files where these are known."""
@@ -84,23 +85,9 @@ class Contents:
         """
         listed = {it.digest for it in self.listed()}
         named = self.named()
-        missing = {
-            digest: files for digest, files in named.items() if files and digest not in listed
-        }
-        actions = [*self._actions(missing)]
-        if actions:
-            self.specs.commit(actions)
-        return sorted({str(it.partition_values["digest"]) for it in actions})
-
-    def _actions(self, missing: Mapping[str, Sequence[StoredFile]]) -> Iterator[AddAction]:
-        for digest, files in missing.items():
-            for file in files:
-                path = f"{self.specs.name}/{file.path}"
-                try:
-                    rows = from_parquet(path, self.storage.read(path, file.size), ["hash"], file)
-                except (OSError, ValueError):
-                    continue  # damage is for verify to tell
-                yield add_action(file, len(rows), {"digest": digest}, is_new=False)
+        return self._specs.list_again(
+            {digest: files for digest, files in named.items() if files and digest not in listed}
+        )
 
 
 def unnamed(listed: Collection[Listed], named: Mapping[str, Sequence[StoredFile]]) -> list[Listed]:

@@ -15,6 +15,7 @@ from snapshots.catalog.keeping.contents import Contents
 from snapshots.catalog.keeping.dropping import drop_rows
 from snapshots.history import History, age
 from snapshots.models import RevisionInfo
+from snapshots.tables import revisions_of
 
 
 class Removal(msgspec.Struct, frozen=True, kw_only=True):
