@@ -4,7 +4,7 @@ A cell is a package with one value for each dimension. A spec stands in as many 
 stacks where these are chosen, else in one, and in none where it has no value for a dimension.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from itertools import repeat
 from typing import NamedTuple
@@ -99,6 +99,15 @@ def differing_cells(
     return _in_order(places >= len(of_base), packages, axes, codes, num_specs.astype(np.int32))
 
 
+def count_cells(frame: Frame, rows: Rows, dimensions: Sequence[CoverageDimension]) -> int:
+    """Return how many cells some of the rows of a frame stand in."""
+    axes = [_axis(dimension, (frame, frame)) for dimension in dimensions]
+    packages = np.arange(len(frame.packages), dtype=np.int32)
+    columns = _standing(0, frame, rows, packages, axes)
+    keys, bound = _folded(columns, [len(packages), *(len(axis.values) for axis in axes)])
+    return int(np.count_nonzero(_marked(keys, bound)))
+
+
 def texts_of(dimension: CoverageDimension, frame: Frame) -> Sequence[str | None]:
     """Return the values of a frame for a dimension, as its column has them; None for no value."""
     match dimension:
@@ -119,6 +128,22 @@ def column_of(dimension: CoverageDimension, frame: Frame) -> Column[str | None]:
 def compiler_name(compiler: str | None) -> str | None:
     """Return the name of a compiler without its version; None where there is none."""
     return compiler and compiler.partition("@")[0]
+
+
+def having(
+    frame: Frame, rows: slice, wanted: Iterable[tuple[CoverageDimension, str]]
+) -> Iterator[Mask]:
+    """Yield for each dimension and value which of the rows of a frame have it."""
+    for dimension, value in wanted:
+        column = column_of(dimension, frame)
+        match dimension:
+            case CoverageDimension.STACK:
+                have = frame.stacks.having(value)
+            case CoverageDimension.COMPILER_NAME:
+                have = np.array([it == value for it in column.mapped(compiler_name)], np.bool_)
+            case _:
+                have = column.among([value])
+        yield have[column.codes[rows]]
 
 
 def _axis(dimension: CoverageDimension, frames: Sides) -> _Axis:
