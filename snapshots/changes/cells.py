@@ -83,7 +83,7 @@ def differing_cells(
     spec, by the number of dimensions.
     """
     axes = [_axis(dimension, frames) for dimension in dimensions]
-    if not _are_told(frames, axes):
+    if any(untold(frame, dimensions) for frame in frames):
         rows = rows[0][:0], rows[1][:0]
     maps = names.from_base, names.from_head
     before, after = (_standing(side, frames[side], rows[side], maps[side], axes) for side in (0, 1))
@@ -157,13 +157,11 @@ def _axis(dimension: CoverageDimension, frames: Sides) -> _Axis:
     return _Axis(dimension, values, (base, head))
 
 
-def _are_told(frames: Sides, axes: Sequence[_Axis]) -> bool:
-    """Tell whether either frame that has specs has a value for each dimension in one of them."""
-    return all(
-        not len(frame) or bool((codes != _NONE).any())
-        for axis in axes
-        for frame, codes in zip(frames, axis.codes, strict=True)
-    )
+def untold(frame: Frame, dimensions: Iterable[CoverageDimension]) -> list[CoverageDimension]:
+    """Return the dimensions that no spec of a frame has a value for, although there are specs."""
+    if not len(frame):
+        return []
+    return [it for it in dimensions if all(value is None for value in texts_of(it, frame))]
 
 
 def _standing(

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from snapshots.changes.cells import CoverageDimension, count_cells
+from snapshots.changes.cells import CoverageDimension, count_cells, untold
 from snapshots.changes.coverage import (
     CoverageChangeKind,
     CoverageChanges,
@@ -21,6 +21,7 @@ from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.rules.records import Only
 from snapshots.changes.stack_changes import StackChange, StackChangeKind
+from snapshots.errors import InvalidArgument
 from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.frame import Frame
 
@@ -136,17 +137,29 @@ class Scope(HeadScope):
         return [it for it in changes if wanted in (None, it.name)]
 
     def cells(self, dimensions: tuple[CoverageDimension, ...]) -> CoverageChanges:
-        """Return the cells that were lost and gained."""
+        """Return the cells that were lost and gained; raises as ``require_told`` does."""
+        self.require_told(dimensions)
         if dimensions not in self._cells:
             self._cells[dimensions] = _of_stack(
                 coverage(self.comparison, dimensions), self.only.stack
             )
         return self._cells[dimensions]
 
+    def require_told(self, dimensions: Sequence[CoverageDimension]) -> None:
+        """Raise InvalidArgument where a side does not tell a dimension, so that no cell counts."""
+        for who, frame in (("base", self._whole.base), ("head", self._whole.head)):
+            for dimension in untold(frame, dimensions):
+                name = dimension.value.replace("_", "-")
+                raise InvalidArgument(name, f"{who} tells it of no spec, so nothing can be judged")
+
     def lost_for_query(
         self, query: str, dimensions: tuple[CoverageDimension, ...]
     ) -> CoverageChanges:
-        """Return the cells of specs that a query means which head has no longer."""
+        """Return the cells of specs that a query means which head has no longer.
+
+        Raises as ``require_told`` does.
+        """
+        self.require_told(dimensions)
         before, after = self.find(query)
         masks = np.zeros(len(self._whole.base), np.bool_) if before is None else before, after
         lost = coverage(self._whole, dimensions, masks).select([CoverageChangeKind.LOST])
