@@ -146,5 +146,11 @@ def note_answer(scope: Scope, answer: Any) -> None:
     """Write into the scope what a GraphQL answer says of itself."""
     if answer.key is not None:
         scope[OPERATION] = answer.key.operation_name or ""
-    elif found := _CODE.search(answer.response.body, 0, _SEARCHED_BYTES):
+    else:
+        note_error(scope, answer.response.body)
+
+
+def note_error(scope: Scope, body: bytes) -> None:
+    """Write into the scope the code of the first error that the body of an answer has, if any."""
+    if found := _CODE.search(body, 0, _SEARCHED_BYTES):
         scope[CODE] = found[1].decode()

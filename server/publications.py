@@ -16,11 +16,11 @@ MAX_WAITING = 1_000
 
 
 class Arrivals:
-    """The revisions of a catalog in the order in which this process learned of them."""
+    """The revisions of a catalog in the ``order`` in which this process learned of them."""
 
     def __init__(self) -> None:
+        self.order: Sequence[RevisionInfo] = ()
         self._rows: frozenset[str] | None = None
-        self._order: Sequence[RevisionInfo] = ()
 
     def take(self, history: History) -> list[RevisionInfo]:
         """Take in a history, and return what is new in it, in the order of publication.
@@ -29,25 +29,17 @@ class Arrivals:
         catalog shows again that was away for a while.
         """
         rows = history.by_key
-        if self._rows is not None and not rows:
-            return []
-        known = rows.keys() if self._rows is None else self._rows
-        arrived = [it for it in history.revisions if it.key not in known]
-        arrived.sort(key=_when_published)
         if self._rows is None:
-            self._order = sorted(history.revisions, key=_when_published)
-        else:
-            self._order = [*(it for it in self._order if it.key in rows), *arrived]
+            self._rows = frozenset(rows)
+            self.order = sorted(history.revisions, key=_when_published)
+            return []
+        if not rows:
+            return []
+        arrived = [it for it in history.revisions if it.key not in self._rows]
+        arrived.sort(key=_when_published)
         self._rows = frozenset(rows)
+        self.order = [*(it for it in self.order if it.key in rows), *arrived]
         return arrived
-
-    def after(self, key: str) -> Sequence[RevisionInfo]:
-        """Return what came after the revision of a key; nothing where that is not known."""
-        order = self._order
-        for place in range(len(order) - 1, -1, -1):
-            if order[place].key == key:
-                return order[place + 1 :]
-        return ()
 
 
 class Subscriber(AsyncIterator[RevisionInfo]):
@@ -108,8 +100,8 @@ class Publications:
     All methods belong to the event loop.
     """
 
-    def __init__(self, arrivals: Arrivals, *, max_subscribers: int) -> None:
-        self._arrivals = arrivals
+    def __init__(self, *, max_subscribers: int) -> None:
+        self._order: Sequence[RevisionInfo] = ()
         self._max_subscribers = max_subscribers
         self._subscribers: set[Subscriber] = set()
         self._is_closed = False
@@ -137,14 +129,22 @@ class Publications:
             self._subscribers.discard(subscriber)
 
     def resume(self, subscriber: Subscriber, key: str) -> None:
-        """Offer a subscriber what it missed since the revision of a key."""
-        subscriber.catch_up(self._arrivals.after(key))
+        """Offer a subscriber what came after the revision of a key; nothing if that is unknown."""
+        order = self._order
+        for place in range(len(order) - 1, -1, -1):
+            if order[place].key == key:
+                subscriber.catch_up(order[place + 1 :])
+                return
 
-    def tell(self, published: Sequence[RevisionInfo]) -> None:
-        """Offer revisions to all subscribers."""
-        if published:
+    def tell(self, arrived: Sequence[RevisionInfo], order: Sequence[RevisionInfo]) -> None:
+        """Offer revisions to all subscribers; ``order`` has all that there are, these at its end.
+
+        Both change together: nobody who resumes misses one, or gets one twice.
+        """
+        self._order = order
+        if arrived:
             for subscriber in self._subscribers:
-                subscriber.offer(published)
+                subscriber.offer(arrived)
 
     def close(self) -> None:
         """End all subscribers: nothing will be told any more."""

@@ -37,7 +37,7 @@ class CatalogWatch:
         self.catalog = catalog
         self._arrivals = Arrivals()
         self._arrived: list[RevisionInfo] = []
-        self.publications = Publications(self._arrivals, max_subscribers=max_subscribers)
+        self.publications = Publications(max_subscribers=max_subscribers)
         self.problem: str | None = "not looked yet"
         self._seconds = seconds
         self._spans = spans or NoSpans()
@@ -53,6 +53,7 @@ class CatalogWatch:
     async def running(self) -> AsyncIterator[None]:
         """Look once, and then again and again until the context ends."""
         await asyncio.to_thread(self.look)
+        self._tell()
         task = asyncio.create_task(self._look_again())
         try:
             yield
@@ -98,5 +99,8 @@ class CatalogWatch:
         while True:
             await asyncio.sleep(self._seconds)
             await asyncio.to_thread(self.look)
-            arrived, self._arrived = self._arrived, []
-            self.publications.tell(arrived)
+            self._tell()
+
+    def _tell(self) -> None:
+        arrived, self._arrived = self._arrived, []
+        self.publications.tell(arrived, self._arrivals.order)

@@ -6,10 +6,17 @@ from functools import partial
 from starlette.types import Receive, Scope, Send
 
 from schema.node import parse_node_id
-from server.exchanges import CODE, IS_OPEN_ENDED, OPERATION, note_answer
+from server.exchanges import CODE, IS_OPEN_ENDED, OPERATION, note_answer, note_error
 from server.graphql.answers import Answer, Answers, Charge
 from server.graphql.errors import BadRequest
-from server.graphql.events import COMPLETE, HEADERS, SIGN_OF_LIFE, error_body, next_event
+from server.graphql.events import (
+    COMPLETE,
+    HEADERS,
+    SIGN_OF_LIFE,
+    error_body,
+    next_event,
+    next_event_parts,
+)
 from server.graphql.execution import Execution
 from server.graphql.hang_ups import GONE, unless_gone
 from server.graphql.outgoing import Outgoing
@@ -118,6 +125,7 @@ class EventStreams:
             refused = self._execution.subscribe(parsed.request, subscriber.follow)
             refused = refused or self._resume(scope, subscriber)
             if refused is not None:
+                note_error(scope, refused)
                 await _send_one(send, refused)
                 return
             scope[IS_OPEN_ENDED] = True
@@ -169,4 +177,6 @@ class EventStreams:
 async def _send_one(send: Send, body: bytes) -> None:
     """Send a single result, if any, and the end."""
     await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
-    await send_in_pieces(send, (next_event(body) if body else b"") + COMPLETE)
+    for part in next_event_parts(body) if body else ():
+        await send_in_pieces(send, part, more_body=True)
+    await send_in_pieces(send, COMPLETE)

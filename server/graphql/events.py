@@ -25,8 +25,13 @@ COMPLETE = b"event: complete\ndata: \n\n"
 
 def next_event(body: bytes, name: str | None = None) -> bytes:
     """Return the event of a result: JSON in one line. ``name`` is its id, to go on after it."""
+    return b"".join(next_event_parts(body, name))
+
+
+def next_event_parts(body: bytes, name: str | None = None) -> tuple[bytes, bytes, bytes]:
+    """Return what stands before a result, the result, and what stands after it."""
     line = b"" if name is None else b"id: %b\n" % name.encode()
-    return b"event: next\n%bdata: %b\n\n" % (line, body)
+    return b"event: next\n%bdata: " % line, body, b"\n\n"
 
 
 def error_body(message: str, code: str) -> bytes:

@@ -21,8 +21,8 @@ from snapshots.models import RevisionInfo
 EVENT_BYTES = 16 << 20
 """How many bytes of events are kept for those who come to them later."""
 
-_AT_ONCE = 2
-"""How many events are executed at a time: requests that somebody waits for have lanes left."""
+_AT_ONCE = 1
+"""How many events are executed at a time, so that they never take all threads of a lane."""
 
 _ATTEMPTS = 3
 """How often an event is tried while the server is busy, before its client is told so."""
@@ -42,6 +42,16 @@ class EventText:
         self.num_readers = self.counted = 0
 
 
+class _Making:
+    """An event that is being made, and how many wait for it."""
+
+    __slots__ = ("num_waiting", "task")
+
+    def __init__(self, task: "asyncio.Task[EventText]") -> None:
+        self.task = task
+        self.num_waiting = 0
+
+
 class SharedEvents:
     """Executes subscriptions for revisions; equal ones once. All methods are the event loop's."""
 
@@ -50,7 +60,7 @@ class SharedEvents:
         self._execution = execution
         self._outgoing = outgoing
         self._free = asyncio.Semaphore(_AT_ONCE)
-        self._under_way: dict[_Key, asyncio.Task[EventText]] = {}
+        self._under_way: dict[_Key, _Making] = {}
         self._made: LRUCache[_Key, EventText] = LRUCache(
             EVENT_BYTES, lambda event: len(event.text) + _OVERHEAD
         )
@@ -63,10 +73,17 @@ class SharedEvents:
             return made
         making = self._under_way.get(key)
         if making is None:
-            making = asyncio.ensure_future(self._make(parsed, revision))
+            making = _Making(asyncio.ensure_future(self._make(parsed, revision, key)))
             self._under_way[key] = making
-            making.add_done_callback(lambda done: self._keep(key, done))
-        return await asyncio.shield(making)  # who hangs up does not end it for the others
+        making.num_waiting += 1
+        try:
+            return await asyncio.shield(making.task)  # who hangs up does not end it for others
+        finally:
+            making.num_waiting -= 1
+            if not making.num_waiting:
+                making.task.cancel()  # nobody waits any more, or it is done
+                if self._under_way.get(key) is making:
+                    del self._under_way[key]
 
     @contextmanager
     def sending(self, event: EventText) -> Iterator[None]:
@@ -84,14 +101,17 @@ class SharedEvents:
             if event.counted and not event.num_readers:
                 self._outgoing.end(event.counted)
 
-    async def _make(self, parsed: ParsedRequest, revision: RevisionInfo) -> EventText:
+    async def _make(self, parsed: ParsedRequest, revision: RevisionInfo, key: _Key) -> EventText:
         request = parsed.request._replace(event=revision)
         async with self._free:
             try:
                 body = await self._execute(request, parsed.weight)
             except Exception as error:  # noqa: BLE001 - whatever it is, the next event may be good
                 body = error_body(incident(error)["message"], INTERNAL)
-        return EventText(next_event(body, node_id("Revision", revision.digest, revision.key)))
+        event = EventText(next_event(body, node_id("Revision", revision.digest, revision.key)))
+        if len(event.text) + _OVERHEAD <= self._made.maxsize:
+            self._made[key] = event
+        return event
 
     async def _execute(self, request: GraphQLRequest, weight: Weight) -> bytes:
         for attempt in range(1, _ATTEMPTS + 1):
@@ -105,10 +125,3 @@ class SharedEvents:
             else:
                 return executed.body
         raise AssertionError("the last attempt returns")
-
-    def _keep(self, key: _Key, done: asyncio.Task[EventText]) -> None:
-        del self._under_way[key]
-        if not done.cancelled() and done.exception() is None:
-            event = done.result()
-            if len(event.text) + _OVERHEAD <= self._made.maxsize:
-                self._made[key] = event
