@@ -3,12 +3,9 @@
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from time import time
-from typing import Any
 from urllib.parse import unquote
 
 import msgspec
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, Field, Schema
@@ -20,12 +17,12 @@ from deltalake.transaction import (
     RemoveAction,
 )
 
+from snapshots.catalog.actions import remove_action
 from snapshots.catalog.damage import what_is_broken
 from snapshots.catalog.failures import reason_of
 from snapshots.catalog.log import Log
 from snapshots.catalog.storage import RESTORE, Storage
 from snapshots.errors import CatalogError
-from snapshots.tables import StoredFile
 
 _ATTEMPTS = 8
 _REOPEN_AFTER = 10
@@ -222,8 +219,7 @@ class Table:
 
     def merge(self, sizes: Mapping[str, int], merged: Sequence[AddAction]) -> bool:
         """Put files in the place of others; False where another import was faster."""
-        moment = int(time() * 1_000)
-        removed = [RemoveAction(path, False, moment, size, {}) for path, size in sizes.items()]
+        removed = [remove_action(path, size, is_lost=False) for path, size in sizes.items()]
         return self.exchange(removed, merged)
 
     def exchange(
@@ -297,34 +293,3 @@ class Table:
 
     def _error(self, reason: str) -> CatalogError:
         return CatalogError(self._storage.location.text, reason)
-
-
-Ranges = Mapping[str, tuple[str, str]]
-"""The smallest and the largest value of columns."""
-
-
-def add_action(
-    file: StoredFile,
-    num_rows: int,
-    partition: Mapping[str, str],
-    *,
-    is_new: bool = True,
-    ranges: Ranges | None = None,
-) -> AddAction:
-    """Return what a commit says of a file; ``is_new`` tells whether its rows were not there.
-
-    By the ``ranges`` of its columns, which have no null then, readers know what to leave unread.
-    """
-    stats: dict[str, Any] = {"numRecords": num_rows}
-    if ranges:
-        stats["minValues"] = {name: low for name, (low, _) in ranges.items()}
-        stats["maxValues"] = {name: high for name, (_, high) in ranges.items()}
-        stats["nullCount"] = dict.fromkeys(ranges, 0)
-    return AddAction(
-        path=file.path,
-        size=file.size,
-        partition_values=dict(partition),
-        modification_time=int(time() * 1_000),
-        data_change=is_new,
-        stats=orjson.dumps(stats).decode(),
-    )

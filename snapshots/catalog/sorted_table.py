@@ -23,7 +23,8 @@ import pyarrow.compute as pc
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction
 
-from snapshots.catalog.delta import Mark, Table, add_action
+from snapshots.catalog.actions import add_action
+from snapshots.catalog.delta import Mark, Table
 from snapshots.catalog.failures import reason_of
 from snapshots.catalog.storage import (
     Range,

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction
 
-from snapshots.catalog.delta import Table, add_action
+from snapshots.catalog.actions import add_action
+from snapshots.catalog.delta import Table
 from snapshots.catalog.failures import reason_of
 from snapshots.catalog.storage import Found, Storage, from_parquet, named_by_bytes, to_parquet
 from snapshots.errors import CatalogError

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from deltalake.exceptions import TableNotFoundError
 
+from snapshots.catalog.actions import remove_action
 from snapshots.catalog.delta import Table
-from snapshots.catalog.keeping.dropping import removal
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import SpecsTable
@@ -68,7 +68,7 @@ class Contents:
             listed = self.listed()
             seen = self.specs.mark() if listed else None
             gone = [it for it in unnamed(listed, self.named()) if goes(it)]
-            removed = [removal(it.path, it.size, it.digest) for it in gone]
+            removed = [remove_action(it.path, it.size, {"digest": it.digest}) for it in gone]
             if not gone or self.specs.exchange(removed, (), seen):
                 self.relist()
                 return gone

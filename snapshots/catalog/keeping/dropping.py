@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 from random import random
-from time import sleep, time
+from time import sleep
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.transaction import AddAction, RemoveAction
 
-from snapshots.catalog.delta import Table, add_action
+from snapshots.catalog.actions import add_action, remove_action
+from snapshots.catalog.delta import Table
 from snapshots.catalog.failures import reason_of
 from snapshots.catalog.storage import RESTORE, Storage, from_parquet, named_by_bytes, to_parquet
 from snapshots.errors import CatalogError
@@ -57,7 +58,7 @@ def _without(
         if len(left) == len(rows):
             continue
         dropped += len(rows) - len(left)
-        removed.append(removal(path, size))
+        removed.append(remove_action(path, size))
         if len(left):
             data = to_parquet(left)
             file = named_by_bytes(f"{uuid4()}-", data)
@@ -71,12 +72,3 @@ def _rows(storage: Storage, path: str, size: int) -> pa.Table:
         return from_parquet(path, storage.read(path, size))
     except (pa.ArrowInvalid, FileNotFoundError) as error:
         raise CatalogError(storage.location.text, f"{reason_of(error)}; {RESTORE}") from None
-
-
-def removal(path: str, size: int, digest: str | None = None) -> RemoveAction:
-    """Return what a commit says of a file that is no longer part of its table.
-
-    ``digest`` is the partition of a file of the table ``specs``.
-    """
-    partition: dict[str, str | None] = {} if digest is None else {"digest": digest}
-    return RemoveAction(path, True, int(time() * 1_000), size, partition)
