@@ -1,7 +1,8 @@
 """Revisions are removed from a catalog: their rows at once, their contents after a time of grace.
 
-The rows go in one commit. Whoever is killed before it has changed nothing, and after it nothing
-but space is left to be given back, which a vacuum does.
+The rows go in one commit, after what changed between the new neighbours was kept. Whoever is
+killed before it has changed nothing; after it nothing but space is left to be given back, which a
+vacuum does.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -13,22 +14,29 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.failures import translated
 from snapshots.catalog.keeping.contents import Contents
 from snapshots.catalog.keeping.dropping import drop_rows
-from snapshots.history import History, age
+from snapshots.catalog.pair_making import PairMaker, batches, in_chains
+from snapshots.errors import CatalogError
+from snapshots.history import History, Pair, age
 from snapshots.models import RevisionInfo
+from snapshots.sources.reports import Progress, Report
 from snapshots.tables import revisions_of
+
+_COMPARING = "comparing new neighbours"
 
 
 class Removal(msgspec.Struct, frozen=True, kw_only=True):
-    """What was removed, or would be: revisions, newest first, and all their rows.
+    """What is removed: revisions, newest first, and all their rows.
 
     ``contents`` are the digests that nothing names from then on, ``num_bytes`` what their files
-    take: a vacuum deletes them.
+    take: a vacuum deletes them. ``unkept`` has the reason for each two new neighbours that could
+    not be compared; that is tried again when they are asked for.
     """
 
     revisions: tuple[RevisionInfo, ...]
     rows: tuple[RevisionInfo, ...]
     contents: tuple[str, ...]
     num_bytes: int
+    unkept: tuple[str, ...] = ()
 
 
 def plan(catalog: Catalog, revisions: Iterable[RevisionInfo]) -> Removal:
@@ -36,42 +44,61 @@ def plan(catalog: Catalog, revisions: Iterable[RevisionInfo]) -> Removal:
     history = catalog.history
     going = sorted(dict.fromkeys(revisions), key=age, reverse=True)
     rows = [row for revision in going for row in history.seen(revision)]
-    contents = _left_alone(history, rows)
+    gone = {row.key for row in rows}
+    named = {row.digest for row in history.by_key.values() if row.key not in gone}
+    contents = sorted({row.digest for row in rows} - named)
     sizes = [file.size for digest in contents for file in catalog.files_of(digest)]
     return Removal(
         revisions=tuple(going), rows=tuple(rows), contents=tuple(contents), num_bytes=sum(sizes)
     )
 
 
-def remove(catalog: Catalog, removal: Removal) -> Removal:
+def remove(catalog: Catalog, planned: Removal, progress: Progress | None = None) -> Removal:
     """Do what was planned, and return what it came to.
 
-    What imports publish meanwhile stays: a row that confirms a removed revision, and is written
+    What imports publish meanwhile stays. So a row that confirms a removed revision, and is written
     after the plan was made, is a revision of its own then. Raises CatalogError.
     """
+    if not planned.rows:
+        return planned
+    gone = {row.key for row in planned.rows}
+    after = History(row for key, row in catalog.history.by_key.items() if key not in gone)
+    unkept = _keep_pairs(catalog, after, progress or Report().progress)
     with translated(catalog.location):
         contents = Contents(catalog.location)
-        keys = {row.key for row in removal.rows}
-        drop_rows(contents.storage, contents.revisions, lambda rows: _among(rows, keys))
-        going = set(removal.contents)
+        drop_rows(contents.storage, contents.revisions, lambda rows: _among(rows, gone))
+        going = set(planned.contents)
         struck = contents.strike_off(lambda file: file.digest in going)
         catalog.refresh()
-    gone = going - set(catalog.history.digests)
     return msgspec.structs.replace(
-        removal, contents=tuple(sorted(gone)), num_bytes=sum(it.size for it in struck)
+        planned,
+        contents=tuple(sorted(going - set(catalog.history.digests))),
+        num_bytes=sum(file.size for file in struck),
+        unkept=tuple(unkept),
     )
 
 
-def history_without(history: History, removal: Removal) -> History:
-    """Return the history as it will be."""
-    gone = {row.key for row in removal.rows}
-    return History(row for row in history.by_key.values() if row.key not in gone)
+def _keep_pairs(catalog: Catalog, after: History, progress: Progress) -> Sequence[str]:
+    """Keep what changed between those who become neighbours; return why where that fails."""
+    new = set(after.pairs).difference(catalog.history.pairs)
+    maker = PairMaker(catalog.load_side)
+    try:
+        missing = sorted(new.difference(catalog.totals))
+        done = 0
+        for chain in in_chains(missing):
+            for batch in batches(maker.make(_counted(chain, done, len(missing), progress))):
+                catalog.keep(batch)
+            done += len(chain)
+    except CatalogError as error:
+        return [str(error)]
+    return [f"{base[:12]}..{head[:12]}: {it}" for (base, head), it in maker.failures.items()]
 
 
-def _left_alone(history: History, going: Sequence[RevisionInfo]) -> list[str]:
-    gone = {row.key for row in going}
-    named = {row.digest for row in history.by_key.values() if row.key not in gone}
-    return sorted({row.digest for row in going} - named)
+def _counted(chain: Iterable[Pair], done: int, total: int, progress: Progress) -> Iterable[Pair]:
+    for number, pair in enumerate(chain, done):
+        progress(_COMPARING, number, total)
+        yield pair
+        progress(_COMPARING, number + 1, total)
 
 
 def _among(rows: pa.Table, keys: Collection[str]) -> pa.ChunkedArray:
