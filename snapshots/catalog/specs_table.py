@@ -147,6 +147,19 @@ class SpecsTable:
                 self._storage.remove(f"{_TABLE}/{file.path}")
         return files
 
+    def hold(self, contents: Files) -> None:
+        """Let contents stay that no row names any more, but that are about to be named again.
+
+        Raises CatalogError where one was deleted.
+        """
+        for digest, files in contents.items():
+            if not self.is_intact(digest, files or None):
+                raise CatalogError(
+                    self._storage.location.text,
+                    f"the content {digest[:16]} was removed while this import ran; import again",
+                )
+        self.list_again(contents)
+
     def list_again(self, missing: Files) -> list[str]:
         """List contents that are there, but not, or no longer, in the table's log; return which.
 

@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.failures import translated
+from snapshots.catalog.filling import fill
 from snapshots.catalog.keeping.contents import Contents
 from snapshots.catalog.keeping.dropping import drop_rows
-from snapshots.catalog.pair_making import PairMaker, batches, in_chains
 from snapshots.errors import CatalogError
-from snapshots.history import History, Pair, age
+from snapshots.history import History, age
 from snapshots.models import RevisionInfo
 from snapshots.sources.reports import Progress, Report
 from snapshots.tables import revisions_of
@@ -81,24 +81,15 @@ def remove(catalog: Catalog, planned: Removal, progress: Progress | None = None)
 def _keep_pairs(catalog: Catalog, after: History, progress: Progress) -> Sequence[str]:
     """Keep what changed between those who become neighbours; return why where that fails."""
     new = set(after.pairs).difference(catalog.history.pairs)
-    maker = PairMaker(catalog.load_side)
+
+    def tell(done: int, total: int) -> None:
+        progress(_COMPARING, done, total)
+
     try:
-        missing = sorted(new.difference(catalog.totals))
-        done = 0
-        for chain in in_chains(missing):
-            for batch in batches(maker.make(_counted(chain, done, len(missing), progress))):
-                catalog.keep(batch)
-            done += len(chain)
+        filled = fill(catalog, sorted(new.difference(catalog.counts)), progress=tell)
     except CatalogError as error:
         return [str(error)]
-    return [f"{base[:12]}..{head[:12]}: {it}" for (base, head), it in maker.failures.items()]
-
-
-def _counted(chain: Iterable[Pair], done: int, total: int, progress: Progress) -> Iterable[Pair]:
-    for number, pair in enumerate(chain, done):
-        progress(_COMPARING, number, total)
-        yield pair
-        progress(_COMPARING, number + 1, total)
+    return [f"{pair.base[:12]}..{pair.head[:12]}: {it}" for pair, it in filled.failures.items()]
 
 
 def _among(rows: pa.Table, keys: Collection[str]) -> pa.ChunkedArray:

@@ -15,7 +15,6 @@ from snapshots.errors import InvalidArgument
 from snapshots.escaping import quoted
 from snapshots.history import History, age
 from snapshots.models import RevisionInfo
-from snapshots.refs import series
 
 _PERIODS: dict[str, Callable[[datetime], Hashable]] = {
     "hourly": lambda moment: (moment.date(), moment.hour),
@@ -133,16 +132,3 @@ def _newest_of_each(
             return
         seen.add(of_revision)
         yield revision
-
-
-def require_series(name: str, history: History) -> str:
-    """Return the name of a series that the history has; a tag stands for its series.
-
-    Raises InvalidArgument that names those that there are.
-    """
-    if name in history.series_names:
-        return name
-    if history.of_tag(name):
-        return series(name)
-    known = ", ".join(history.series_names[:10])
-    raise InvalidArgument("series", f"there is no series {quoted(name)}, only {known}")
