@@ -20,6 +20,8 @@ COMMANDS = (
     "tags",
     "packages",
     "stacks",
+    "log",
+    "show",
     "find",
     "diff",
     "why",
