@@ -18,6 +18,7 @@ COMMANDS = (
     "import",
     "revisions",
     "find",
+    "check",
     "diff",
     "why",
     "notes",
