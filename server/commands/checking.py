@@ -86,7 +86,7 @@ def check_command(
     as_json: bool,
     catalog: str,
 ) -> None:
-    """Print which concrete specs of a lock file are in a build cache.
+    """Print what of a lock file is in a build cache.
 
     For each that is missing: when it was last there, why it went, and what is nearest to it.
     External and development specs are in no build cache, and left out.
