@@ -1,8 +1,10 @@
 """Concrete specs that somebody wants, as arguments: what a lock file says of them."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import strawberry
+from strawberry.utils.str_converters import to_camel_case
 
 from schema.cost import ArgumentCost
 from schema.scalars import none_if_omitted
@@ -67,6 +69,15 @@ class ConcreteSpecInput:
         )
 
 
+def _from_input(kind: type[ConcreteSpecInput], value: Mapping[str, Any], _: object) -> Any:
+    """Make an input of what GraphQL has checked: ten times as fast as field by field."""
+    return kind(**{_PYTHON_NAMES[name]: it for name, it in value.items()})
+
+
+_DEFINITION: Any = ConcreteSpecInput.__strawberry_definition__  # type: ignore[attr-defined]
+_DEFINITION.from_input = _from_input
+_PYTHON_NAMES = {to_camel_case(it.python_name): it.python_name for it in _DEFINITION.fields}
+
 ConcreteSpecsArgument = Annotated[
     list[ConcreteSpecInput],
     strawberry.argument(
@@ -80,7 +91,10 @@ CONCRETE_SPECS = ArgumentCost(each=60)
 
 
 def concrete_specs(given: list[ConcreteSpecInput]) -> list[ConcreteSpec]:
-    """Return the specs as they are looked up; raises InvalidArgument with the place of a bad one."""
+    """Return the specs as they are looked up.
+
+    Raises InvalidArgument with the place of one that has no good hash or name.
+    """
     found = []
     for number, spec in enumerate(given):
         try:

@@ -8,24 +8,31 @@ import strawberry
 
 from schema.changes import where_known
 from schema.context import Info, LoadedRevision
-from schema.cost import LOADING, Cost, ItemsOf, texts
+from schema.cost import LOADING, TIMELINE, Cost, ItemsOf, texts
 from schema.field_change import FieldChange
 from schema.many import LazyList, Sublists, WhereKnown, for_many
 from schema.package import LazyRevision
 from schema.scalars import none_if_omitted
 from schema.spec import Spec, SpecRows
+from schema.spec_change_reason import SpecChangeReason
 from snapshots.catalog.covering import Covered
+from snapshots.catalog.history_answers import HashesAsked
 from snapshots.changes import lookup
 from snapshots.changes.wanted import Wanted
 from snapshots.errors import InvalidArgument
 from snapshots.frames.columns import Rows
 from snapshots.models import ConcreteSpec, RevisionInfo
+from snapshots.refs import series
+from snapshots.timelines.last_seen import LastSeen, last_seen
 
 if TYPE_CHECKING:
     from schema.revision import Revision
 
 LOOKED_UP = Cost(weight=2_000, items=ItemsOf("first", within_page=True), once=LOADING)
 """The specs that are there, or those that are missing."""
+
+LAST_SEEN = Cost(weight=60, once=TIMELINE)
+"""What the history tells of a hash, read for all that are listed at once."""
 
 NEAREST = Cost(weight=60)
 """What is nearest to a spec that is missing, found for all that are listed at once."""
@@ -59,6 +66,14 @@ class MissingRows(LazyList["MissingSpec"]):
         wanted, missing = self.looked_up.wanted.specs, self.looked_up.missing
         return [wanted[place] for place in missing[self.numbers.start : self.numbers.stop].tolist()]
 
+    def last_seen(self) -> list[LastSeen | None]:
+        """Return for each where it was last; None where the catalog never saw it."""
+        specs = self.specs()
+        asked = HashesAsked(frozenset((spec.hash, spec.name) for spec in specs))
+        known = self.loaded.context.of_history(asked) if specs else {}
+        own = series(self.loaded.info.tag)
+        return [last_seen(known[spec.hash], own) if spec.hash in known else None for spec in specs]
+
     def nearest(self) -> Rows:
         """Return for each the row that is nearest; -1 where there is none."""
         nearest: Rows = self.looked_up.nearest[self.numbers.start : self.numbers.stop]
@@ -72,6 +87,16 @@ def _of_spec(value: Callable[[ConcreteSpec], Any], description: str, cost: Cost)
         return list(map(value, rows.specs()))
 
     return for_many(values, description, cost=cost)
+
+
+def _last_seen(rows: MissingRows) -> WhereKnown:
+    found = rows.last_seen()
+    are_known = [it is not None for it in found]
+    return WhereKnown([_revision(it.revision) for it in found if it is not None], are_known)
+
+
+def _reasons(rows: MissingRows) -> list[SpecChangeReason | None]:
+    return [it and it.reason for it in rows.last_seen()]
 
 
 def _nearest(rows: MissingRows) -> WhereKnown:
@@ -95,6 +120,17 @@ class MissingSpec:
         lambda it: it.version, "The version, where it was given.", texts(14)
     )
     is_root: bool = _of_spec(lambda it: it.is_root, "Whether it was given as a root.", texts(5))
+    last_seen: LazyRevision | None = for_many(
+        _last_seen,
+        "The last revision that has it: of the series of the one looked in, or of any where that "
+        "series never had it; null where the catalog never saw it.",
+        cost=LAST_SEEN,
+    )
+    reason: SpecChangeReason | None = for_many(
+        _reasons,
+        "Why it went after `lastSeen`; null where it did not, or the catalog never saw it.",
+        cost=LAST_SEEN,
+    )
     nearest: Spec | None = for_many(
         _nearest,
         "The spec of the same package that is most alike: in its architecture, then the version, "
