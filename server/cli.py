@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import click
 
+from server.commands.checking import check_command
 from server.commands.comparing import diff_command
 from server.commands.completing import completion_command
 from server.commands.demo import demo_command
@@ -84,6 +85,7 @@ for _command in (
     log_command,
     show_command,
     find_command,
+    check_command,
     diff_command,
     why_command,
     notes_command,

@@ -23,6 +23,7 @@ COMMANDS = (
     "log",
     "show",
     "find",
+    "check",
     "diff",
     "why",
     "notes",
