@@ -16,6 +16,7 @@ from server.commands.explaining import why_command
 from server.commands.filling import history_group
 from server.commands.finding import find_command
 from server.commands.importing import import_command
+from server.commands.keeping import prune_command, remove_command, vacuum_command
 from server.commands.listing import (
     packages_command,
     revisions_command,
@@ -90,6 +91,9 @@ for _command in (
     why_command,
     notes_command,
     history_group,
+    remove_command,
+    prune_command,
+    vacuum_command,
     serve_command,
     demo_command,
     export_schema_command,

@@ -33,6 +33,9 @@ COMMANDS = (
     "completion",
     "history",
     "history fill",
+    "remove",
+    "prune",
+    "vacuum",
 )
 
 
@@ -130,6 +133,10 @@ def test_the_schema_is_printed() -> None:
         ("why", "a", "b", "c", "--package", "d"),
         ("notes", "a"),
         ("notes", "a", "b", "--format", "pdf"),
+        ("remove",),
+        ("prune",),
+        ("vacuum", "--older-than", "soon"),
+        ("vacuum", "--older-than", "1.5d"),
         ("find",),
         ("find", "zlib", "--limit", "-1"),
         ("serve", "--port", "70000"),
