@@ -27,6 +27,7 @@ from snapshots.catalog.storage import Storage
 from snapshots.contents import Content, Snapshot, SuccessiveTables
 from snapshots.errors import CatalogError, EmptyCatalog, NoCatalog
 from snapshots.frames.frame import Frame
+from snapshots.frames.hash_sets import HashSet
 from snapshots.history import History
 from snapshots.tables import SPECS, Files, split_by_cache, with_columns
 
@@ -157,6 +158,11 @@ class Catalog:
             found = hashes_there.filter(pc.is_in(hashes_there, missing))
             missing = missing.filter(pc.invert(pc.is_in(missing, found)))
         return frozenset(wanted.to_pylist()).difference(missing.to_pylist())
+
+    def load_hash_set(self, digest: str) -> HashSet:
+        """Read which hashes a content has; the rest of it is left where it is."""
+        inside, _ = split_by_cache(self._read(digest, ["hash", "in_cache"]))
+        return HashSet(inside["hash"])
 
     def _read(self, digest: str, columns: Sequence[str]) -> pa.Table:
         with self._translated():
