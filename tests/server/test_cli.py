@@ -21,6 +21,7 @@ COMMANDS = (
     "diff",
     "why",
     "notes",
+    "gate",
     "serve",
     "demo",
     "export-schema",

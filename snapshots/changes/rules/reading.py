@@ -20,9 +20,9 @@ from snapshots.changes.rules.records import (
     Require,
     Rule,
     RuleLevel,
-    Wanted,
 )
 from snapshots.escaping import quoted
+from snapshots.models import ConcreteSpec
 
 MOST_RULES = 500
 """How many rules a file may have."""
@@ -50,7 +50,7 @@ class CoveredSpecs(NamedTuple):
     """The concrete specs that a lock file asks for, and how the file is called."""
 
     title: str
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[ConcreteSpec, ...]
 
 
 _COUNTS = {name for name, measure in MEASURES.items() if not measure.is_size}
