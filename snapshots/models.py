@@ -26,6 +26,9 @@ from snapshots.spack.versions import VersionKey, version_key
 SIZE_MAX = (1 << 53) - 1
 """The largest size in bytes that every reader of JSON takes exactly."""
 
+NOTHING = sha256().hexdigest()
+"""The digest of a content without a spec."""
+
 
 def utc(moment: datetime) -> datetime:
     """Return the moment in UTC; one without a zone is taken to be in UTC already."""

@@ -32,6 +32,11 @@ def day(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d}"
 
 
+def minute(moment: datetime) -> str:
+    """Return the date and time of a moment, to the minute: 2025-01-20 12:30."""
+    return f"{moment:%Y-%m-%d %H:%M}"
+
+
 def short_digest(digest: str) -> str:
     """Return as much of a digest as people need to tell it from others."""
     return digest[:_SHORT_DIGEST]

@@ -17,7 +17,11 @@ from tests.server.servers import CACHELOG, PATIENCE, environ
 COMMANDS = (
     "import",
     "revisions",
+    "tags",
+    "packages",
+    "stacks",
     "find",
+    "check",
     "diff",
     "why",
     "notes",

@@ -4,6 +4,13 @@ These are ``spack.lock`` of versions 4 to 7, with the concrete environments that
 the JSON of ``spack spec --json`` and ``spack find --json``, one document or several in a row.
 """
 
-from snapshots.sources.lockfiles.reading import LeftOut, LockFile, WhyLeftOut, parse, read
+from snapshots.sources.lockfiles.reading import (
+    MAX_BYTES,
+    LeftOut,
+    LockFile,
+    WhyLeftOut,
+    parse,
+    read,
+)
 
-__all__ = ["LeftOut", "LockFile", "WhyLeftOut", "parse", "read"]
+__all__ = ["MAX_BYTES", "LeftOut", "LockFile", "WhyLeftOut", "parse", "read"]

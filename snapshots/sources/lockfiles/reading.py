@@ -58,6 +58,8 @@ def parse(data: bytes, location: str) -> LockFile:
     one anywhere. A compiler that the document does not hold is not told. Raises SourceError with
     the key of what is wrong.
     """
+    if len(data) > MAX_BYTES:
+        raise SourceError(location, f"holds more than {MAX_BYTES:,} bytes")
     found: dict[str, LockedSpec] = {}
     for number, locked in enumerate(_all_specs(data, location)):
         if number == MAX_SPECS:
