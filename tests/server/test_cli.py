@@ -27,6 +27,7 @@ COMMANDS = (
     "diff",
     "why",
     "notes",
+    "gate",
     "serve",
     "demo",
     "export-schema",
