@@ -9,6 +9,7 @@ from tests.hostile.attacks import (
     crowds,
     documents,
     explained,
+    histories,
     lists,
     sockets,
 )
@@ -18,6 +19,7 @@ GROUPS: dict[str, tuple[Attack, ...]] = {
     "large answers from small texts": lists.ATTACKS,
     "expensive arguments": arguments.ATTACKS,
     "causes, paths and coverage": explained.ATTACKS,
+    "histories": histories.ATTACKS,
     "documents hard to read": documents.ATTACKS,
     "odd bodies and floods": bodies.ATTACKS,
     "connections and framing": sockets.ATTACKS,
