@@ -124,6 +124,19 @@ class AmbiguousRef(CachelogError):
         super().__init__(f"{quoted(ref)} begins {len(self.candidates)} digests: {shown}")
 
 
+class AmbiguousHash(CachelogError):
+    """A prefix begins several hashes that the catalog ever had; ``candidates`` holds some."""
+
+    def __init__(self, prefix: str, candidates: Sequence[str], num_fitting: int) -> None:
+        self.prefix = prefix
+        self.candidates = tuple(candidates)
+        self.num_fitting = num_fitting
+        more = ", ..." if num_fitting > len(self.candidates) else ""
+        super().__init__(
+            f"{quoted(prefix)} begins {num_fitting:,} hashes: {', '.join(self.candidates)}{more}"
+        )
+
+
 class UnknownPackage(CachelogError):
     """A query names a package that neither its revision nor the newest of any tag knows.
 
@@ -184,6 +197,24 @@ class NoCatalog(CatalogError):
         self.args = (
             f"there is no catalog at {location}; make one with 'cachelog import PATH', "
             f"or with made-up data by 'cachelog demo'",
+        )
+
+
+class IncompleteHistory(CachelogError):
+    """The history cannot answer yet: the changes of some neighbours have not been made.
+
+    ``num_missing`` of ``num_pairs`` pairs of neighbours lack theirs. ``hindrance`` says what keeps
+    them from being made here, where something does.
+    """
+
+    def __init__(self, num_missing: int, num_pairs: int, hindrance: str | None = None) -> None:
+        self.num_missing = num_missing
+        self.num_pairs = num_pairs
+        self.hindrance = hindrance
+        because = f" ({hindrance})" if hindrance else ""
+        super().__init__(
+            f"the history is not complete: {num_missing:,} of {num_pairs:,} pairs of neighbours "
+            f"lack their changes{because}; 'cachelog history fill' makes them"
         )
 
 
