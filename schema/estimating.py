@@ -227,7 +227,8 @@ class _Walk:
         parts = num_parts(value)
         if isinstance(value, dict):
             self.filter_values = max(self.filter_values, parts)
-        units = place.times * (cost.weight + cost.each * parts)
+        counted = cost.parts(value) if cost.parts else parts
+        units = place.times * (cost.weight + cost.each * counted)
         if cost.once and isinstance(value, str):
             key = name, self._written(given[name])
             units += self._once_for(place, key, cost.once * (1 + parts))
@@ -241,6 +242,8 @@ class _Walk:
         if items.argument is None:
             return page
         value = self._value(given.get(items.argument))
+        if value is None and items.default is not None:
+            return items.default
         if isinstance(value, int):
             return max(0, min(value, page) if items.within_page else value)
         return max(1, len(value)) if isinstance(value, list) else page

@@ -5,6 +5,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 import strawberry
+from snapshots.timelines.last_seen import LastSeen, last_seen
 
 from schema.changes import where_known
 from schema.context import Info, LoadedRevision
@@ -23,7 +24,6 @@ from snapshots.errors import InvalidArgument
 from snapshots.frames.columns import Rows
 from snapshots.models import ConcreteSpec, RevisionInfo
 from snapshots.refs import series
-from snapshots.timelines.last_seen import LastSeen, last_seen
 
 if TYPE_CHECKING:
     from schema.revision import Revision
