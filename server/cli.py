@@ -13,9 +13,11 @@ from server.commands.comparing import diff_command
 from server.commands.completing import completion_command
 from server.commands.demo import demo_command
 from server.commands.explaining import why_command
+from server.commands.filling import history_group
 from server.commands.finding import find_command
 from server.commands.gating import gate_command
 from server.commands.importing import import_command
+from server.commands.keeping import prune_command, remove_command, vacuum_command
 from server.commands.listing import (
     packages_command,
     revisions_command,
@@ -88,6 +90,10 @@ for _command in (
     why_command,
     notes_command,
     gate_command,
+    history_group,
+    remove_command,
+    prune_command,
+    vacuum_command,
     serve_command,
     demo_command,
     export_schema_command,
