@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import strawberry
@@ -10,14 +10,12 @@ import strawberry
 from schema.changes import LoadedComparison
 from schema.context import Context, Info, LoadedRevision, NotLoaded
 from schema.cost import EXPLAINING, ITEMS_OF_PAGE, Cost, ItemsOf, texts
-from schema.enums import describe_enum
 from schema.many import Interleaved, LazyList, for_many
-from schema.rule_input import MOST_RULES, RULES, RuleInput, rules_of
+from schema.rule_input import MOST_RULES, RULES, RuleInput, RuleLevel, rules_of
 from schema.spec import Spec, SpecRows
 from snapshots.changes.rules import verdict
 from snapshots.changes.rules.finding import Searched, finder
 from snapshots.changes.rules.judging import judge
-from snapshots.changes.rules.records import RuleLevel
 from snapshots.changes.rules.scopes import Judged
 from snapshots.errors import InvalidArgument
 
@@ -32,15 +30,6 @@ CHECK = Cost(weight=1_000, once=EXPLAINING, arguments={"rules": RULES}, page=Ite
 
 BREACHES = Cost(weight=200, items=ItemsOf("first", default=BREACHES_DEFAULT), each=100)
 """The first breaches of a rule, each of which looks for its specs."""
-
-describe_enum(
-    RuleLevel,
-    "How much a broken rule weighs.",
-    {
-        RuleLevel.ERROR: "It refuses what is judged.",
-        RuleLevel.WARNING: "It is only told.",
-    },
-)
 
 
 class BreachRows(LazyList["Breach"]):
@@ -131,7 +120,12 @@ class RuleResult:
         return len(self.result.breaches)
 
     @strawberry.field(description="The first breaches.", metadata=BREACHES.metadata)
-    def breaches(self, first: int = BREACHES_DEFAULT) -> list[Breach]:
+    def breaches(
+        self,
+        first: Annotated[
+            int, strawberry.argument(description=f"How many; {BREACHES_MAX:,} at most.")
+        ] = BREACHES_DEFAULT,
+    ) -> list[Breach]:
         if not 0 <= first <= BREACHES_MAX:
             raise InvalidArgument("first", f"{first} is not from 0 to {BREACHES_MAX:,}")
         shown = list(self.result.breaches[:first])

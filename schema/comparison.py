@@ -20,6 +20,7 @@ from schema.connections import Connection, connection_field
 from schema.context import Context, Info, NotLoaded
 from schema.cost import COMPARING, COVERING, EXPLAINING, STACKS, ArgumentCost, Cost, texts
 from schema.coverage import CoverageChange, coverage_connection
+from schema.coverage_dimension import CoverageDimension
 from schema.enums import describe_enum
 from schema.node import Node, node_id
 from schema.package_change import PackageChange
@@ -31,7 +32,6 @@ from schema.spec_arguments import FilterArgument
 from schema.spec_change import SpecChange, spec_change_connection, with_reasons
 from schema.stack_change import StackChange
 from snapshots.changes.causes import CauseKind
-from snapshots.changes.cells import CoverageDimension
 from snapshots.changes.coverage import CoverageChangeKind
 from snapshots.changes.diff import LEFT_OUT
 from snapshots.changes.package_changes import PackageChangeKind

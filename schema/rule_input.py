@@ -8,16 +8,28 @@ import strawberry
 from schema.argument_values import num_parts
 from schema.concrete_spec import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
 from schema.cost import ArgumentCost
+from schema.coverage_dimension import CoverageDimension
+from schema.enums import describe_enum
 from schema.scalars import none_if_omitted
-from snapshots.changes.cells import CoverageDimension
 from snapshots.changes.rules.reading import BadRule, CoveredSpecs, read_rule
 from snapshots.changes.rules.records import Rule, RuleLevel
 from snapshots.errors import InvalidArgument
+
+__all__ = ["MOST_RULES", "RULES", "RuleInput", "RuleLevel", "rules_of"]
 
 MOST_RULES = 50
 """How many rules a request may judge by."""
 
 _UNSET = strawberry.UNSET
+
+describe_enum(
+    RuleLevel,
+    "How much a broken rule weighs.",
+    {
+        RuleLevel.ERROR: "It refuses what is judged.",
+        RuleLevel.WARNING: "It is only told.",
+    },
+)
 
 
 @strawberry.input(

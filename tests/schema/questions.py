@@ -140,6 +140,13 @@ fragment H on HashHistory {
 PUBLISHED = f"""subscription($series: String, $tag: String) {{
   revisionPublished(series: $series, tag: $tag) {{ ...R previous {{ id }} next {{ id }} }}
 }} {REVISION}"""
+CHECK = """query($base: String!, $head: String!, $rules: [RuleInput!]!) {
+  compare(base: $base, head: $head) { check(rules: $rules) {
+    passed
+    rules { name level passed message numBreaches
+      breaches(first: 10) { message package numSpecs spec { hash } } }
+  } }
+}"""
 NODES = 'query($ids: [ID!]!) { node(id: "") { id } nodes(ids: $ids) { id ... on Package { id } } }'
 DOCUMENTS = (
     REVISIONS,
@@ -149,6 +156,7 @@ DOCUMENTS = (
     STACKS,
     COMPARISON,
     CAUSES,
+    CHECK,
     HISTORIES,
     NODES,
     PUBLISHED,
