@@ -9,7 +9,7 @@ import strawberry
 
 from schema.changes import LoadedComparison
 from schema.context import Context, Info, LoadedRevision, NotLoaded
-from schema.cost import EXPLAINING, ITEMS_OF_PAGE, Cost, ItemsOf, texts
+from schema.cost import EXPLAINING, ITEMS_OF_PAGE, Cost, ItemsOf, NumberOf, texts
 from schema.many import Interleaved, LazyList, for_many
 from schema.rule_input import MOST_RULES, RULES, RuleInput, RuleLevel, rules_of
 from schema.spec import Spec, SpecRows
@@ -28,7 +28,7 @@ BREACHES_MAX = 1_000
 CHECK = Cost(weight=1_000, once=EXPLAINING, arguments={"rules": RULES}, page=ItemsOf("rules"))
 """Rules are judged; their argument says what each costs."""
 
-BREACHES = Cost(weight=200, items=ItemsOf("first", default=BREACHES_DEFAULT), each=100)
+BREACHES = Cost(weight=200, items=NumberOf("first", default=BREACHES_DEFAULT), each=100)
 """The first breaches of a rule, each of which looks for its specs."""
 
 
