@@ -58,6 +58,10 @@ IN_REVISION = {
     "cachelog: edges of dependencies": "specs(first: 200) { nodes { dependencies { "
     "edges { types virtuals node { name hash spec { version } } } } } }",
 }
+_RULES = ", ".join(
+    f'{{name: "{number}", forbid: "spec-removed", except: ["x{number}-*"]}}' for number in range(10)
+)
+_GLOBS = ", ".join(f'"*a*{number}"' for number in range(50))
 OF_COMPARISON = {
     "cachelog: changed packages": "packages(first: 1000) { nodes { name kind } }",
     "cachelog: few changed packages": "packages(first: 5) { totalCount }",
@@ -96,6 +100,17 @@ OF_COMPARISON = {
     "cachelog: causes of causes": "causes(first: 1000) { nodes { together { title } } }",
     "cachelog: cells by all dimensions": "coverage(by: [STACK, TARGET, OPERATING_SYSTEM, "
     "PLATFORM, COMPILER, COMPILER_NAME, VERSION], first: 0) { totalCount }",
+    "cachelog: a rule": 'check(rules: [{name: "a", forbid: "package-removed"}]) { passed }',
+    "cachelog: narrowed rules": f"check(rules: [{_RULES}]) {{ rules {{ numBreaches }} }}",
+    "cachelog: globs of a rule": 'check(rules: [{name: "a", forbid: "version-removed", '
+    f"except: [{_GLOBS}]}}]) {{ passed }}",
+    "cachelog: rules about cells": 'check(rules: [{name: "a", forbid: "coverage-lost", forEach: '
+    '[STACK, TARGET, OPERATING_SYSTEM, COMPILER]}, {name: "b", limit: "coverage-lost", '
+    'atMost: "5 %"}]) { passed }',
+    "cachelog: rules with queries": 'check(rules: [{name: "a", require: "hdf5 ^openmpi ^zlib", '
+    'forEach: [TARGET]}, {name: "b", forbid: "spec-removed", matching: "%gcc"}]) { passed }',
+    "cachelog: breaches of a rule": 'check(rules: [{name: "a", forbid: "spec-removed"}]) '
+    "{ rules { breaches(first: 1000) { message package numSpecs spec { hash short } } } }",
     "cachelog: release notes": "releaseNotes",
     "cachelog: release notes as JSON": "releaseNotes(format: JSON)",
 }
