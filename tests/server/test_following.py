@@ -23,7 +23,7 @@ from tests.server import npm
 from tests.server.http.test_stopping import wait_for_workers, workers_of
 from tests.server.servers import PATIENCE, Server, serving, until
 
-MADE_UP = list(history(revisions=5, packages=12, specs=60))
+MADE_UP = list(history(revisions=6, packages=12, specs=60))
 QUERY = "subscription { revisionPublished { tag } }"
 BODY = json.dumps({"query": QUERY}).encode()
 HEAD = (
@@ -80,30 +80,37 @@ def test_graphql_sse(catalog: Catalog, tmp_path: Path) -> None:
     Cut off, it comes back and goes on where it was. A single result is one event.
     """
     folder = npm.installed(Path(__file__).with_name("clients"), tmp_path)
-    one, release, two, three = range(1, 5)
+    one, release, two, three = range(1, 5)  # all but the release are of the series
     with serving(tmp_path / "catalog", tmp_path / "log", "--workers", "2", **FAST) as server:
         wait_for_workers(server, 2)
-        program = subprocess.Popen(
-            ["node", "sse.mjs", server.graphql, '{"series": "develop-DATE"}', "3"],
-            cwd=folder,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        with running_client(folder, server, {"series": "develop-DATE"}, count=3) as said:
+            assert next(said) == {"connected": True, "isRetry": False}
+            published(catalog, one, release)
+            assert next(said)["tag"] == MADE_UP[one].tag
+            for worker in workers_of(server):
+                os.kill(worker, signal.SIGKILL)
+            published(catalog, two)
+            assert next(said) == {"connected": True, "isRetry": True}
+            assert next(said)["tag"] == MADE_UP[two].tag
+            published(catalog, three)
+            assert next(said)["tag"] == MADE_UP[three].tag
+            assert next(said)["errors"][0]["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
+            assert [*said] == [{"data": {"__typename": "Query"}}]
+
+
+@contextmanager
+def running_client(
+    folder: Path, server: Server, variables: Any, *, count: int
+) -> Iterator[Iterator[Any]]:
+    """Run the client until it has got so many events; yields what it says, as it says it."""
+    command = ["node", "sse.mjs", server.graphql, json.dumps(variables), str(count)]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
-        said = map(json.loads, program.stdout)
-        assert next(said) == {"connected": True, "isRetry": False}
-        published(catalog, one, release)
-        assert next(said)["tag"] == MADE_UP[one].tag
-        for worker in workers_of(server):
-            os.kill(worker, signal.SIGKILL)
-        published(catalog, two)
-        assert next(said) == {"connected": True, "isRetry": True}
-        assert next(said)["tag"] == MADE_UP[two].tag
-        published(catalog, three)
-        assert next(said)["tag"] == MADE_UP[three].tag
-        assert next(said)["errors"][0]["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
-        assert [*said] == [{"data": {"__typename": "Query"}}]
-        assert program.wait(PATIENCE) == 0
+        try:
+            yield map(json.loads, program.stdout)
+            assert program.wait(PATIENCE) == 0
+        finally:
+            program.kill()
 
 
 def test_signs_of_life_and_the_end(catalog: Catalog, tmp_path: Path) -> None:
