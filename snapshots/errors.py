@@ -9,6 +9,7 @@ from snapshots.escaping import is_plain, legible, quoted, shortened, visible
 
 _EXCERPT_LENGTH = 60
 _LONGEST_KEY = 500
+_MOST_ERRORS = 20
 _LONGEST_REASON = 2_000
 _LONGEST_SYNTAX_REASON = 140  # with the excerpt 200
 
@@ -37,6 +38,28 @@ class SourceError(CachelogError):
         if key is not None:
             place += f", {self.key}"
         super().__init__(visible(f"{place}: {self.reason}"))
+
+
+class RulesError(CachelogError):
+    """A file of rules cannot be used; ``errors`` has every place that is at fault, in order."""
+
+    def __init__(self, errors: Sequence[SourceError]) -> None:
+        self.errors = tuple(errors)
+        shown = [str(error) for error in self.errors[:_MOST_ERRORS]]
+        if len(self.errors) > _MOST_ERRORS:
+            shown.append(f"... and {len(self.errors) - _MOST_ERRORS:,} more")
+        super().__init__("\n".join(shown))
+
+
+class RuleUnusable(CachelogError):
+    """A rule cannot be judged on what is there; ``rule`` is its name, ``key`` what is at fault."""
+
+    def __init__(self, rule: str, key: str, reason: str, *, line: int | None = None) -> None:
+        self.rule = rule
+        self.key = key
+        self.reason = reason
+        self.line = line
+        super().__init__(visible(f"rule {quoted(rule)}, {key}: {reason}"))
 
 
 class TagNeeded(CachelogError):
@@ -101,6 +124,19 @@ class AmbiguousRef(CachelogError):
         super().__init__(f"{quoted(ref)} begins {len(self.candidates)} digests: {shown}")
 
 
+class AmbiguousHash(CachelogError):
+    """A prefix begins several hashes that the catalog ever had; ``candidates`` holds some."""
+
+    def __init__(self, prefix: str, candidates: Sequence[str], num_fitting: int) -> None:
+        self.prefix = prefix
+        self.candidates = tuple(candidates)
+        self.num_fitting = num_fitting
+        more = ", ..." if num_fitting > len(self.candidates) else ""
+        super().__init__(
+            f"{quoted(prefix)} begins {num_fitting:,} hashes: {', '.join(self.candidates)}{more}"
+        )
+
+
 class UnknownPackage(CachelogError):
     """A query names a package that neither its revision nor the newest of any tag knows.
 
@@ -161,6 +197,24 @@ class NoCatalog(CatalogError):
         self.args = (
             f"there is no catalog at {location}; make one with 'cachelog import PATH', "
             f"or with made-up data by 'cachelog demo'",
+        )
+
+
+class IncompleteHistory(CachelogError):
+    """The history cannot answer yet: the changes of some neighbours have not been made.
+
+    ``num_missing`` of ``num_pairs`` pairs of neighbours lack theirs. ``hindrance`` says what keeps
+    them from being made here, where something does.
+    """
+
+    def __init__(self, num_missing: int, num_pairs: int, hindrance: str | None = None) -> None:
+        self.num_missing = num_missing
+        self.num_pairs = num_pairs
+        self.hindrance = hindrance
+        because = f" ({hindrance})" if hindrance else ""
+        super().__init__(
+            f"the history is not complete: {num_missing:,} of {num_pairs:,} pairs of neighbours "
+            f"lack their changes{because}; 'cachelog history fill' makes them"
         )
 
 

@@ -6,16 +6,40 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from difflib import get_close_matches
 from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
 
 from snapshots import refs
 from snapshots.errors import AmbiguousRef, RevisionNotFound
 from snapshots.escaping import legible
-from snapshots.models import RevisionInfo
+from snapshots.models import NOTHING, RevisionInfo
 from snapshots.refs import DIGEST_PREFIX_MIN, Ref, age_key, catalog_order, parse_ref, series
 
 _NEAREST = 3
 _LONGEST_NAME, _LONGEST_BASE = 80, 60
 _STEM = DIGEST_PREFIX_MIN - 2
+
+
+class Pair(NamedTuple):
+    """The digests of two neighbours: what changed from one to the other is the same for ever."""
+
+    base: str
+    head: str
+
+
+class Neighbours(NamedTuple):
+    """Two revisions that stand next to each other in a series.
+
+    ``base`` is None for the first of a series, which is a change from nothing.
+    """
+
+    base: RevisionInfo | None
+    head: RevisionInfo
+
+    @property
+    def pair(self) -> Pair:
+        """The digests of both; two tags of a series can share one, so they may be equal."""
+        return Pair(self.base.digest if self.base else NOTHING, self.head.digest)
 
 
 class History:
@@ -70,6 +94,11 @@ class History:
         """Return all rows of a tag, those that only confirm too, oldest first."""
         return self._rows_by_tag.get(tag, [])
 
+    def seen(self, revision: RevisionInfo) -> Sequence[RevisionInfo]:
+        """Return the rows of a revision: itself and those that confirm it, oldest first."""
+        first = self._revision_of(revision)
+        return [row for row in self.rows_of(first.tag) if self._revision_of(row) == first]
+
     def confirmed_at(self, revision: RevisionInfo) -> datetime:
         """Return when the tag was last seen in the state of a revision, before another one."""
         return self._last_seen.get(self._revision_of(revision), revision.taken_at)
@@ -117,6 +146,31 @@ class History:
         """Return the revisions before this one in its series, newest first."""
         place = self._places.get(self._revision_of(revision), 0)
         return self._series.get(series(revision.tag), [])[:place][::-1]
+
+    # -- series
+
+    @cached_property
+    def series_names(self) -> list[str]:
+        """The name of every series: develop, releases, dated snapshots, then the others."""
+        orders = {series(tag): catalog_order(tag) for tag in self._by_tag}
+        return sorted(orders, key=orders.__getitem__)
+
+    def of_series(self, name: str) -> Sequence[RevisionInfo]:
+        """Return the revisions of a series, newest first; none where it is not known."""
+        return self._series.get(name, [])[::-1]
+
+    def neighbours(self, name: str) -> list[Neighbours]:
+        """Return each revision of a series beside the one before it, oldest first."""
+        family = self._series.get(name, [])
+        return [Neighbours(base, head) for base, head in pairwise([None, *family]) if head]
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """The pairs of all neighbours whose contents differ, once each, newest first."""
+        every = [both for name in self._series for both in self.neighbours(name)]
+        every.sort(key=lambda both: age(both.head), reverse=True)
+        pairs = dict.fromkeys(both.pair for both in every)
+        return [pair for pair in pairs if pair.base != pair.head]
 
     def _revision_of(self, row: RevisionInfo) -> RevisionInfo:
         """Return the revision that a row is or confirms."""

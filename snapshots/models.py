@@ -26,6 +26,9 @@ from snapshots.spack.versions import VersionKey, version_key
 SIZE_MAX = (1 << 53) - 1
 """The largest size in bytes that every reader of JSON takes exactly."""
 
+NOTHING = sha256().hexdigest()
+"""The digest of a content without a spec."""
+
 
 def utc(moment: datetime) -> datetime:
     """Return the moment in UTC; one without a zone is taken to be in UTC already."""
@@ -169,6 +172,25 @@ def check_dependency(edge: Dependency) -> None:
     checked_hash(edge.hash)
     checked_items(edge.types, checked_name)
     checked_items(edge.virtuals, checked_name)
+
+
+class ConcreteSpec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A concrete spec that somebody wants, as a lock file has it; facts that are None are not told.
+
+    ``is_root`` tells whether it was asked for itself, and is not only a dependency.
+    """
+
+    hash: str
+    name: str
+    version: str | None = None
+    compiler: str | None = None
+    platform: str | None = None
+    operating_system: str | None = None
+    target: str | None = None
+    variants: tuple[str, ...] | None = None
+    namespace: str | None = None
+    package_hash: str | None = None
+    is_root: bool = False
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):

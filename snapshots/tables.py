@@ -1,4 +1,4 @@
-"""The catalog's two tables in Arrow's terms."""
+"""The catalog's tables in Arrow's terms."""
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
@@ -81,6 +81,84 @@ Rows of a tag that follow one another with the same digest are one revision, con
 """
 
 _SOURCE = "source_"
+
+_BASE = _field("base", pa.string(), "The digest of the content before; of nothing for the first.")
+_HEAD = _field("head", pa.string(), "The digest of the content after.")
+
+CHANGES = pa.schema(
+    [
+        _field("name", pa.string(), "The package's name."),
+        _field("hash", pa.string(), "The DAG hash."),
+        _BASE,
+        _HEAD,
+        _field("kind", pa.string(), "What became of the hash: added, removed or changed."),
+        _field("version", pa.string(), "The version that was built."),
+        _field(
+            "reason",
+            pa.string(),
+            "Why, as the two contents tell: rebuilt, replaces, new_version, replaced ...",
+        ),
+    ]
+)
+"""One row for each hash that was added, removed or changed between two neighbours of a series.
+
+The rows of a file are sorted by the columns in their order.
+"""
+
+HASHES = pa.schema(
+    [
+        _field("hash", pa.string(), "The DAG hash."),
+        _field("name", pa.string(), "Its package: the name to look for in the table changes."),
+    ]
+)
+"""One row for each hash that was ever added; sorted likewise."""
+
+
+_COUNTED = (
+    "specs_added",
+    "specs_removed",
+    "specs_changed",
+    "packages_added",
+    "packages_removed",
+    "packages_changed",
+)
+_COUNTED_REASONS = (
+    "rebuilt",
+    "replaces",
+    "new_package",
+    "new_stack",
+    "new_version",
+    "new_target",
+    "new_build",
+    "replaced",
+    "package_gone",
+    "stack_gone",
+    "version_gone",
+    "target_gone",
+    "build_gone",
+)
+
+
+def _count_of(counted: str) -> pa.Field:
+    what, _, became = counted.partition("_")
+    return _field(f"num_{counted}", pa.int64(), f"How many {what} were {became}.")
+
+
+def _count_of_reason(reason: str) -> pa.Field:
+    return _field(f"num_{reason}", pa.int64(), f"How many specs have the reason {reason}.")
+
+
+COMPARISONS = pa.schema(
+    [
+        _BASE,
+        _HEAD,
+        *map(_count_of, _COUNTED),
+        *map(_count_of_reason, _COUNTED_REASONS),
+        _field("made_by", pa.string(), "The program that compared the two, with its version."),
+        _field("made_at", _TIME, "When it did so."),
+    ]
+)
+"""One row for each two neighbours of a series whose changes are kept, and their commit point."""
 
 
 def spec_rows(specs: Sequence[Spec], *, in_cache: bool = True) -> pa.RecordBatch:

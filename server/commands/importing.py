@@ -117,10 +117,10 @@ def import_command(
                 )
                 snapshots = reading(history, spans)
                 while some := list(islice(snapshots, _REVISIONS_AT_ONCE)):
-                    publications += _publish(opened, some, spans)
+                    publications += _publish(opened, some, spans, report)
             else:
                 found = _read(locations, tags, sizes=sizes, report=report)
-                publications += _publish(opened, reading(found, spans), spans, taken_at)
+                publications += _publish(opened, reading(found, spans), spans, report, taken_at)
         except CachelogError:
             if publications:
                 _tell(publications, report, as_json=as_json)
@@ -135,6 +135,7 @@ def _publish(
     catalog: "Catalog",
     snapshots: "Iterable[Snapshot]",
     spans: "Spans",
+    report: "Report",
     taken_at: datetime | None = None,
 ) -> "list[Publication]":
     """Publish in a span; that of what is read on the way stand beside it, not within."""
@@ -142,6 +143,8 @@ def _publish(
         published = catalog.publish(snapshots, taken_at=taken_at)
         note_publishing("cachelog.revisions", len(published))
         note_publishing("cachelog.new_revisions", sum(it.is_new for it in published))
+    for reason in dict.fromkeys(it.unkept for it in published if it.unkept):
+        report.warn(f"what changed could not be kept, which is made up for later: {reason}")
     return published
 
 

@@ -3,11 +3,11 @@
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from time import time
 from urllib.parse import unquote
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import DeltaTable, Field, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import (
@@ -17,12 +17,12 @@ from deltalake.transaction import (
     RemoveAction,
 )
 
+from snapshots.catalog.actions import remove_action
 from snapshots.catalog.damage import what_is_broken
 from snapshots.catalog.failures import reason_of
 from snapshots.catalog.log import Log
 from snapshots.catalog.storage import RESTORE, Storage
 from snapshots.errors import CatalogError
-from snapshots.tables import StoredFile
 
 _ATTEMPTS = 8
 _REOPEN_AFTER = 10
@@ -62,12 +62,21 @@ class Table:
     """One of the catalog's tables. Errors are those of the store.
 
     Of a broken table CatalogError names the broken file; TableNotFoundError means that there is
-    no table, or no longer.
+    no table, or no longer. ``advice`` says what to do about damage.
     """
 
-    def __init__(self, storage: Storage, name: str, schema: pa.Schema, partition: str = "") -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        name: str,
+        schema: pa.Schema,
+        partition: str = "",
+        *,
+        advice: str = RESTORE,
+    ) -> None:
         self.name = name
         self._storage = storage
+        self._advice = advice
         self._log = Log(storage, name)
         self._schema = schema
         self._partition_by = [partition] if partition else []
@@ -117,7 +126,7 @@ class Table:
 
     def _refuse_empty_commits(self) -> None:
         if path := self._log.empty_commit():
-            raise self._error(f"{path} is empty; {RESTORE}")
+            raise self._error(f"{path} is empty; {self._advice}")
 
     def _is_worn(self, found: _Open) -> bool:
         """Tell whether to open anew: what is kept of each commit makes the next ones slower."""
@@ -131,10 +140,13 @@ class Table:
         version = table.version()
         return Mark(version, self._log.checksum(version) or str(table.metadata().id))
 
-    def files(self) -> pa.Table:
-        """Return the columns ``path`` and ``size`` of all files, as of the last ``current``.
+    def files(self, ranges_of: Sequence[str] = ()) -> pa.Table:
+        """Return a row of each file, as of the last ``current``: ``path``, ``size``, ``added_at``.
 
-        Paths are below the table. A partitioned table has the column ``partition`` too.
+        Paths are below the table; times are in seconds since 1970. A partitioned table has the
+        column ``partition`` too. With ``ranges_of`` some columns of the table, ``num_records`` and
+        ``min.COLUMN`` and ``max.COLUMN`` hold what the log tells of the rows of a file: null where
+        it does not.
         """
         with self._lock:
             found = self._open or self._brought_up_to_date()
@@ -142,7 +154,12 @@ class Table:
         columns = {
             "path": pa.array(map(unquote, actions["path"].to_pylist()), pa.string()),
             "size": actions["size_bytes"],
+            "added_at": pc.divide(pc.cast(actions["modification_time"], pa.float64()), 1_000.0),
         }
+        if ranges_of:
+            told = ["num_records", *(f"{end}.{it}" for it in ranges_of for end in ("min", "max"))]
+            nothing = pa.nulls(len(actions))
+            columns |= {it: actions[it] if it in actions.column_names else nothing for it in told}
         for name in self._partition_by:
             column = f"partition.{name}"
             if column in actions.column_names:
@@ -200,15 +217,29 @@ class Table:
             else:
                 return
 
-    def merge(self, sizes: Mapping[str, int], merged: AddAction) -> bool:
-        """Put one file in the place of several; False where another import was faster."""
-        moment = int(time() * 1_000)
-        removed = [RemoveAction(path, False, moment, size, {}) for path, size in sizes.items()]
+    def merge(self, sizes: Mapping[str, int], merged: Sequence[AddAction]) -> bool:
+        """Put files in the place of others; False where another import was faster."""
+        removed = [remove_action(path, size, is_lost=False) for path, size in sizes.items()]
+        return self.exchange(removed, merged)
+
+    def exchange(
+        self,
+        removed: Sequence[RemoveAction],
+        added: Sequence[AddAction],
+        seen: Mark | None = None,
+    ) -> bool:
+        """Put files in the place of others at once; False where there was another commit since.
+
+        That is since ``seen``, or since what ``current`` or ``commit`` found last.
+        """
         with self._lock:
-            table = self._opened()
+            found = self._open or self._brought_up_to_date()
+            if seen not in (None, found.mark):
+                return False
+            table = found.table
             try:
                 table.create_write_transaction(
-                    [*removed, merged],
+                    [*removed, *added],
                     "append",
                     self._schema,
                     self._partition_by,
@@ -253,26 +284,12 @@ class Table:
             yield
         except TableNotFoundError:
             if self._log.is_lost():
-                raise self._error(f"{self._log.folder} is empty; {RESTORE}") from None
+                raise self._error(f"{self._log.folder} is empty; {self._advice}") from None
             raise
         except DeltaError as error:
             reason = what_is_broken(self._storage, self.name)
             reason = reason or f"the table {self.name}: {reason_of(error)}"
-            raise self._error(f"{reason}; {RESTORE}") from error
+            raise self._error(f"{reason}; {self._advice}") from error
 
     def _error(self, reason: str) -> CatalogError:
         return CatalogError(self._storage.location.text, reason)
-
-
-def add_action(
-    file: StoredFile, num_rows: int, partition: Mapping[str, str], *, is_new: bool = True
-) -> AddAction:
-    """Return what a commit says of a file; ``is_new`` tells whether its rows were not there."""
-    return AddAction(
-        path=file.path,
-        size=file.size,
-        partition_values=dict(partition),
-        modification_time=int(time() * 1_000),
-        data_change=is_new,
-        stats=f'{{"numRecords":{num_rows}}}',
-    )

@@ -5,13 +5,15 @@ while the interpreter ends; were it Python's memory, or a file that Python code 
 would abort then ("terminate called without an active exception").
 """
 
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from errno import EINVAL
 from pathlib import Path
 from stat import S_ISREG
+from typing import NamedTuple
 from uuid import uuid4
 
 import pyarrow as pa
@@ -31,6 +33,16 @@ _READERS = 8
 _CHECKSUM = re.compile(r"(?:^|[/-])([0-9a-f]{16})\.zstd\.parquet$")
 _DICTIONARY_BYTES = 1 << 24
 _WRITTEN_AT_ONCE = 8 << 20
+
+Range = tuple[str, str]
+"""The smallest and the largest of some texts."""
+
+
+class Found(NamedTuple):
+    """A file: its size in bytes, and when it was written, in seconds since 1970."""
+
+    size: int
+    written_at: float
 
 
 class Storage:
@@ -102,6 +114,19 @@ class Storage:
         found = DeltaStorageHandler(self.location.root).get_file_info_selector(selector)
         return {info.base_name: info.size for info in found if info.is_file}
 
+    def find(self, folder: str) -> dict[str, Found]:
+        """Return all files in a folder and the folders in it, by their paths below it."""
+        if self.location.is_folder:
+            return dict(_files_below(Path(self.location.uri(folder))))
+        selector = FileSelector(folder, allow_not_found=True, recursive=True)
+        infos = DeltaStorageHandler(self.location.root).get_file_info_selector(selector)
+        start = len(folder) + 1
+        return {
+            info.path[start:]: Found(info.size, info.mtime.timestamp())
+            for info in infos
+            if info.is_file
+        }
+
     def remove(self, path: str) -> None:
         """Remove a file, if it is there."""
         with suppress(FileNotFoundError):
@@ -120,6 +145,16 @@ class Storage:
         with files.open_output_stream(path, buffer_size=_WRITTEN_AT_ONCE) as stream:
             for start in range(0, data.size, _WRITTEN_AT_ONCE - 1):
                 stream.write(data.slice(start, min(_WRITTEN_AT_ONCE - 1, data.size - start)))
+
+
+def _files_below(folder: Path) -> Iterator[tuple[str, Found]]:
+    for place, _, names in os.walk(folder):
+        for name in names:
+            file = Path(place, name)
+            with suppress(FileNotFoundError):  # others write and remove files meanwhile
+                status = file.stat(follow_symlinks=False)
+                if S_ISREG(status.st_mode):
+                    yield str(file.relative_to(folder)), Found(status.st_size, status.st_mtime)
 
 
 def _write_in_folder(file: Path, data: pa.Buffer) -> None:
@@ -141,10 +176,19 @@ def checksum(data: pa.Buffer) -> str:
     return xxhash.xxh3_64_hexdigest(data)
 
 
-def to_parquet(table: pa.Table) -> pa.Buffer:
-    """Return a table as the bytes of a Parquet file."""
+def to_parquet(table: pa.Table, rows_at_once: int | None = None) -> pa.Buffer:
+    """Return a table as the bytes of a Parquet file.
+
+    Parts of so many rows can be read from it by ``parts_of_parquet``; by default it is one part.
+    """
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", dictionary_pagesize_limit=_DICTIONARY_BYTES)
+    pq.write_table(
+        table,
+        sink,
+        compression="zstd",
+        dictionary_pagesize_limit=_DICTIONARY_BYTES,
+        row_group_size=rows_at_once,
+    )
     return sink.getvalue()
 
 
@@ -159,14 +203,40 @@ def from_parquet(
     The bytes must be those that were ``written``, or those that the file is named by. Raises
     ArrowInvalid that names the path.
     """
+    with _opened(path, data, written) as file:
+        known = file.schema_arrow.names
+        return file.read([it for it in (known if columns is None else columns) if it in known])
+
+
+def parts_of_parquet(path: str, data: pa.Buffer, may_have: Callable[[Range], bool]) -> pa.Table:
+    """Read those parts of the bytes of a Parquet file that may have what is looked for.
+
+    ``may_have`` is told the smallest and the largest value of the first column in a part; a part
+    of which these are not known is read. Raises as ``from_parquet``.
+    """
+    with _opened(path, data) as file:
+        metadata = file.metadata
+        parts = [
+            number
+            for number in range(metadata.num_row_groups)
+            if not (known := metadata.row_group(number).column(0).statistics)
+            or not known.has_min_max
+            or may_have((known.min, known.max))
+        ]
+        return file.read_row_groups(parts)
+
+
+@contextmanager
+def _opened(
+    path: str, data: pa.Buffer, written: StoredFile | None = None
+) -> Iterator[pq.ParquetFile]:
     named = _CHECKSUM.search(path)
     expected = written.checksum if written else named and named[1]
     if expected and checksum(data) != expected:
         raise pa.ArrowInvalid(f"{path} does not have the bytes that were written")
     try:
         with pq.ParquetFile(pa.BufferReader(data)) as file:
-            known = file.schema_arrow.names
-            return file.read([it for it in (known if columns is None else columns) if it in known])
+            yield file
     except (pa.ArrowException, OSError) as error:
         raise pa.ArrowInvalid(f"{path} is no Parquet file that can be read ({error})") from None
 

@@ -102,11 +102,26 @@ class Hashes:
             return None
         return next(iter(self.with_prefix(text).tolist()), None)
 
+    def find_all(self, wanted: "Hashes") -> Rows:
+        """Return for each of some hashes its row here, or -1; they may have a hash twice."""
+        rows = np.full(len(wanted), -1, np.int32)
+        if not len(self):
+            return rows
+        places = np.searchsorted(self.sorted_keys, wanted.keys)
+        candidates = self.order[np.minimum(places, len(self) - 1)]
+        keys_fit = self.keys[candidates] == wanted.keys
+        fit = keys_fit & (self.words[candidates] == wanted.words).all(axis=1)
+        rows[fit] = candidates[fit]
+        for place in np.flatnonzero(keys_fit & ~fit).tolist():  # keys that collide
+            row = self.find(wanted.at(place))
+            rows[place] = -1 if row is None else row
+        return rows
+
     def with_prefix(self, prefix: str) -> Rows:
         """Return the rows whose hash begins so, by rising hash."""
-        beginning = prefix.encode(errors="replace")
-        if len(beginning) > WIDTH or any(byte not in _ALPHABET for byte in beginning):
+        if not is_beginning(prefix):
             return np.empty(0, np.int32)
+        beginning = prefix.encode()
         low, high = (
             _pack(np.frombuffer(beginning.ljust(WIDTH, filler), np.uint8).reshape(1, WIDTH))[0]
             for filler in (b"2", b"z")
@@ -117,6 +132,12 @@ class Hashes:
         if len(beginning) > _KEY_CHARACTERS:
             rows = np.array([row for row in rows if self.at(row).startswith(prefix)], np.int32)
         return rows
+
+
+def is_beginning(text: str) -> bool:
+    """Tell whether a hash can begin so."""
+    beginning = text.encode(errors="replace")
+    return len(beginning) <= WIDTH and all(byte in _ALPHABET for byte in beginning)
 
 
 def match(base: Hashes, head: Hashes) -> Rows:

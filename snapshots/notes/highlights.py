@@ -11,8 +11,7 @@ from snapshots.notes.losses import Losses
 from snapshots.notes.rebuilds import Rebuilds
 from snapshots.notes.sentences import Name, Sentence, Value, enumerated, names, spelled
 from snapshots.notes.summary import ExplainedSummary
-from snapshots.notes.units import size
-from snapshots.wording import counted
+from snapshots.wording import counted, size
 
 _FEW = 3
 

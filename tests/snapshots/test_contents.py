@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from snapshots.contents import Content, PackageContent
 from snapshots.facts import Fact
-from snapshots.models import SPEC_FACTS, Dependency, Spec
+from snapshots.models import NOTHING, SPEC_FACTS, Dependency, Spec
 from snapshots.sources.pages import parse_page
 from snapshots.sources.reports import Report
 from snapshots.tables import SPECS as COLUMNS
@@ -187,3 +187,9 @@ def test_specs_outside_the_cache_are_rows() -> None:
     assert content.table().to_pylist() == [
         {"digest": content.digest, **plain(spec), "in_cache": in_cache} for spec, in_cache in rows
     ]
+
+
+def test_the_digest_of_nothing() -> None:
+    """A content without a spec has one digest, which every series changes from at first."""
+    assert Content({}).digest == Content.of([]).digest == NOTHING
+    assert Content.of([a_spec()]).digest != NOTHING

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from snapshots.errors import AmbiguousRef, InvalidArgument, RevisionNotFound
-from snapshots.history import History
-from snapshots.models import RevisionInfo
+from snapshots.history import History, Neighbours, Pair
+from snapshots.models import NOTHING, RevisionInfo
 from tests.snapshots.factories import a_revision, day, digest_of
 
 LINES = (
@@ -330,3 +330,54 @@ def test_when_a_revision_was_last_confirmed() -> None:
     assert history.confirmed_at(rows[1]) == day(3)
     assert list(history.rows_of("develop")) == rows
     assert not history.rows_of("main")
+
+
+def test_series_are_in_the_order_of_the_catalog() -> None:
+    """develop, releases, dated snapshots, then the others; each lists its revisions."""
+    assert HISTORY.series_names == ["develop", "vX.Y.Z", "develop-DATE", "e4s-24.11"]
+    releases = [LINES[7], LINES[6], LINES[5]]
+    assert list(HISTORY.of_series("vX.Y.Z")) == releases
+    assert not HISTORY.of_series("v0.22.0")
+    assert History().series_names == []
+
+
+def test_neighbours_of_a_series() -> None:
+    """The first of a series is a change from nothing, each other one from that before it."""
+    first, second, third = LINES[:3]
+    neighbours = HISTORY.neighbours("develop")
+    assert neighbours == [
+        Neighbours(None, first),
+        Neighbours(first, second),
+        Neighbours(second, third),
+    ]
+    a, b = first.digest, second.digest
+    assert [it.pair for it in neighbours] == [(NOTHING, a), (a, b), (b, a)]
+    assert HISTORY.neighbours("main") == []
+
+
+def test_pairs_are_listed_once_and_newest_first() -> None:
+    """Pairs that two series share are one; neighbours with one content are no pair."""
+    lines = [
+        a_revision("develop", 1, "a"),
+        a_revision("develop", 2, "b"),
+        a_revision("v0.1", 3, "a"),
+        a_revision("v0.2", 4, "a"),
+        a_revision("v0.3", 5, "b"),
+        a_revision("main", 0, "c"),
+        replace(a_revision("other", 6), digest=NOTHING),
+    ]
+    a, b, c = map(digest_of, "abc")
+    assert History(lines).pairs == [Pair(a, b), Pair(NOTHING, a), Pair(NOTHING, c)]
+
+
+@given(MANY)
+def test_neighbours_agree_with_previous(lines: list[RevisionInfo]) -> None:
+    """Each revision stands in one series once, beside the one that ``previous`` tells."""
+    history = History(lines)
+    every = [both for name in history.series_names for both in history.neighbours(name)]
+    assert {both.head for both in every} == set(history.revisions)
+    assert len(every) == len(history.revisions)
+    assert all(both.base == history.previous(both.head) for both in every)
+    pairs = {both.pair for both in every if both.pair.base != both.pair.head}
+    assert set(history.pairs) == pairs
+    assert len(history.pairs) == len(pairs)

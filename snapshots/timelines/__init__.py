@@ -1,0 +1,1 @@
+"""What the kept changes of neighbours tell of hashes, packages and series through time; pure."""

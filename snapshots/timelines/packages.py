@@ -1,0 +1,202 @@
+"""The timeline of a package in a series: one entry a revision that touched it."""
+
+from bisect import bisect_left, insort
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.reasons import REASONS, SpecChangeReason
+from snapshots.history import History
+from snapshots.models import RevisionInfo
+from snapshots.spack.versions import VersionKey, version_key
+from snapshots.timelines.replay import ADDED, CHANGED, KINDS, REMOVED, Events
+from snapshots.timelines.steps import Steps
+
+Counts = npt.NDArray[np.int64]
+
+_VersionOrder = tuple[VersionKey, str]
+
+
+class PackageEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """What a revision did to a package, from the one before it in its series.
+
+    ``base`` is None where that was nothing. Versions are newest first: those that only the new
+    revision has, and those that only the one before had. ``reasons`` says how many specs were
+    added, removed and changed for which reason, those that came back told apart from new ones.
+    """
+
+    base: RevisionInfo | None
+    head: RevisionInfo
+    kind: PackageChangeKind
+    versions_added: tuple[str, ...]
+    versions_removed: tuple[str, ...]
+    num_added: int
+    num_removed: int
+    num_changed: int
+    reasons: Mapping[SpecChangeReason, int]
+
+
+class PackageTimeline(msgspec.Struct, frozen=True, kw_only=True):
+    """A package in a series: where it was seen, with a spec at least, and what touched it.
+
+    ``first_seen`` and ``last_seen`` are the first and the last revision that have it, though it
+    may have been away in between. ``entries`` are newest first.
+    """
+
+    name: str
+    series: str
+    first_seen: RevisionInfo
+    last_seen: RevisionInfo
+    entries: tuple[PackageEntry, ...]
+
+
+class _VersionChange(NamedTuple):
+    """What changed about the versions of a package at a place, and the newest before and after."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    before: VersionKey | None
+    after: VersionKey | None
+
+
+def package_timeline(
+    rows: pa.Table, name: str, series: str, history: History
+) -> PackageTimeline | None:
+    """Return the timeline of a package; None where no revision of the series had it.
+
+    ``rows`` are changes of the table ``changes``: all of the package, and any others.
+    """
+    steps = Steps(history, [series])
+    events = Events(rows.filter(pc.equal(rows["name"], name)), steps)
+    by_kind = _counted(events.kinds, len(KINDS), events, steps)
+    num_after = np.cumsum(by_kind[ADDED] - by_kind[REMOVED])
+    seen = np.flatnonzero(num_after > 0)
+    if not len(seen):
+        return None
+    return PackageTimeline(
+        name=name,
+        series=series,
+        first_seen=steps.revisions[seen[0]],
+        last_seen=steps.revisions[seen[-1]],
+        entries=tuple(_entries(events, by_kind, num_after))[::-1],
+    )
+
+
+def _counted(codes: npt.NDArray[np.int8], num_codes: int, events: Events, steps: Steps) -> Counts:
+    """Return how many of the events at each place have each code: one row a code."""
+    keys = codes.astype(np.int64) * len(steps) + events.places
+    counts = np.bincount(keys, minlength=num_codes * len(steps))
+    return counts.reshape(num_codes, len(steps))
+
+
+def _entries(events: Events, by_kind: Counts, num_after: Counts) -> list[PackageEntry]:
+    """Return one entry a place that has events, oldest first."""
+    versions = _version_changes(events)
+    by_reason = _counted(events.reasons, len(REASONS), events, events.steps)
+    found = []
+    for place in np.flatnonzero(by_kind.any(axis=0)).tolist():
+        step = events.steps.neighbours[place]
+        was_there = place > 0 and num_after[place - 1] > 0
+        changed = versions.get(place)
+        added, removed, facts = by_kind[[ADDED, REMOVED, CHANGED], place].tolist()
+        entry = PackageEntry(
+            base=step.base,
+            head=step.head,
+            kind=_kind(changed, bool(was_there), bool(num_after[place] > 0), added + removed > 0),
+            versions_added=changed.added if changed else (),
+            versions_removed=changed.removed if changed else (),
+            num_added=added,
+            num_removed=removed,
+            num_changed=facts,
+            reasons={
+                REASONS[it]: int(by_reason[it, place]) for it in np.flatnonzero(by_reason[:, place])
+            },
+        )
+        found.append(entry)
+    return found
+
+
+def _kind(
+    changed: _VersionChange | None, was_there: bool, is_there: bool, came_or_went: bool
+) -> PackageChangeKind:
+    """Return the first kind that applies."""
+    if not was_there:
+        return PackageChangeKind.ADDED
+    if not is_there:
+        return PackageChangeKind.REMOVED
+    if changed is None:
+        return PackageChangeKind.REBUILT if came_or_went else PackageChangeKind.CHANGED
+    if changed.before is None or changed.after is None or changed.before == changed.after:
+        return PackageChangeKind.VERSIONS_CHANGED
+    is_newer = changed.after > changed.before
+    return PackageChangeKind.UPGRADED if is_newer else PackageChangeKind.DOWNGRADED
+
+
+def _version_changes(events: Events) -> dict[int, _VersionChange]:
+    """Return what changed about the versions, by place, where something did."""
+    present: list[_VersionOrder] = []
+    changes = {}
+    for place, (added, removed) in sorted(_came_and_went(events).items()):
+        before = present[-1][0] if present else None
+        for order in added:
+            insort(present, order)
+        for order in removed:
+            del present[bisect_left(present, order)]
+        after = present[-1][0] if present else None
+        changes[place] = _VersionChange(_texts(added), _texts(removed), before, after)
+    return changes
+
+
+def _texts(versions: list[_VersionOrder]) -> tuple[str, ...]:
+    """Return versions newest first."""
+    return tuple(text for _, text in sorted(versions, reverse=True))
+
+
+def _came_and_went(
+    events: Events,
+) -> dict[int, tuple[list[_VersionOrder], list[_VersionOrder]]]:
+    """Return the versions that got a first spec or lost their last one, by place."""
+    versions, places, counts = _version_counts(events)
+    starts = np.flatnonzero(np.diff(versions, prepend=-1))
+    after = np.cumsum(counts)
+    earlier = np.repeat((after - counts)[starts], np.diff(starts, append=len(versions)))
+    after -= earlier
+    came = (after > 0).astype(np.int8) - (after - counts > 0)
+    found: defaultdict[int, tuple[list[_VersionOrder], list[_VersionOrder]]]
+    found = defaultdict(lambda: ([], []))
+    at = np.flatnonzero(came)
+    for version, place, sign in zip(
+        versions[at].tolist(), places[at].tolist(), came[at].tolist(), strict=True
+    ):
+        text = events.version_values[version]
+        found[place][0 if sign > 0 else 1].append((version_key(text), text))
+    return dict(found)
+
+
+def _version_counts(events: Events) -> tuple[Counts, Counts, Counts]:
+    """Return by how many specs each version grew or shrank: its code, the place, the number.
+
+    They are sorted by version and place, each once. A hash whose facts changed may have got
+    another version.
+    """
+    signs = np.zeros(len(KINDS), np.int64)
+    signs[[ADDED, REMOVED]] = 1, -1
+    before = np.zeros_like(events.versions)
+    before[1:] = events.versions[:-1]
+    is_other = (events.kinds == CHANGED) & events.follows & (before != events.versions)
+    num_places = len(events.steps)
+    keys = [events.versions, events.versions[is_other], before[is_other]]
+    places = [events.places, events.places[is_other], events.places[is_other]]
+    ones = np.ones(np.count_nonzero(is_other), np.int64)
+    counts = np.concatenate([signs[events.kinds], ones, -ones])
+    every = np.concatenate(keys) * num_places + np.concatenate(places)
+    distinct, of_each = np.unique(every, return_inverse=True)
+    sums = np.bincount(of_each, weights=counts, minlength=len(distinct)).astype(np.int64)
+    return distinct // num_places, distinct % num_places, sums

@@ -1,0 +1,162 @@
+"""Of a hash: when it was there, why it came and why it went, and which revisions hold several."""
+
+from collections.abc import Collection, Iterable, Iterator
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from snapshots.changes.reasons import REASONS, SpecChangeReason
+from snapshots.history import History, age
+from snapshots.models import RevisionInfo
+from snapshots.timelines.replay import ADDED, REMOVED, Events
+from snapshots.timelines.steps import Steps
+
+
+class Span(msgspec.Struct, frozen=True, kw_only=True):
+    """Revisions of a series that follow one another and have a hash.
+
+    ``first`` and ``last`` have it. ``gone_in`` is the revision after the last, which has it no
+    longer, for ``reason_gone``; both are None where the newest of the series has it. A later span
+    came for the reason RETURNED, unless it took the place of another spec.
+    """
+
+    series: str
+    first: RevisionInfo
+    last: RevisionInfo
+    reason_came: SpecChangeReason
+    reason_gone: SpecChangeReason | None = None
+    gone_in: RevisionInfo | None = None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the newest revision of the series has the hash."""
+        return self.gone_in is None
+
+
+class HashHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """What the catalog knows of a hash through time.
+
+    ``spans`` are those of one series after the other, in the catalog's order, each oldest first.
+    ``newest`` is the revision that was taken last of those that have it, and tells ``version``.
+    """
+
+    hash: str
+    name: str
+    version: str | None
+    spans: tuple[Span, ...]
+    newest: RevisionInfo
+
+
+class _Stay(msgspec.Struct):
+    """A span while it is read: its events by number, ``gone`` the one that ends it."""
+
+    series: int
+    came: int
+    changed: list[int] = []
+    gone: int | None = None
+
+
+def hash_histories(
+    rows: pa.Table, hashes: Iterable[str], history: History
+) -> dict[str, HashHistory]:
+    """Return the history of each of the hashes, in their order; without those nobody ever had.
+
+    ``rows`` are changes of the table ``changes``: all of the hashes, and any others.
+    """
+    wanted = list(dict.fromkeys(hashes))
+    rows = rows.filter(pc.is_in(rows["hash"], pa.array(wanted, pa.string())))
+    steps = Steps(history, history.series_names)
+    events = Events(rows, steps)
+    names = rows["name"].take(pa.array(events.rows, pa.int64())).to_pylist()
+    ends = np.flatnonzero(np.diff(events.hashes, append=-1)) + 1
+    found = {}
+    begin = 0
+    for end in ends.tolist():
+        text = events.hash_values[events.hashes[begin]]
+        stays = list(_stays(events, begin, end))
+        if stays:
+            found[text] = _hash_history(text, names, events, stays)
+        begin = end
+    return {text: found[text] for text in wanted if text in found}
+
+
+def _stays(events: Events, begin: int, end: int) -> Iterator[_Stay]:
+    """Yield the spans of one hash, whose events are those from ``begin`` to ``end`` - 1."""
+    places = events.places[begin:end]
+    series = events.steps.series_of(places).tolist()
+    stay: _Stay | None = None
+    for number, kind in enumerate(events.kinds[begin:end].tolist()):
+        if stay is not None and stay.series != series[number]:
+            yield stay
+            stay = None
+        if kind == ADDED:
+            stay = stay or _Stay(series[number], begin + number)
+        elif stay is not None and kind == REMOVED:
+            stay.gone = begin + number
+            yield stay
+            stay = None
+        elif stay is not None:
+            stay.changed.append(begin + number)
+    if stay is not None:
+        yield stay
+
+
+def _hash_history(text: str, names: list[str], events: Events, stays: list[_Stay]) -> HashHistory:
+    bounds = [_bounds(events, stay) for stay in stays]
+    revisions = events.steps.revisions
+    newest = [events.steps.newest(*it) for it in bounds]
+    latest = max(range(len(stays)), key=lambda number: age(revisions[newest[number]]))
+    told = [
+        it
+        for it in (stays[latest].came, *stays[latest].changed)
+        if events.places[it] <= newest[latest]
+    ]
+    return HashHistory(
+        hash=text,
+        name=names[told[-1]],
+        version=events.version_values[events.versions[told[-1]]],
+        spans=tuple(_span(events, *it) for it in zip(stays, bounds, strict=True)),
+        newest=revisions[newest[latest]],
+    )
+
+
+def _bounds(events: Events, stay: _Stay) -> tuple[int, int]:
+    """Return the first place of a span, and the one behind its last."""
+    if stay.gone is not None:
+        return int(events.places[stay.came]), int(events.places[stay.gone])
+    return int(events.places[stay.came]), events.steps.bounds(stay.series)[1]
+
+
+def _span(events: Events, stay: _Stay, bounds: tuple[int, int]) -> Span:
+    begin, end = bounds
+    revisions = events.steps.revisions
+    is_gone = stay.gone is not None
+    return Span(
+        series=events.steps.names[stay.series],
+        first=revisions[begin],
+        last=revisions[end - 1],
+        reason_came=REASONS[events.reasons[stay.came]],
+        reason_gone=REASONS[events.reasons[stay.gone]] if is_gone else None,
+        gone_in=revisions[end] if is_gone else None,
+    )
+
+
+def holding(
+    histories: Collection[HashHistory], history: History, series: str | None = None
+) -> list[RevisionInfo]:
+    """Return the revisions that have every one of the hashes, newest first.
+
+    Of no hash that is all revisions. A hash that no revision had has no history: who asks for
+    one need not ask on.
+    """
+    steps = Steps(history, history.series_names if series is None else [series])
+    places = {revision: place for place, revision in enumerate(steps.revisions)}
+    changes = np.zeros(len(steps) + 1, np.int64)
+    for span in (span for it in histories for span in it.spans):
+        if span.first in places:
+            changes[places[span.first]] += 1
+            changes[places[span.last] + 1] -= 1
+    held = np.flatnonzero(np.cumsum(changes)[:-1] == len(histories))
+    return sorted((steps.revisions[place] for place in held.tolist()), key=age, reverse=True)

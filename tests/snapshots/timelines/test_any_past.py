@@ -1,0 +1,86 @@
+"""Whatever happened, the timelines say what a walk through all contents says."""
+
+from random import Random
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.history import History
+from snapshots.timelines.growth import growth
+from snapshots.timelines.packages import package_timeline
+from snapshots.timelines.spans import hash_histories, holding
+from tests.snapshots.factories import NAMES
+from tests.snapshots.timelines.naive import Past
+from tests.snapshots.timelines.pasts import HASHES, PASTS
+
+
+@given(PASTS)
+def test_histories_of_hashes(past: Past) -> None:
+    """Every hash has the spans, reasons, newest revision and version of the walk."""
+    histories = hash_histories(past.rows(), HASHES, past.history)
+    expected = {text: past.hash_history(text) for text in HASHES}
+    assert histories == {text: it for text, it in expected.items() if it}
+
+
+@given(PASTS)
+def test_timelines_of_packages(past: Past) -> None:
+    """Every package of every series has the entries of the walk."""
+    rows = past.rows()
+    for series in [*past.history.series_names, "nowhere"]:
+        for name in NAMES:
+            found = package_timeline(rows, name, series, past.history)
+            assert found == past.package_timeline(name, series)
+
+
+@given(PASTS, st.lists(st.sampled_from(HASHES), max_size=3, unique=True))
+def test_revisions_that_hold_hashes(past: Past, wanted: list[str]) -> None:
+    """Those revisions hold all of them that the walk says, in every series."""
+    histories = hash_histories(past.rows(), wanted, past.history)
+    for series in [None, *past.history.series_names, "nowhere"]:
+        found = (
+            holding(list(histories.values()), past.history, series)
+            if len(histories) == len(wanted)
+            else []
+        )
+        assert found == past.holding(wanted, series)
+
+
+@given(PASTS)
+def test_growth_of_series(past: Past) -> None:
+    """The numbers of specs follow from what came and went, from nothing."""
+    totals = {pair: past.counts(pair) for pair in past.history.pairs}
+    for series in past.history.series_names:
+        points = growth(totals, series, past.history)
+        assert [it.revision for it in points] == list(past.history.of_series(series))[::-1]
+        num_specs = 0
+        for point in points:
+            num_specs += point.num_added - point.num_removed
+            assert num_specs == len(past.specs_of(point.revision))
+            came = sum(
+                it for reason, it in point.counts.reasons.items() if _is_of_added(reason.value)
+            )
+            assert came == point.num_added
+
+
+def _is_of_added(reason: str) -> bool:
+    return reason in ("rebuilt", "replaces") or reason.startswith("new_")
+
+
+@given(PASTS, st.integers(0, 1 << 32))
+def test_rows_in_any_order_and_twice(past: Past, seed: int) -> None:
+    """Rows come in any order, some of them twice; those of pairs that are no more count nowhere."""
+    random = Random(seed)
+    fewer = History(past.history.revisions[:3])
+    pairs = list(dict.fromkeys([*past.history.pairs, *fewer.pairs]))
+    rows = past.rows(pairs)
+    numbers = [it for it in range(len(rows)) for _ in range(random.choice((1, 1, 2)))]
+    random.shuffle(numbers)
+    mixed = rows.take(pa.array(numbers, pa.int64()))
+    for history in (past.history, fewer):
+        expected = past.rows(history.pairs)
+        assert hash_histories(mixed, HASHES, history) == hash_histories(expected, HASHES, history)
+        for series in history.series_names:
+            for name in NAMES:
+                found = package_timeline(mixed, name, series, history)
+                assert found == package_timeline(expected, name, series, history)
