@@ -12,6 +12,7 @@ from tests.hostile.attacks import (
     histories,
     lists,
     sockets,
+    subscriptions,
 )
 from tests.hostile.generated import generated_attacks
 
@@ -23,6 +24,7 @@ GROUPS: dict[str, tuple[Attack, ...]] = {
     "documents hard to read": documents.ATTACKS,
     "odd bodies and floods": bodies.ATTACKS,
     "connections and framing": sockets.ATTACKS,
+    "subscriptions": subscriptions.ATTACKS,
     "crowds": crowds.ATTACKS,
     "the largest that is accepted": adapted.ATTACKS,
     "graphql-cop's checks": cop.ATTACKS,
