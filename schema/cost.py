@@ -19,9 +19,13 @@ COST = "cost"
 
 
 class ItemsOf(NamedTuple):
-    """A list as long as the page that it stands on, or as the list in an argument."""
+    """A list as long as the page that it stands on, or as an argument says: a list or a number.
+
+    Where the argument is not given, and with ``within_page`` at most, it is as long as the page.
+    """
 
     argument: str | None
+    within_page: bool = False
 
 
 ITEMS_OF_PAGE = ItemsOf(None)
@@ -48,7 +52,8 @@ class Cost(NamedTuple):
     objects it leads to, ``each`` what every one of them costs whatever is selected of it, and
     ``each_loaded`` what has to be brought into memory for it, at most for as many as a request may
     load. ``num_bytes`` says how long the JSON of one value is; None for what is usual for its type.
-    ``arguments`` are costs on top where they are given.
+    ``arguments`` are costs on top where they are given. ``page`` says how many items a page has
+    that no connection decides on: that of what is below the field.
     """
 
     weight: float = 0
@@ -58,6 +63,7 @@ class Cost(NamedTuple):
     num_bytes: int | None = None
     arguments: Mapping[str, ArgumentCost] = MappingProxyType({})
     each_loaded: float = 0
+    page: ItemsOf | None = None
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -88,6 +94,12 @@ EXPLAINING = 100_000
 
 COVERING = 60_000
 """The cells of all specs of two revisions are compared."""
+
+TIMELINE = 2_000
+"""What a revision after the other did to a package is worked out from its changes."""
+
+SPAN_OF_HASH = 500
+"""The same of a hash, of many at once."""
 
 SPECS_ARGUMENTS = {
     "matching": ArgumentCost(weight=100, once=10_000),

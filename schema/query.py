@@ -5,14 +5,21 @@ from typing import Annotated
 import strawberry
 
 from schema.comparison import Comparison
+from schema.concrete_spec import CONCRETE_SPECS, ConcreteSpecsArgument, concrete_specs
 from schema.connections import Connection, connection_field
 from schema.context import Context, Info
-from schema.cost import LOADING, ArgumentCost, Cost, ItemsOf
+from schema.cost import LOADING, TIMELINE, ArgumentCost, Cost, ItemsOf
+from schema.hash_history import HashHistory
+from schema.lookup import Lookup
 from schema.node import Node, find_node
-from schema.paging import PageArguments
+from schema.paging import PAGE_MAX, PageArguments
 from schema.revision import Revision, Tag, revision_connection
 from schema.scalars import DateTime, none_if_omitted
-from snapshots.errors import InvalidArgument, RevisionNotFound
+from schema.series import Series
+from snapshots.catalog.covering import MOST_CONTENTS
+from snapshots.catalog.history_answers import HoldingAsked
+from snapshots.changes.wanted import Wanted
+from snapshots.errors import CachelogError, InvalidArgument, RevisionNotFound
 from snapshots.models import RevisionInfo
 
 _REF = (
@@ -23,6 +30,15 @@ _REF = (
 
 RESOLVING = ArgumentCost(weight=500)
 """A ref is looked up; where there is none of it, those are searched that resemble it."""
+
+COVERING_ALL = 150_000
+"""A hundred contents are asked for hashes; the share of reading them is in it."""
+
+HELD_HASH = 400
+"""Units of each hash that revisions are to hold."""
+
+NUM_SERIES = 30
+"""How many series a catalog may have: develop, releases, dated ones, and tags of their own."""
 
 FINDING = 100
 """Units of an object by its id, or of the error that it is none."""
@@ -71,6 +87,51 @@ class Query:
         name: Annotated[str, strawberry.argument(description="The tag's name.")],
     ) -> Tag | None:
         return Tag.named(info.context, name)
+
+    @strawberry.field(
+        description="All series in the order of `tags`: develop, then releases, then dated ones, "
+        "then other tags.",
+        metadata=Cost(weight=100, items=NUM_SERIES).metadata,
+    )
+    def all_series(self, info: Info) -> list[Series]:
+        return [Series(name=name) for name in info.context.changing_history().series_names]
+
+    @strawberry.field(description="A series by its name.", metadata=Cost(weight=20).metadata)
+    def series(
+        self,
+        info: Info,
+        name: Annotated[str, strawberry.argument(description="The series' name.")],
+    ) -> Series | None:
+        return Series.named(info.context, name)
+
+    @strawberry.field(
+        description="What the catalog knows of a hash (or an unambiguous prefix), in whatever "
+        "revision; null where it never saw it.",
+        metadata=Cost(weight=TIMELINE).metadata,
+    )
+    def hash(
+        self,
+        info: Info,
+        hash: Annotated[str, strawberry.argument(description="A DAG hash, or how one begins.")],
+    ) -> HashHistory | None:
+        return HashHistory.of(info.context, hash)
+
+    @connection_field(
+        "The revisions that hold all of these hashes, newest first.",
+        cost=Cost(weight=1_000, each=1, arguments={"hashes": ArgumentCost(each=HELD_HASH)}),
+    )
+    def revisions_holding(
+        self,
+        info: Info,
+        hashes: Annotated[list[str], strawberry.argument(description="Whole DAG hashes.")],
+        series: Annotated[
+            str | None, strawberry.argument(description="Only revisions of this series.")
+        ] = strawberry.UNSET,
+        *,
+        page: PageArguments,
+    ) -> Connection[Revision]:
+        asked = HoldingAsked(frozenset(hashes), none_if_omitted(series))
+        return revision_connection(info.context.of_history(asked), page)
 
     @connection_field("Published revisions, newest first.", cost=Cost(weight=1_000, each=1))
     def revisions(
@@ -125,12 +186,40 @@ class Query:
         resolve = info.context.resolve
         return Comparison(base_info=resolve(base), head_info=resolve(head))
 
+    @strawberry.field(
+        description="Specs as lookup has them, over the newest revision of each tag, or over all "
+        f"of a series with its newest {MOST_CONTENTS} contents: which holds most of them first, "
+        "then which holds most of the roots, then the newer. An unknown series has none.",
+        metadata=Cost(
+            weight=COVERING_ALL,
+            items=ItemsOf("first"),
+            page=ItemsOf("specs"),
+            arguments={"specs": CONCRETE_SPECS},
+        ).metadata,
+    )
+    def best_covering(
+        self,
+        info: Info,
+        specs: ConcreteSpecsArgument,
+        series: Annotated[
+            str | None, strawberry.argument(description="Only revisions of this series.")
+        ] = strawberry.UNSET,
+        first: Annotated[
+            int, strawberry.argument(description=f"How many revisions, at most {PAGE_MAX}.")
+        ] = 10,
+    ) -> list[Lookup]:
+        if not 0 <= first <= PAGE_MAX:
+            raise InvalidArgument("first", f"{first} is not between 0 and {PAGE_MAX}")
+        wanted = Wanted(concrete_specs(specs))
+        covered = info.context.best_covering(wanted, none_if_omitted(series))[:first]
+        return [Lookup(info=it.revision, wanted=wanted, covered=it) for it in covered]
 
-def _node_or_error(context: Context, id: str) -> Node | InvalidArgument | None:
+
+def _node_or_error(context: Context, id: str) -> Node | CachelogError | None:
     """Return the object of an id, or the error to report at its place in a list."""
     try:
         return find_node(context, id)
-    except InvalidArgument as error:
+    except CachelogError as error:
         return error
 
 

@@ -1,13 +1,15 @@
 """Revisions, and the tags that they are published under."""
 
 from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 import strawberry
 
+from schema.concrete_spec import CONCRETE_SPECS, ConcreteSpecsArgument, concrete_specs
 from schema.connections import Connection, connection_field, page_of
 from schema.context import Context, Info
-from schema.cost import LOADING, PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, STACKS, Cost
+from schema.cost import LOADING, PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, STACKS, Cost, ItemsOf
+from schema.lookup import Lookup
 from schema.node import Node, node_id, not_known
 from schema.package import Package, package_connection
 from schema.package_arguments import PackageFilterArgument, PackageOrderArgument
@@ -18,7 +20,13 @@ from schema.spec_arguments import FilterArgument, MatchingArgument, OrderArgumen
 from schema.spec_connection import SpecConnection, spec_connection
 from schema.stack import Stack, stacks_of
 from snapshots import refs
+from snapshots.changes.wanted import Wanted
 from snapshots.models import RevisionInfo
+
+if TYPE_CHECKING:
+    from schema.series import Series
+
+LazySeries = Annotated["Series", strawberry.lazy("schema.series")]
 
 LOADED = Cost(weight=20, once=LOADING)
 """Something of a revision's contents by its name."""
@@ -69,6 +77,12 @@ class Revision(Node):
     @strawberry.field(description="The tag that it was published under, with its series.")
     def tag_info(self) -> "Tag":
         return Tag(name=self.info.tag)
+
+    @strawberry.field(description="The series that it is part of.")
+    def series_info(self) -> LazySeries:
+        from schema.series import Series
+
+        return Series(name=refs.series(self.info.tag))
 
     @strawberry.field(
         description="sha256 of the canonical content; independent of file order, spelling noise "
@@ -183,6 +197,15 @@ class Revision(Node):
         return stacks_of(info.context.load(self.info))
 
     @strawberry.field(
+        description="Which of these concrete specs, those of a spack.lock say, the revision holds.",
+        metadata=Cost(
+            weight=500, page=ItemsOf("specs"), arguments={"specs": CONCRETE_SPECS}
+        ).metadata,
+    )
+    def lookup(self, specs: ConcreteSpecsArgument) -> Lookup:
+        return Lookup(info=self.info, wanted=Wanted(concrete_specs(specs)))
+
+    @strawberry.field(
         description="The revision before this one in its series.", metadata=NEIGHBOUR.metadata
     )
     def previous(self, info: Info) -> "Revision | None":
@@ -230,6 +253,12 @@ class Tag(Node):
     )
     def series(self) -> str:
         return refs.series(self.name)
+
+    @strawberry.field(description="That family, with all its revisions.")
+    def series_info(self) -> LazySeries:
+        from schema.series import Series
+
+        return Series(name=refs.series(self.name))
 
     @strawberry.field(description="Its newest revision.")
     def latest(self, info: Info) -> Revision:

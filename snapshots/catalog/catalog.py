@@ -35,6 +35,7 @@ from snapshots.changes.sides import Side
 from snapshots.contents import Snapshot, SuccessiveTables
 from snapshots.errors import CatalogError, EmptyCatalog, NoCatalog
 from snapshots.frames.frame import Frame
+from snapshots.frames.hash_sets import HashSet
 from snapshots.history import History, Pair
 from snapshots.models import NOTHING, RevisionInfo
 from snapshots.tables import Files, StoredFile, split_by_cache
@@ -185,6 +186,11 @@ class Catalog:
             found = hashes_there.filter(pc.is_in(hashes_there, missing))
             missing = missing.filter(pc.invert(pc.is_in(missing, found)))
         return frozenset(wanted.to_pylist()).difference(missing.to_pylist())
+
+    def load_hash_set(self, digest: str) -> HashSet:
+        """Read which hashes a content has; the rest of it is left where it is."""
+        inside, _ = split_by_cache(self._read(digest, ["hash", "in_cache"]))
+        return HashSet(inside["hash"])
 
     def _read(self, digest: str, columns: Sequence[str]) -> pa.Table:
         return self._reader().columns(digest, columns)
