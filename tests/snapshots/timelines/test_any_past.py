@@ -98,6 +98,5 @@ def test_what_returned_is_told_apart_in_counts(past: Past) -> None:
             if step.pair.base == step.pair.head:
                 assert step.head not in returned
                 continue
-            pure = past.counts(step.pair).reasons
-            found = told_apart(pure, returned.get(step.head, {}))
+            found = told_apart(past.counts(step.pair), returned.get(step.head, {}))
             assert found == Counter(past.reasons(step).values())
