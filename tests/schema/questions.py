@@ -139,7 +139,7 @@ fragment H on HashHistory {
 }"""
 LOOKUPS = """query($ref: String!, $specs: [ConcreteSpecInput!]!, $series: String, $first: Int) {
   revision(ref: $ref) { lookup(specs: $specs) { ...L } }
-  bestCovering(specs: $specs, series: $series) { ...L }
+  bestCovering(specs: $specs, series: $series, first: 1) { ...L }
 }
 fragment L on Lookup {
   revision { digest } numWanted numFound numRootsWanted numRootsFound
