@@ -106,7 +106,7 @@ COVERING = 60_000
 TIMELINE = 2_000
 """What a revision after the other did to a package is worked out from its changes."""
 
-SPAN_OF_HASH = 500
+SPAN_OF_HASH = 150
 """The same of a hash, of many at once."""
 
 SPECS_ARGUMENTS = {

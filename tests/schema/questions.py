@@ -112,7 +112,7 @@ HISTORIES = """query($series: String!, $name: String!, $hash: String!, $hashes: 
   series(name: $series) {
     revisions { totalCount nodes { seriesInfo { name } tagInfo { seriesInfo { name } } } }
     growth {
-      revision { digest } comparison { id } numSpecs numPackages numStacks totalSize
+      revision { digest } comparison { id } tag takenAt numSpecs numPackages numStacks totalSize
       specsAdded specsRemoved specsChanged specsRebuilt specsReplaced packagesAdded packagesRemoved
     }
     package(name: $name) {

@@ -37,6 +37,7 @@ COMMANDS = (
     "remove",
     "prune",
     "vacuum",
+    "verify",
 )
 
 
