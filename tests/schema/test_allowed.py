@@ -60,6 +60,7 @@ VALUES = {
     "hashes": ["a" * 32] * 100,
     "specs": [{"hash": "a" * 32, "name": "a"}] * 500,
     "first": 100,
+    "rules": [{"name": "a", "forbid": "package-removed"}, {"name": "b", "require": "a ^b"}] * 5,
 }
 
 
