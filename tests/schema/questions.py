@@ -112,7 +112,7 @@ HISTORIES = """query($series: String!, $name: String!, $hash: String!, $hashes: 
   series(name: $series) {
     revisions { totalCount nodes { seriesInfo { name } tagInfo { seriesInfo { name } } } }
     growth {
-      revision { digest } comparison { id } numSpecs numPackages numStacks totalSize
+      revision { digest } comparison { id } tag takenAt numSpecs numPackages numStacks totalSize
       specsAdded specsRemoved specsChanged specsRebuilt specsReplaced packagesAdded packagesRemoved
     }
     package(name: $name) {
@@ -137,9 +137,28 @@ fragment H on HashHistory {
     goneIn { digest }
   }
 }"""
+LOOKUPS = """query($ref: String!, $specs: [ConcreteSpecInput!]!, $series: String, $first: Int) {
+  revision(ref: $ref) { lookup(specs: $specs) { ...L } }
+  bestCovering(specs: $specs, series: $series) { ...L }
+}
+fragment L on Lookup {
+  revision { digest } numWanted numFound numRootsWanted numRootsFound
+  found(first: $first) { hash }
+  missing(first: $first) {
+    hash name version isRoot lastSeen { digest } reason nearest { hash }
+    differences { path before after }
+  }
+}"""
 PUBLISHED = f"""subscription($series: String, $tag: String) {{
   revisionPublished(series: $series, tag: $tag) {{ ...R previous {{ id }} next {{ id }} }}
 }} {REVISION}"""
+CHECK = """query($base: String!, $head: String!, $rules: [RuleInput!]!) {
+  compare(base: $base, head: $head) { check(rules: $rules) {
+    passed
+    rules { name level passed message numBreaches
+      breaches(first: 10) { message package numSpecs spec { hash } } }
+  } }
+}"""
 NODES = 'query($ids: [ID!]!) { node(id: "") { id } nodes(ids: $ids) { id ... on Package { id } } }'
 DOCUMENTS = (
     REVISIONS,
@@ -149,7 +168,9 @@ DOCUMENTS = (
     STACKS,
     COMPARISON,
     CAUSES,
+    CHECK,
     HISTORIES,
+    LOOKUPS,
     NODES,
     PUBLISHED,
 )
