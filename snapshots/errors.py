@@ -164,6 +164,24 @@ class NoCatalog(CatalogError):
         )
 
 
+class IncompleteHistory(CachelogError):
+    """The history cannot answer yet: the changes of some neighbours have not been made.
+
+    ``num_missing`` of ``num_pairs`` pairs of neighbours lack theirs. ``hindrance`` says what keeps
+    them from being made here, where something does.
+    """
+
+    def __init__(self, num_missing: int, num_pairs: int, hindrance: str | None = None) -> None:
+        self.num_missing = num_missing
+        self.num_pairs = num_pairs
+        self.hindrance = hindrance
+        because = f" ({hindrance})" if hindrance else ""
+        super().__init__(
+            f"the history is not complete: {num_missing:,} of {num_pairs:,} pairs of neighbours "
+            f"lack their changes{because}; 'cachelog history fill' makes them"
+        )
+
+
 class NothingToPublish(CachelogError):
     """An import left out all that it was asked to read."""
 
