@@ -1,11 +1,17 @@
 """The API as one object: documents in, results out."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import strawberry
-from graphql import GraphQLFormattedError, OperationType, execute_sync
+from graphql import (
+    DocumentNode,
+    GraphQLFormattedError,
+    OperationType,
+    create_source_event_stream,
+    execute_sync,
+)
 from graphql.utilities.print_schema import print_schema_definition
 from strawberry.schema.config import StrawberryConfig
 
@@ -15,6 +21,7 @@ from schema.context import Context
 from schema.documents import KEPT_BYTES, Document, Documents
 from schema.estimates import NOTHING, Estimate, told_cost, too_expensive
 from schema.executor import RenderingExecutor
+from schema.lightness import LIGHT_BYTES, LIGHT_DOCUMENT, LIGHT_UNITS, is_small
 from schema.limits import Limits
 from schema.package import Package
 from schema.query import Query
@@ -22,19 +29,16 @@ from schema.revision import Revision, Tag
 from schema.scalars import SCALARS
 from schema.spec import Spec
 from schema.stack import Stack
+from schema.subscription import Subscription, root_of
 from schema.variable_rules import refused_variables
-
-LIGHT_UNITS, LIGHT_BYTES = 6_000, 1_000_000
-"""What an event loop can do on the way: a few milliseconds."""
-
-LIGHT_DOCUMENT, LIGHT_VALUES = 2_000, 50
-"""Characters of a text that is read on the way, and values in all lists and objects together."""
+from snapshots.models import RevisionInfo
 
 SCHEMA_FILE = Path(__file__).with_name("schema.graphql")
 """The schema as it is committed; ``sdl()`` generates it."""
 
 schema = strawberry.Schema(
     query=Query,
+    subscription=Subscription,
     types=[Revision, Tag, Package, Spec, Stack],
     execution_context_class=RenderingExecutor,
     config=StrawberryConfig(scalar_map=SCALARS),
@@ -144,7 +148,7 @@ class API:
         """
         if len(query) > LIGHT_DOCUMENT and not self.is_known(query):
             return False
-        if variables and not _is_small(variables):
+        if variables and not is_small(variables):
             return False
         cost = self.cost(query, operation_name, variables)
         units = cost.units - cost.kept_units
@@ -159,28 +163,24 @@ class API:
         context: Context,
         executor: type[Any] = RenderingExecutor,
         tell_cost: bool = False,
+        event: RevisionInfo | None = None,
     ) -> Answer:
         """Answer a request; with ``tell_cost`` the answer says what it was expected to cost.
 
-        An answer that takes more than the context's budget is an error alone. Raises NotLoaded
-        where something has to be read first and the context may not wait for it.
+        A subscription is answered for one ``event`` of its own. An answer that takes more than the
+        context's budget is an error alone. Raises NotLoaded where something has to be read first
+        and the context may not wait for it.
         """
-        asked = self.document(query)
-        if asked.node is None or asked.errors:
-            return Answer(None, asked.errors, executed=False)
-        declared = asked.declared_variables(operation_name, variables) or {}
-        refusal = refused_variables(declared, self.limits)
-        cost = NOTHING
-        if refusal is None:
-            cost = asked.estimate(schema._schema, operation_name, declared)  # noqa: SLF001
-            refusal = too_expensive(cost, self.limits)
+        admitted = self._admitted(query, variables, operation_name, tell_cost=tell_cost)
+        if isinstance(admitted, Answer):
+            return admitted
+        node, declared, cost = admitted
         allowed = self.limits if tell_cost else None
-        if refusal is not None:
-            return Answer(None, (refusal,), executed=False, estimate=cost, allowed=allowed)
         try:
             result = execute_sync(
                 schema._schema,  # noqa: SLF001
-                asked.node,
+                node,
+                root_of(event),
                 context_value=context,
                 variable_values=declared,
                 operation_name=operation_name,
@@ -205,23 +205,67 @@ class API:
         executed = result.data is not None or any("path" in error for error in found)
         return Answer(result.data, found, executed, estimate=cost, allowed=allowed)
 
+    def subscribe(
+        self,
+        query: str,
+        variables: Mapping[str, Any] | None = None,
+        operation_name: str | None = None,
+        *,
+        context: Context,
+    ) -> Answer | None:
+        """Have a subscription's events come from ``context.follow``; return why it has none.
 
-def _is_small(variables: Mapping[str, Any]) -> bool:
-    """Tell whether variables are few and short, however deep they stand, looking at few alone."""
-    waiting: list[Any] = [variables]
-    left = LIGHT_VALUES
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, list | dict):
-            left -= len(value)
-            if left < 0:
-                return False
-            waiting += value  # an object's keys
-            if isinstance(value, dict):
-                waiting += value.values()
-        elif isinstance(value, str) and len(value) > LIGHT_DOCUMENT:
-            return False
-    return True
+        Each event is then executed by itself: that is how GraphQL defines a subscription.
+        """
+        admitted = self._admitted(query, variables, operation_name, tell_cost=False)
+        if isinstance(admitted, Answer):
+            return admitted
+        built = RenderingExecutor.build(
+            schema._schema,  # noqa: SLF001
+            admitted.node,
+            context_value=context,
+            raw_variable_values=admitted.variables,
+            operation_name=operation_name,
+            max_coercion_errors=self.limits.max_errors,
+            hide_suggestions=not self._suggestions,
+        )
+        found: Any = built if isinstance(built, list) else create_source_event_stream(built)
+        if isinstance(found, AsyncIterable):
+            return None
+        found = found if isinstance(found, list) else found.errors
+        told = errors.shown(found, self.limits, suggestions=self._suggestions)
+        return Answer(None, told, executed=False)
+
+    def _admitted(
+        self,
+        query: str,
+        variables: Mapping[str, Any] | None,
+        operation_name: str | None,
+        *,
+        tell_cost: bool,
+    ) -> "_Admitted | Answer":
+        """Return what is to be executed, or the answer where the request is refused before."""
+        asked = self.document(query)
+        if asked.node is None or asked.errors:
+            return Answer(None, asked.errors, executed=False)
+        declared = asked.declared_variables(operation_name, variables) or {}
+        refusal = refused_variables(declared, self.limits)
+        cost = NOTHING
+        if refusal is None:
+            cost = asked.estimate(schema._schema, operation_name, declared)  # noqa: SLF001
+            refusal = too_expensive(cost, self.limits)
+        if refusal is None:
+            return _Admitted(asked.node, declared, cost)
+        allowed = self.limits if tell_cost else None
+        return Answer(None, (refusal,), executed=False, estimate=cost, allowed=allowed)
+
+
+class _Admitted(NamedTuple):
+    """A request that keeps within the limits: its document, variables, and expected cost."""
+
+    node: DocumentNode
+    variables: dict[str, Any]
+    cost: Estimate
 
 
 def operation_type(query: Document, operation_name: str | None) -> OperationType | None:

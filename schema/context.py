@@ -1,6 +1,6 @@
 """What a request's resolvers share: the catalog as of the request's start, and what is loaded."""
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -12,6 +12,7 @@ from snapshots.catalog.library import Library, SharedCache
 from snapshots.catalog.returned import earlier_contents
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
+from snapshots.errors import InvalidArgument
 from snapshots.frames import matching
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
@@ -23,6 +24,9 @@ from snapshots.refs import is_whole_digest
 from snapshots.spack.constraints import SpecConstraint
 
 Value = TypeVar("Value")
+
+Follow = Callable[[Callable[[RevisionInfo], bool]], AsyncIterator[RevisionInfo]]
+"""Returns the revisions that are published from now on, those that a condition holds for."""
 
 _HELD = 2
 """How many frames, graphs and comparisons a request holds: those of two revisions."""
@@ -67,6 +71,10 @@ class LoadedRevision(NamedTuple):
         return self.context.matching(self, query)
 
 
+def _nobody_publishes(_is_wanted: Callable[[RevisionInfo], bool]) -> AsyncIterator[RevisionInfo]:
+    raise InvalidArgument("subscription", "nothing is published where this is executed")
+
+
 @dataclass
 class Context:
     """One request's view of the catalog.
@@ -77,7 +85,8 @@ class Context:
     answer named contents only by their digests, so that it stays true for ever. ``budget`` is what
     the request may use; another thread may cancel it. ``further_errors`` counts the errors that the
     answer is not to show. ``loaded`` has what was loaded for the request before, by its cache and
-    key: it may be too large to be kept for others.
+    key: it may be too large to be kept for others. ``follow`` is what a subscription gets its
+    events from.
     """
 
     catalog: Catalog
@@ -87,6 +96,7 @@ class Context:
     is_permanent: bool = True
     budget: Budget = field(default_factory=Budget)
     loaded: Mapping[tuple[SharedCache[Any, Any], Hashable], Any] = field(default_factory=dict)
+    follow: Follow = _nobody_publishes
     further_errors: int = field(default=0, init=False)
     history: History = field(init=False)
     _latest: dict[tuple[SharedCache[Any, Any], Hashable], Any] = field(init=False)

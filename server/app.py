@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,10 +29,13 @@ from server.graphiql import STATIC, StaticFolder, graphiql_page, missing_assets
 from server.graphql.allowances import Allowances
 from server.graphql.answers import Answers
 from server.graphql.endpoint import GraphQLEndpoint
+from server.graphql.event_streams import EventStreams
 from server.graphql.execution import Execution
 from server.graphql.lanes import Lanes
 from server.graphql.manifest import read_manifest
+from server.graphql.outgoing import Outgoing
 from server.graphql.schema_text import SchemaText
+from server.graphql.shared_events import SharedEvents
 from server.health import Readiness, live
 from server.http.at_once import AnswersAtOnce
 from server.metrics import instruments
@@ -80,6 +83,9 @@ class Application(Starlette):
     at_once: AnswersAtOnce | None = None
     """What the server asks before it goes by way of ASGI."""
 
+    drain: Callable[[], None] | None = None
+    """What the server calls when it is told to stop: answers without an end come to one."""
+
     def build_middleware_stack(self) -> ASGIApp:
         """Return what answers requests, from the first middleware on."""
         stack: Any = super().build_middleware_stack()
@@ -98,7 +104,7 @@ def create_app(settings: Settings) -> Application:
     is_trusted = trusted_among(settings.trusted_proxies) if settings.trusted_proxies else None
     telemetry = telemetry_from(settings)
     spans: Spans = telemetry or NoSpans()
-    watch = CatalogWatch(catalog, settings.refresh, spans)
+    watch = CatalogWatch(catalog, settings.refresh, spans, max_subscribers=settings.subscriptions())
     lanes = Lanes.of(settings)
     api = API(
         settings.limits(),
@@ -118,13 +124,23 @@ def create_app(settings: Settings) -> Application:
         cost=settings.cost_per_minute,
         is_trusted=is_trusted,
     )
+    outgoing = Outgoing(settings.sending_bytes)
+    streams = EventStreams(
+        answers,
+        execution,
+        SharedEvents(catalog, execution, outgoing),
+        watch.publications,
+        outgoing,
+        heartbeat=settings.heartbeat,
+    )
     endpoint = GraphQLEndpoint(
         answers,
         lanes,
         page=(lambda: graphiql_page(catalog.history, STATIC)) if settings.graphiql else None,
         max_body=settings.max_body,
-        sending_bytes=settings.sending_bytes,
+        outgoing=outgoing,
         allowances=allowances,
+        streams=streams,
     )
 
     recorder = Recorder(lambda: _gauges(watch, library, answers))
@@ -180,6 +196,7 @@ def create_app(settings: Settings) -> Application:
     app = Application(routes=routes, middleware=middleware, lifespan=lifespan)
     # They would lead to whatever host the client names.
     app.router.redirect_slashes = False
+    app.drain = watch.publications.close
     if telemetry is None:  # spans belong to ASGI's way
         app.at_once = KeptAnswers(
             endpoint,
@@ -226,6 +243,7 @@ def _gauges(
     yield instruments.FRAMES, "", library.frames.num_kept
     yield instruments.REVISIONS, "", len(watch.catalog.history.revisions)
     yield instruments.REFRESH_AGE, "", watch.age
+    yield instruments.SUBSCRIPTIONS, "", watch.publications.num_subscribers
     yield instruments.PROCESSES, "", 1
 
 

@@ -14,7 +14,12 @@ from server.commands.demo import demo_command
 from server.commands.explaining import why_command
 from server.commands.finding import find_command
 from server.commands.importing import import_command
-from server.commands.listing import revisions_command
+from server.commands.listing import (
+    packages_command,
+    revisions_command,
+    stacks_command,
+    tags_command,
+)
 from server.commands.noting import notes_command
 from server.commands.serving import export_schema_command, serve_command
 from server.console import colour_of, failed_output, note, prepare_streams, say
@@ -70,6 +75,9 @@ def cachelog(ctx: click.Context) -> None:
 for _command in (
     import_command,
     revisions_command,
+    tags_command,
+    packages_command,
+    stacks_command,
     find_command,
     diff_command,
     why_command,

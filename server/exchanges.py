@@ -14,6 +14,9 @@ from server.security_headers import SecurityHeaders
 OPERATION, CODE = "cachelog.operation", "cachelog.code"
 """Where the scope of a request has the name of its operation, and why it was refused."""
 
+IS_OPEN_ENDED = "cachelog.is_open_ended"
+"""Where the scope of a request says that its answer lasts as long as its client likes."""
+
 _CODE = re.compile(rb'"extensions":\{[^{}]*?"code":"([A-Z_]{1,40})"')
 _SEARCHED_BYTES = 4_096
 
@@ -33,6 +36,9 @@ class Exchange(NamedTuple):
 
     code: str | None
     """The code of the first error, such as BAD_REQUEST."""
+
+    is_open_ended: bool = False
+    """Whether it took as long as the client liked: a subscription."""
 
 
 class Observer(Protocol):
@@ -129,6 +135,7 @@ class Exchanges:
                 time.perf_counter() - started,
                 scope.get(OPERATION),
                 scope.get(CODE),
+                IS_OPEN_ENDED in scope,
             )
             for observer in self._observers:
                 observer.note(exchange)
@@ -139,5 +146,11 @@ def note_answer(scope: Scope, answer: Any) -> None:
     """Write into the scope what a GraphQL answer says of itself."""
     if answer.key is not None:
         scope[OPERATION] = answer.key.operation_name or ""
-    elif found := _CODE.search(answer.response.body, 0, _SEARCHED_BYTES):
+    else:
+        note_error(scope, answer.response.body)
+
+
+def note_error(scope: Scope, body: bytes) -> None:
+    """Write into the scope the code of the first error that the body of an answer has, if any."""
+    if found := _CODE.search(body, 0, _SEARCHED_BYTES):
         scope[CODE] = found[1].decode()

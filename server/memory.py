@@ -6,6 +6,7 @@ from schema.documents import KEPT_BYTES
 from server.graphql.answers import PARSED_BYTES
 from server.graphql.lanes import EXPLAINING_THREADS, LIGHT_THREADS, LOADING_THREADS
 from server.graphql.persisted_documents import MAX_PERSISTED_BYTES
+from server.graphql.shared_events import EVENT_BYTES
 from server.settings import Settings
 from snapshots.catalog.library import RETURNED_BYTES
 
@@ -42,6 +43,7 @@ def memory_shares(settings: Settings) -> Mapping[str, int]:
         "documents": KEPT_BYTES,
         "parsed requests": PARSED_BYTES,
         "persisted documents": MAX_PERSISTED_BYTES,
+        "events of subscriptions": EVENT_BYTES,
         "revisions being loaded": LOADING_THREADS * _LOADING,
         "explanations being made": EXPLAINING_THREADS * _EXPLAINING,
         "answers being made": executing * _ANSWER_COPIES * settings.max_answer_bytes,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 RESPONSE_JSON = "application/graphql-response+json"
 JSON = "application/json"
+EVENT_STREAM = "text/event-stream"
 
 _MAX_LENGTH = 4_096
 """How many characters of a header are looked at; browsers send some 150."""
@@ -26,6 +27,18 @@ def prefers_html(accept: str) -> bool:
     weights = _weights(accept)
     html = weights.get("text/html", 0.0)
     return html > max(weights.get(RESPONSE_JSON, 0.0), weights.get(JSON, 0.0))
+
+
+def takes_events(accept: str) -> bool:
+    """Tell whether a client takes server-sent events; it has to say so by their very name."""
+    return _weights(accept).get(EVENT_STREAM, 0.0) > 0
+
+
+def prefers_events(accept: str) -> bool:
+    """Tell whether a client takes server-sent events rather than a single answer."""
+    weights = _weights(accept)
+    events = weights.get(EVENT_STREAM, 0.0)
+    return events > max(weights.get(RESPONSE_JSON, 0.0), weights.get(JSON, 0.0))
 
 
 def accepted_coding(accept_encoding: str, offers: Sequence[str]) -> str:

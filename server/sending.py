@@ -53,7 +53,7 @@ async def send_response(
     if len(content) <= _PIECE:
         await send({"type": "http.response.body", "body": content})
     else:
-        await _send_in_pieces(send, content)
+        await send_in_pieces(send, content)
     return known is None
 
 
@@ -83,16 +83,16 @@ async def send_head(send: Send, status: int, headers: Headers) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _send_in_pieces(send: Send, content: bytes) -> None:
+async def send_in_pieces(send: Send, content: bytes, *, more_body: bool = False) -> None:
     """Send a body piece by piece, each when the client has read most of those before it.
 
-    So a slow client holds a piece, and not a copy of the whole.
+    So a slow client holds a piece, and not a copy of the whole. With ``more_body`` more follows.
     """
     rest = memoryview(content)
     while len(rest) > _PIECE:
         await send({"type": "http.response.body", "body": bytes(rest[:_PIECE]), "more_body": True})
         rest = rest[_PIECE:]
-    await send({"type": "http.response.body", "body": bytes(rest)})
+    await send({"type": "http.response.body", "body": bytes(rest), "more_body": more_body})
 
 
 async def _encoded(response: Response, coding: str, compressing: Lane | None) -> EncodedBody:

@@ -139,6 +139,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     hang_timeout: Seconds = 30.0
     """After how many seconds without a sign of life a worker process is replaced."""
 
+    max_subscriptions: Bytes = 100
+    """How many subscriptions a process holds, at most half of its connections; 0 for none."""
+
+    heartbeat: Seconds = 15.0
+    """How many seconds a subscription is silent before it is sent a sign of life."""
+
     requests_per_minute: Bytes = 0
     """How many requests a client address may send in a minute; 0 for any number."""
 
@@ -205,6 +211,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def limits(self) -> Limits:
         """Return what one request may ask for, and take."""
         return Limits(**{it.name: getattr(self, it.name) for it in dataclasses.fields(Limits)})
+
+    def subscriptions(self) -> int:
+        """Return how many subscriptions a process holds: others need connections, too."""
+        return min(self.max_subscriptions, self.max_connections // 2)
 
     def connections(self) -> ConnectionLimits:
         """Return the limits of each connection."""

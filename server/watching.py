@@ -7,9 +7,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from schema.errors import incident
+from server.publications import Arrivals, Publications
 from server.tracing.spans import NoSpans, Spans
 from snapshots.catalog.catalog import Catalog
-from snapshots.errors import CatalogError
+from snapshots.errors import CatalogError, NoCatalog
+from snapshots.models import RevisionInfo
 from snapshots.wording import counted
 
 _log = logging.getLogger("cachelog.server")
@@ -20,11 +22,22 @@ class CatalogWatch:
 
     ``problem`` says why the last look failed; None while the catalog can be read. An outage is
     logged when it begins and when it is over, however the store words it in between: its texts
-    have request ids and times that differ each time. Each look is one of ``spans``.
+    have request ids and times that differ each time. Each look is one of ``spans``. What is new
+    goes to the subscribers of ``publications``, of which there may be ``max_subscribers``.
     """
 
-    def __init__(self, catalog: Catalog, seconds: float, spans: Spans | None = None) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        seconds: float,
+        spans: Spans | None = None,
+        *,
+        max_subscribers: int = 0,
+    ) -> None:
         self.catalog = catalog
+        self._arrivals = Arrivals()
+        self._arrived: list[RevisionInfo] = []
+        self.publications = Publications(max_subscribers=max_subscribers)
         self.problem: str | None = "not looked yet"
         self._seconds = seconds
         self._spans = spans or NoSpans()
@@ -40,6 +53,7 @@ class CatalogWatch:
     async def running(self) -> AsyncIterator[None]:
         """Look once, and then again and again until the context ends."""
         await asyncio.to_thread(self.look)
+        self._tell()
         task = asyncio.create_task(self._look_again())
         try:
             yield
@@ -47,6 +61,7 @@ class CatalogWatch:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
+            self.publications.close()
 
     def look(self) -> None:
         """Look for new revisions, and note in ``problem`` what kept it from reading."""
@@ -56,6 +71,8 @@ class CatalogWatch:
             if not self._is_out:
                 _log.warning("%s", error)
             self._is_out, self.problem = True, error.reason
+            if isinstance(error, NoCatalog):
+                self._arrived += self._arrivals.take(self.catalog.history)
             return
         except Exception as error:  # noqa: BLE001 - whatever it is, the next look may be better
             if not self._is_out:
@@ -63,6 +80,7 @@ class CatalogWatch:
             self._is_out = True
             return
         self._last_read = time.monotonic()
+        self._arrived += self._arrivals.take(self.catalog.history)
         revisions = counted(len(self.catalog.history.revisions), "revision")
         if self._is_out:
             _log.info("the catalog can be read again; it has %s", revisions)
@@ -81,3 +99,8 @@ class CatalogWatch:
         while True:
             await asyncio.sleep(self._seconds)
             await asyncio.to_thread(self.look)
+            self._tell()
+
+    def _tell(self) -> None:
+        arrived, self._arrived = self._arrived, []
+        self.publications.tell(arrived, self._arrivals.order)

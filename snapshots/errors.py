@@ -9,6 +9,7 @@ from snapshots.escaping import is_plain, legible, quoted, shortened, visible
 
 _EXCERPT_LENGTH = 60
 _LONGEST_KEY = 500
+_MOST_ERRORS = 20
 _LONGEST_REASON = 2_000
 _LONGEST_SYNTAX_REASON = 140  # with the excerpt 200
 
@@ -37,6 +38,28 @@ class SourceError(CachelogError):
         if key is not None:
             place += f", {self.key}"
         super().__init__(visible(f"{place}: {self.reason}"))
+
+
+class RulesError(CachelogError):
+    """A file of rules cannot be used; ``errors`` has every place that is at fault, in order."""
+
+    def __init__(self, errors: Sequence[SourceError]) -> None:
+        self.errors = tuple(errors)
+        shown = [str(error) for error in self.errors[:_MOST_ERRORS]]
+        if len(self.errors) > _MOST_ERRORS:
+            shown.append(f"... and {len(self.errors) - _MOST_ERRORS:,} more")
+        super().__init__("\n".join(shown))
+
+
+class RuleUnusable(CachelogError):
+    """A rule cannot be judged on what is there; ``rule`` is its name, ``key`` what is at fault."""
+
+    def __init__(self, rule: str, key: str, reason: str, *, line: int | None = None) -> None:
+        self.rule = rule
+        self.key = key
+        self.reason = reason
+        self.line = line
+        super().__init__(visible(f"rule {quoted(rule)}, {key}: {reason}"))
 
 
 class TagNeeded(CachelogError):

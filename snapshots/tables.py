@@ -1,6 +1,7 @@
-"""The catalog's two tables in Arrow's terms."""
+"""The catalog's tables in Arrow's terms."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from operator import attrgetter
 from typing import Any, get_args, get_origin
 
@@ -8,6 +9,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshots.history import Pair
 from snapshots.models import SPEC_FACTS, RevisionInfo, Source, Spec
 
 _SCALARS = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}
@@ -81,6 +83,99 @@ Rows of a tag that follow one another with the same digest are one revision, con
 """
 
 _SOURCE = "source_"
+
+_BASE = _field("base", pa.string(), "The digest of the content before; of nothing for the first.")
+_HEAD = _field("head", pa.string(), "The digest of the content after.")
+
+CHANGES = pa.schema(
+    [
+        _field("name", pa.string(), "The package's name."),
+        _field("hash", pa.string(), "The DAG hash."),
+        _BASE,
+        _HEAD,
+        _field("kind", pa.string(), "What became of the hash: added, removed or changed."),
+        _field("version", pa.string(), "The version that was built."),
+        _field(
+            "reason",
+            pa.string(),
+            "Why, as the two contents tell: rebuilt, replaces, new_version, replaced ...",
+        ),
+    ]
+)
+"""One row for each hash that was added, removed or changed between two neighbours of a series.
+
+The rows of a file are sorted by the columns in their order.
+"""
+
+HASHES = pa.schema(
+    [
+        _field("hash", pa.string(), "The DAG hash."),
+        _field("name", pa.string(), "Its package: the name to look for in the table changes."),
+    ]
+)
+"""One row for each hash that was ever added; sorted likewise."""
+
+
+class PairTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """How much changed from one content to another, and why, as the two contents tell."""
+
+    num_specs_added: int
+    num_specs_removed: int
+    num_specs_changed: int
+    num_packages_added: int
+    num_packages_removed: int
+    num_packages_changed: int
+    num_rebuilt: int
+    num_replaces: int
+    num_new_package: int
+    num_new_stack: int
+    num_new_version: int
+    num_new_target: int
+    num_new_build: int
+    num_replaced: int
+    num_package_gone: int
+    num_stack_gone: int
+    num_version_gone: int
+    num_target_gone: int
+    num_build_gone: int
+
+
+def _counted(name: str) -> str:
+    """Return what a column of ``PairTotals`` counts."""
+    what, _, became = name.removeprefix("num_").partition("_")
+    if what in ("specs", "packages"):
+        return f"How many {what} were {became}."
+    return f"How many specs have the reason {name.removeprefix('num_')}."
+
+
+COMPARISONS = pa.schema(
+    [
+        _BASE,
+        _HEAD,
+        *(_field(name, pa.int64(), _counted(name)) for name in PairTotals.__struct_fields__),
+        _field("made_by", pa.string(), "The program that compared the two, with its version."),
+        _field("made_at", _TIME, "When it did so."),
+    ]
+)
+"""One row for each two neighbours of a series whose changes are kept, and their commit point."""
+
+
+def comparisons_table(
+    totals: Mapping[Pair, PairTotals], made_by: str, made_at: datetime
+) -> pa.Table:
+    """Return one row a pair."""
+    made = {"made_by": made_by, "made_at": made_at}
+    rows = [pair._asdict() | msgspec.structs.asdict(it) | made for pair, it in totals.items()]
+    return pa.Table.from_pylist(rows, schema=COMPARISONS)
+
+
+def totals_of(table: pa.Table) -> dict[Pair, PairTotals]:
+    """Read the rows of a table of comparisons."""
+    rows = table.select(PairTotals.__struct_fields__).to_pylist()
+    pairs = zip(table["base"].to_pylist(), table["head"].to_pylist(), strict=True)
+    return {
+        Pair(base, head): PairTotals(**row) for (base, head), row in zip(pairs, rows, strict=True)
+    }
 
 
 def spec_rows(specs: Sequence[Spec], *, in_cache: bool = True) -> pa.RecordBatch:

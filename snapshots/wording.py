@@ -1,10 +1,11 @@
-"""How numbers, days and revisions are put into words, wherever people read them."""
+"""How numbers, sizes, days and revisions are put into words, wherever people read them."""
 
 from datetime import datetime
 
 from snapshots.models import RevisionInfo
 
 _SHORT_DIGEST = 12
+_UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 
 def counted(count: int, noun: str) -> str:
@@ -12,9 +13,28 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def size(num_bytes: int | None) -> str:
+    """Return a size in the largest unit that it has at least one of."""
+    if num_bytes is None:
+        return "unknown"
+    if num_bytes < 1024:
+        return f"{num_bytes} B"
+    amount = num_bytes / 1024
+    for unit in _UNITS[:-1]:
+        if round(amount, 1) < 1024:
+            return f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:,.1f} {_UNITS[-1]}"
+
+
 def day(moment: datetime) -> str:
     """Return the date of a moment: 2025-01-20."""
     return f"{moment:%Y-%m-%d}"
+
+
+def minute(moment: datetime) -> str:
+    """Return the date and time of a moment, to the minute: 2025-01-20 12:30."""
+    return f"{moment:%Y-%m-%d %H:%M}"
 
 
 def short_digest(digest: str) -> str:

@@ -1,10 +1,24 @@
-"""``cachelog revisions``: what is published."""
+"""``cachelog revisions``, ``tags``, ``packages`` and ``stacks``: what is published."""
+
+from typing import TYPE_CHECKING
 
 import click
 
-from server.completion import complete_tag
-from server.console import note, say, say_json, width
-from server.parameters import catalog_option, json_option
+from server.completion import complete_ref, complete_stack, complete_tag
+from server.console import note, say, say_json, say_pages, width
+from server.parameters import REF_FORMS, catalog_option, json_option
+
+if TYPE_CHECKING:
+    from snapshots.frames.frame import Frame
+    from snapshots.models import RevisionInfo
+
+_ref_argument = click.argument(
+    "ref",
+    metavar="REF",
+    required=False,
+    shell_complete=complete_ref,
+    help=f"The revision: {REF_FORMS}. By default the newest of the catalog.",
+)
 
 
 @click.command("revisions")
@@ -35,3 +49,85 @@ def revisions_command(tag: str | None, *, as_json: bool, catalog: str) -> None:
     else:
         for line in revision_lines(revisions, history, width()):
             say(line)
+
+
+@click.command("tags")
+@json_option
+@catalog_option
+def tags_command(*, as_json: bool, catalog: str) -> None:
+    """List the tags, and the newest revision of each."""
+    from server.printing.listings import tag_facts, tag_lines
+    from snapshots.catalog.catalog import Catalog
+
+    history = Catalog(catalog).require_history()
+    if as_json:
+        say_json(tag_facts(history))
+    else:
+        say_pages(tag_lines(history, width()))
+
+
+@click.command("packages")
+@_ref_argument
+@click.option(
+    "--stack", metavar="NAME", shell_complete=complete_stack, help="Only what this stack has."
+)
+@click.option(
+    "--search", metavar="TEXT", help="Only packages with this in their name, in any case."
+)
+@json_option
+@catalog_option
+def packages_command(
+    ref: str | None, *, stack: str | None, search: str | None, as_json: bool, catalog: str
+) -> None:
+    """List the packages of a revision, by name.
+
+    With --stack all numbers are those of the stack. That no package fits is a success too.
+    """
+    from server.commands.names import require_stack
+    from server.printing.listings import listing_facts, package_lines, package_listing
+    from snapshots.models import revision_facts
+    from snapshots.wording import title
+
+    revision, frame = _loaded(catalog, ref)
+    if stack is not None:
+        require_stack(stack, [frame])
+    packages = package_listing(frame, stack, search)
+    if as_json:
+        asked = {"stack": stack, "search": search}
+        say_json(
+            {"revision": revision_facts(revision), **asked, "packages": listing_facts(packages)}
+        )
+    elif packages:
+        say_pages(package_lines(packages, width()))
+    else:
+        note(f"No package of {title(revision)} fits.")
+
+
+@click.command("stacks")
+@_ref_argument
+@json_option
+@catalog_option
+def stacks_command(ref: str | None, *, as_json: bool, catalog: str) -> None:
+    """List the stacks of a revision, by name; root is the union of the others."""
+    from server.printing.listings import listing_facts, stack_lines, stack_listing
+    from snapshots.models import revision_facts
+    from snapshots.wording import title
+
+    revision, frame = _loaded(catalog, ref)
+    stacks = stack_listing(frame)
+    if as_json:
+        say_json({"revision": revision_facts(revision), "stacks": listing_facts(stacks)})
+    elif stacks:
+        say_pages(stack_lines(stacks, width()))
+    else:
+        note(f"{title(revision)} has no stacks.")
+
+
+def _loaded(location: str, ref: str | None) -> "tuple[RevisionInfo, Frame]":
+    """Return the revision that a ref names, and what it holds; raises as ``resolve`` does."""
+    from snapshots.catalog.catalog import Catalog
+
+    catalog = Catalog(location)
+    history = catalog.require_history()
+    revision = history.revisions[0] if ref is None else history.resolve(ref)
+    return revision, catalog.load(revision.digest)

@@ -11,20 +11,18 @@ from graphql import OperationType
 from schema import api
 from server.graphql.cache import CacheKey, ResponseCache
 from server.graphql.errors import BadRequest
-from server.graphql.execution import Executed, Execution, Weight
+from server.graphql.execution import Executed, Execution
 from server.graphql.lanes import Lanes
+from server.graphql.parsed_requests import ParsedRequest, RequestBytes
 from server.graphql.persisted_documents import DocumentSource, PersistedDocuments
 from server.graphql.requests import GraphQLRequest, from_body, from_query_string
-from server.negotiation import JSON, RESPONSE_JSON, accepted_media_type
+from server.negotiation import EVENT_STREAM, JSON, RESPONSE_JSON, accepted_media_type
 from server.responses import Response
 from server.sending import REVALIDATE
 from snapshots.catalog.catalog import Catalog
 
 _IMMUTABLE = b"public, max-age=31536000, immutable"
 _INTROSPECTION = re.compile(r"__(?:schema|type)\b")
-_CONFIRMATIONS = "confirmedAt"
-"""What a document names that is about more than the revisions: when they were last seen."""
-
 PARSED_BYTES = 16 << 20
 """How many bytes of parsed requests are kept."""
 
@@ -34,78 +32,9 @@ _SHORT_CONTENT = 2_000
 _SHORT_DOCUMENT = 250
 """Documents with more characters are parsed, validated and weighed in a thread: 1 ms and more."""
 
-_BYTES_A_BYTE_OF_JSON = 35
-"""How much memory a byte of JSON takes as Python's objects, in the worst case: ``{"a":0}``."""
-
 
 Charge = Callable[[int], None]
 """Counts what a request costs, in units of work."""
-
-
-class RequestBytes(NamedTuple):
-    """The bytes of an HTTP request that decide its answer, before any of them is parsed."""
-
-    is_post: bool
-    content: bytes
-    """The body of a POST, or else the query string."""
-
-    content_type: bytes
-    accept: bytes
-    tell_cost: bool = False
-
-
-class ParsedRequest:
-    """What a request asks for, with the two keys that its response can be kept under.
-
-    A response that stays true for ever is kept under ``permanent_key``, any other under
-    ``key_at`` the catalog's state. ``num_bytes`` is what this and its bytes take, or less.
-    ``weight`` and ``units`` say how much work it is, ``is_permanent`` under which of the keys the
-    response was kept last.
-    Raises BadRequest where the variables nest too deeply.
-    """
-
-    __slots__ = (
-        "_current_key",
-        "_is_about_confirmations",
-        "is_permanent",
-        "num_bytes",
-        "permanent_key",
-        "request",
-        "units",
-        "weight",
-    )
-
-    def __init__(
-        self,
-        request: GraphQLRequest,
-        media_type: str,
-        num_bytes: int,
-        weight: Weight = Weight.HEAVY,
-        units: int = 0,
-    ) -> None:
-        self.request = request
-        self.weight = weight
-        self.units = units
-        variables = request.variables_text()
-        self.permanent_key = CacheKey(
-            request.query, variables, request.operation_name, media_type, None, request.tell_cost
-        )
-        objects = _BYTES_A_BYTE_OF_JSON * len(variables)
-        self.num_bytes = 2 * self.permanent_key.num_bytes + objects + num_bytes
-        self._current_key = self.permanent_key
-        self._is_about_confirmations = _CONFIRMATIONS in request.query
-        self.is_permanent = False
-
-    def key_at(self, generation: int, state: int) -> CacheKey:
-        """Return the key of an answer that holds in one generation of the catalog.
-
-        Where it is about more than the revisions, it holds only in one state of a generation.
-        """
-        if self._is_about_confirmations:
-            generation = state
-        if self._current_key.generation != generation:
-            self._current_key = self.permanent_key._replace(generation=generation)
-        return self._current_key
 
 
 class Answer(NamedTuple):
@@ -149,17 +78,24 @@ class Answers:
         ``charge`` is told what it costs before it is executed, and may raise BadRequest. Raises
         BadRequest for a request that is none, as what is awaited does.
         """
+        parsed = self.read(asked)
+        if isinstance(parsed, ParsedRequest):
+            return self._answer_parsed(parsed, charge)
+        return self._answer_read(parsed, charge)
+
+    def read(self, asked: RequestBytes) -> ParsedRequest | Coroutine[Any, Any, ParsedRequest]:
+        """Return what a request asks for, or what has to be awaited for it; raises as ``begin``."""
         parsed = self._parsed.get(asked)
         if parsed is None:
             if len(asked.content) > _SHORT_CONTENT:
-                return self._read_and_answer(asked, None, charge)
+                return self._read_in_lane(asked, None)
             request, media_type = self._request(asked)
             if len(request.query) > _SHORT_DOCUMENT and not self._api.is_weighed(
                 *request.cost_arguments()
             ):
-                return self._read_and_answer(asked, (request, media_type), charge)
+                return self._read_in_lane(asked, (request, media_type))
             parsed = self._keep_parsed(asked, self._checked(asked, request, media_type))
-        return self._answer_parsed(parsed, charge)
+        return parsed
 
     def known(self, asked: RequestBytes) -> Answer | None:
         """Return the answer to a request that was asked before, where it is kept.
@@ -179,19 +115,20 @@ class Answers:
         if answer.key is not None:
             self.responses.put(answer.key, answer.response)
 
-    async def _read_and_answer(
-        self,
-        asked: RequestBytes,
-        known: tuple[GraphQLRequest, str] | None,
-        charge: Charge | None,
-    ) -> Answer:
+    async def _read_in_lane(
+        self, asked: RequestBytes, known: tuple[GraphQLRequest, str] | None
+    ) -> ParsedRequest:
         def read() -> ParsedRequest:
             request, media_type = known or self._request(asked)
             self._api.document(request.query)  # parsed here, so that the event loop finds it
             return self._checked(asked, request, media_type)
 
-        parsed = self._keep_parsed(asked, await self._lanes.reading.run(read))
-        begun = self._answer_parsed(parsed, charge)
+        return self._keep_parsed(asked, await self._lanes.reading.run(read))
+
+    async def _answer_read(
+        self, reading: Coroutine[Any, Any, ParsedRequest], charge: Charge | None
+    ) -> Answer:
+        begun = self._answer_parsed(await reading, charge)
         return begun if isinstance(begun, Answer) else await begun
 
     def _answer_parsed(
@@ -200,6 +137,12 @@ class Answers:
         if (kept := self._kept(parsed)) is not None:
             self.responses.num_hits += 1
             return kept
+        if parsed.is_subscription:
+            raise BadRequest(
+                f"A subscription is answered as {EVENT_STREAM}: Accept must say so",
+                status=406,
+                code="NOT_ACCEPTABLE",
+            )
         if charge is not None:
             charge(parsed.units)
         key = self._current_key(parsed)
@@ -265,20 +208,26 @@ class Answers:
         self, asked: RequestBytes, request: GraphQLRequest, media_type: str
     ) -> ParsedRequest:
         """Return a request with its keys; raises BadRequest where a GET asks for a mutation."""
-        if not asked.is_post:
-            document = self._api.document(request.query)
-            operation = api.operation_type(document, request.operation_name)
-            if operation not in (None, OperationType.QUERY):
-                raise BadRequest(
-                    "GET is for queries",
-                    status=405,
-                    code="METHOD_NOT_ALLOWED",
-                    headers=((b"allow", b"POST"),),
-                )
+        document = self._api.document(request.query)
+        operation = api.operation_type(document, request.operation_name)
+        if not asked.is_post and operation is OperationType.MUTATION:
+            raise BadRequest(
+                "GET is for queries and subscriptions",
+                status=405,
+                code="METHOD_NOT_ALLOWED",
+                headers=((b"allow", b"POST"),),
+            )
         # What is not declared decides nothing, and a client could make ever new keys of it.
         declared = self._api.declared_variables(
             request.query, request.operation_name, request.variables
         )
         request = request._replace(variables=declared, tell_cost=asked.tell_cost)
         weight, units = self._execution.weigh(request)
-        return ParsedRequest(request, media_type, sum(map(sys.getsizeof, asked)), weight, units)
+        return ParsedRequest(
+            request,
+            media_type,
+            sum(map(sys.getsizeof, asked)),
+            weight,
+            units,
+            is_subscription=operation is OperationType.SUBSCRIPTION,
+        )

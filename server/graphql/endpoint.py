@@ -9,12 +9,14 @@ from starlette.types import Receive, Scope, Send
 from schema.errors import bounded
 from server.exchanges import CODE, note_answer
 from server.graphql.allowances import Allowances
-from server.graphql.answers import Answer, Answers, RequestBytes
+from server.graphql.answers import Answer, Answers, Charge
 from server.graphql.errors import BadRequest
-from server.graphql.hang_ups import unless_gone
+from server.graphql.event_streams import EventStreams
+from server.graphql.hang_ups import GONE, unless_gone
 from server.graphql.lanes import Lanes
 from server.graphql.outgoing import Outgoing
-from server.negotiation import JSON, accepted_media_type, prefers_html
+from server.graphql.parsed_requests import RequestBytes
+from server.negotiation import JSON, accepted_media_type, prefers_events, prefers_html, takes_events
 from server.responses import EncodedBody, Response
 from server.sending import REVALIDATE, coding_for, send_head, send_response
 
@@ -22,18 +24,15 @@ _ALLOW = b"GET, HEAD, POST, OPTIONS"
 _TELL_COST = b"x-cachelog-cost"
 """The header, other than 0, by which a client asks for extensions.cost."""
 
-_GONE = 499
-"""The status, as nginx has it, of a request whose client hung up."""
-
 _HTML = b"text/html; charset=utf-8"
 
 
 class GraphQLEndpoint:
     """Sends what ``answers`` has to say to GET, HEAD and POST, and browsers the ``page``, if any.
 
-    ``max_body`` bounds the bytes of a request's body, ``sending_bytes`` those of all large
-    responses that are on their way, ``allowances`` what a client may ask for. The lanes are those
-    that ``answers`` works in.
+    ``max_body`` bounds the bytes of a request's body, ``outgoing`` those of all large responses
+    that are on their way, ``allowances`` what a client may ask for. The lanes are those that
+    ``answers`` works in. Clients that take server-sent events are answered by ``streams``.
     """
 
     def __init__(
@@ -43,15 +42,17 @@ class GraphQLEndpoint:
         *,
         page: Callable[[], bytes] | None,
         max_body: int,
-        sending_bytes: int,
+        outgoing: Outgoing,
         allowances: Allowances,
+        streams: EventStreams,
     ) -> None:
         self._answers = answers
         self._allowances = allowances
         self._lanes = lanes
         self._page = page
         self._max_body = max_body
-        self._outgoing = Outgoing(sending_bytes)
+        self._outgoing = outgoing
+        self._streams = streams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -65,7 +66,7 @@ class GraphQLEndpoint:
             if method == "POST":
                 content = await self._body(receive)
                 if content is None:
-                    await send_head(send, _GONE, [])
+                    await send_head(send, GONE, [])
                     return
             elif method in ("GET", "HEAD"):
                 content = scope["query_string"]
@@ -85,21 +86,22 @@ class GraphQLEndpoint:
                     code="METHOD_NOT_ALLOWED",
                     headers=((b"allow", _ALLOW),),
                 )
-            begun = self._answers.begin(_request_bytes(method, content, headers), charge)
+            asked = _request_bytes(method, content, headers)
+            if b"event-stream" in asked.accept.lower() and await self._is_streamed(
+                asked, scope, receive, send, charge
+            ):
+                return
+            begun = self._answers.begin(asked, charge)
             answer = begun if isinstance(begun, Answer) else await unless_gone(receive, begun)
             if answer is None:
-                await send_head(send, _GONE, [])  # for the log: nobody receives it
+                await send_head(send, GONE, [])  # for the log: nobody receives it
                 return
             note_answer(scope, answer)
-            size = self._outgoing.begin(answer.response)
-            try:
+            with self._outgoing.sending(answer.response):
                 if await send_response(
                     answer.response, scope, headers, send, compressing=self._lanes.compressing
                 ):
                     self._answers.count_anew(answer)
-            finally:
-                if size:
-                    self._outgoing.end(size)
         except BadRequest as error:
             scope[CODE] = error.code
             refusal = _refusal(error, headers)
@@ -136,6 +138,25 @@ class GraphQLEndpoint:
             except BadRequest:
                 return False
         return True
+
+    async def _is_streamed(
+        self,
+        asked: RequestBytes,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        charge: Charge | None,
+    ) -> bool:
+        """Answer a request by events, where its client takes them and they are what it wants."""
+        accept = asked.accept.decode("latin-1")
+        if not takes_events(accept):
+            return False
+        events_only = prefers_events(accept)
+        if events_only:
+            asked = asked._replace(accept=JSON.encode())  # for what is in the events
+        return await self._streams.answer(
+            asked, scope, receive, send, charge=charge, events_only=events_only
+        )
 
     async def _body(self, receive: Receive) -> bytes | None:
         """Return the body; None where the client hangs up before its end."""

@@ -9,7 +9,7 @@ import orjson
 
 from schema.api import API
 from schema.budget import Budget
-from schema.context import Context, NotLoaded
+from schema.context import Context, Follow, NotLoaded
 from server.graphql.lanes import Lane, Lanes
 from server.graphql.requests import GraphQLRequest
 from server.responses import tag_of
@@ -89,6 +89,16 @@ class Execution:
             return found
         return self._in_light_lane(request, found)
 
+    def subscribe(self, request: GraphQLRequest, follow: Follow) -> bytes | None:
+        """Have a subscription's events come from ``follow``; return the errors why it has none."""
+        context = Context(
+            self._catalog, self._library, budget=Budget(self.api.limits), follow=follow
+        )
+        refused = self.api.subscribe(
+            request.query, request.variables, request.operation_name, context=context
+        )
+        return None if refused is None else orjson.dumps(refused.body())
+
     async def execute(self, request: GraphQLRequest) -> Executed:
         """Execute a request where it fits."""
         begun = self.begin(request, self.weigh(request)[0])
@@ -167,6 +177,7 @@ class Execution:
                 request.operation_name,
                 context=context,
                 tell_cost=request.tell_cost,
+                event=request.event,
             )
         except NotLoaded as missing:
             return missing

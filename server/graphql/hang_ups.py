@@ -9,6 +9,10 @@ from starlette.types import Receive
 Result = TypeVar("Result")
 
 
+GONE = 499
+"""The status, as nginx has it, of a request whose client hung up."""
+
+
 async def unless_gone(receive: Receive, work: Coroutine[Any, Any, Result]) -> Result | None:
     """Return what the work returns; None where the client hangs up first, which cancels it.
 

@@ -1,5 +1,8 @@
 """Large responses on their way: what slow readers hold in memory is bounded."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from server.graphql.errors import overloaded
 from server.responses import Response
 
@@ -23,13 +26,25 @@ class Outgoing:
         It is counted twice, as it may be compressed; 0 where it is small. Raises BadRequest with
         status 503 without room.
         """
-        size = 2 * len(response.body)
+        return self.begin_bytes(2 * len(response.body))
+
+    def begin_bytes(self, size: int) -> int:
+        """Count so many bytes as ``begin`` does."""
         if size < _LARGE:
             return 0
         if self.num_bytes and self.num_bytes + size > self._max_bytes:
             raise overloaded("too many large answers are on their way")
         self.num_bytes += size
         return size
+
+    @contextmanager
+    def sending(self, response: Response) -> Iterator[None]:
+        """Count a response as long as the context lasts; raises as ``begin``."""
+        size = self.begin(response)
+        try:
+            yield
+        finally:
+            self.end(size)
 
     def end(self, size: int) -> None:
         """Say that a response was sent, or that its client is gone."""

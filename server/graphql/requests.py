@@ -8,6 +8,7 @@ import orjson
 from server.graphql.errors import BadRequest
 from server.graphql.persisted_documents import DocumentSource
 from server.negotiation import JSON
+from snapshots.models import RevisionInfo
 
 _DOCUMENT_IDS = ("documentId", "doc_id", "id")
 
@@ -18,13 +19,15 @@ _MAX_PARAMETERS = 3_000
 class GraphQLRequest(NamedTuple):
     """What is asked; ``variables`` are as the client wrote them.
 
-    With ``tell_cost`` the answer is to say what it cost.
+    With ``tell_cost`` the answer is to say what it cost. A subscription is executed for one
+    ``event`` of its own.
     """
 
     query: str
     variables: dict[str, Any] | None
     operation_name: str | None
     tell_cost: bool = False
+    event: RevisionInfo | None = None
 
     def cost_arguments(self) -> tuple[str, str | None, dict[str, Any] | None]:
         """Return what decides how much is asked."""

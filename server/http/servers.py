@@ -63,12 +63,16 @@ class ServerConfig(uvicorn.Config):
         self.at_once: AnswersAtOnce | None = None
         """What answers some requests at once: the application's attribute of that name, if any."""
 
+        self.drain: Callable[[], None] | None = None
+        """Ends the answers that have no end of their own: the application's attribute, if any."""
+
         self.bytes_of = AnswerBytes().of
 
     def load(self) -> None:
         """Make the application."""
         super().load()
         self.at_once = getattr(self.loaded_app, "at_once", None)
+        self.drain = getattr(self.loaded_app, "drain", None)
 
     def answer_at_once(self, scope: Any, body: bytes) -> ReadyAnswer | None:
         """Return the answer to a request where the application has it ready."""
@@ -93,6 +97,8 @@ class DrainingServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop: take no new connections, answer all requests, then close."""
         self.config.is_draining = True
+        if self.config.drain is not None:
+            self.config.drain()
         if self.config.owns_socket:
             for listening in sockets or []:
                 refuse_newcomers(listening)

@@ -35,7 +35,7 @@ SECONDS = Instrument(
     "cachelog_request_seconds",
     Kind.HISTOGRAM,
     "Time from a request's headers to the end of its answer, by operation; 'other' are those "
-    "without a name, with errors, or that are no GraphQL.",
+    "without a name, with errors, or that are no GraphQL. Subscriptions are left out.",
     ("operation",),
 )
 ANSWER_BYTES = Instrument("cachelog_answer_bytes", Kind.COUNTER, "Bytes of answers' bodies.")
@@ -52,6 +52,7 @@ REFRESH_AGE = Instrument(
     Kind.LARGEST,
     "Time since a process has last read which revisions there are.",
 )
+SUBSCRIPTIONS = Instrument("cachelog_subscriptions", Kind.SUM, "Subscriptions that are open.")
 PROCESSES = Instrument("cachelog_processes", Kind.SUM, "Processes that serve.")
 
 INSTRUMENTS = (
@@ -64,6 +65,7 @@ INSTRUMENTS = (
     FRAMES,
     REVISIONS,
     REFRESH_AGE,
+    SUBSCRIPTIONS,
     PROCESSES,
 )
 

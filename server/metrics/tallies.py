@@ -75,13 +75,15 @@ class Recorder:
         self._seconds = self._tally.times[SECONDS.name]
 
     def note(self, exchange: Exchange) -> None:
-        """Count an exchange."""
+        """Count an exchange; one that lasts as long as its client likes takes no time."""
         requests, status = self._requests, str(exchange.status)
         requests[status] = requests.get(status, 0) + 1
         self._bytes[""] += exchange.num_bytes
         if exchange.code is not None:
             code = _bounded(exchange.code, self._refused)
             self._refused[code] = self._refused.get(code, 0) + 1
+        if exchange.is_open_ended:
+            return
         operation = exchange.operation or OTHER
         times = self._seconds.get(operation)
         if times is None:

@@ -1,7 +1,6 @@
 """Revisions as a table, and what became of those that were to be published."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -13,7 +12,7 @@ from snapshots.errors import SourceError
 from snapshots.history import History
 from snapshots.models import RevisionInfo, revision_facts
 from snapshots.sources.reports import Report
-from snapshots.wording import counted, day, short_digest
+from snapshots.wording import counted, day, minute, short_digest
 
 
 def revision_lines(
@@ -25,8 +24,8 @@ def revision_lines(
         [
             Column("tag", [it.tag for it in revisions], 0, style=styles.name),
             Column("digest", [short_digest(it.digest) for it in revisions], 1, style=styles.digest),
-            Column("taken at", [_minute(it.taken_at) for it in revisions], 2),
-            Column("last seen", list(map(_minute, seen)), 7),
+            Column("taken at", [minute(it.taken_at) for it in revisions], 2),
+            Column("last seen", list(map(minute, seen)), 7),
             Column("packages", [f"{it.num_packages:,}" for it in revisions], 5, is_number=True),
             Column("specs", [f"{it.num_specs:,}" for it in revisions], 3, is_number=True),
             Column("stacks", [f"{it.num_stacks:,}" for it in revisions], 6, is_number=True),
@@ -41,10 +40,6 @@ def listed_facts(revision: RevisionInfo, history: History) -> dict[str, Any]:
     """Return a revision as a program reads it, with the time that it was last seen at."""
     confirmed_at = msgspec.to_builtins(history.confirmed_at(revision))
     return revision_facts(revision) | {"confirmed_at": confirmed_at}
-
-
-def _minute(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M}"
 
 
 def _source(revision: RevisionInfo) -> str:

@@ -1,13 +1,15 @@
-"""The catalog: published revisions in two Delta tables, in a folder or on object storage.
+"""The catalog: published revisions in Delta tables, in a folder or on object storage.
 
 ``specs`` holds the rows of every content, one partition a digest; ``revisions`` one row each time
 that a tag was seen in a state. The row in ``revisions`` is the commit point: a content that no row
-names does not exist, so an import that is killed at any moment leaves nothing visible behind.
+names does not exist, so an import that is killed at any moment leaves nothing visible behind. What
+changed between neighbours stands in the history's tables; it follows from the contents, and where
+it is not there it is made again.
 """
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from itertools import chain
@@ -17,23 +19,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
+from snapshots.catalog.content_reader import ContentReader
 from snapshots.catalog.failures import translated
+from snapshots.catalog.history_tables import HistoryTables
 from snapshots.catalog.locations import parse_location
-from snapshots.catalog.mending import how_to_mend
+from snapshots.catalog.pair_making import PairMaker, batches, in_chains
 from snapshots.catalog.publishing import Planner, Publication
 from snapshots.catalog.revisions_table import RevisionsTable
-from snapshots.catalog.specs_table import DamagedContent, SpecsTable
+from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
-from snapshots.contents import Content, Snapshot, SuccessiveTables
+from snapshots.changes.kept_changes import KeptChanges
+from snapshots.changes.sides import Side
+from snapshots.contents import Snapshot, SuccessiveTables
 from snapshots.errors import CatalogError, EmptyCatalog, NoCatalog
 from snapshots.frames.frame import Frame
-from snapshots.history import History
-from snapshots.tables import SPECS, Files, split_by_cache, with_columns
-
-_FRAME_COLUMNS = [name for name in SPECS.names if name not in ("digest", "dependencies")]
-_OUTSIDE_COLUMNS = [name for name in SPECS.names if name != "digest"]
-
-_EMPTY = Content({}).digest
+from snapshots.history import History, Pair
+from snapshots.models import NOTHING, RevisionInfo
+from snapshots.tables import Files, PairTotals, split_by_cache
 
 
 class Catalog:
@@ -51,7 +53,8 @@ class Catalog:
         storage = Storage(self._place)
         self._revisions = RevisionsTable(storage)
         self._specs = SpecsTable(storage)
-        self._lock = threading.Lock()
+        self._changes = HistoryTables(storage)
+        self._lock = threading.RLock()
         self._files: Files = {}
         self._history = History()
         self._generation = self._state = -1
@@ -73,7 +76,10 @@ class Catalog:
 
     @property
     def state(self) -> int:
-        """A number as ``generation``; it is another one also where a revision was confirmed."""
+        """A number as ``generation``; it is another one also where less has come.
+
+        That is a revision that was confirmed, or what changed between two of them.
+        """
         return self._state if self._generation != -1 else -1
 
     def refresh(self, *, missing_ok: bool = False) -> bool:
@@ -84,17 +90,21 @@ class Catalog:
         """
         with self._lock, self._translated():
             try:
-                if not self._revisions.refresh():
-                    return False
+                is_new = self._revisions.refresh()
             except TableNotFoundError:
                 self._check_folder()
+                self._changes.refresh()
                 was_there = self._generation != -1
                 self._files, self._history, self._generation = {}, History(), -1
                 if not missing_ok:
                     raise NoCatalog(self.location) from None
                 return was_there
-            self._take_over()
-            return True
+            # In this order: who publishes keeps what changed before the revisions are there.
+            if self._changes.refresh():
+                self._state += 1
+            if is_new:
+                self._take_over()
+            return is_new
 
     def _take_over(self) -> None:
         """Show the rows that the table ``revisions`` has read."""
@@ -114,21 +124,33 @@ class Catalog:
             raise EmptyCatalog(self.location)
         return self._history
 
+    @property
+    def totals(self) -> Mapping[Pair, PairTotals]:
+        """How much changed between neighbours, of the pairs whose changes are kept.
+
+        As of the last ``refresh``. Raises CatalogError where the tables of changes are damaged.
+        """
+        return self._changes.totals
+
+    @property
+    def changes(self) -> HistoryTables:
+        """The changes of those pairs, to be looked up."""
+        return self._changes
+
     def load(self, digest: str) -> Frame:
         """Read a content into memory."""
-        return Frame(self._read(digest, _FRAME_COLUMNS), digest)
+        return self._reader().frame(digest)
 
     def load_dependencies(self, digest: str) -> pa.Table:
         """Read the columns ``hash`` and ``dependencies`` of a content, and all of the rows outside.
 
         Rows outside the cache are few, and the dependency graph is who asks for them.
         """
-        table = self._read(digest, ["hash", "dependencies", "in_cache"])
-        inside, outside = split_by_cache(table)
-        if not len(outside):
-            return inside
-        _, outside = split_by_cache(self._read(digest, _OUTSIDE_COLUMNS))
-        return pa.concat_tables([with_columns(inside, _OUTSIDE_COLUMNS), outside])
+        return self._reader().dependencies(digest)
+
+    def load_side(self, digest: str) -> Side:
+        """Read a content with its dependency graph."""
+        return self._reader().side(digest)
 
     def package_names(self) -> frozenset[str]:
         """Read the names of all packages that the newest revision of any tag has or depends on."""
@@ -159,14 +181,11 @@ class Catalog:
         return frozenset(wanted.to_pylist()).difference(missing.to_pylist())
 
     def _read(self, digest: str, columns: Sequence[str]) -> pa.Table:
-        with self._translated():
-            try:
-                return self._specs.read(digest, self._files.get(digest), columns)
-            except DamagedContent as error:
-                if digest == _EMPTY:
-                    return with_columns(pa.table({}), columns)
-                advice = how_to_mend(self._history, digest)
-                raise CatalogError(self.location, f"{error.reason}; {advice}") from None
+        return self._reader().columns(digest, columns)
+
+    def _reader(self, files: Files | None = None) -> ContentReader:
+        files = self._files if files is None else files
+        return ContentReader(self.location, self._specs, files, self._history)
 
     # -- publishing
 
@@ -184,22 +203,52 @@ class Catalog:
         self.refresh(missing_ok=True)
         planner = Planner(self._history, datetime.now(UTC), taken_at)
         known, known_files = set(self._history.digests), dict(self._files)
+        known_pairs = set(self._history.pairs)
 
         def is_stored(digest: str) -> bool:
             return digest in known and (
-                digest == _EMPTY or self._specs.is_intact(digest, known_files.get(digest))
+                digest == NOTHING or self._specs.is_intact(digest, known_files.get(digest))
             )
 
         rows = _rows_to_write(snapshots, planner, is_stored)
         with self._translated():
             first = next(rows, None)
-            files = self._specs.write(chain([first], rows), known_files) if first else {}
+            written = self._specs.write(chain([first], rows), known_files) if first else {}
+        files: Files = known_files | written
+        unkept = self._keep_new_pairs(known_pairs, files, planner.added)
         if planner.added:
             with self._lock, self._translated():
-                self._revisions.append(planner.added, known_files | files)
+                self._revisions.append(planner.added, files)
                 self._take_over()
                 self._revisions.compact()
-        return planner.publications(self._history, mended=known & files.keys())
+            # Another import may have put a revision beside these.
+            unkept |= self._keep_new_pairs(known_pairs | unkept.keys(), files)
+        return planner.publications(self._history, known & written.keys(), unkept)
+
+    def _keep_new_pairs(
+        self, known: Set[Pair], files: Files, added: Sequence[RevisionInfo] = ()
+    ) -> dict[Pair, str]:
+        """Keep what changed between neighbours that were none before; return what failed, and why.
+
+        ``added`` are rows that are about to be published. What fails is made when it is asked for.
+        """
+        rows = [*self._history.by_key.values(), *added]
+        new = [pair for pair in History(rows).pairs if pair not in known]
+        maker = PairMaker(self._reader(files).side)
+        try:
+            missing = [pair for pair in new if pair not in self.totals]
+            for batch in batches(maker.make(chain(*in_chains(missing)))):
+                self.keep(batch)
+        except CatalogError as error:
+            return dict.fromkeys(new, str(error))
+        return maker.failures
+
+    def keep(self, made: Sequence[KeptChanges]) -> None:
+        """Keep what changed between neighbours. Raises CatalogError where that fails."""
+        with self._lock:
+            self._changes.keep(made)
+            self._changes.compact()
+            self._state += 1
 
     def _check_folder(self) -> None:
         """Raise CatalogError where the location cannot even become a catalog."""

@@ -4,9 +4,11 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from time import time
+from typing import Any
 from urllib.parse import unquote
 
 import msgspec
+import orjson
 import pyarrow as pa
 from deltalake import DeltaTable, Field, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
@@ -62,12 +64,21 @@ class Table:
     """One of the catalog's tables. Errors are those of the store.
 
     Of a broken table CatalogError names the broken file; TableNotFoundError means that there is
-    no table, or no longer.
+    no table, or no longer. ``advice`` says what to do about damage.
     """
 
-    def __init__(self, storage: Storage, name: str, schema: pa.Schema, partition: str = "") -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        name: str,
+        schema: pa.Schema,
+        partition: str = "",
+        *,
+        advice: str = RESTORE,
+    ) -> None:
         self.name = name
         self._storage = storage
+        self._advice = advice
         self._log = Log(storage, name)
         self._schema = schema
         self._partition_by = [partition] if partition else []
@@ -117,7 +128,7 @@ class Table:
 
     def _refuse_empty_commits(self) -> None:
         if path := self._log.empty_commit():
-            raise self._error(f"{path} is empty; {RESTORE}")
+            raise self._error(f"{path} is empty; {self._advice}")
 
     def _is_worn(self, found: _Open) -> bool:
         """Tell whether to open anew: what is kept of each commit makes the next ones slower."""
@@ -131,10 +142,12 @@ class Table:
         version = table.version()
         return Mark(version, self._log.checksum(version) or str(table.metadata().id))
 
-    def files(self) -> pa.Table:
+    def files(self, ranges_of: Sequence[str] = ()) -> pa.Table:
         """Return the columns ``path`` and ``size`` of all files, as of the last ``current``.
 
-        Paths are below the table. A partitioned table has the column ``partition`` too.
+        Paths are below the table. A partitioned table has the column ``partition`` too. With
+        ``ranges_of`` some columns of the table, ``num_records`` and ``min.COLUMN`` and
+        ``max.COLUMN`` hold what the log tells of the rows of a file: null where it does not.
         """
         with self._lock:
             found = self._open or self._brought_up_to_date()
@@ -143,6 +156,10 @@ class Table:
             "path": pa.array(map(unquote, actions["path"].to_pylist()), pa.string()),
             "size": actions["size_bytes"],
         }
+        if ranges_of:
+            told = ["num_records", *(f"{end}.{it}" for it in ranges_of for end in ("min", "max"))]
+            nothing = pa.nulls(len(actions))
+            columns |= {it: actions[it] if it in actions.column_names else nothing for it in told}
         for name in self._partition_by:
             column = f"partition.{name}"
             if column in actions.column_names:
@@ -200,15 +217,15 @@ class Table:
             else:
                 return
 
-    def merge(self, sizes: Mapping[str, int], merged: AddAction) -> bool:
-        """Put one file in the place of several; False where another import was faster."""
+    def merge(self, sizes: Mapping[str, int], merged: Sequence[AddAction]) -> bool:
+        """Put files in the place of others; False where another import was faster."""
         moment = int(time() * 1_000)
         removed = [RemoveAction(path, False, moment, size, {}) for path, size in sizes.items()]
         with self._lock:
             table = self._opened()
             try:
                 table.create_write_transaction(
-                    [*removed, merged],
+                    [*removed, *merged],
                     "append",
                     self._schema,
                     self._partition_by,
@@ -253,26 +270,43 @@ class Table:
             yield
         except TableNotFoundError:
             if self._log.is_lost():
-                raise self._error(f"{self._log.folder} is empty; {RESTORE}") from None
+                raise self._error(f"{self._log.folder} is empty; {self._advice}") from None
             raise
         except DeltaError as error:
             reason = what_is_broken(self._storage, self.name)
             reason = reason or f"the table {self.name}: {reason_of(error)}"
-            raise self._error(f"{reason}; {RESTORE}") from error
+            raise self._error(f"{reason}; {self._advice}") from error
 
     def _error(self, reason: str) -> CatalogError:
         return CatalogError(self._storage.location.text, reason)
 
 
+Ranges = Mapping[str, tuple[str, str]]
+"""The smallest and the largest value of columns."""
+
+
 def add_action(
-    file: StoredFile, num_rows: int, partition: Mapping[str, str], *, is_new: bool = True
+    file: StoredFile,
+    num_rows: int,
+    partition: Mapping[str, str],
+    *,
+    is_new: bool = True,
+    ranges: Ranges | None = None,
 ) -> AddAction:
-    """Return what a commit says of a file; ``is_new`` tells whether its rows were not there."""
+    """Return what a commit says of a file; ``is_new`` tells whether its rows were not there.
+
+    By the ``ranges`` of its columns, which have no null then, readers know what to leave unread.
+    """
+    stats: dict[str, Any] = {"numRecords": num_rows}
+    if ranges:
+        stats["minValues"] = {name: low for name, (low, _) in ranges.items()}
+        stats["maxValues"] = {name: high for name, (_, high) in ranges.items()}
+        stats["nullCount"] = dict.fromkeys(ranges, 0)
     return AddAction(
         path=file.path,
         size=file.size,
         partition_values=dict(partition),
         modification_time=int(time() * 1_000),
         data_change=is_new,
-        stats=f'{{"numRecords":{num_rows}}}',
+        stats=orjson.dumps(stats).decode(),
     )

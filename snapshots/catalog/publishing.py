@@ -1,14 +1,14 @@
 """Which states are new: what is to be written for the snapshots of an import. Nothing is read."""
 
 from bisect import bisect_right, insort
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 
 import msgspec
 
 from snapshots.contents import Snapshot
 from snapshots.errors import SourceError
-from snapshots.history import History, age
+from snapshots.history import History, Pair, age
 from snapshots.models import RevisionInfo, utc
 from snapshots.refs import check_tag, tag_date
 from snapshots.spack.names import ROOT_STACK
@@ -21,11 +21,13 @@ class Publication(msgspec.Struct, frozen=True):
     """What became of a snapshot: its revision, and whether that is new.
 
     ``is_mended`` tells that the store had its content, but damaged, and that it was replaced.
+    ``unkept`` says why what changed to it or from it could not be kept: its history is incomplete.
     """
 
     revision: RevisionInfo
     is_new: bool
     is_mended: bool = False
+    unkept: str | None = None
 
 
 class Planner:
@@ -63,17 +65,29 @@ class Planner:
             self.added.append(row)
         return row
 
-    def publications(self, history: History, mended: Collection[str] = ()) -> list[Publication]:
+    def publications(
+        self,
+        history: History,
+        mended: Collection[str] = (),
+        unkept: Mapping[Pair, str] | None = None,
+    ) -> list[Publication]:
         """Return what became of each snapshot, by the history after the import.
 
-        Another import may have been faster. ``mended`` are the contents that were replaced.
+        Another import may have been faster. ``mended`` are the contents that were replaced, and
+        ``unkept`` has the pairs whose changes could not be kept.
         """
-        return [_publication(row, history, row.digest in mended) for row in self._seen]
+        reasons = {digest: why for pair, why in (unkept or {}).items() for digest in pair}
+        return [
+            _publication(row, history, row.digest in mended, reasons.get(row.digest))
+            for row in self._seen
+        ]
 
 
-def _publication(row: RevisionInfo, history: History, is_mended: bool) -> Publication:
+def _publication(
+    row: RevisionInfo, history: History, is_mended: bool, unkept: str | None
+) -> Publication:
     if row in history.of_tag(row.tag):
-        return Publication(row, True, is_mended)
+        return Publication(row, True, is_mended, unkept)
     standing = history.at(row.tag, row.taken_at)
     return Publication(standing or row, False, is_mended)
 

@@ -6,9 +6,9 @@ would abort then ("terminate called without an active exception").
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from errno import EINVAL
 from pathlib import Path
 from stat import S_ISREG
@@ -31,6 +31,9 @@ _READERS = 8
 _CHECKSUM = re.compile(r"(?:^|[/-])([0-9a-f]{16})\.zstd\.parquet$")
 _DICTIONARY_BYTES = 1 << 24
 _WRITTEN_AT_ONCE = 8 << 20
+
+Range = tuple[str, str]
+"""The smallest and the largest of some texts."""
 
 
 class Storage:
@@ -141,10 +144,19 @@ def checksum(data: pa.Buffer) -> str:
     return xxhash.xxh3_64_hexdigest(data)
 
 
-def to_parquet(table: pa.Table) -> pa.Buffer:
-    """Return a table as the bytes of a Parquet file."""
+def to_parquet(table: pa.Table, rows_at_once: int | None = None) -> pa.Buffer:
+    """Return a table as the bytes of a Parquet file.
+
+    Parts of so many rows can be read from it by ``parts_of_parquet``; by default it is one part.
+    """
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", dictionary_pagesize_limit=_DICTIONARY_BYTES)
+    pq.write_table(
+        table,
+        sink,
+        compression="zstd",
+        dictionary_pagesize_limit=_DICTIONARY_BYTES,
+        row_group_size=rows_at_once,
+    )
     return sink.getvalue()
 
 
@@ -159,14 +171,40 @@ def from_parquet(
     The bytes must be those that were ``written``, or those that the file is named by. Raises
     ArrowInvalid that names the path.
     """
+    with _opened(path, data, written) as file:
+        known = file.schema_arrow.names
+        return file.read([it for it in (known if columns is None else columns) if it in known])
+
+
+def parts_of_parquet(path: str, data: pa.Buffer, may_have: Callable[[Range], bool]) -> pa.Table:
+    """Read those parts of the bytes of a Parquet file that may have what is looked for.
+
+    ``may_have`` is told the smallest and the largest value of the first column in a part; a part
+    of which these are not known is read. Raises as ``from_parquet``.
+    """
+    with _opened(path, data) as file:
+        metadata = file.metadata
+        parts = [
+            number
+            for number in range(metadata.num_row_groups)
+            if not (known := metadata.row_group(number).column(0).statistics)
+            or not known.has_min_max
+            or may_have((known.min, known.max))
+        ]
+        return file.read_row_groups(parts)
+
+
+@contextmanager
+def _opened(
+    path: str, data: pa.Buffer, written: StoredFile | None = None
+) -> Iterator[pq.ParquetFile]:
     named = _CHECKSUM.search(path)
     expected = written.checksum if written else named and named[1]
     if expected and checksum(data) != expected:
         raise pa.ArrowInvalid(f"{path} does not have the bytes that were written")
     try:
         with pq.ParquetFile(pa.BufferReader(data)) as file:
-            known = file.schema_arrow.names
-            return file.read([it for it in (known if columns is None else columns) if it in known])
+            yield file
     except (pa.ArrowException, OSError) as error:
         raise pa.ArrowInvalid(f"{path} is no Parquet file that can be read ({error})") from None
 

@@ -4,7 +4,7 @@ A cell is a package with one value for each dimension. A spec stands in as many 
 stacks where these are chosen, else in one, and in none where it has no value for a dimension.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from itertools import repeat
 from typing import NamedTuple
@@ -83,7 +83,7 @@ def differing_cells(
     spec, by the number of dimensions.
     """
     axes = [_axis(dimension, frames) for dimension in dimensions]
-    if not _are_told(frames, axes):
+    if any(untold(frame, dimensions) for frame in frames):
         rows = rows[0][:0], rows[1][:0]
     maps = names.from_base, names.from_head
     before, after = (_standing(side, frames[side], rows[side], maps[side], axes) for side in (0, 1))
@@ -97,6 +97,15 @@ def differing_cells(
     places = places[first]
     packages, *codes = (column[places] for column in columns)
     return _in_order(places >= len(of_base), packages, axes, codes, num_specs.astype(np.int32))
+
+
+def count_cells(frame: Frame, rows: Rows, dimensions: Sequence[CoverageDimension]) -> int:
+    """Return how many cells some of the rows of a frame stand in."""
+    axes = [_axis(dimension, (frame, frame)) for dimension in dimensions]
+    packages = np.arange(len(frame.packages), dtype=np.int32)
+    columns = _standing(0, frame, rows, packages, axes)
+    keys, bound = _folded(columns, [len(packages), *(len(axis.values) for axis in axes)])
+    return int(np.count_nonzero(_marked(keys, bound)))
 
 
 def texts_of(dimension: CoverageDimension, frame: Frame) -> Sequence[str | None]:
@@ -121,6 +130,22 @@ def compiler_name(compiler: str | None) -> str | None:
     return compiler and compiler.partition("@")[0]
 
 
+def having(
+    frame: Frame, rows: slice, wanted: Iterable[tuple[CoverageDimension, str]]
+) -> Iterator[Mask]:
+    """Yield for each dimension and value which of the rows of a frame have it."""
+    for dimension, value in wanted:
+        column = column_of(dimension, frame)
+        match dimension:
+            case CoverageDimension.STACK:
+                have = frame.stacks.having(value)
+            case CoverageDimension.COMPILER_NAME:
+                have = np.array([it == value for it in column.mapped(compiler_name)], np.bool_)
+            case _:
+                have = column.among([value])
+        yield have[column.codes[rows]]
+
+
 def _axis(dimension: CoverageDimension, frames: Sides) -> _Axis:
     before, after = (texts_of(dimension, frame) for frame in frames)
     values = [value for value in dict.fromkeys((*before, *after)) if value is not None]
@@ -132,13 +157,11 @@ def _axis(dimension: CoverageDimension, frames: Sides) -> _Axis:
     return _Axis(dimension, values, (base, head))
 
 
-def _are_told(frames: Sides, axes: Sequence[_Axis]) -> bool:
-    """Tell whether either frame that has specs has a value for each dimension in one of them."""
-    return all(
-        not len(frame) or bool((codes != _NONE).any())
-        for axis in axes
-        for frame, codes in zip(frames, axis.codes, strict=True)
-    )
+def untold(frame: Frame, dimensions: Iterable[CoverageDimension]) -> list[CoverageDimension]:
+    """Return the dimensions that no spec of a frame has a value for, although there are specs."""
+    if not len(frame):
+        return []
+    return [it for it in dimensions if all(value is None for value in texts_of(it, frame))]
 
 
 def _standing(

@@ -9,10 +9,9 @@ import numpy.typing as npt
 
 from snapshots.changes.cause_facts import NEITHER, NO_DEPENDENCIES, NO_PACKAGE_HASHES
 from snapshots.changes.causes import CauseLists, Causes, CauseStep, find_causes
-from snapshots.changes.counterparts import find_counterparts
 from snapshots.changes.diff import Comparison
-from snapshots.changes.own_facts import differing_facts
-from snapshots.changes.reasons import Codes, SpecChangeReason, code_of, find_reasons
+from snapshots.changes.reasoning import reason
+from snapshots.changes.reasons import Codes, SpecChangeReason, code_of
 from snapshots.changes.sides import Side
 from snapshots.changes.spec_changes import SpecChanges
 from snapshots.frames.columns import Mask, Rows
@@ -34,19 +33,17 @@ class Explanation:
         self.comparison = comparison
         self.base = base
         self.head = head
-        removed, added = comparison.pairing.removed, comparison.pairing.added
-        self.counterparts = pairs = find_counterparts(base, removed, head, added)
-        nodes = (it.astype(np.int64) for it in (pairs.base_rows, pairs.head_rows))
-        own = differing_facts(base, head, *nodes)
-        differ = own != 0
-        self._reasons = find_reasons(base.frame, removed, head.frame, added, pairs, differ)
-        self.causes: Causes = find_causes(base, head, pairs.base_rows, pairs.head_rows, own)
+        self._reasoning = reason(comparison.pairing, base, head)
+        self.counterparts = pairs = self._reasoning.counterparts
+        self.causes: Causes = find_causes(
+            base, head, pairs.base_rows, pairs.head_rows, self._reasoning.differing
+        )
 
     @property
     def num_bytes(self) -> int:
         """About how much memory is kept, the comparison, its frames and their graphs included."""
         tables = (self.comparison, self.base.graph, self.head.graph)
-        own = (self.counterparts, self._reasons, self.causes)
+        own = (self.counterparts, self._reasoning.reasons, self.causes)
         return sum(it.num_bytes for it in tables) + sum(it.num_bytes for it in own)
 
     @property
@@ -69,18 +66,13 @@ class Explanation:
 
         ``returned`` is a mask over the rows of head: those whose hash was in an earlier revision.
         """
-        of_head = self._reasons.of_head
-        if returned is not None:
-            of_head = self._reasons.with_returned(returned)
-        codes = np.full(len(changes), code_of(SpecChangeReason.FACTS), np.int8)
-        added, removed = changes.before == _NO_ROW, changes.after == _NO_ROW
-        codes[added] = of_head[changes.after[added]]
-        codes[removed] = self._reasons.of_base[changes.before[removed]]
-        return codes
+        known = self._reasoning
+        of_head = None if returned is None else known.reasons.with_returned(returned)
+        return known.reasons_of(changes, of_head)
 
     def count(self, reason: SpecChangeReason) -> int:
         """Return how many specs came or went for a reason; RETURNED is counted as new."""
-        of_base, of_head = self._reasons
+        of_base, of_head = self._reasoning.reasons
         code = code_of(reason)
         return int(np.count_nonzero(of_base == code) + np.count_nonzero(of_head == code))
 

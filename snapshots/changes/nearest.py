@@ -1,10 +1,10 @@
 """What is left of a package beside a cell that was lost."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 
-from snapshots.changes.cells import CoverageDimension, column_of, compiler_name
+from snapshots.changes.cells import CoverageDimension, having
 from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.filters import having_any
 from snapshots.frames.frame import Frame
@@ -36,33 +36,17 @@ def nearest_rows(
     if was is None or left is None:
         return np.empty(0, np.int32)
     in_cell = np.ones(was.stop - was.start, np.bool_)
-    for mask in _having(base, was, wanted):
+    for mask in having(base, was, wanted):
         in_cell &= mask
     cell = rows_where(in_cell) + np.int32(was.start)
     score = np.zeros(left.stop - left.start, np.int64)
-    for mask, times in zip(_having(head, left, wanted), wanted.values(), strict=True):
+    for mask, times in zip(having(head, left, wanted), wanted.values(), strict=True):
         score += _MANY * times * mask
     for mask in _alike(base, cell, head, left, {dimension for dimension, _ in wanted}):
         score += mask
     # The rows stand newest version first, then by hash.
     nearest: Rows = np.argsort(-score, kind="stable")[:NUM_NEAREST].astype(np.int32)
     return nearest + np.int32(left.start)
-
-
-def _having(
-    frame: Frame, rows: slice, wanted: Iterable[tuple[CoverageDimension, str]]
-) -> Iterator[Mask]:
-    """Yield for each dimension which of the rows have the value."""
-    for dimension, value in wanted:
-        column = column_of(dimension, frame)
-        match dimension:
-            case CoverageDimension.STACK:
-                have = frame.stacks.having(value)
-            case CoverageDimension.COMPILER_NAME:
-                have = np.array([it == value for it in column.mapped(compiler_name)], np.bool_)
-            case _:
-                have = column.among([value])
-        yield have[column.codes[rows]]
 
 
 def _alike(

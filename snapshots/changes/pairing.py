@@ -68,6 +68,28 @@ class Pairing:
             changed=self.changed.where(in_base[self.changed.base_rows]),
         )
 
+    def within(self, base_mask: Mask, head_mask: Mask) -> "Pairing":
+        """Return the pairing as if both frames held nothing but the rows that the masks mark.
+
+        A hash that persists and is marked on one side alone was removed, or added.
+        """
+        in_base = _among(base_mask, self.base_rows)
+        in_head = _among(head_mask, self.head_rows)
+        persisting, changed = self.persisting, self.changed
+        before, after = in_base[persisting.base_rows], in_head[persisting.head_rows]
+        left = persisting.base_rows[before & ~after]
+        came = persisting.head_rows[after & ~before]
+        return Pairing(
+            base=self.base,
+            head=self.head,
+            base_rows=rows_where(in_base),
+            head_rows=rows_where(in_head),
+            removed=np.sort(np.concatenate([self.removed[in_base[self.removed]], left])),
+            added=np.sort(np.concatenate([self.added[in_head[self.added]], came])),
+            persisting=persisting.where(before & after),
+            changed=changed.where(in_base[changed.base_rows] & in_head[changed.head_rows]),
+        )
+
 
 def pair(base: Frame, head: Frame) -> Pairing:
     """Pair the hashes of two frames."""

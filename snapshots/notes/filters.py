@@ -13,7 +13,7 @@ from snapshots.notes.cause_phrases import noun_phrase
 from snapshots.notes.escaping import code_span, inline
 from snapshots.notes.rebuilds import CauseEntry
 from snapshots.notes.sentences import Sentence, enumerated
-from snapshots.wording import counted, short_digest
+from snapshots.wording import counted, short_digest, size
 
 Filters = dict[str, Callable[..., Any]]
 
@@ -90,7 +90,7 @@ _PLAIN: Filters = {
     "num_specs": num_specs,
     "number": units.number,
     "short_digest": short_digest,
-    "size": units.size,
+    "size": size,
     "size_delta": units.size_delta,
     "tidy": tidy,
 }

@@ -10,8 +10,7 @@ from snapshots.notes.entries import PackageEntry, Section, StackEntry
 from snapshots.notes.losses import Losses
 from snapshots.notes.rebuilds import Rebuilds
 from snapshots.notes.sentences import Name, Sentence, Value, enumerated, names, spelled
-from snapshots.notes.units import size
-from snapshots.wording import counted
+from snapshots.wording import counted, size
 
 _FEW = 3
 

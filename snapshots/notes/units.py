@@ -2,26 +2,12 @@
 
 from datetime import datetime
 
-_UNITS = ("KiB", "MiB", "GiB", "TiB")
+from snapshots.wording import size
 
 
 def number(count: int) -> str:
     """Return a number with commas between its thousands."""
     return f"{count:,}"
-
-
-def size(num_bytes: int | None) -> str:
-    """Return a size in the largest unit that it has at least one of."""
-    if num_bytes is None:
-        return "unknown"
-    if num_bytes < 1024:
-        return f"{num_bytes} B"
-    amount = num_bytes / 1024
-    for unit in _UNITS[:-1]:
-        if round(amount, 1) < 1024:
-            return f"{amount:.1f} {unit}"
-        amount /= 1024
-    return f"{amount:,.1f} {_UNITS[-1]}"
 
 
 def size_delta(num_bytes: int | None) -> str:

@@ -90,9 +90,9 @@ def _played(rows: pa.Table, steps: Steps) -> tuple[Codes, Places]:
 
 def _encoded(column: pa.ChunkedArray) -> tuple[Codes, list[Any]]:
     """Return the code of each value of a column, and the distinct values; None is one of them."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
     encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = pa.concat_arrays(encoded.chunks)
     return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_pylist()
 
 

@@ -61,12 +61,12 @@ class _Stay(msgspec.Struct):
 def hash_histories(
     rows: pa.Table, hashes: Iterable[str], history: History
 ) -> dict[str, HashHistory]:
-    """Return the history of each of the hashes; one that no revision had is left out.
+    """Return the history of each of the hashes, in their order; without those nobody ever had.
 
     ``rows`` are changes of the table ``changes``: all of the hashes, and any others.
     """
-    wanted = pa.array(dict.fromkeys(hashes), pa.string())
-    rows = rows.filter(pc.is_in(rows["hash"], wanted))
+    wanted = list(dict.fromkeys(hashes))
+    rows = rows.filter(pc.is_in(rows["hash"], pa.array(wanted, pa.string())))
     steps = Steps(history, history.series_names)
     events = Events(rows, steps)
     names = rows["name"].take(pa.array(events.rows, pa.int64())).to_pylist()
@@ -79,7 +79,7 @@ def hash_histories(
         if stays:
             found[text] = _hash_history(text, names, events, stays)
         begin = end
-    return found
+    return {text: found[text] for text in wanted if text in found}
 
 
 def _stays(events: Events, begin: int, end: int) -> Iterator[_Stay]:

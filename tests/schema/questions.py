@@ -107,5 +107,8 @@ fragment C on Cause {
   id kind package before after title whyUnknown facts { path before after } numSpecs numInvolved
   packages
 }"""
+PUBLISHED = f"""subscription($series: String, $tag: String) {{
+  revisionPublished(series: $series, tag: $tag) {{ ...R previous {{ id }} next {{ id }} }}
+}} {REVISION}"""
 NODES = 'query($ids: [ID!]!) { node(id: "") { id } nodes(ids: $ids) { id ... on Package { id } } }'
-DOCUMENTS = (REVISIONS, PACKAGES, SPECS, DEPENDENCIES, STACKS, COMPARISON, CAUSES, NODES)
+DOCUMENTS = (REVISIONS, PACKAGES, SPECS, DEPENDENCIES, STACKS, COMPARISON, CAUSES, NODES, PUBLISHED)

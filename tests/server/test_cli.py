@@ -17,6 +17,9 @@ from tests.server.servers import CACHELOG, PATIENCE, environ
 COMMANDS = (
     "import",
     "revisions",
+    "tags",
+    "packages",
+    "stacks",
     "find",
     "diff",
     "why",

@@ -24,6 +24,8 @@ READ: dict[str, tuple[str, Any]] = {
     "send_timeout": ("1.5", 1.5),
     "keep_alive": ("1.5", 1.5),
     "hang_timeout": ("1.5", 1.5),
+    "max_subscriptions": ("7", 7),
+    "heartbeat": ("1.5", 1.5),
     "heavy_threads": ("1", 1),
     "queued_requests": ("8", 8),
     "queue_seconds": ("0.5", 0.5),

@@ -6,7 +6,7 @@ from multiprocessing.synchronize import Barrier
 from resource import RLIMIT_FSIZE, setrlimit
 from signal import SIG_IGN, SIGXFSZ, signal
 
-from snapshots.catalog import delta, revisions_table
+from snapshots.catalog import delta, whole_table
 from snapshots.catalog.catalog import Catalog
 from snapshots.errors import CatalogError
 from snapshots.models import Spec
@@ -61,7 +61,7 @@ def publish_within(location: str, number: int, max_file_bytes: int, told: Connec
 
 def publish_and_merge(location: str, first: int, last: int, barrier: Barrier) -> None:
     """Publish states, and merge the files of the table of revisions after each few of them."""
-    revisions_table._MAX_FILES = 3
+    whole_table._MAX_FILES = 3
     delta._CHECKPOINT_EVERY = 4
     barrier.wait()
     for number in range(first, last):

@@ -11,10 +11,11 @@ import pytest
 from msgspec.structs import replace
 
 from schema.api import API
-from server.graphql.answers import Answer, Answers, ParsedRequest, RequestBytes
+from server.graphql.answers import Answer, Answers
 from server.graphql.errors import BadRequest
 from server.graphql.execution import Executed, Execution, Weight
 from server.graphql.lanes import Lanes
+from server.graphql.parsed_requests import ParsedRequest, RequestBytes
 from server.graphql.requests import GraphQLRequest
 from server.negotiation import JSON, RESPONSE_JSON
 from snapshots.catalog.catalog import Catalog

@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from msgspec.structs import asdict, replace
 
-from snapshots.catalog import delta, revisions_table
+from snapshots.catalog import delta, revisions_table, whole_table
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.contents import Content, Snapshot
@@ -404,7 +404,7 @@ def test_snapshots_are_taken_one_by_one(catalog: Catalog) -> None:
 
 def test_small_files_are_merged(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many publications do not leave as many files, and none of them is lost."""
-    monkeypatch.setattr(revisions_table, "_MAX_FILES", 4)
+    monkeypatch.setattr(whole_table, "_MAX_FILES", 4)
     num_files = []
     for number in range(7):
         publish(catalog, A if number % 2 else B, taken=number)

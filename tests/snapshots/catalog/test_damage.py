@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from deltalake import DeltaTable
 
-from snapshots.catalog import delta, revisions_table, specs_table
+from snapshots.catalog import delta, specs_table, whole_table
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.storage import to_parquet
 from snapshots.errors import CatalogError, NoCatalog
@@ -60,7 +60,7 @@ def content_file(catalog: Catalog, number: int) -> tuple[str, Path]:
 @pytest.mark.parametrize("max_files", [2, 32])
 def test_flipped_bits(catalog: Catalog, max_files: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each flipped bit of a stored file is noticed, also where files were merged."""
-    monkeypatch.setattr(revisions_table, "_MAX_FILES", max_files)
+    monkeypatch.setattr(whole_table, "_MAX_FILES", max_files)
     publish_state(catalog, 3)
     listed = DeltaTable(f"{catalog.location}/revisions").file_uris()
     files = [*stored_files(Path(catalog.location, "specs")), *map(Path, listed)]

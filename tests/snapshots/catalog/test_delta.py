@@ -111,10 +111,10 @@ def test_merging_files(storage: Storage) -> None:
     action = add_action(merged, 2, {}, is_new=False)
     add(storage, quick, 3)
 
-    assert slow.merge(sizes, action) is False
+    assert slow.merge(sizes, [action]) is False
     assert values(storage) == [1, 2, 3]
     slow.current()
-    assert slow.merge(sizes, action) is True
+    assert slow.merge(sizes, [action]) is True
     assert values(storage) == [1, 2, 3]
     assert set(slow.files()["path"].to_pylist()) - set(sizes) == {
         merged.path,

@@ -1,0 +1,65 @@
+"""Reading the contents of a catalog into memory."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from snapshots.catalog.failures import translated
+from snapshots.catalog.mending import how_to_mend
+from snapshots.catalog.specs_table import DamagedContent, SpecsTable
+from snapshots.changes.sides import Side
+from snapshots.errors import CatalogError
+from snapshots.frames.dependencies import DependencyGraph
+from snapshots.frames.frame import Frame
+from snapshots.history import History
+from snapshots.models import NOTHING
+from snapshots.tables import SPECS, Files, split_by_cache, with_columns
+
+_FRAME_COLUMNS = [name for name in SPECS.names if name not in ("digest", "dependencies")]
+_OUTSIDE_COLUMNS = [name for name in SPECS.names if name != "digest"]
+
+
+class ContentReader:
+    """Reads contents of the table ``specs`` at a location.
+
+    ``files`` are those of the contents whose files are known. ``history`` is asked for what to do
+    about a content that is damaged: CatalogError says so.
+    """
+
+    def __init__(self, location: str, specs: SpecsTable, files: Files, history: History) -> None:
+        self._location = location
+        self._specs = specs
+        self._files = files
+        self._history = history
+
+    def side(self, digest: str) -> Side:
+        """Read a content with its dependencies."""
+        frame = self.frame(digest)
+        return Side(frame, DependencyGraph(self.dependencies(digest), frame.hashes))
+
+    def frame(self, digest: str) -> Frame:
+        """Read a content."""
+        return Frame(self.columns(digest, _FRAME_COLUMNS), digest)
+
+    def dependencies(self, digest: str) -> pa.Table:
+        """Read the columns ``hash`` and ``dependencies``, and all of the rows outside the cache.
+
+        Those are few, and the dependency graph is who asks for them.
+        """
+        table = self.columns(digest, ["hash", "dependencies", "in_cache"])
+        inside, outside = split_by_cache(table)
+        if not len(outside):
+            return inside
+        _, outside = split_by_cache(self.columns(digest, _OUTSIDE_COLUMNS))
+        return pa.concat_tables([with_columns(inside, _OUTSIDE_COLUMNS), outside])
+
+    def columns(self, digest: str, columns: Sequence[str]) -> pa.Table:
+        """Read columns of a content; the empty one need not be there."""
+        with translated(self._location):
+            try:
+                return self._specs.read(digest, self._files.get(digest), columns)
+            except DamagedContent as error:
+                if digest == NOTHING:
+                    return with_columns(pa.table({}), columns)
+                advice = how_to_mend(self._history, digest)
+                raise CatalogError(self._location, f"{error.reason}; {advice}") from None

@@ -1,0 +1,168 @@
+"""The history's three tables: ``comparisons``, ``changes`` and ``hashes``.
+
+They hold what changed between neighbours of each series, which follows from the contents and never
+changes. ``comparisons`` is the commit point: what it does not list is not there, and is made again.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake.exceptions import TableNotFoundError
+
+from snapshots.catalog.failures import translated
+from snapshots.catalog.sorted_table import MayHave, Meets, SortedTable
+from snapshots.catalog.storage import Range, Storage
+from snapshots.catalog.whole_table import WholeTable
+from snapshots.changes.kept_changes import KeptChanges
+from snapshots.changes.spec_changes import SpecChangeKind
+from snapshots.errors import CatalogError
+from snapshots.history import Pair
+from snapshots.program import importer_name
+from snapshots.tables import (
+    CHANGES,
+    COMPARISONS,
+    HASHES,
+    PairTotals,
+    comparisons_table,
+    totals_of,
+)
+
+HOW_TO_MEND = (
+    "remove the tables comparisons, changes and hashes, and run 'cachelog history fill': "
+    "they are made again from the others"
+)
+"""What to do about damage."""
+
+_LAST = "\U0010ffff"
+
+
+class HistoryTables:
+    """The history in a storage, as of the last ``refresh``.
+
+    The rows of changes are read when they are asked for, and are as new as the totals, or newer.
+    Every method but ``refresh`` and ``compact`` raises CatalogError where the store fails or a
+    table is damaged: revisions can be read and published without their history.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._comparisons = WholeTable(
+            storage,
+            "comparisons",
+            COMPARISONS,
+            totals_of,
+            required=COMPARISONS.names,
+            advice=HOW_TO_MEND,
+        )
+        self._changes = SortedTable(storage, "changes", CHANGES, advice=HOW_TO_MEND)
+        self._hashes = SortedTable(storage, "hashes", HASHES, advice=HOW_TO_MEND)
+        self._location = storage.location.text
+        self._totals: dict[Pair, PairTotals] = {}
+        self._problem: CatalogError | None = None
+
+    def refresh(self) -> bool:
+        """Read which pairs are new, and tell whether any is, or is no longer there.
+
+        A catalog without the tables, as those of before, has none.
+        """
+        try:
+            with translated(self._location):
+                is_new = self._comparisons.refresh()
+        except CatalogError as error:
+            if not isinstance(error.__cause__, TableNotFoundError):
+                is_new, self._problem = self._problem is None, error
+                return is_new
+            is_new, self._totals = bool(self._totals), {}
+        else:
+            if is_new:
+                self._take_over()
+        is_new, self._problem = is_new or self._problem is not None, None
+        return is_new
+
+    def _take_over(self) -> None:
+        totals: dict[Pair, PairTotals] = {}
+        for rows in self._comparisons.rows:
+            totals |= rows
+        self._totals = totals
+
+    @property
+    def totals(self) -> Mapping[Pair, PairTotals]:
+        """The totals of each pair that is there."""
+        if self._problem is not None:
+            raise self._problem
+        return self._totals
+
+    def changes_of(self, names: Iterable[str], hashes: Iterable[str] | None = None) -> pa.Table:
+        """Return the changes of packages, or of some of their hashes, in any pair.
+
+        The rows of ``CHANGES`` stand by package and hash, each once. Rows of pairs that are not
+        there are among them.
+        """
+        wanted = sorted(set(names))
+        if not self.totals or not wanted:
+            return CHANGES.empty_table()
+        of_names = pa.array(wanted, pa.string())
+        of_hashes = None if hashes is None else pa.array(sorted(set(hashes)), pa.string())
+
+        def meets(rows: pa.Table) -> pa.ChunkedArray:
+            found = pc.is_in(rows["name"], of_names)
+            return found if of_hashes is None else pc.and_(found, pc.is_in(rows["hash"], of_hashes))
+
+        with translated(self._location):
+            return self._changes.select(_any_of(wanted), meets)
+
+    def packages_of(self, hashes: Iterable[str]) -> dict[str, str]:
+        """Return the package of each hash that any pair added."""
+        wanted = sorted(set(hashes))
+        of_hashes = pa.array(wanted, pa.string())
+        return self._packages(_any_of(wanted), lambda rows: pc.is_in(rows["hash"], of_hashes))
+
+    def packages_of_prefix(self, prefix: str) -> dict[str, str]:
+        """Return the package of each hash that begins so and that any pair added."""
+
+        def may_have(known: Range) -> bool:
+            return known[0] <= prefix + _LAST and prefix <= known[1]
+
+        return self._packages(may_have, lambda rows: pc.starts_with(rows["hash"], prefix))
+
+    def _packages(self, may_have: MayHave, meets: Meets) -> dict[str, str]:
+        if not self.totals:
+            return {}
+        with translated(self._location):
+            found = self._hashes.select(may_have, meets)
+        return dict(zip(found["hash"].to_pylist(), found["name"].to_pylist(), strict=True))
+
+    # -- writing
+
+    def keep(self, made: Sequence[KeptChanges]) -> None:
+        """Add the changes of some pairs, the commit point last, and show them."""
+        if self._problem is not None:
+            raise self._problem
+        rows = pa.concat_tables([it.rows for it in made])
+        added = rows.filter(pc.equal(rows["kind"], SpecChangeKind.ADDED.value))
+        totals = {it.pair: it.totals for it in made}
+        with translated(self._location):
+            self._changes.append(rows)
+            self._hashes.append(added.select(HASHES.names))
+            self._comparisons.append(comparisons_table(totals, importer_name(), datetime.now(UTC)))
+        self._take_over()
+
+    def compact(self) -> None:
+        """Merge the files where they are many, so that the next questions stay cheap."""
+        # What was kept stands, whatever becomes of this.
+        with suppress(CatalogError):
+            for table in (self._comparisons, self._changes, self._hashes):
+                table.compact()
+
+
+def _any_of(wanted: Sequence[str]) -> MayHave:
+    """Return what tells whether any of some sorted texts is in a range."""
+
+    def may_have(known: Range) -> bool:
+        place = bisect_left(wanted, known[0])
+        return place < len(wanted) and wanted[place] <= known[1]
+
+    return may_have

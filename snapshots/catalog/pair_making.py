@@ -1,0 +1,82 @@
+"""Making what is kept of pairs of neighbours, each content loaded once where pairs share it."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from snapshots.changes.kept_changes import KeptChanges, keep_changes
+from snapshots.changes.sides import Side
+from snapshots.errors import CachelogError
+from snapshots.history import Pair
+
+ROWS_AT_ONCE = 200_000
+"""So many changes are written at once, or a few more: some 60 MB in memory."""
+
+
+def in_chains(pairs: Iterable[Pair]) -> list[list[Pair]]:
+    """Return the pairs in lists, in each of which every head is the base of the next."""
+    waiting = dict.fromkeys(pairs)
+    by_base: defaultdict[str, list[Pair]] = defaultdict(list)
+    for pair in waiting:
+        by_base[pair.base].append(pair)
+    heads = {pair.head for pair in waiting}
+    chains: list[list[Pair]] = []
+    # Those that nothing leads to come first; of a circle any may be the first.
+    for first in sorted(waiting, key=lambda it: it.base in heads):
+        chain: list[Pair] = []
+        following: Pair | None = first if first in waiting else None
+        while following is not None:
+            del waiting[following]
+            chain.append(following)
+            following = next((it for it in by_base[following.head] if it in waiting), None)
+        if chain:
+            chains.append(chain)
+    return chains
+
+
+class PairMaker:
+    """Compares pairs one by one, and has the two contents of the last one at hand.
+
+    ``load`` reads a content. ``failures`` has the reason for each pair that could not be made.
+    """
+
+    def __init__(self, load: Callable[[str], Side]) -> None:
+        self._load = load
+        self._sides: dict[str, Side] = {}
+        self._unreadable: dict[str, str] = {}
+        self.failures: dict[Pair, str] = {}
+
+    def make(self, chain: Iterable[Pair]) -> Iterator[KeptChanges]:
+        """Yield what is kept of each pair, but of those with a content that cannot be read."""
+        for pair in chain:
+            sides = [side for side in map(self._side, pair) if side is not None]
+            self._sides = {side.frame.digest: side for side in sides}
+            if len(sides) == len(pair):
+                yield keep_changes(*sides)
+            else:
+                reasons = (self._unreadable[it] for it in pair if it in self._unreadable)
+                self.failures[pair] = next(reasons)
+
+    def _side(self, digest: str) -> Side | None:
+        if digest not in self._sides and digest not in self._unreadable:
+            try:
+                self._sides[digest] = self._load(digest)
+            except CachelogError as error:
+                self._unreadable[digest] = str(error)
+        return self._sides.get(digest)
+
+
+def batches(made: Iterable[KeptChanges]) -> Iterator[Sequence[KeptChanges]]:
+    """Yield the changes of pairs in batches of some ``ROWS_AT_ONCE``.
+
+    Where the making of one is interrupted, those that were made before come first.
+    """
+    batch: list[KeptChanges] = []
+    num_rows = 0
+    for it in made:
+        batch.append(it)
+        num_rows += len(it.rows)
+        if num_rows >= ROWS_AT_ONCE:
+            yield batch
+            batch, num_rows = [], 0
+    if batch:
+        yield batch

@@ -1,0 +1,203 @@
+"""A table of sorted runs, in which a few rows of millions are found without reading the others.
+
+Rows come in batches. Each batch is sorted and becomes a run: files that follow one another, whose
+smallest and largest keys stand in the table's log. To look a key up takes one file of each run. So
+that the runs stay few, some of a size become one of the next size, as in a log-structured merge
+tree (O'Neil and others, 1996). Equal rows count once, and no column may be null.
+
+A run is told by the names of its files, ``RUN-NUMBER-CHECKSUM``. A file of another name, which
+another tool has written, is a run of its own; nothing relies on its being sorted.
+"""
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
+from typing import NamedTuple
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction
+
+from snapshots.catalog.delta import Mark, Table, add_action
+from snapshots.catalog.failures import reason_of
+from snapshots.catalog.storage import (
+    Range,
+    Storage,
+    named_by_bytes,
+    parts_of_parquet,
+    to_parquet,
+)
+from snapshots.errors import CatalogError
+
+FAN_IN = 8
+"""So many runs of about a size become one."""
+
+SIZES = (8_000, 64_000)
+"""How many rows runs have that are merged: up to the first, up to the second.
+
+So no more than eight times the second are merged at once, which takes half a second.
+"""
+
+_ROWS_OF_FILE = 32_000
+_ROWS_AT_ONCE = 4_000
+_FILES_AT_ONCE = 16
+_ATTEMPTS = 5
+_RUN = re.compile(r"([0-9a-f]{32})-\d{5}-[0-9a-f]{16}\.zstd\.parquet")
+
+
+MayHave = Callable[[Range], bool]
+Meets = Callable[[pa.Table], pa.ChunkedArray]
+
+
+class _File(NamedTuple):
+    """A file as the log has it; ``range`` is of the first column, None where it is not told."""
+
+    path: str
+    size: int
+    num_rows: int
+    range: Range | None
+
+
+class SortedTable:
+    """A table in a storage, sorted by the columns of ``schema`` in their order.
+
+    Errors are those of the store, and CatalogError with ``advice`` where the table is damaged.
+    Methods may be called from several threads, and by several processes at once.
+    """
+
+    def __init__(self, storage: Storage, name: str, schema: pa.Schema, *, advice: str) -> None:
+        self._storage = storage
+        self._name = name
+        self._schema = schema
+        self._key = schema.names[0]
+        self._advice = advice
+        self._table = Table(storage, name, schema, advice=advice)
+        self._listed: tuple[Mark, list[_File]] | None = None
+
+    # -- reading
+
+    def select(self, may_have: MayHave, meets: Meets) -> pa.Table:
+        """Return the rows that meet a condition, sorted.
+
+        ``meets`` returns for some rows which of them do. ``may_have`` tells of the smallest and
+        the largest value of the first column in some rows whether any of them can. Raises
+        CatalogError where there is no table.
+        """
+        for attempt in range(1, _ATTEMPTS + 1):
+            files = [it for it in self._files() if it.range is None or may_have(it.range)]
+            try:
+                return self._sorted([it.filter(meets(it)) for it in self._parts(files, may_have)])
+            except FileNotFoundError as error:
+                # It was merged into another one, and removed, since the log was read.
+                if attempt == _ATTEMPTS:
+                    raise self._damaged(error) from None
+        raise AssertionError
+
+    def _parts(self, files: Sequence[_File], may_have: MayHave) -> Iterator[pa.Table]:
+        """Yield those parts of files that may have what is looked for."""
+        for start in range(0, len(files), _FILES_AT_ONCE):
+            sizes = self._sizes(files[start : start + _FILES_AT_ONCE])
+            for path, data in zip(sizes, self._storage.read_all(sizes), strict=True):
+                try:
+                    yield parts_of_parquet(path, data, may_have)
+                except pa.ArrowInvalid as error:
+                    raise self._damaged(error) from None
+
+    def _sizes(self, files: Sequence[_File]) -> dict[str, int]:
+        return {f"{self._name}/{file.path}": file.size for file in files}
+
+    def _files(self) -> list[_File]:
+        """Return the files of the table as it is now."""
+        try:
+            self._table.current()
+        except TableNotFoundError:
+            raise self._error(f"the table {self._name} is missing; {self._advice}") from None
+        mark = self._table.mark()
+        if self._listed is None or self._listed[0] != mark:
+            listed = self._table.files([self._key])
+            columns = ("path", "size", "num_records", f"min.{self._key}", f"max.{self._key}")
+            rows = zip(*(listed[name].to_pylist() for name in columns), strict=True)
+            self._listed = mark, [_file(*row) for row in rows]
+        return self._listed[1]
+
+    def _sorted(self, tables: Sequence[pa.Table]) -> pa.Table:
+        """Return the rows of tables in their order, equal ones once."""
+        rows = pa.concat_tables([self._schema.empty_table(), *tables]).combine_chunks()
+        rows = rows.take(pc.sort_indices(rows, [(it, "ascending") for it in self._schema.names]))
+        if len(rows) < 2:
+            return rows
+        is_new = pa.array([False])
+        for name in self._schema.names:
+            column = rows[name].combine_chunks()
+            differs = pc.not_equal(column[1:], column[:-1])
+            is_new = pc.or_(is_new, differs) if len(is_new) > 1 else differs
+        return rows.filter(pa.concat_arrays([pa.array([True]), is_new]))
+
+    def _damaged(self, error: Exception) -> CatalogError:
+        return self._error(f"{reason_of(error)}; {self._advice}")
+
+    def _error(self, reason: str) -> CatalogError:
+        return CatalogError(self._storage.location.text, reason)
+
+    # -- writing
+
+    def append(self, rows: pa.Table) -> None:
+        """Add rows in one commit; makes the table where there is none."""
+        self._table.prepare()
+        if len(rows):
+            self._table.commit(self._write_run(self._sorted([rows]), is_new=True))
+
+    def _write_run(self, rows: pa.Table, *, is_new: bool) -> list[AddAction]:
+        """Write sorted rows as the files of a new run, and return what a commit says of them."""
+        run = uuid4().hex
+        actions = []
+        for number, start in enumerate(range(0, len(rows), _ROWS_OF_FILE)):
+            some = rows.slice(start, _ROWS_OF_FILE)
+            data = to_parquet(some, _ROWS_AT_ONCE)
+            file = named_by_bytes(f"{run}-{number:05}-", data)
+            ranges = {name: _range(some[name]) for name in self._schema.names}
+            self._storage.write(f"{self._name}/{file.path}", data)
+            actions.append(add_action(file, len(some), {}, is_new=is_new, ranges=ranges))
+        return actions
+
+    def compact(self) -> None:
+        """Merge runs of a size where they are many, unless another process is faster."""
+        # What was added stands, whatever becomes of this.
+        with suppress(CatalogError, DeltaError, OSError):
+            while files := _to_merge(self._files()):
+                read = (self._parts([file], lambda _: True) for file in files)
+                merged = self._write_run(self._sorted(list(chain(*read))), is_new=False)
+                if not self._table.merge({file.path: file.size for file in files}, merged):
+                    for action in merged:
+                        self._storage.remove(f"{self._name}/{action.path}")
+                    return
+
+
+def _file(path: str, size: int, num_rows: int | None, low: str | None, high: str | None) -> _File:
+    known = None if low is None or high is None else (low, high)
+    return _File(path, size, num_rows or 0, known)
+
+
+def _range(column: pa.ChunkedArray) -> Range:
+    ends = pc.min_max(column)
+    return ends["min"].as_py(), ends["max"].as_py()
+
+
+def _to_merge(files: Sequence[_File]) -> list[_File]:
+    """Return the files of the runs to merge; none where there are few of each size."""
+    runs: defaultdict[str, list[_File]] = defaultdict(list)
+    for file in files:
+        known = _RUN.fullmatch(file.path)
+        runs[known[1] if known else file.path].append(file)
+    by_size: list[list[list[_File]]] = [[] for _ in (*SIZES, "larger")]
+    for run in runs.values():
+        by_size[bisect_left(SIZES, sum(file.num_rows for file in run))].append(run)
+    for alike in by_size[:-1]:
+        if len(alike) >= FAN_IN:
+            return [file for run in alike[:FAN_IN] for file in run]
+    return []

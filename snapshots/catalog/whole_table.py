@@ -1,0 +1,126 @@
+"""A table that is read whole and kept in memory: a refresh costs what is new."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Generic, TypeVar
+from uuid import uuid4
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from snapshots.catalog.delta import Mark, Table, add_action
+from snapshots.catalog.failures import reason_of
+from snapshots.catalog.storage import RESTORE, Storage, from_parquet, named_by_bytes, to_parquet
+from snapshots.errors import CatalogError
+
+_MAX_FILES = 32
+
+Rows = TypeVar("Rows")
+
+
+class WholeTable(Generic[Rows]):
+    """The rows of a table in a storage, as of the last ``refresh``. Errors are those of the store.
+
+    ``decode`` makes of the rows of a file what is kept of them. ``required`` are the columns that
+    the table must have; ``advice`` says what to do about damage.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        name: str,
+        schema: pa.Schema,
+        decode: Callable[[pa.Table], Rows],
+        *,
+        required: Sequence[str],
+        advice: str = RESTORE,
+    ) -> None:
+        self._storage = storage
+        self._name = name
+        self._decode = decode
+        self._required = required
+        self._advice = advice
+        self._table = Table(storage, name, schema, advice=advice)
+        self._read: dict[str, Rows] = {}
+        self._mark: Mark | None = None
+
+    def refresh(self) -> bool:
+        """Read what is new, and tell whether anything is.
+
+        Raises TableNotFoundError where there is no table, also where there is one no longer, and
+        CatalogError for a table that is not cachelog's.
+        """
+        try:
+            self._check_columns(self._table.current())
+        except TableNotFoundError:
+            self._read, self._mark = {}, None
+            raise
+        return self._read_new()
+
+    @property
+    def rows(self) -> Sequence[Rows]:
+        """What is kept of the rows, file by file, in no order."""
+        return list(self._read.values())
+
+    def _read_new(self) -> bool:
+        mark = self._table.mark()
+        if mark == self._mark:
+            return False
+        listed = self._sizes()
+        new = {path: size for path, size in listed.items() if path not in self._read}
+        read = {path: self._decode(table) for path, table in self._tables(new)}
+        kept = {path: rows for path, rows in self._read.items() if path in listed}
+        self._read, self._mark = kept | read, mark
+        return True
+
+    def _sizes(self) -> dict[str, int]:
+        files = self._table.files()
+        paths = [f"{self._name}/{path}" for path in files["path"].to_pylist()]
+        return dict(zip(paths, files["size"].to_pylist(), strict=True))
+
+    def _tables(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, pa.Table]]:
+        try:
+            for path, data in zip(sizes, self._storage.read_all(sizes), strict=True):
+                yield path, from_parquet(path, data)
+        except (pa.ArrowInvalid, FileNotFoundError) as error:
+            raise self._error(f"{reason_of(error)}; {self._advice}") from None
+
+    def _check_columns(self, table: DeltaTable) -> None:
+        known = {field.name for field in table.schema().fields}
+        if missing := [name for name in self._required if name not in known]:
+            raise self._error(
+                f"the table {self._name} is not cachelog's: it has no column {', '.join(missing)}"
+            )
+
+    def _error(self, reason: str) -> CatalogError:
+        return CatalogError(self._storage.location.text, reason)
+
+    def append(self, rows: pa.Table) -> None:
+        """Add rows in one commit, and read them: from then on readers see them."""
+        data = to_parquet(rows)
+        file = named_by_bytes(f"{uuid4()}-", data)
+        # Made first: rows without a log are rows that were lost.
+        self._table.prepare()
+        self._storage.write(f"{self._name}/{file.path}", data)
+        self._table.commit([add_action(file, len(rows), {})])
+        self._read_new()
+
+    def compact(self) -> None:
+        """Merge the files where they are many, so that opening stays fast."""
+        if len(self._read) < _MAX_FILES:
+            return
+        sizes = self._sizes()
+        tables = [table for _, table in self._tables(sizes)]
+        rows = pa.concat_tables(tables, promote_options="default")
+        data = to_parquet(rows)
+        file = named_by_bytes(f"{uuid4()}-", data)
+        merged = add_action(file, len(rows), {}, is_new=False)
+        # What was published stands, whatever becomes of this.
+        with suppress(DeltaError, OSError):
+            self._storage.write(f"{self._name}/{file.path}", data)
+            replaced = {path.partition("/")[2]: size for path, size in sizes.items()}
+            if self._table.merge(replaced, [merged]):
+                self._read_new()
+            else:
+                self._storage.remove(f"{self._name}/{file.path}")

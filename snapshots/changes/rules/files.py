@@ -1,0 +1,131 @@
+"""A file of rules, in TOML: read whole, and every fault with its line and key."""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from snapshots.changes.rules.reading import MOST_RULES, BadRule, CoveredSpecs, read_rule
+from snapshots.changes.rules.records import Rule
+from snapshots.changes.rules.statements import Place, lines_of
+from snapshots.errors import RulesError, SourceError
+from snapshots.escaping import quoted
+from snapshots.sources.files import read_regular
+
+LARGEST_FILE = 1 << 20
+"""How many bytes a file of rules may have."""
+
+_ARRAY = "rule"
+_PLACE = re.compile(r" ?\(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
+
+
+def read_rules(location: str) -> list[Rule]:
+    """Return the rules of a file; lock files are read as seen from it.
+
+    Raises RulesError with everything that is wrong.
+    """
+    try:
+        data = read_regular(location, LARGEST_FILE)
+        text = data.decode("utf-8-sig")
+    except SourceError as error:
+        raise RulesError([error]) from None
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise RulesError([SourceError(location, "is no UTF-8", line=line)]) from None
+    return parse_rules(text, location)
+
+
+def parse_rules(text: str, location: str) -> list[Rule]:
+    """Return the rules of a text; ``location`` names it, and lock files are as seen from there.
+
+    Raises RulesError with everything that is wrong.
+    """
+    try:
+        document = tomllib.loads(text)
+    except ValueError as error:  # TOML's own, and that of a number with thousands of digits
+        raise RulesError([_syntax_error(text, location, error)]) from None
+    except RecursionError:
+        raise RulesError([SourceError(location, "nests too deeply")]) from None
+    return _File(location, document, lines_of(text, _ARRAY)).rules()
+
+
+def _syntax_error(text: str, location: str, error: ValueError) -> SourceError:
+    reason = str(error)
+    match = _PLACE.search(reason)
+    line = int(match["line"]) if match and match["line"] else text.count("\n") + 1
+    return SourceError(location, f"is no TOML: {_PLACE.sub('', reason)}", line=line)
+
+
+class _File:
+    """The document of a file of rules, with the lines of its keys."""
+
+    def __init__(
+        self, location: str, document: Mapping[str, Any], lines: Mapping[Place, int]
+    ) -> None:
+        self._location = location
+        self._document = document
+        self._lines = lines
+
+    def rules(self) -> list[Rule]:
+        """Return the rules; raises RulesError with everything that is wrong."""
+        errors = list(self._outside())
+        tables = self._document.get(_ARRAY, [])
+        rules: list[Rule] = []
+        if not errors and not tables:
+            errors.append(self._error(-1, None, "has no rules: each begins with [[rule]]"))
+        elif not isinstance(tables, list) or not all(isinstance(it, dict) for it in tables):
+            errors.append(
+                self._error(-1, _ARRAY, "is no list of tables: write [[rule]] above each")
+            )
+        elif len(tables) > MOST_RULES:
+            reason = f"there are {len(tables):,} rules; there may be {MOST_RULES}"
+            errors.append(self._error(-1, None, reason))
+        else:
+            errors += self._read(tables, rules)
+        if errors:
+            raise RulesError(sorted(errors, key=lambda error: error.line or 0))
+        return rules
+
+    def _outside(self) -> Iterator[SourceError]:
+        """Yield the errors of keys that stand in no rule."""
+        for key in self._document:
+            if key != _ARRAY:
+                reason = "stands in no rule: a file of rules has nothing but [[rule]]"
+                yield self._error(-1, key, reason)
+
+    def _read(self, tables: Sequence[Mapping[str, Any]], rules: list[Rule]) -> list[SourceError]:
+        """Read each rule into a list; return the errors."""
+        errors: list[SourceError] = []
+        for number, table in enumerate(tables):
+            try:
+                rules.append(read_rule(table, self._covered, line=self._line(number, None)))
+            except BadRule as bad:
+                errors += [self._error(number, key, reason) for key, reason in bad.faults]
+        return [*errors, *self._named_twice(tables)]
+
+    def _named_twice(self, tables: Iterable[Mapping[str, Any]]) -> Iterator[SourceError]:
+        names = [name for it in tables if isinstance(name := it.get("name"), str)]
+        counts = Counter(names)
+        seen: set[str] = set()
+        for number, table in enumerate(tables):
+            name = table.get("name")
+            if not isinstance(name, str) or counts[name] < 2:
+                continue
+            if name in seen:
+                reason = f"another rule is called {quoted(name)} as well"
+                yield self._error(number, "name", reason)
+            seen.add(name)
+
+    def _covered(self, path: str) -> CoveredSpecs:
+        """Return what the lock file at a path asks for; raises ValueError for what is none."""
+        raise ValueError(f"lock files cannot be read: {Path(self._location).parent / path}")
+
+    def _error(self, number: int, key: str | None, reason: str) -> SourceError:
+        return SourceError(self._location, reason, line=self._line(number, key), key=key)
+
+    def _line(self, number: int, key: str | None) -> int:
+        """Return the line of a key, else that of its rule, else the first."""
+        places = ((number, key), (number, None), (-1, key), (-1, _ARRAY))
+        return next((self._lines[place] for place in places if place in self._lines), 1)

@@ -1,0 +1,174 @@
+"""A catalog of years: a thousand revisions of sixty thousand specs, each with real churn.
+
+    python -m tests.benchmarks.years [--revisions 1000] [--specs 60000] [--fresh] [--cache FOLDER]
+
+The contents are those of ``tests.benchmarks.churn``, a day apart: all are states of ``develop``,
+and each 250th is a release too. It is a catalog as imports make it, digests, counts and files:
+``cachelog verify`` finds nothing. But it is written by several processes straight into the two
+tables, and without the history, as catalogs of before have it: some 0.15 s a revision.
+"""
+
+import argparse
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from datetime import timedelta
+from hashlib import sha256
+from itertools import chain
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.publishing import Planner
+from snapshots.catalog.revisions_table import RevisionsTable
+from snapshots.catalog.specs_table import SpecsTable
+from snapshots.catalog.storage import Storage
+from snapshots.contents import SuccessiveTables
+from snapshots.history import History
+from snapshots.models import RevisionInfo
+from snapshots.tables import StoredFile
+from tests.benchmarks.churn import FIRST_DAY, LivingCache
+from tests.benchmarks.plans import CACHE, ROOT
+
+RELEASE_EVERY = 250
+
+_IN_A_COMMIT = 20
+_ROWS_IN_A_COMMIT = 100
+_PUBLISHED_AFTER = timedelta(hours=2)
+# What decides the bytes of the contents; where it changes, the catalog is made anew.
+_DECIDING = (
+    "snapshots/models.py",
+    "snapshots/contents.py",
+    "tests/benchmarks/churn.py",
+    "tests/benchmarks/years.py",
+)
+
+
+class _Written(NamedTuple):
+    """Revisions, oldest first, and the files of their contents."""
+
+    revisions: list[RevisionInfo]
+    files: dict[str, tuple[StoredFile, ...]]
+
+
+def catalog_of_years(
+    cache: Path = CACHE,
+    *,
+    revisions: int = 1_000,
+    specs: int = 60_000,
+    fresh: bool = False,
+    processes: int | None = None,
+) -> Path:
+    """Return the folder of such a catalog below ``cache``, made now unless it is there.
+
+    It serves all that measure: who writes into a catalog takes a copy (``copy_of``).
+    """
+    folder = cache / f"years-{revisions}-{specs}-{_source_digest()}"
+    if folder.exists() and not fresh:
+        return folder
+    cache.mkdir(parents=True, exist_ok=True)
+    for outdated in cache.glob(f"years-{revisions}-{specs}-*"):
+        shutil.rmtree(outdated)
+    # Renamed when it is whole, so that a run that is stopped half way leaves no half data.
+    with tempfile.TemporaryDirectory(dir=cache) as unfinished:
+        made = Path(unfinished, "catalog")
+        publish_years(made, revisions=revisions, specs=specs, processes=processes)
+        made.rename(folder)
+    return folder
+
+
+def copy_of(catalog: Path, folder: Path) -> Path:
+    """Copy a catalog by hard links, in no time; cachelog never writes into a file that is there."""
+    shutil.copytree(catalog, folder, copy_function=os.link)
+    return folder
+
+
+def publish_years(
+    folder: Path, *, revisions: int, specs: int, processes: int | None = None
+) -> None:
+    """Write the catalog of so many revisions into a folder."""
+    storage = Storage(parse_location(str(folder)))
+    # Made before the processes start, so that they need not race for it.
+    SpecsTable(storage).write([], {})
+    workers = processes or min(os.cpu_count() or 1, revisions)
+    bounds = [revisions * number // workers for number in range(workers + 1)]
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        parts = pool.map(
+            _write_part, [folder] * workers, [specs] * workers, bounds[:-1], bounds[1:]
+        )
+        written = list(chain.from_iterable(parts))
+    table = RevisionsTable(storage)
+    rows = [row for part in written for row in part.revisions]
+    files = {digest: found for part in written for digest, found in part.files.items()}
+    for start in range(0, len(rows), _ROWS_IN_A_COMMIT):
+        table.append(rows[start : start + _ROWS_IN_A_COMMIT], files)
+
+
+def _write_part(folder: Path, specs: int, start: int, stop: int) -> list[_Written]:
+    """Write the contents of some days; return the rows for them."""
+    table = SpecsTable(Storage(parse_location(str(folder))))
+    cache = LivingCache(specs)
+    for _ in range(start):
+        cache.live()
+    tables = SuccessiveTables()
+    seen: set[str] = set()
+    written = []
+    for first in range(start, stop, _IN_A_COMMIT):
+        rows: list[RevisionInfo] = []
+
+        def contents(days: range, rows: list[RevisionInfo]) -> Iterator[tuple[str, pa.Table]]:
+            for number in days:
+                rows += _describe(cache, number)
+                digest = rows[-1].digest
+                if digest not in seen:  # a small cache can stay as it is for a day
+                    seen.add(digest)
+                    yield digest, tables.table(cache.content())
+                cache.live()
+
+        days = range(first, min(first + _IN_A_COMMIT, stop))
+        written.append(_Written(rows, table.write(contents(days, rows), {})))
+    return written
+
+
+def _describe(cache: LivingCache, number: int) -> list[RevisionInfo]:
+    tags = ["develop"]
+    if number % RELEASE_EVERY == RELEASE_EVERY // 2:
+        tags.append(f"v0.{number // RELEASE_EVERY}.0")
+    moment = FIRST_DAY + timedelta(days=number) + _PUBLISHED_AFTER
+    planner = Planner(History(), moment, None)
+    return [planner.take(cache.snapshot(tag)) for tag in tags]
+
+
+def _source_digest() -> str:
+    digest = sha256()
+    for name in _DECIDING:
+        digest.update((ROOT / name).read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.years", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("--revisions", type=int, default=1_000)
+    parser.add_argument("--specs", type=int, default=60_000)
+    parser.add_argument("--fresh", action="store_true", help="make it anew")
+    parser.add_argument("--cache", type=Path, default=CACHE, metavar="FOLDER")
+    options = parser.parse_args()
+    print(
+        catalog_of_years(
+            options.cache,
+            revisions=options.revisions,
+            specs=options.specs,
+            fresh=options.fresh,
+        )
+    )
+
+
+if __name__ == "__main__":
+    _main()

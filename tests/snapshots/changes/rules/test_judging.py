@@ -1,0 +1,322 @@
+"""What each rule finds, beside a plain way over records, and in small cases."""
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from snapshots.changes.cells import CoverageDimension
+from snapshots.changes.rules.amounts import read_amount
+from snapshots.changes.rules.judging import judge
+from snapshots.changes.rules.measures import MEASURES
+from snapshots.changes.rules.records import (
+    Cover,
+    Demand,
+    Forbid,
+    Forbidden,
+    Limit,
+    Only,
+    Require,
+    Rule,
+    RuleLevel,
+    Wanted,
+)
+from snapshots.changes.rules.scopes import Judged
+from snapshots.errors import CatalogError, InvalidArgument, RuleUnusable
+from snapshots.models import Spec
+from snapshots.notes.summary import summarize
+from tests.snapshots.changes.rules import plainly
+from tests.snapshots.changes.rules.judged import judge_one, judged
+from tests.snapshots.changes.states import pairs
+from tests.snapshots.factories import NAMES, STACKS, a_spec, hash_of
+
+STACK_TARGET = (CoverageDimension.STACK, CoverageDimension.TARGET)
+ONLY = st.builds(
+    Only,
+    stack=st.sampled_from((None, "e4s", "hep")),
+    packages=st.sampled_from(((), ("lib*",), ("hdf5", "zlib"))),
+    except_packages=st.sampled_from(((), ("*10",), (*NAMES[1:3],))),
+    matching=st.sampled_from((None, "+mpi", "target=m1")),
+)
+
+
+def is_known(stack: str | None, *sides: list[Spec]) -> bool:
+    """Tell whether a side has a stack."""
+    return stack is None or any(stack in it.stacks for specs in sides for it in specs)
+
+
+def matches(query: str | None, spec: Spec) -> bool:
+    """Tell whether a spec matches one of the queries above."""
+    return {"+mpi": "+mpi" in spec.variants, "target=m1": spec.target == "m1"}[query or ""]
+
+
+@pytest.mark.parametrize("what", Forbidden)
+@settings(max_examples=40)
+@given(pair=pairs(), only=ONLY)
+def test_forbid(what: Forbidden, pair: tuple[list[Spec], list[Spec]], only: Only) -> None:
+    """It finds what the records say of the specs in scope; each breach has its rows in base."""
+    base, head = pair
+    if not is_known(only.stack, base, head):
+        with pytest.raises(RuleUnusable, match="stack"):
+            judge_one(Forbid(what), base, head, only)
+        return
+    dimensions = STACK_TARGET if what is Forbidden.COVERAGE_LOST else None
+    if dimensions and not all(plainly.is_told(dimensions, side) for side in pair):
+        with pytest.raises(RuleUnusable, match="tells it of no spec"):
+            judge_one(Forbid(what, dimensions), base, head, only)
+        return
+    result = judge_one(Forbid(what, dimensions), base, head, only)
+    before, after = (
+        plainly.in_scope(side, only, lambda it: matches(only.matching, it)) for side in pair
+    )
+    expected = plainly.forbidden(what, before, after, only.stack)
+    assert len(result.breaches) == len(expected)
+    assert result.passed is not bool(expected)
+    scope = {spec.hash: spec for spec in before}
+    for breach in result.breaches:
+        rows = [scope[it] for it in breach.hashes()]
+        assert rows
+        assert any(set(key) <= facts_of(rows[0]) for key in expected)
+        assert {spec.name for spec in rows} == {breach.package} or breach.package is None
+
+
+def facts_of(spec: Spec) -> set[str]:
+    """Return the facts that a breach may name."""
+    return {spec.name, spec.version, spec.hash, spec.target, *spec.stacks}
+
+
+@given(pair=pairs(), only=ONLY, by=st.sampled_from([(CoverageDimension.TARGET,), STACK_TARGET]))
+def test_require(
+    pair: tuple[list[Spec], list[Spec]], only: Only, by: tuple[CoverageDimension, ...]
+) -> None:
+    """Head has it at all, and in each cell that base has it in."""
+    base, head = pair
+    if not is_known(only.stack, base, head):
+        return
+    before, after = (
+        [
+            it
+            for it in plainly.in_scope(side, only, lambda it: matches(only.matching, it))
+            if it.name == "hdf5" and "+shared" in it.variants
+        ]
+        for side in pair
+    )
+    assert judge_one(Require("hdf5+shared"), base, head, only).passed is bool(after)
+    if not all(plainly.is_told(by, side) for side in pair):
+        return
+    result = judge_one(Require("hdf5+shared", by), base, head, only)
+    lost = plainly.lost(by, before, after, only.stack)
+    assert result.passed is (bool(after) and not lost)
+    assert len(result.breaches) == (len(lost) or (not after))
+
+
+@given(pair=pairs())
+def test_limits_count_as_the_summary_does(pair: tuple[list[Spec], list[Spec]]) -> None:
+    """Every count of a comparison's summary can be limited, under its name with dashes."""
+    what = judged(*pair)
+    assert what.comparison is not None
+    counts = summarize(what.comparison)
+    for name in MEASURES:
+        field = name.replace("-", "_")
+        if hasattr(counts, field):
+            count = getattr(counts, field)
+            for at_most, passed in ((count, True), (count - 1, False)):
+                if at_most >= 0:
+                    rule = Rule(name="n", demand=Limit(name, read_amount(at_most)))
+                    (result,) = judge([rule], what).results
+                    assert result.passed is passed, name
+
+
+def builds(number: int, **facts: object) -> list[Spec]:
+    """Return so many specs of one package."""
+    return [a_spec(f"{facts}{it}", **facts) for it in range(number)]
+
+
+TEN = [*builds(8, name="hdf5", size=100), *builds(2, name="zlib", size=50)]
+
+
+@pytest.mark.parametrize(
+    ("measure", "at_most", "passed", "message"),
+    [
+        ("specs-removed", 2, True, "2 specs removed, at most 2"),
+        ("specs-removed", 1, False, "2 specs removed, at most 1"),
+        ("specs-removed", "20 %", True, "2 specs removed (20.00 % of 10), at most 20 %"),
+        ("specs-removed", "19.99%", False, "2 specs removed (20.00 % of 10), at most 19.99 %"),
+        ("packages-removed", "50 %", True, "1 package removed (50.00 % of 2), at most 50 %"),
+        ("specs-added", 0, True, "0 specs added, at most 0"),
+        ("size-removed", "100 B", True, "100 B (100 bytes) removed, at most 100 B"),
+        ("size-removed", 99, False, "100 B (100 bytes) removed, at most 99 bytes"),
+        (
+            "size-removed",
+            "11 %",
+            False,
+            "100 B (100 bytes) removed (11.11 % of 900), at most 11 %",
+        ),
+        ("size-added", "1 TiB", True, "0 B (0 bytes) added, at most 1 TiB"),
+    ],
+)
+def test_limits(measure: str, at_most: int | str, passed: bool, message: str) -> None:
+    """A limit itself is allowed; a percentage is one of what base has of the same."""
+    result = judge_one(Limit(measure, read_amount(at_most)), TEN, TEN[:8])
+    assert (result.passed, result.message) == (passed, message)
+    assert [it.message for it in result.breaches] == ([] if passed else [message])
+    if not passed and measure != "packages-removed":
+        assert {*result.breaches[0].hashes()} == {it.hash for it in TEN[8:]}
+
+
+def test_a_percentage_of_nothing_allows_nothing() -> None:
+    """Where base has none, any number is more than every percentage."""
+    result = judge_one(Limit("specs-added", read_amount("1000 %")), [], TEN)
+    assert (result.passed, result.message) == (
+        False,
+        "10 specs added where base has none, at most 1000 %",
+    )
+    assert judge_one(Limit("specs-added", read_amount("0 %")), [], []).passed
+
+
+def test_sizes_that_nobody_knows_are_no_excuse() -> None:
+    """What cannot be measured breaks its limit, and says why; what is known in part is told."""
+    unknown = [replace(spec, size=None) for spec in TEN]
+    result = judge_one(Limit("size-removed", read_amount("9 TiB")), unknown, unknown[:8])
+    assert not result.passed
+    assert "nobody knows how much was removed" in result.message
+    assert "--sizes" in result.message
+    partly = [*TEN[:9], unknown[9]]
+    result = judge_one(Limit("size-removed", read_amount("9 TiB")), partly, partly[:8])
+    assert result.passed
+    assert "50 B (50 bytes) and 1 spec of unknown size removed" in result.message
+
+
+def test_rebuilt_and_replaced() -> None:
+    """They are counted by their reasons, in scope alone."""
+    after = [replace(it, hash=hash_of(f"new {it.hash}")) for it in TEN]
+    for only, count in ((Only(), 10), (Only(packages=("zlib",)), 2)):
+        result = judge_one(Limit("specs-rebuilt", read_amount(0)), TEN, after, only)
+        assert result.message == f"{count} specs rebuilt, at most 0"
+    after = [replace(it, version="2") for it in after]
+    assert judge_one(Limit("specs-replaced", read_amount(9)), TEN, after).breaches
+
+
+def test_users_of_a_stack_lose_what_leaves_it() -> None:
+    """Although another stack still has the very same spec."""
+    before = [a_spec(stacks=("e4s", "hep", "root"))]
+    after = [a_spec(stacks=("hep", "root"))]
+    for what in (it for it in Forbidden if it is not Forbidden.PACKAGE_DOWNGRADED):
+        assert not judge_one(Forbid(what), before, after, Only(stack="e4s")).passed, what
+        assert judge_one(Forbid(what), before, after, Only(stack="hep")).passed, what
+    assert judge_one(Forbid(Forbidden.PACKAGE_REMOVED), before, after).passed
+
+
+def test_cover() -> None:
+    """So many of the wanted specs are there; those that are not are the breaches."""
+    wanted = tuple(Wanted(it.hash, it.name) for it in TEN)
+
+    def cover(at_least: int | str) -> Demand:
+        return Cover("spack.lock", wanted, read_amount(at_least))
+
+    head = TEN[1:]
+    assert judge_one(cover("90 %"), None, head).passed
+    assert judge_one(cover(9), None, head).passed
+    result = judge_one(cover("90.01 %"), None, head)
+    assert not result.passed
+    assert result.message == "9 of 10 specs of spack.lock found (90.00 %), at least 90.01 %"
+    (breach,) = result.breaches
+    assert (breach.hashes(), breach.package) == ([TEN[0].hash], "hdf5")
+    assert judge_one(cover("100 %"), None, head, Only(packages=("zlib",))).passed
+    assert judge_one(cover("100 %"), None, head, Only(except_packages=("hdf5",))).passed
+    elsewhere = [replace(it, stacks=("hep",)) for it in TEN[:1]] + head
+    assert judge_one(cover(10), None, elsewhere).passed
+    assert not judge_one(cover(10), None, elsewhere, Only(stack="e4s")).passed
+
+
+@pytest.mark.parametrize(
+    "demand",
+    [
+        Forbid(Forbidden.SPEC_REMOVED),
+        Require("hdf5", (CoverageDimension.TARGET,)),
+        Limit("specs-added", read_amount(1)),
+    ],
+)
+def test_what_needs_a_base_says_so(demand: Demand) -> None:
+    """One revision alone is judged by the other rules."""
+    with pytest.raises(RuleUnusable, match=r"rule 'a rule', \w+: needs a base"):
+        judge_one(demand, None, TEN)
+    assert judge_one(Require("hdf5"), None, TEN).message == "8 specs found"
+    assert judge_one(Require("hdf5+cuda"), None, TEN).message == "no hdf5+cuda found"
+
+
+def test_require_tells_what_base_has() -> None:
+    """The rows are those of base."""
+    result = judge_one(Require("zlib"), TEN, TEN[:8])
+    assert result.message == "no zlib found, where base has 2 specs"
+    assert {*result.breaches[0].hashes()} == {it.hash for it in TEN[8:]}
+
+
+def test_a_stack_that_nobody_has_is_a_fault() -> None:
+    """A slip of the pen would let everything pass."""
+    with pytest.raises(RuleUnusable, match="stack: neither revision has 'e4z'; nearest: e4s"):
+        judge_one(Forbid(Forbidden.SPEC_REMOVED), TEN, TEN, Only(stack="e4z"))
+    with pytest.raises(RuleUnusable, match="the revision does not have 'e4z'"):
+        judge_one(Require("hdf5"), None, TEN, Only(stack="e4z"))
+
+
+def test_a_rule_about_nothing_says_so() -> None:
+    """It holds, with a remark."""
+    result = judge_one(Forbid(Forbidden.SPEC_REMOVED), TEN, TEN, Only(packages=("none*",)))
+    assert result.passed
+    assert "about no spec of either revision" in result.message
+
+
+@pytest.mark.parametrize(
+    ("only", "demand", "key"),
+    [
+        (Only(matching="^zlib"), Forbid(Forbidden.SPEC_REMOVED), "matching"),
+        (Only(), Require("hdf5 ^zlib"), "require"),
+    ],
+)
+def test_a_query_that_cannot_be_answered_names_rule_and_key(
+    only: Only, demand: Demand, key: str
+) -> None:
+    """An error of the store stays what it is."""
+    with pytest.raises(RuleUnusable, match=f"rule 'a rule', {key}: the revision"):
+        judge_one(demand, TEN, TEN, only)
+
+    def down(_query: str) -> tuple[None, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+        raise CatalogError("there", "is down")
+
+    with pytest.raises(CatalogError):
+        judge([Rule(name="n", demand=Require("zlib"))], Judged(judged(None, TEN).head, down))
+
+
+def test_only_errors_count_against_a_verdict() -> None:
+    """A broken warning is told, and the verdict stays good."""
+    rules = [
+        Rule(name=level.value, level=level, demand=Forbid(Forbidden.SPEC_REMOVED))
+        for level in RuleLevel
+    ]
+    verdict = judge(rules, judged(TEN, TEN[1:]))
+    assert [it.passed for it in verdict.results] == [False, False]
+    assert not verdict.passed
+    verdict = judge(rules[1:], judged(TEN, TEN[1:]))
+    assert verdict.passed
+    assert [it.rule.name for it in verdict.broken(RuleLevel.WARNING)] == ["warning"]
+
+
+def test_judging_can_be_ended_between_rules() -> None:
+    """Whoever judges may have no more time."""
+
+    def check() -> None:
+        raise InvalidArgument("time", "is over")
+
+    with pytest.raises(InvalidArgument):
+        judge([Rule(name="n", demand=Require("zlib"))], judged(TEN, TEN), check)
+
+
+def test_amounts_are_exact() -> None:
+    """No float is between what was written and what is compared."""
+    assert read_amount("0.1 %").value == Decimal("0.1")
+    assert read_amount("1.5 KiB").value == 1536
+    assert {*STACKS} >= {"e4s", "hep"}

@@ -1,0 +1,142 @@
+"""Timelines of packages, by hand-made pasts."""
+
+import pyarrow as pa
+import pytest
+
+from snapshots.changes.package_changes import PackageChangeKind as K
+from snapshots.changes.reasons import SpecChangeReason as R
+from snapshots.models import Spec
+from snapshots.timelines.growth import NO_COUNTS, growth
+from snapshots.timelines.packages import PackageTimeline, package_timeline
+from tests.snapshots.factories import a_spec, day
+from tests.snapshots.timelines.naive import Past
+from tests.snapshots.timelines.pasts import a_past
+
+
+def zlib(version: str, label: str = "", **facts: object) -> Spec:
+    """Return a spec of zlib, another one for another label."""
+    return a_spec(f"{version}{label}", name="zlib", version=version, variants=(), **facts)
+
+
+OTHER = a_spec("hdf5")
+
+
+def timeline(past: Past, name: str = "zlib", series: str = "develop") -> PackageTimeline:
+    """Return the timeline of a package that was seen."""
+    found = package_timeline(past.rows(), name, series, past.history)
+    assert found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind", "added", "removed"),
+    [
+        ([], ["1.2"], K.ADDED, ("1.2",), ()),
+        (["1.2"], [], K.REMOVED, (), ("1.2",)),
+        (["1.9"], ["1.10"], K.UPGRADED, ("1.10",), ("1.9",)),
+        (["1.2", "1.10"], ["1.2"], K.DOWNGRADED, (), ("1.10",)),
+        (["1.10"], ["1.2", "1.3", "1.10"], K.VERSIONS_CHANGED, ("1.3", "1.2"), ()),
+        (["1.10"], ["develop", "1.10"], K.UPGRADED, ("develop",), ()),
+    ],
+)
+def test_kinds(
+    before: list[str], after: list[str], kind: K, added: tuple[str, ...], removed: tuple[str, ...]
+) -> None:
+    """Versions are compared in Spack's order, and listed newest first."""
+    past = a_past(
+        ("develop", 1, [zlib("1", "there"), OTHER]),
+        ("develop", 2, [OTHER, *map(zlib, before)]),
+        ("develop", 3, [OTHER, *map(zlib, after)]),
+    )
+    entry = timeline(past).entries[0]
+    assert (entry.kind, entry.versions_added, entry.versions_removed) == (kind, added, removed)
+    assert entry.base is not None
+    assert (entry.base.taken_at, entry.head.taken_at) == (day(2), day(3))
+
+
+def test_only_what_touched_the_package_is_an_entry() -> None:
+    """First and last seen span what the entries tell; a return is told apart from what is new."""
+    past = a_past(
+        ("develop", 0, [OTHER]),
+        ("develop", 1, [zlib("1"), OTHER]),
+        ("develop", 2, [zlib("1")]),
+        ("develop", 3, [zlib("1", "anew"), OTHER]),
+        ("develop", 4, [OTHER]),
+        ("develop", 5, [OTHER, zlib("1"), zlib("2")]),
+        ("develop", 6, [zlib("1", target="m1"), zlib("2")]),
+        ("develop", 7, []),
+        ("develop", 8, [OTHER]),
+    )
+    found = timeline(past)
+    assert (found.first_seen.taken_at, found.last_seen.taken_at) == (day(1), day(6))
+    assert [
+        ((it.head.taken_at - day(0)).days, it.kind, dict(it.reasons)) for it in found.entries
+    ] == [
+        (7, K.REMOVED, {R.PACKAGE_GONE: 2}),
+        (6, K.CHANGED, {R.FACTS: 1}),
+        (5, K.ADDED, {R.NEW_PACKAGE: 1, R.RETURNED: 1}),
+        (4, K.REMOVED, {R.PACKAGE_GONE: 1}),
+        (3, K.REBUILT, {R.REBUILT: 1, R.REPLACED: 1}),
+        (1, K.ADDED, {R.NEW_PACKAGE: 1}),
+    ]
+    assert [(it.num_added, it.num_removed, it.num_changed) for it in found.entries] == [
+        (0, 2, 0),
+        (0, 0, 1),
+        (2, 0, 0),
+        (0, 1, 0),
+        (1, 1, 0),
+        (1, 0, 0),
+    ]
+
+
+def test_a_pair_stands_at_several_places() -> None:
+    """States that alternate have an entry each time, from one kept pair."""
+    a, b = [zlib("1")], [zlib("2")]
+    past = a_past(*(("develop", day, (a, b)[day % 2]) for day in range(6)))
+    assert len(past.history.pairs) == 3
+    kinds = [it.kind for it in timeline(past).entries]
+    assert kinds == [K.UPGRADED, K.DOWNGRADED, K.UPGRADED, K.DOWNGRADED, K.UPGRADED, K.ADDED]
+
+
+def test_the_first_of_a_series_is_a_change_from_nothing() -> None:
+    """Its entry has no base, and all specs are new."""
+    past = a_past(("v0.1", 1, [zlib("1"), zlib("2")]), ("v0.2", 2, [zlib("1"), zlib("2")]))
+    (entry,) = timeline(past, series="vX.Y.Z").entries
+    assert entry.base is None
+    assert (entry.kind, entry.num_added, entry.versions_added) == (K.ADDED, 2, ("2", "1"))
+
+
+def test_what_was_never_there_has_no_timeline() -> None:
+    """A package of another series, one that nobody has, or a series that is not known: None."""
+    past = a_past(("develop", 1, [zlib("1")]), ("v0.1", 1, [OTHER]))
+    rows = past.rows()
+    for name, series in (("hdf5", "develop"), ("cmake", "develop"), ("zlib", "main")):
+        assert package_timeline(rows, name, series, past.history) is None
+    assert package_timeline(rows.slice(0, 0), "zlib", "develop", past.history) is None
+
+
+def test_columns_may_be_dictionaries() -> None:
+    """Rows as some readers of Parquet return them say the same."""
+    past = a_past(("develop", 1, [zlib("1")]), ("develop", 2, [zlib("2")]))
+    rows = past.rows()
+    chunks = pa.concat_tables([rows.slice(0, 1), rows.slice(1)])
+    encoded = pa.table({name: chunks[name].dictionary_encode() for name in chunks.column_names})
+    assert package_timeline(encoded, "zlib", "develop", past.history) == timeline(past)
+
+
+def test_growth_has_a_point_for_each_revision() -> None:
+    """Neighbours with one content have nothing to count, and no pair."""
+    past = a_past(
+        ("v0.1", 1, [zlib("1"), OTHER]),
+        ("v0.2", 2, [zlib("1"), OTHER]),
+        ("v0.3", 3, [zlib("2")]),
+    )
+    totals = {pair: past.counts(pair) for pair in past.history.pairs}
+    first, second, third = growth(totals, "vX.Y.Z", past.history)
+    assert (first.base, first.num_added, first.counts.packages_added) == (None, 2, 2)
+    assert (second.base, second.counts) == (first.revision, NO_COUNTS)
+    assert (third.num_added, third.num_removed, third.num_changed) == (1, 2, 0)
+    assert (third.num_rebuilt, third.num_replaced) == (0, 1)
+    assert growth(totals, "develop", past.history) == []
+    with pytest.raises(KeyError):
+        growth({}, "vX.Y.Z", past.history)

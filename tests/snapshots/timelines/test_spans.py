@@ -1,0 +1,112 @@
+"""Spans of hashes, by hand-made pasts."""
+
+import pytest
+
+from snapshots.changes.reasons import SpecChangeReason as R
+from snapshots.models import Spec
+from snapshots.timelines.spans import Span, hash_histories, holding
+from tests.snapshots.factories import a_spec, day, hash_of
+from tests.snapshots.timelines.naive import Past
+from tests.snapshots.timelines.pasts import a_past
+
+ONE = a_spec("one", name="zlib", version="1", variants=())
+TWO = a_spec("two", name="hdf5", version="1", target="m1", variants=("+mpi",))
+BUILT_ANEW = a_spec("three", name="zlib", version="1", variants=())
+
+
+def spans_of(past: Past, label: str) -> list[Span]:
+    """Return the spans of the hash of a label."""
+    return list(hash_histories(past.rows(), [hash_of(label)], past.history)[hash_of(label)].spans)
+
+
+def days(span: Span) -> tuple[str, int, int, int | None]:
+    """Return a span's series and the days of its first, last and next revision."""
+    first, last = ((it.taken_at - day(0)).days for it in (span.first, span.last))
+    gone = None if span.gone_in is None else (span.gone_in.taken_at - day(0)).days
+    return span.series, first, last, gone
+
+
+@pytest.mark.parametrize(
+    ("states", "spans"),
+    [
+        ([(1, [ONE])], [(1, 1, None, R.NEW_PACKAGE, None)]),
+        (
+            [(1, [ONE]), (2, [TWO]), (3, [TWO]), (4, [ONE, TWO])],
+            [(1, 1, 2, R.NEW_PACKAGE, R.PACKAGE_GONE), (4, 4, None, R.RETURNED, None)],
+        ),
+        (
+            [(1, [ONE]), (2, [BUILT_ANEW]), (3, [ONE])],
+            [(1, 1, 2, R.NEW_PACKAGE, R.REPLACED), (3, 3, None, R.REBUILT, None)],
+        ),
+        (
+            [(1, [ONE]), (2, [TWO]), (3, [ONE]), (4, [TWO]), (5, [ONE, TWO])],
+            [
+                (1, 1, 2, R.NEW_PACKAGE, R.PACKAGE_GONE),
+                (3, 3, 4, R.RETURNED, R.PACKAGE_GONE),
+                (5, 5, None, R.RETURNED, None),
+            ],
+        ),
+        (
+            [(1, []), (2, [ONE]), (3, []), (4, [])],
+            [(2, 2, 3, R.NEW_PACKAGE, R.PACKAGE_GONE)],
+        ),
+    ],
+    ids=["there from the first on", "away and back", "built anew and back", "twice", "of nothing"],
+)
+def test_spans(
+    states: list[tuple[int, list[Spec]]],
+    spans: list[tuple[int, int, int | None, R, R | None]],
+) -> None:
+    """A hash comes, goes and returns; what took the place of another spec is no return."""
+    past = a_past(*(("develop", day, specs) for day, specs in states))
+    found = [(*days(it)[1:], it.reason_came, it.reason_gone) for it in spans_of(past, "one")]
+    assert found == spans
+
+
+def test_each_series_has_spans_of_its_own() -> None:
+    """What came back in one series is new in another; tags of a series are one line."""
+    past = a_past(
+        ("v0.1", 2, [ONE]),
+        ("v0.2", 1, [ONE]),
+        ("v0.3", 5, [TWO]),
+        ("develop", 1, [ONE]),
+        ("develop", 2, [TWO]),
+        ("develop", 3, [ONE]),
+    )
+    spans = spans_of(past, "one")
+    assert [days(it) for it in spans] == [
+        ("develop", 1, 1, 2),
+        ("develop", 3, 3, None),
+        ("vX.Y.Z", 2, 1, 5),
+    ]
+    assert [it.is_current for it in spans] == [False, True, False]
+    assert [it.reason_came for it in spans] == [R.NEW_PACKAGE, R.RETURNED, R.NEW_PACKAGE]
+
+
+def test_the_newest_that_has_a_hash_is_the_one_taken_last() -> None:
+    """An old release that was built again later is newer, and tells the version."""
+    late = a_spec("one", name="zlib", version="1.fixed", variants=())
+    past = a_past(("v0.1", 9, [late]), ("v0.2", 1, [ONE]))
+    (history,) = hash_histories(past.rows(), [hash_of("one")], past.history).values()
+    assert (history.newest.tag, history.version, history.name) == ("v0.1", "1.fixed", "zlib")
+
+
+def test_an_unknown_hash_has_no_history() -> None:
+    """A hash that no revision had is left out."""
+    past = a_past(("develop", 1, [ONE]))
+    assert hash_histories(past.rows(), [hash_of("two")], past.history) == {}
+    assert hash_histories(past.rows().slice(0, 0), [hash_of("one")], past.history) == {}
+
+
+def test_revisions_that_hold_all() -> None:
+    """Only revisions that have every one count; of no hash that is all of them."""
+    past = a_past(
+        ("develop", 1, [ONE]), ("develop", 2, [ONE, TWO]), ("v0.1", 3, [TWO]), ("main", 4, [])
+    )
+    hashes = [hash_of("one"), hash_of("two")]
+    both = list(hash_histories(past.rows(), hashes, past.history).values())
+    assert [it.taken_at for it in holding(both, past.history)] == [day(2)]
+    assert [it.taken_at for it in holding(both[:1], past.history)] == [day(2), day(1)]
+    assert holding(both, past.history, "vX.Y.Z") == []
+    assert holding(both, past.history, "nowhere") == []
+    assert holding([], past.history) == past.history.revisions
