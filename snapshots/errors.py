@@ -124,6 +124,19 @@ class AmbiguousRef(CachelogError):
         super().__init__(f"{quoted(ref)} begins {len(self.candidates)} digests: {shown}")
 
 
+class AmbiguousHash(CachelogError):
+    """A prefix begins several hashes that the catalog ever had; ``candidates`` holds some."""
+
+    def __init__(self, prefix: str, candidates: Sequence[str], num_fitting: int) -> None:
+        self.prefix = prefix
+        self.candidates = tuple(candidates)
+        self.num_fitting = num_fitting
+        more = ", ..." if num_fitting > len(self.candidates) else ""
+        super().__init__(
+            f"{quoted(prefix)} begins {num_fitting:,} hashes: {', '.join(self.candidates)}{more}"
+        )
+
+
 class UnknownPackage(CachelogError):
     """A query names a package that neither its revision nor the newest of any tag knows.
 

@@ -1,7 +1,6 @@
 """The catalog's tables in Arrow's terms."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from operator import attrgetter
 from typing import Any, get_args, get_origin
 
@@ -9,7 +8,6 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.history import Pair
 from snapshots.models import SPEC_FACTS, RevisionInfo, Source, Spec
 
 _SCALARS = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}
@@ -116,66 +114,51 @@ HASHES = pa.schema(
 """One row for each hash that was ever added; sorted likewise."""
 
 
-class PairTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """How much changed from one content to another, and why, as the two contents tell."""
+_COUNTED = (
+    "specs_added",
+    "specs_removed",
+    "specs_changed",
+    "packages_added",
+    "packages_removed",
+    "packages_changed",
+)
+_COUNTED_REASONS = (
+    "rebuilt",
+    "replaces",
+    "new_package",
+    "new_stack",
+    "new_version",
+    "new_target",
+    "new_build",
+    "replaced",
+    "package_gone",
+    "stack_gone",
+    "version_gone",
+    "target_gone",
+    "build_gone",
+)
 
-    num_specs_added: int
-    num_specs_removed: int
-    num_specs_changed: int
-    num_packages_added: int
-    num_packages_removed: int
-    num_packages_changed: int
-    num_rebuilt: int
-    num_replaces: int
-    num_new_package: int
-    num_new_stack: int
-    num_new_version: int
-    num_new_target: int
-    num_new_build: int
-    num_replaced: int
-    num_package_gone: int
-    num_stack_gone: int
-    num_version_gone: int
-    num_target_gone: int
-    num_build_gone: int
+
+def _count_of(counted: str) -> pa.Field:
+    what, _, became = counted.partition("_")
+    return _field(f"num_{counted}", pa.int64(), f"How many {what} were {became}.")
 
 
-def _counted(name: str) -> str:
-    """Return what a column of ``PairTotals`` counts."""
-    what, _, became = name.removeprefix("num_").partition("_")
-    if what in ("specs", "packages"):
-        return f"How many {what} were {became}."
-    return f"How many specs have the reason {name.removeprefix('num_')}."
+def _count_of_reason(reason: str) -> pa.Field:
+    return _field(f"num_{reason}", pa.int64(), f"How many specs have the reason {reason}.")
 
 
 COMPARISONS = pa.schema(
     [
         _BASE,
         _HEAD,
-        *(_field(name, pa.int64(), _counted(name)) for name in PairTotals.__struct_fields__),
+        *map(_count_of, _COUNTED),
+        *map(_count_of_reason, _COUNTED_REASONS),
         _field("made_by", pa.string(), "The program that compared the two, with its version."),
         _field("made_at", _TIME, "When it did so."),
     ]
 )
 """One row for each two neighbours of a series whose changes are kept, and their commit point."""
-
-
-def comparisons_table(
-    totals: Mapping[Pair, PairTotals], made_by: str, made_at: datetime
-) -> pa.Table:
-    """Return one row a pair."""
-    made = {"made_by": made_by, "made_at": made_at}
-    rows = [pair._asdict() | msgspec.structs.asdict(it) | made for pair, it in totals.items()]
-    return pa.Table.from_pylist(rows, schema=COMPARISONS)
-
-
-def totals_of(table: pa.Table) -> dict[Pair, PairTotals]:
-    """Read the rows of a table of comparisons."""
-    rows = table.select(PairTotals.__struct_fields__).to_pylist()
-    pairs = zip(table["base"].to_pylist(), table["head"].to_pylist(), strict=True)
-    return {
-        Pair(base, head): PairTotals(**row) for (base, head), row in zip(pairs, rows, strict=True)
-    }
 
 
 def spec_rows(specs: Sequence[Spec], *, in_cache: bool = True) -> pa.RecordBatch:

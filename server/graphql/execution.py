@@ -11,6 +11,7 @@ from schema.api import API
 from schema.budget import Budget
 from schema.context import Context, Follow, NotLoaded
 from server.graphql.lanes import Lane, Lanes
+from server.graphql.loads import Loads
 from server.graphql.requests import GraphQLRequest
 from server.responses import tag_of
 from snapshots.catalog.catalog import Catalog
@@ -52,8 +53,9 @@ class Execution:
 
     What is in memory and small runs in the event loop, because a thread would cost more than the
     work. What costs more runs in a lane for light or in one for heavy requests. What they need is
-    loaded in a lane of its own, so that no request waits there for another's loading. The clock of
-    a request's budget starts when its work begins.
+    loaded in a lane of its own, so that no request waits there for another's loading, and once for
+    all requests that wait for the same. The clock of a request's budget starts when its work
+    begins.
     """
 
     def __init__(self, api: API, catalog: Catalog, library: Library, lanes: Lanes) -> None:
@@ -61,6 +63,7 @@ class Execution:
         self._catalog = catalog
         self._library = library
         self._lanes = lanes
+        self._loads = Loads()
 
     def weigh(self, request: GraphQLRequest) -> tuple[Weight, int]:
         """Return how heavy a request is, and the units that it costs.
@@ -126,7 +129,7 @@ class Execution:
         for _ in range(_LOADS):
             if missing is not None and missing.cache is not None:
                 try:
-                    value = await self._lane_to_make(missing).run(missing.load)
+                    value = await self._loads.value(self._lane_to_make(missing), missing)
                 except CachelogError:
                     return None  # executing it again makes the error of a field from it
                 loaded[missing.cache, missing.key] = value

@@ -39,7 +39,7 @@ class Lane:
         self._pool = ThreadPoolExecutor(threads, f"cachelog-{name}")
         self._free = asyncio.Semaphore(threads)
         self._max_waiting = waiting
-        self._patience = patience
+        self.patience = patience
         self.num_waiting = 0
         self.num_running = 0
 
@@ -51,35 +51,44 @@ class Lane:
         Where the waiting task is cancelled, ``cancel`` is called to end work that has begun; its
         thread is taken until it ends. Raises BadRequest with status 503 where the lane is full.
         """
-        await self._wait_for_a_thread()
-        self.num_running += 1
-        loop = asyncio.get_running_loop()
-        running = loop.run_in_executor(self._pool, copy_context().run, work)
-        running.add_done_callback(self._ended)
+        await self.enter(self.patience)
         try:
-            return await asyncio.shield(running)
+            return await asyncio.shield(self.start(work))
         except asyncio.CancelledError:
             cancel()
             raise
 
-    def close(self) -> None:
-        """End the threads; work under way is not waited for."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+    async def enter(self, patience: float | None) -> None:
+        """Wait for a thread, for so many seconds; None for however long it takes.
 
-    async def _wait_for_a_thread(self) -> None:
+        Who has entered must start work at once. Raises BadRequest with status 503 where too many
+        wait already, or where the time is over.
+        """
         if not self._free.locked():
             await self._free.acquire()
             return
         if self.num_waiting >= self._max_waiting:
-            raise self._overloaded()
+            raise self.overloaded()
         self.num_waiting += 1
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(patience):
                 await self._free.acquire()
         except TimeoutError:
-            raise self._overloaded() from None
+            raise self.overloaded() from None
         finally:
             self.num_waiting -= 1
+
+    def start(self, work: Callable[[], Result]) -> "asyncio.Future[Result]":
+        """Start work in the thread that was waited for; it goes on whoever waits for it."""
+        self.num_running += 1
+        loop = asyncio.get_running_loop()
+        running = loop.run_in_executor(self._pool, copy_context().run, work)
+        running.add_done_callback(self._ended)
+        return running
+
+    def close(self) -> None:
+        """End the threads; work under way is not waited for."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _ended(self, running: "asyncio.Future[Result]") -> None:
         self.num_running -= 1
@@ -87,7 +96,8 @@ class Lane:
         if not running.cancelled():
             running.exception()  # of work that nobody waits for any more, nobody else looks at it
 
-    def _overloaded(self) -> BadRequest:
+    def overloaded(self) -> BadRequest:
+        """Return the refusal of work that no thread is free for."""
         return overloaded(f"too many {self.name} requests are under way")
 
 

@@ -23,19 +23,20 @@ from snapshots.catalog.content_reader import ContentReader
 from snapshots.catalog.failures import translated
 from snapshots.catalog.history_tables import HistoryTables
 from snapshots.catalog.locations import parse_location
-from snapshots.catalog.pair_making import PairMaker, batches, in_chains
+from snapshots.catalog.pair_making import PairMaker, in_chains, keep_all
 from snapshots.catalog.publishing import Planner, Publication
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
 from snapshots.changes.kept_changes import KeptChanges
+from snapshots.changes.pair_counts import PairCounts
 from snapshots.changes.sides import Side
 from snapshots.contents import Snapshot, SuccessiveTables
 from snapshots.errors import CatalogError, EmptyCatalog, NoCatalog
 from snapshots.frames.frame import Frame
 from snapshots.history import History, Pair
 from snapshots.models import NOTHING, RevisionInfo
-from snapshots.tables import Files, PairTotals, split_by_cache
+from snapshots.tables import Files, split_by_cache
 
 
 class Catalog:
@@ -125,12 +126,12 @@ class Catalog:
         return self._history
 
     @property
-    def totals(self) -> Mapping[Pair, PairTotals]:
+    def counts(self) -> Mapping[Pair, PairCounts]:
         """How much changed between neighbours, of the pairs whose changes are kept.
 
         As of the last ``refresh``. Raises CatalogError where the tables of changes are damaged.
         """
-        return self._changes.totals
+        return self._changes.counts
 
     @property
     def changes(self) -> HistoryTables:
@@ -236,9 +237,8 @@ class Catalog:
         new = [pair for pair in History(rows).pairs if pair not in known]
         maker = PairMaker(self._reader(files).side)
         try:
-            missing = [pair for pair in new if pair not in self.totals]
-            for batch in batches(maker.make(chain(*in_chains(missing)))):
-                self.keep(batch)
+            missing = [pair for pair in new if pair not in self.counts]
+            keep_all(maker.make(chain(*in_chains(missing))), self.keep)
         except CatalogError as error:
             return dict.fromkeys(new, str(error))
         return maker.failures

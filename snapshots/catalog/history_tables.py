@@ -18,6 +18,7 @@ from snapshots.catalog.sorted_table import MayHave, Meets, SortedTable
 from snapshots.catalog.storage import Range, Storage
 from snapshots.catalog.whole_table import WholeTable
 from snapshots.changes.kept_changes import KeptChanges
+from snapshots.changes.pair_counts import PairCounts, counts_of, counts_table
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.errors import CatalogError
 from snapshots.history import Pair
@@ -26,9 +27,6 @@ from snapshots.tables import (
     CHANGES,
     COMPARISONS,
     HASHES,
-    PairTotals,
-    comparisons_table,
-    totals_of,
 )
 
 HOW_TO_MEND = (
@@ -43,7 +41,7 @@ _LAST = "\U0010ffff"
 class HistoryTables:
     """The history in a storage, as of the last ``refresh``.
 
-    The rows of changes are read when they are asked for, and are as new as the totals, or newer.
+    The rows of changes are read when they are asked for, and are as new as the counts, or newer.
     Every method but ``refresh`` and ``compact`` raises CatalogError where the store fails or a
     table is damaged: revisions can be read and published without their history.
     """
@@ -53,14 +51,14 @@ class HistoryTables:
             storage,
             "comparisons",
             COMPARISONS,
-            totals_of,
+            counts_of,
             required=COMPARISONS.names,
             advice=HOW_TO_MEND,
         )
         self._changes = SortedTable(storage, "changes", CHANGES, advice=HOW_TO_MEND)
         self._hashes = SortedTable(storage, "hashes", HASHES, advice=HOW_TO_MEND)
         self._location = storage.location.text
-        self._totals: dict[Pair, PairTotals] = {}
+        self._counts: dict[Pair, PairCounts] = {}
         self._problem: CatalogError | None = None
 
     def refresh(self) -> bool:
@@ -75,7 +73,7 @@ class HistoryTables:
             if not isinstance(error.__cause__, TableNotFoundError):
                 is_new, self._problem = self._problem is None, error
                 return is_new
-            is_new, self._totals = bool(self._totals), {}
+            is_new, self._counts = bool(self._counts), {}
         else:
             if is_new:
                 self._take_over()
@@ -83,17 +81,17 @@ class HistoryTables:
         return is_new
 
     def _take_over(self) -> None:
-        totals: dict[Pair, PairTotals] = {}
+        counts: dict[Pair, PairCounts] = {}
         for rows in self._comparisons.rows:
-            totals |= rows
-        self._totals = totals
+            counts |= rows
+        self._counts = counts
 
     @property
-    def totals(self) -> Mapping[Pair, PairTotals]:
-        """The totals of each pair that is there."""
+    def counts(self) -> Mapping[Pair, PairCounts]:
+        """The counts of each pair that is there."""
         if self._problem is not None:
             raise self._problem
-        return self._totals
+        return self._counts
 
     def changes_of(self, names: Iterable[str], hashes: Iterable[str] | None = None) -> pa.Table:
         """Return the changes of packages, or of some of their hashes, in any pair.
@@ -102,7 +100,7 @@ class HistoryTables:
         there are among them.
         """
         wanted = sorted(set(names))
-        if not self.totals or not wanted:
+        if not self.counts or not wanted:
             return CHANGES.empty_table()
         of_names = pa.array(wanted, pa.string())
         of_hashes = None if hashes is None else pa.array(sorted(set(hashes)), pa.string())
@@ -129,7 +127,7 @@ class HistoryTables:
         return self._packages(may_have, lambda rows: pc.starts_with(rows["hash"], prefix))
 
     def _packages(self, may_have: MayHave, meets: Meets) -> dict[str, str]:
-        if not self.totals:
+        if not self.counts:
             return {}
         with translated(self._location):
             found = self._hashes.select(may_have, meets)
@@ -143,11 +141,11 @@ class HistoryTables:
             raise self._problem
         rows = pa.concat_tables([it.rows for it in made])
         added = rows.filter(pc.equal(rows["kind"], SpecChangeKind.ADDED.value))
-        totals = {it.pair: it.totals for it in made}
+        counts = {it.pair: it.counts for it in made}
         with translated(self._location):
             self._changes.append(rows)
             self._hashes.append(added.select(HASHES.names))
-            self._comparisons.append(comparisons_table(totals, importer_name(), datetime.now(UTC)))
+            self._comparisons.append(counts_table(counts, importer_name(), datetime.now(UTC)))
         self._take_over()
 
     def compact(self) -> None:

@@ -5,12 +5,14 @@ others wait. Where memory is short, what was not used for the longest time is dr
 """
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
+import pyarrow as pa
 from cachetools import LRUCache
 
+from snapshots.catalog import past
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.returned import EarlierContents, Returned, earlier_contents, find_returned
 from snapshots.changes.diff import Comparison
@@ -22,10 +24,14 @@ from snapshots.frames.frame import Frame
 from snapshots.frames.package_names import require_known
 from snapshots.history import History
 from snapshots.models import RevisionInfo
+from snapshots.timelines.growth import GrowthPoint
+from snapshots.timelines.packages import PackageTimeline
+from snapshots.timelines.spans import HashHistory
 
 FRAME_BYTES = 1 << 30
 COMPARISON_BYTES = 256 << 20
 RETURNED_BYTES = 16 << 20
+CHANGES_BYTES = 32 << 20
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -121,6 +127,10 @@ class Library:
             self._find_returned, lambda it: it.num_bytes, RETURNED_BYTES
         )
 
+        self.package_changes: SharedCache[tuple[int, str], pa.Table] = SharedCache(
+            self._read_package_changes, lambda it: it.nbytes, CHANGES_BYTES
+        )
+
     def find(self, digest: str, query: str) -> Mask:
         """Return a mask over the rows of a content's frame: those that a query matches.
 
@@ -149,10 +159,38 @@ class Library:
         """Return a mask over the rows of head: those that an earlier revision of its series had.
 
         Only rows count that base has not, and that took no spec's place: ``reasons`` takes the
-        mask. This can take reading all ``earlier_contents``, a second or two where they are
-        hundreds; ``returned`` keeps the answer by them.
+        mask. Where changes of the series are missing this can take reading earlier contents, a
+        second or two where they are hundreds; ``returned`` keeps the answer.
         """
         return self.returned.get(earlier_contents(history, base, head)).mask
+
+    # -- the past: each raises IncompleteHistory where changes are missing
+
+    def hash_history(self, history: History, text: str) -> HashHistory | None:
+        """Return when and where the hash that begins so was there; None where it never was.
+
+        Raises InvalidArgument for a text that begins no hash, and AmbiguousHash.
+        """
+        return past.hash_history(self._catalog, history, text)
+
+    def hash_histories(self, history: History, hashes: Mapping[str, str]) -> dict[str, HashHistory]:
+        """Return the same of many hashes whose packages are known; without those never there."""
+        return past.hash_histories(self._catalog, history, hashes)
+
+    def package_timeline(self, history: History, series: str, name: str) -> PackageTimeline | None:
+        """Return what became of a package in a series; None where it was never in it."""
+        rows = self.package_changes.get((self._catalog.state, name))
+        return past.package_timeline(self._catalog, history, series, name, rows)
+
+    def growth(self, history: History, series: str) -> list[GrowthPoint]:
+        """Return what came and went with each revision of a series, oldest first."""
+        return past.growth_of(self._catalog, history, series)
+
+    def holding(
+        self, history: History, hashes: Iterable[str], series: str | None = None
+    ) -> list[RevisionInfo]:
+        """Return the revisions that have all of the hashes, newest first."""
+        return past.holding(self._catalog, history, hashes, series)
 
     def package_names(self) -> frozenset[str]:
         """Return the names of all packages in the catalog, read once for each of its states."""
@@ -160,6 +198,9 @@ class Library:
         if self._names[0] != generation:
             self._names = generation, self._catalog.package_names()
         return self._names[1]
+
+    def _read_package_changes(self, asked: tuple[int, str]) -> pa.Table:
+        return self._catalog.changes.changes_of([asked[1]])
 
     def _load_dependencies(self, digest: str) -> DependencyGraph:
         table = self._catalog.load_dependencies(digest)

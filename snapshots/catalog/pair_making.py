@@ -65,18 +65,18 @@ class PairMaker:
         return self._sides.get(digest)
 
 
-def batches(made: Iterable[KeptChanges]) -> Iterator[Sequence[KeptChanges]]:
-    """Yield the changes of pairs in batches of some ``ROWS_AT_ONCE``.
+def keep_all(made: Iterable[KeptChanges], keep: Callable[[Sequence[KeptChanges]], None]) -> None:
+    """Keep the changes of pairs in batches of some ``ROWS_AT_ONCE``.
 
-    Where the making of one is interrupted, those that were made before come first.
+    Where the making of one is interrupted, those that were made before are kept.
     """
     batch: list[KeptChanges] = []
-    num_rows = 0
-    for it in made:
-        batch.append(it)
-        num_rows += len(it.rows)
-        if num_rows >= ROWS_AT_ONCE:
-            yield batch
-            batch, num_rows = [], 0
-    if batch:
-        yield batch
+    try:
+        for it in made:
+            batch.append(it)
+            if sum(len(one.rows) for one in batch) >= ROWS_AT_ONCE:
+                full, batch = batch, []
+                keep(full)
+    finally:
+        if batch:
+            keep(batch)

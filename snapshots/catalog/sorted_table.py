@@ -14,6 +14,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import reduce
 from itertools import chain
 from typing import NamedTuple
 from uuid import uuid4
@@ -131,12 +132,9 @@ class SortedTable:
         rows = rows.take(pc.sort_indices(rows, [(it, "ascending") for it in self._schema.names]))
         if len(rows) < 2:
             return rows
-        is_new = pa.array([False])
-        for name in self._schema.names:
-            column = rows[name].combine_chunks()
-            differs = pc.not_equal(column[1:], column[:-1])
-            is_new = pc.or_(is_new, differs) if len(is_new) > 1 else differs
-        return rows.filter(pa.concat_arrays([pa.array([True]), is_new]))
+        columns = [column.combine_chunks() for column in rows.columns]
+        differs = (pc.not_equal(column[1:], column[:-1]) for column in columns)
+        return rows.filter(pa.concat_arrays([pa.array([True]), reduce(pc.or_, differs)]))
 
     def _damaged(self, error: Exception) -> CatalogError:
         return self._error(f"{reason_of(error)}; {self._advice}")

@@ -1,4 +1,4 @@
-"""What is kept of the difference of two neighbours: a row a change, and the totals.
+"""What is kept of the difference of two neighbours: a row a change, and the counts.
 
 Counterparts, own facts and reasons are needed for it, causes are not.
 """
@@ -10,28 +10,28 @@ import pyarrow as pa
 
 from snapshots.changes.diff import Comparison
 from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.pair_counts import PairCounts
 from snapshots.changes.reasoning import Reasoning, reason
-from snapshots.changes.reasons import REASONS, SpecChangeReason, code_of
+from snapshots.changes.reasons import REASONS
 from snapshots.changes.sides import Side
 from snapshots.changes.spec_changes import SpecChangeKind, SpecChanges
 from snapshots.frames.columns import Column, Mask, Rows
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import WIDTH
 from snapshots.history import Pair
-from snapshots.tables import CHANGES, PairTotals
+from snapshots.tables import CHANGES
 
 _NO_ROW = -1
 _KINDS = pa.array([kind.value for kind in SpecChangeKind])
 _REASONS = pa.array([it.value for it in REASONS])
-_COUNTED = [it for it in REASONS if it not in (SpecChangeReason.RETURNED, SpecChangeReason.FACTS)]
 
 
 class KeptChanges(NamedTuple):
-    """The changes of a pair as rows of ``CHANGES``, by package and hash, and their totals."""
+    """The changes of a pair as rows of ``CHANGES``, by package and hash, and their counts."""
 
     pair: Pair
     rows: pa.Table
-    totals: PairTotals
+    counts: PairCounts
 
 
 def keep_changes(base: Side, head: Side) -> KeptChanges:
@@ -40,7 +40,7 @@ def keep_changes(base: Side, head: Side) -> KeptChanges:
     reasoning = reason(comparison.pairing, base, head)
     pair = Pair(base.frame.digest, head.frame.digest)
     return KeptChanges(
-        pair, _rows(pair, comparison.specs, reasoning), _totals(comparison, reasoning)
+        pair, _rows(pair, comparison.specs, reasoning), _counted(comparison, reasoning)
     )
 
 
@@ -87,16 +87,17 @@ def _sides(changes: SpecChanges, is_removed: Mask) -> tuple[tuple[Frame, Rows, M
     )
 
 
-def _totals(comparison: Comparison, reasoning: Reasoning) -> PairTotals:
-    counts: dict[str, int] = {}
-    for kind in SpecChangeKind:
-        counts[f"num_specs_{kind.value}"] = comparison.specs.count(kind)
+def _counted(comparison: Comparison, reasoning: Reasoning) -> PairCounts:
     packages = comparison.packages
     came, went = map(packages.count, (PackageChangeKind.ADDED, PackageChangeKind.REMOVED))
-    counts |= {"num_packages_added": came, "num_packages_removed": went}
-    counts["num_packages_changed"] = len(packages) - came - went
     codes = np.concatenate(reasoning.reasons)
-    of_reasons = np.bincount(codes[codes >= 0], minlength=len(REASONS))
-    for it in _COUNTED:
-        counts[f"num_{it.value}"] = int(of_reasons[code_of(it)])
-    return PairTotals(**counts)
+    of_reasons = np.bincount(codes[codes >= 0], minlength=len(REASONS)).tolist()
+    return PairCounts(
+        specs_added=len(comparison.pairing.added),
+        specs_removed=len(comparison.pairing.removed),
+        specs_changed=comparison.pairing.changed.size,
+        packages_added=came,
+        packages_removed=went,
+        packages_changed=len(packages) - came - went,
+        reasons={it: count for it, count in zip(REASONS, of_reasons, strict=True) if count},
+    )

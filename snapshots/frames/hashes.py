@@ -104,9 +104,9 @@ class Hashes:
 
     def with_prefix(self, prefix: str) -> Rows:
         """Return the rows whose hash begins so, by rising hash."""
-        beginning = prefix.encode(errors="replace")
-        if len(beginning) > WIDTH or any(byte not in _ALPHABET for byte in beginning):
+        if not is_beginning(prefix):
             return np.empty(0, np.int32)
+        beginning = prefix.encode()
         low, high = (
             _pack(np.frombuffer(beginning.ljust(WIDTH, filler), np.uint8).reshape(1, WIDTH))[0]
             for filler in (b"2", b"z")
@@ -117,6 +117,12 @@ class Hashes:
         if len(beginning) > _KEY_CHARACTERS:
             rows = np.array([row for row in rows if self.at(row).startswith(prefix)], np.int32)
         return rows
+
+
+def is_beginning(text: str) -> bool:
+    """Tell whether a hash can begin so."""
+    beginning = text.encode(errors="replace")
+    return len(beginning) <= WIDTH and all(byte in _ALPHABET for byte in beginning)
 
 
 def match(base: Hashes, head: Hashes) -> Rows:

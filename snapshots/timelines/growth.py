@@ -4,29 +4,12 @@ from collections.abc import Mapping
 
 import msgspec
 
+from snapshots.changes.pair_counts import NO_COUNTS, PairCounts
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
 
-
-class PairCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """How many specs and packages were added, removed and changed between two contents.
-
-    ``reasons`` counts specs by the reason that follows from the two contents alone: one that came
-    back counts as new. Reasons that no spec has are left out.
-    """
-
-    specs_added: int = 0
-    specs_removed: int = 0
-    specs_changed: int = 0
-    packages_added: int = 0
-    packages_removed: int = 0
-    packages_changed: int = 0
-    reasons: Mapping[SpecChangeReason, int] = msgspec.field(default_factory=dict)
-
-
-NO_COUNTS = PairCounts()
-"""The counts of two neighbours with one content."""
+__all__ = ["NO_COUNTS", "GrowthPoint", "PairCounts", "growth"]
 
 
 class GrowthPoint(msgspec.Struct, frozen=True, kw_only=True):

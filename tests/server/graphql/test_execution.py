@@ -134,6 +134,39 @@ def test_explanations_hold_up_no_loading(
     assert [name.rsplit("_", 1)[0] for name in made] == ["cachelog-explaining"] * 2
 
 
+def test_an_explanation_that_many_ask_for_is_made_once_for_all(
+    demo_catalog: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who asks while it is being made waits for it, instead of being refused after its turn."""
+    made, ends = list[tuple[str, str]](), threading.Event()
+    explain = Library._make_explanation
+
+    def watched(library: Library, digests: tuple[str, str]) -> Explanation:
+        made.append(digests)
+        assert ends.wait(20)
+        return explain(library, digests)
+
+    monkeypatch.setattr(Library, "_make_explanation", watched)
+    lanes = Lanes.of(Settings(queue_seconds=0.4))
+    execution = execution_of(demo_catalog, lanes)
+    base, head, *_ = execution._catalog.history.digests
+
+    async def run() -> list[Executed]:
+        pair = f'compare(base: "{base}", head: "{head}")'
+        texts = [f"{{ {pair} {{ causes(first: {n}) {{ totalCount }} }} }}" for n in range(5)]
+        asked = [execution.execute(GraphQLRequest(text, None, None)) for text in texts]
+        waiting = [asyncio.ensure_future(it) for it in asked]
+        while not made:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(1.5 * lanes.explaining.patience)
+        ends.set()
+        return await asyncio.gather(*waiting)
+
+    assert all(it.is_good for it in asyncio.run(run()))
+    assert made == [(base, head)]
+    lanes.close()
+
+
 def test_what_no_cache_keeps_is_loaded_once(
     demo_catalog: Path, lanes: Lanes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

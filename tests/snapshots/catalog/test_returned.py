@@ -1,5 +1,6 @@
 """Hashes that were in an earlier revision: looked for in as few contents as need be."""
 
+import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -107,16 +108,49 @@ def test_what_returned_is_asked_of_the_series(catalog: Catalog) -> None:
     assert returned(library, release, bcde) == hashes("bcd")
 
 
-def test_only_the_newest_contents_are_asked(
+def forget_changes(catalog: Catalog) -> Catalog:
+    """Make the catalog one of before: without the tables of what changed."""
+    for table in ("comparisons", "changes", "hashes"):
+        shutil.rmtree(Path(catalog.location) / table)
+    older = Catalog(catalog.location)
+    older.refresh()
+    assert not older.counts
+    return older
+
+
+def test_only_the_newest_contents_are_read(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However long a series is; the same content twice counts once, and base not at all."""
+    """However long a series is, where its changes are not kept.
+
+    The same content twice counts once, and base not at all.
+    """
     monkeypatch.setattr(catalog_returned, "MOST_CONTENTS", 2)
     a, b, _, _, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
     asked = catalog_returned.earlier_contents(catalog.history, base, head)
     assert asked.digests == (b.digest, a.digest)
     monkeypatch.setattr(catalog_returned, "MOST_CONTENTS", 1)
-    assert returned(Library(catalog), base, head) == hashes("b")
+    assert returned(Library(forget_changes(catalog)), base, head) == hashes("b")
+
+
+def test_all_of_the_past_counts_where_its_changes_are_kept(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the series is; no content of it is read."""
+    monkeypatch.setattr(catalog_returned, "MOST_CONTENTS", 0)
+    *_, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
+    library = Library(catalog)
+    library.explain(base.digest, head.digest)
+    monkeypatch.setattr(Catalog, "_read", None)
+    assert returned(library, base, head) == hashes("ab")
+
+
+def test_contents_are_asked_where_the_changes_are_damaged(catalog: Catalog) -> None:
+    """What the tables of changes tell the contents tell, too."""
+    *_, base, head = publish(catalog, ["a", "b", "ac"])
+    for file in (Path(catalog.location) / "changes").glob("*.parquet"):
+        file.write_bytes(file.read_bytes()[::-1])
+    assert returned(Library(catalog), base, head) == hashes("a")
 
 
 def returned(library: Library, base: RevisionInfo, head: RevisionInfo) -> set[str]:
@@ -171,7 +205,7 @@ def test_a_damaged_content_of_the_past_is_named(catalog: Catalog, tmp_path: Path
     first, _, _ = publish(catalog, ["a", "b", "ac"])
     (file,) = (tmp_path / "catalog" / "specs").glob(f"digest={first.digest}/*.parquet")
     file.write_bytes(file.read_bytes()[::-1])
-    library = Library(catalog)
+    library = Library(forget_changes(catalog))
     base, head = (catalog.history.resolve(ref) for ref in ("develop~1", "develop"))
     with pytest.raises(CatalogError, match=f"the content {first.digest[:16]} is damaged"):
         library.find_returned(catalog.history, base, head)

@@ -1,0 +1,133 @@
+"""Filling the history of a catalog: what changed between neighbours of which it is not kept.
+
+Pairs are independent of each other, but to load a content takes longer than to compare it. So each
+process takes chains of neighbours; what they make is written by one, in batches. Who is interrupted
+keeps what was made, who is killed loses no more than a batch, and both go on there.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from itertools import chain
+from multiprocessing import get_context
+from signal import SIG_IGN, SIGINT, signal
+
+import msgspec
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.pair_making import PairMaker, in_chains, keep_all
+from snapshots.catalog.past import missing_pairs
+from snapshots.changes.kept_changes import KeptChanges
+from snapshots.history import Pair
+
+__all__ = ["Filled", "Progress", "fill", "missing_pairs"]
+
+_PAIRS_EACH = 8
+"""So many neighbours are one piece of work: its first content is loaded by two processes."""
+
+_AHEAD = 2
+
+Progress = Callable[[int, int], None]
+"""Called with how many pairs are done, and how many there are."""
+
+
+class Filled(msgspec.Struct, frozen=True):
+    """How many pairs were made and kept, and why others could not be made."""
+
+    num_made: int
+    failures: dict[Pair, str]
+
+
+def fill(
+    catalog: Catalog, pairs: Sequence[Pair], *, jobs: int = 1, progress: Progress | None = None
+) -> Filled:
+    """Make and keep what changed in each of the pairs, in so many processes.
+
+    Pairs with a content that cannot be read are left out. Raises CatalogError where the changes
+    cannot be kept.
+    """
+    failures: dict[Pair, str] = {}
+    num_made = 0
+
+    def counted(made: Iterator[KeptChanges]) -> Iterator[KeptChanges]:
+        nonlocal num_made
+        for it in made:
+            num_made += 1
+            if progress is not None:
+                progress(num_made + len(failures), len(pairs))
+            yield it
+
+    chains = in_chains(pairs)
+    make = _make_here if jobs == 1 else _make_in_processes
+    with make(catalog, chains, jobs, failures) as made:
+        keep_all(counted(made), catalog.keep)
+    return Filled(num_made, failures)
+
+
+@contextmanager
+def _make_here(
+    catalog: Catalog, chains: Sequence[Sequence[Pair]], _jobs: int, failures: dict[Pair, str]
+) -> Iterator[Iterator[KeptChanges]]:
+    maker = PairMaker(catalog.load_side)
+    maker.failures = failures
+    yield maker.make(chain.from_iterable(chains))
+
+
+@contextmanager
+def _make_in_processes(
+    catalog: Catalog, chains: Sequence[Sequence[Pair]], jobs: int, failures: dict[Pair, str]
+) -> Iterator[Iterator[KeptChanges]]:
+    pieces = [
+        pairs[start : start + _PAIRS_EACH]
+        for pairs in chains
+        for start in range(0, len(pairs), _PAIRS_EACH)
+    ]
+    # Threads of Arrow and Delta Lake do not survive a fork.
+    pool = ProcessPoolExecutor(
+        min(jobs, len(pieces) or 1), get_context("spawn"), _open, (catalog.location,)
+    )
+    try:
+        yield _made_by(pool, pieces, jobs * _AHEAD, failures)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _made_by(
+    pool: ProcessPoolExecutor,
+    pieces: Sequence[Sequence[Pair]],
+    most_ahead: int,
+    failures: dict[Pair, str],
+) -> Iterator[KeptChanges]:
+    """Yield what the processes make; no more pieces are ahead than memory has room for."""
+    waiting = iter(pieces)
+    running: set[Future[_Made]] = set()
+    while True:
+        for piece in waiting:
+            running.add(pool.submit(_make, piece))
+            if len(running) >= most_ahead:
+                break
+        if not running:
+            return
+        done, running = wait(running, return_when=FIRST_COMPLETED)
+        for future in done:
+            made, failed = future.result()
+            failures |= failed
+            yield from made
+
+
+_Made = tuple[list[KeptChanges], dict[Pair, str]]
+
+_opened: dict[str, Catalog] = {}
+
+
+def _open(location: str) -> None:
+    """Open the catalog once in a process that makes pairs; who started it ends it after Ctrl+C."""
+    signal(SIGINT, SIG_IGN)
+    catalog = Catalog(location)
+    catalog.refresh()
+    _opened["catalog"] = catalog
+
+
+def _make(pairs: Sequence[Pair]) -> _Made:
+    maker = PairMaker(_opened["catalog"].load_side)
+    return list(maker.make(pairs)), maker.failures

@@ -1,0 +1,100 @@
+"""Questions to the past of a catalog, answered from what changed between neighbours.
+
+No content is read for it. What is asked about must be complete: where changes of a pair are not
+kept, each question raises IncompleteHistory.
+"""
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+
+import pyarrow as pa
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.errors import AmbiguousHash, IncompleteHistory, InvalidArgument
+from snapshots.escaping import quoted
+from snapshots.frames.hashes import WIDTH, is_beginning
+from snapshots.history import History, Pair
+from snapshots.models import RevisionInfo
+from snapshots.timelines import growth, packages, spans
+from snapshots.timelines.growth import GrowthPoint
+from snapshots.timelines.packages import PackageTimeline
+from snapshots.timelines.spans import HashHistory
+
+_MOST_CANDIDATES = 50
+_SHOWN_CANDIDATES = 5
+
+
+def pairs_of(history: History, series: str | None = None) -> list[Pair]:
+    """Return the pairs of neighbours whose contents differ, of one series or of all, each once."""
+    if series is None:
+        return history.pairs
+    pairs = dict.fromkeys(both.pair for both in history.neighbours(series))
+    return [pair for pair in pairs if pair.base != pair.head]
+
+
+def missing_pairs(catalog: Catalog, history: History, series: str | None = None) -> list[Pair]:
+    """Return the pairs whose changes are not kept, of one series or of all."""
+    known = catalog.counts
+    return [pair for pair in pairs_of(history, series) if pair not in known]
+
+
+def require_complete(catalog: Catalog, history: History, series: str | None = None) -> None:
+    """Raise IncompleteHistory where changes of a pair are not kept."""
+    if missing := missing_pairs(catalog, history, series):
+        raise IncompleteHistory(len(missing), len(pairs_of(history, series)))
+
+
+def hash_history(catalog: Catalog, history: History, text: str) -> HashHistory | None:
+    """Return the history of the hash that begins so; None where no revision had one.
+
+    Raises InvalidArgument for a text that begins no hash, and AmbiguousHash.
+    """
+    if not text or not is_beginning(text):
+        reason = f"{quoted(text)} begins no hash, which is {WIDTH} characters of a-z2-7"
+        raise InvalidArgument("hash", reason)
+    require_complete(catalog, history)
+    fitting = catalog.changes.packages_of_prefix(text)
+    some = dict(islice(sorted(fitting.items()), _MOST_CANDIDATES))
+    # Of what is kept some may be of revisions that are no longer there.
+    known = hash_histories(catalog, history, some)
+    if len(known) > 1 or len(some) < len(fitting):
+        shown = list(known)[:_SHOWN_CANDIDATES]
+        num_fitting = len(known) + len(fitting) - len(some)
+        raise AmbiguousHash(text, shown, num_fitting)
+    return next(iter(known.values()), None)
+
+
+def hash_histories(
+    catalog: Catalog, history: History, packages: Mapping[str, str]
+) -> dict[str, HashHistory]:
+    """Return the history of each hash that any revision had; ``packages`` has the name of each."""
+    require_complete(catalog, history)
+    rows = catalog.changes.changes_of(packages.values(), packages)
+    return spans.hash_histories(rows, packages, history)
+
+
+def package_timeline(
+    catalog: Catalog, history: History, series: str, name: str, rows: pa.Table
+) -> PackageTimeline | None:
+    """Return what became of a package in a series; None where no revision of it had any.
+
+    ``rows`` are all changes of the package.
+    """
+    require_complete(catalog, history, series)
+    return packages.package_timeline(rows, name, series, history)
+
+
+def growth_of(catalog: Catalog, history: History, series: str) -> list[GrowthPoint]:
+    """Return how a series grew, oldest first."""
+    require_complete(catalog, history, series)
+    return growth.growth(catalog.counts, series, history)
+
+
+def holding(
+    catalog: Catalog, history: History, hashes: Iterable[str], series: str | None
+) -> list[RevisionInfo]:
+    """Return the revisions that have all of the hashes, newest first; of one series or of all."""
+    require_complete(catalog, history)
+    wanted = set(hashes)
+    found = hash_histories(catalog, history, catalog.changes.packages_of(wanted))
+    return spans.holding(found.values(), history, series) if len(found) == len(wanted) else []
