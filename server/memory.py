@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from schema.documents import KEPT_BYTES
+from server.feeds.making import STORY_BYTES
 from server.graphql.answers import PARSED_BYTES
 from server.graphql.lanes import EXPLAINING_THREADS, LIGHT_THREADS, LOADING_THREADS
 from server.graphql.persisted_documents import MAX_PERSISTED_BYTES
@@ -40,6 +41,7 @@ def memory_shares(settings: Settings) -> Mapping[str, int]:
         "comparisons": settings.comparison_cache,
         "explanations": settings.comparison_cache,
         "hashes that returned": RETURNED_BYTES,
+        "stories of feeds": STORY_BYTES,
         "documents": KEPT_BYTES,
         "parsed requests": PARSED_BYTES,
         "persisted documents": MAX_PERSISTED_BYTES,
