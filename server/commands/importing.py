@@ -134,11 +134,11 @@ def import_command(
                 )
                 snapshots = reading(history, spans)
                 while some := list(islice(snapshots, _REVISIONS_AT_ONCE)):
-                    publications += (published := _publish(opened, some, spans))
+                    publications += (published := _publish(opened, some, spans, report))
                     notifier.tell(published)
             else:
                 found = _read(locations, tags, sizes=sizes, report=report)
-                publications += _publish(opened, reading(found, spans), spans, taken_at)
+                publications += _publish(opened, reading(found, spans), spans, report, taken_at)
                 notifier.tell(publications)
         except CachelogError:
             if publications:
@@ -156,6 +156,7 @@ def _publish(
     catalog: "Catalog",
     snapshots: "Iterable[Snapshot]",
     spans: "Spans",
+    report: "Report",
     taken_at: datetime | None = None,
 ) -> "list[Publication]":
     """Publish in a span; that of what is read on the way stand beside it, not within."""
@@ -163,6 +164,8 @@ def _publish(
         published = catalog.publish(snapshots, taken_at=taken_at)
         note_publishing("cachelog.revisions", len(published))
         note_publishing("cachelog.new_revisions", sum(it.is_new for it in published))
+    for reason in dict.fromkeys(it.unkept for it in published if it.unkept):
+        report.warn(f"what changed could not be kept, which is made up for later: {reason}")
     return published
 
 

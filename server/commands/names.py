@@ -17,6 +17,12 @@ def require_tag(name: str, history: History) -> None:
         raise _unknown("--tag", f"there is no tag {name!r}", close)
 
 
+def require_series(name: str, history: History) -> None:
+    """Raise InvalidArgument, with the series that there are, where no tag is of the series."""
+    if name not in history.series_names:
+        raise _unknown("--series", f"there is no series {name!r}", history.series_names)
+
+
 def require_package(name: str, frames: Sequence[Frame]) -> None:
     """Raise InvalidArgument, with the nearest names, where no frame has the package."""
     _require("--package", name, (known for frame in frames for known in frame.packages), frames)

@@ -34,11 +34,11 @@ class Past:
 
     def __init__(self, history: History, contents: Mapping[str, Sequence[Spec]]) -> None:
         self.history = history
-        self._specs = {
+        self.contents = {
             digest: {spec.hash: spec for spec in specs} for digest, specs in contents.items()
         }
-        self._specs[NOTHING] = {}
-        self._side = cache(lambda digest: side_of(self._specs[digest].values()))
+        self.contents[NOTHING] = {}
+        self._side = cache(lambda digest: side_of(self.contents[digest].values()))
         self._compared = cache(self._compare)
 
     # -- of two contents
@@ -59,7 +59,7 @@ class Past:
         for pair in self.history.pairs if pairs is None else pairs:
             comparison, reasons = self._compared(pair)
             for change in comparison.specs:
-                spec = (self._specs[pair.head].get(change.hash)) or self._specs[pair.base][
+                spec = (self.contents[pair.head].get(change.hash)) or self.contents[pair.base][
                     change.hash
                 ]
                 rows.append(
@@ -87,14 +87,16 @@ class Past:
             packages_added=came,
             packages_removed=went,
             packages_changed=packages.total(),
-            reasons=dict(Counter(reasons.values())),
+            reasons=dict(
+                Counter(it for it in reasons.values() if it is not SpecChangeReason.FACTS)
+            ),
         )
 
     # -- through time
 
     def specs_of(self, revision: RevisionInfo) -> dict[str, Spec]:
         """Return what a revision holds, by hash."""
-        return self._specs[revision.digest]
+        return self.contents[revision.digest]
 
     def reason(self, step: Neighbours, text: str) -> SpecChangeReason:
         """Return why a hash changed, asking all that stood earlier in the series."""
