@@ -21,8 +21,10 @@ from server.commands.listing import (
     stacks_command,
     tags_command,
 )
+from server.commands.looking_back import log_command
 from server.commands.noting import notes_command
 from server.commands.serving import export_schema_command, serve_command
+from server.commands.showing import show_command
 from server.console import colour_of, failed_output, note, prepare_streams, say
 from server.foreign import require_own_schema
 from snapshots.errors import CachelogError
@@ -79,6 +81,8 @@ for _command in (
     tags_command,
     packages_command,
     stacks_command,
+    log_command,
+    show_command,
     find_command,
     diff_command,
     why_command,

@@ -67,6 +67,20 @@ def complete_package(ctx: click.Context, _param: click.Parameter, incomplete: st
 
 
 @_never_failing
+def complete_series(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the series that begin so, in the catalog's order."""
+    return _beginning(incomplete, _names_of(ctx).history.series_names)
+
+
+@_never_failing
+def complete_package_or_hash(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[str]:
+    """Return the packages that begin so; nothing behind the slash of a hash."""
+    return [] if incomplete.startswith("/") else complete_package(ctx, param, incomplete)
+
+
+@_never_failing
 def complete_head_or_package(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[str]:
@@ -74,6 +88,15 @@ def complete_head_or_package(
     typed = [ctx.params.get("base") or "", *(ctx.params.get("words") or ())]
     is_complete = len(typed) > 1 or ".." in typed[0]
     return (complete_package if is_complete else complete_ref)(ctx, param, incomplete)
+
+
+@_never_failing
+def complete_shown(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the refs and the packages that begin so; packages alone behind a ref."""
+    if incomplete.startswith("/"):
+        return []
+    refs = [] if ctx.params.get("words") else _refs(ctx, incomplete)
+    return [*refs, *complete_package(ctx, param, incomplete)]
 
 
 @_never_failing

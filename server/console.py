@@ -4,9 +4,10 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
+from itertools import chain
 from shutil import get_terminal_size
 from typing import Any
 
@@ -69,6 +70,34 @@ def say_pages(lines: Iterable[str]) -> None:
         return
     os.environ.setdefault("LESS", "-R")
     click.echo_via_pager(f"{line}\n" for line in shown)
+
+
+def say_blocks(blocks: Iterable[Sequence[str]]) -> None:
+    """Print blocks of lines of the result as they come, with an empty line between them.
+
+    At a terminal that they do not fit on they go through the pager, as in ``say_pages``: what
+    nobody scrolls to is not even made.
+    """
+    texts = _spaced(blocks)
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        for text in texts:
+            click.echo(text, nl=False)
+        return
+    first: list[str] = []
+    for text in texts:
+        first.append(text)
+        if sum(it.count("\n") for it in first) >= get_terminal_size().lines:
+            break
+    else:
+        click.echo("".join(first), nl=False)
+        return
+    os.environ.setdefault("LESS", "-R")
+    click.echo_via_pager(chain(first, texts))
+
+
+def _spaced(blocks: Iterable[Sequence[str]]) -> Iterator[str]:
+    for number, lines in enumerate(blocks):
+        yield "\n" * (number > 0) + "".join(f"{_visible(line)}\n" for line in lines)
 
 
 def say_json(value: Any) -> None:

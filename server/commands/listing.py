@@ -108,7 +108,10 @@ def packages_command(
 @json_option
 @catalog_option
 def stacks_command(ref: str | None, *, as_json: bool, catalog: str) -> None:
-    """List the stacks of a revision, by name; root is the union of the others."""
+    """List the stacks of a revision, by name.
+
+    root is the union of all others.
+    """
     from server.printing.listings import listing_facts, stack_lines, stack_listing
     from snapshots.models import revision_facts
     from snapshots.wording import title

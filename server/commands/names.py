@@ -6,6 +6,8 @@ from difflib import get_close_matches
 from snapshots.errors import InvalidArgument
 from snapshots.frames.frame import Frame
 from snapshots.history import History
+from snapshots.models import RevisionInfo
+from snapshots.wording import title
 
 _NEAREST = 3
 
@@ -26,6 +28,12 @@ def require_series(name: str, history: History) -> None:
 def require_package(name: str, frames: Sequence[Frame]) -> None:
     """Raise InvalidArgument, with the nearest names, where no frame has the package."""
     _require("--package", name, (known for frame in frames for known in frame.packages), frames)
+
+
+def unknown_package(name: str, revision: RevisionInfo, frame: Frame) -> InvalidArgument:
+    """Return the fault that a revision has no package of a name, with the nearest that it has."""
+    near = get_close_matches(name, frame.packages, _NEAREST)
+    return _unknown("PACKAGE", f"{title(revision)} does not have {name!r}", near)
 
 
 def require_stack(name: str, frames: Sequence[Frame]) -> None:

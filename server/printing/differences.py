@@ -49,7 +49,8 @@ def change_lines(report: Report, width: int | None, *, stat: bool) -> Iterator[s
     for name, inside in groupby(in_order, key=lambda told: told.change.name):
         of_package = list(inside)
         stories = report.stories(of_package)
-        yield f"{_headline(packages[name])} ({_counted(stories)})"
+        headline = f"{styles.name(name)}: {package_headline(packages[name])}"
+        yield f"{headline} ({_counted(stories)})"
         if not stat:
             yield from _package_lines(report, stories, width)
 
@@ -70,11 +71,12 @@ def _counted(stories: Sequence[Told]) -> str:
     return ", ".join(f"{kinds[text]:,} {text}" for text in _ORDER if kinds[text])
 
 
-def _headline(change: PackageChange) -> str:
+def package_headline(change: PackageChange) -> str:
+    """Return what became of a package, in words: upgraded 1.2 -> 1.3."""
     kind = Section.of(change).value.replace("_", " ")
     if change.kind in (PackageChangeKind.UPGRADED, PackageChangeKind.DOWNGRADED):
         kind += f" {change.newest_before} -> {change.newest_after}"
-    return f"{styles.name(change.name)}: {kind}"
+    return kind
 
 
 def _package_lines(report: Report, stories: Sequence[Told], width: int | None) -> Iterator[str]:
