@@ -148,7 +148,10 @@ class Connection(Generic[Item]):
 
 
 def page_of(
-    arguments: PageArguments, keys: Sequence[str], make: Callable[[int], Item]
+    arguments: PageArguments,
+    keys: Sequence[str],
+    make: Callable[[int], Item],
+    kind: type[Page[Item]] = Page,
 ) -> Page[Item]:
     """Return a page of a list that is named by keys, which are the cursors; ``make`` its items."""
 
@@ -161,4 +164,4 @@ def page_of(
 
     part = window(arguments, len(keys), places)
     items = Each(part.stop - part.start, lambda place: make(part.start + place))
-    return Page(part, items, keys[part.start : part.stop])
+    return kind(part, items, keys[part.start : part.stop])

@@ -2,17 +2,18 @@
 
 from collections.abc import AsyncIterator, Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import strawberry
 
 from schema.budget import QUERY_TOO_LARGE, Budget, BudgetExceeded
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library, SharedCache
+from snapshots.catalog.history_answers import Asked, HistoryAnswers, HistoryQuestion
+from snapshots.catalog.library import Library
 from snapshots.catalog.returned import earlier_contents
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
-from snapshots.errors import InvalidArgument
+from snapshots.errors import CachelogError, IncompleteHistory, InvalidArgument
 from snapshots.frames import matching
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
@@ -24,6 +25,8 @@ from snapshots.refs import is_whole_digest
 from snapshots.spack.constraints import SpecConstraint
 
 Value = TypeVar("Value")
+KeyIn = TypeVar("KeyIn", contravariant=True)
+ValueOut = TypeVar("ValueOut", covariant=True)
 
 Follow = Callable[[Callable[[RevisionInfo], bool]], AsyncIterator[RevisionInfo]]
 """Returns the revisions that are published from now on, those that a condition holds for."""
@@ -34,6 +37,27 @@ _HELD = 2
 _LOADS_EACH = 2
 """How many things may be made for each revision that is allowed: its frame, and one more."""
 
+_HISTORIES_EACH = 10
+"""How many questions to the history may be asked for each revision that is allowed."""
+
+
+class Cache(Protocol[KeyIn, ValueOut]):
+    """Values that several requests share, made when first asked for."""
+
+    def kept(self, key: KeyIn) -> ValueOut | None:
+        """Return the value if it is in memory."""
+        ...
+
+    def get(self, key: KeyIn) -> ValueOut:
+        """Return the value, made now if it is not in memory."""
+        ...
+
+
+class Failed(NamedTuple):
+    """What stands in the place of something that could not be loaded."""
+
+    error: CachelogError
+
 
 class NotLoaded(BaseException):
     """Something has to be read first, or takes long, and this request may not wait for it.
@@ -42,7 +66,7 @@ class NotLoaded(BaseException):
     No Exception, so that it leaves the executor at once instead of becoming a field's error.
     """
 
-    def __init__(self, cache: SharedCache[Any, Any] | None = None, key: Hashable = None) -> None:
+    def __init__(self, cache: Cache[Any, Any] | None = None, key: Hashable = None) -> None:
         self.cache = cache
         self.key = key
         super().__init__()
@@ -85,8 +109,8 @@ class Context:
     answer named contents only by their digests, so that it stays true for ever. ``budget`` is what
     the request may use; another thread may cancel it. ``further_errors`` counts the errors that the
     answer is not to show. ``loaded`` has what was loaded for the request before, by its cache and
-    key: it may be too large to be kept for others. ``follow`` is what a subscription gets its
-    events from.
+    key, or how that failed: it may be too large to be kept for others. ``answers`` are those about
+    the history that requests share, ``follow`` is what a subscription gets its events from.
     """
 
     catalog: Catalog
@@ -95,18 +119,25 @@ class Context:
     may_take_long: bool = True
     is_permanent: bool = True
     budget: Budget = field(default_factory=Budget)
-    loaded: Mapping[tuple[SharedCache[Any, Any], Hashable], Any] = field(default_factory=dict)
+    loaded: Mapping[tuple[Cache[Any, Any], Hashable], Any] = field(default_factory=dict)
+    answers: HistoryAnswers | None = None
     follow: Follow = _nobody_publishes
     further_errors: int = field(default=0, init=False)
     history: History = field(init=False)
-    _latest: dict[tuple[SharedCache[Any, Any], Hashable], Any] = field(init=False)
+    _latest: dict[tuple[Cache[Any, Any], Hashable], Any] = field(init=False)
     _contents: set[str] = field(default_factory=set, init=False)
     _num_loads: int = field(default=0, init=False)
     _masks: dict[tuple[str, str], Mask] = field(default_factory=dict, init=False)
+    _answers: HistoryAnswers = field(init=False)
+    _asked: set[Asked] = field(default_factory=set, init=False)
+    _has_filled: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.history = self.catalog.history
         self._latest = {**self.loaded}
+        failures = (it.error for it in self.loaded.values() if isinstance(it, Failed))
+        self._has_filled = any(isinstance(it, IncompleteHistory) for it in failures)
+        self._answers = self.answers or HistoryAnswers(self.catalog, self.library)
 
     def resolve(self, ref: str) -> RevisionInfo:
         """Return the revision that a ref names; raises as History.resolve does."""
@@ -145,7 +176,25 @@ class Context:
         key = earlier_contents(self.history, base, head)
         return self._loaded(self.library.returned, key).mask
 
-    def _loaded(self, cache: SharedCache[Any, Value], key: Hashable) -> Value:
+    def of_history(self, asked: Asked) -> Any:
+        """Return what the history tells; None where it knows nothing of what is asked.
+
+        Raises as the methods of Library do. A request that has waited for missing changes to be
+        made, in vain, waits for no others.
+        """
+        self._asked.add(asked)
+        if len(self._asked) > _HISTORIES_EACH * self.budget.limits.max_revisions:
+            raise self._too_many_questions()
+        question = HistoryQuestion(self.changing_history(), asked)
+        if self._has_filled:
+            self._answers.require_whole(question)
+        try:
+            return self._loaded(self._answers, question).value
+        except IncompleteHistory:
+            self._has_filled = True
+            raise
+
+    def _loaded(self, cache: Cache[Any, Value], key: Hashable) -> Value:
         """Return what a cache has; the time to make it is no time of the request.
 
         The latest of each cache are held, so that a cache that is too small for them, or full of
@@ -153,13 +202,16 @@ class Context:
         """
         place = cache, key
         if place in self._latest:
-            held: Value = self._latest[place]
+            held: Value | Failed = self._latest[place]
+            if isinstance(held, Failed):
+                raise held.error
             return held
         value = cache.kept(key)
         if value is None:
             if not self.may_load:
                 raise NotLoaded(cache, key)
-            self._num_loads += 1
+            if not isinstance(key, HistoryQuestion):  # those are counted when they are asked
+                self._num_loads += 1
             if self._num_loads > _LOADS_EACH * self.budget.limits.max_revisions:
                 raise self._too_many_revisions()
             with self.budget.waiting():
@@ -175,6 +227,14 @@ class Context:
         message = (
             f"The request asks for the contents of more than {most} revisions, which is what is "
             "allowed. Ask for fewer of them at a time."
+        )
+        return BudgetExceeded(QUERY_TOO_LARGE, message)
+
+    def _too_many_questions(self) -> BudgetExceeded:
+        most = _HISTORIES_EACH * self.budget.limits.max_revisions
+        message = (
+            f"The request asks for the history of more than {most} hashes, packages and series, "
+            "which is what is allowed. Ask for fewer of them at a time."
         )
         return BudgetExceeded(QUERY_TOO_LARGE, message)
 

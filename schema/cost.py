@@ -89,6 +89,12 @@ EXPLAINING = 100_000
 COVERING = 60_000
 """The cells of all specs of two revisions are compared."""
 
+TIMELINE = 2_000
+"""What a revision after the other did to a package is worked out from its changes."""
+
+SPAN_OF_HASH = 500
+"""The same of a hash, of many at once."""
+
 SPECS_ARGUMENTS = {
     "matching": ArgumentCost(weight=100, once=10_000),
     "filter": ArgumentCost(weight=1_500, each=30),

@@ -10,11 +10,13 @@ from graphql import GraphQLError, GraphQLFormattedError, GraphQLSyntaxError
 from schema.budget import QUERY_TOO_LARGE, BudgetExceeded
 from schema.limits import Limits
 from snapshots.errors import (
+    AmbiguousHash,
     AmbiguousRef,
     CachelogError,
     CatalogError,
     ConstraintSyntaxError,
     EmptyCatalog,
+    IncompleteHistory,
     InvalidArgument,
     RevisionNotFound,
     UnknownPackage,
@@ -30,8 +32,10 @@ INTERNAL = "INTERNAL_SERVER_ERROR"
 CODES: dict[type[CachelogError], str] = {
     RevisionNotFound: "REVISION_NOT_FOUND",
     AmbiguousRef: "AMBIGUOUS_REF",
+    AmbiguousHash: "AMBIGUOUS_HASH",
     EmptyCatalog: "REVISION_NOT_FOUND",
     InvalidArgument: BAD_USER_INPUT,
+    IncompleteHistory: "HISTORY_INCOMPLETE",
     CatalogError: "CATALOG_UNAVAILABLE",
     CachelogError: BAD_USER_INPUT,
 }
@@ -49,6 +53,7 @@ _OWN_MESSAGE = 2 * CLIENT_TEXT
 _LONG_QUOTE = re.compile(rf"""(['"])([^'"]{{{CLIENT_TEXT // 2}}})[^'"]+\1""")
 _LONG_WORD = re.compile(rf"""([^\s'"]{{{CLIENT_TEXT // 2}}})[^\s'"]+""")
 _ABORTED = "Validation aborted."
+_ASK_AGAIN = ". Ask again: each request makes some of them."
 
 
 def shown(
@@ -115,6 +120,10 @@ def formatted(
         if isinstance(original, ConstraintSyntaxError):
             shown["message"] = str(original)  # of two lines
             shown["extensions"]["position"] = original.position
+        elif isinstance(original, IncompleteHistory):
+            shown["message"] = f"{original}{'' if original.hindrance else _ASK_AGAIN}"
+            shown["extensions"]["numMissing"] = original.num_missing
+            shown["extensions"]["numPairs"] = original.num_pairs
         elif not suggestions and isinstance(original, RevisionNotFound | UnknownPackage):
             shown["message"] = bounded(str(_without_nearest(original)), _OWN_MESSAGE)
         elif error.message == str(original):  # else GraphQL has put a client's value around it

@@ -7,8 +7,8 @@ import numpy as np
 import strawberry
 
 from schema.connections import Connection, Page
-from schema.context import Context, LoadedRevision
-from schema.cost import STACKS, ArgumentCost, Cost
+from schema.context import Context, Info, LoadedRevision
+from schema.cost import STACKS, TIMELINE, ArgumentCost, Cost
 from schema.many import LazyList, Sublists, Table, for_many
 from schema.node import Node, in_revision, node_id
 from schema.package_arguments import PackageFilter, PackageOrder
@@ -16,13 +16,16 @@ from schema.paging import PageArguments, Paged, bad_cursor, window
 from schema.scalars import ByteCount, none_if_omitted
 from schema.spec_arguments import FilterArgument, MatchingArgument, OrderArgument, OrderDirection
 from schema.spec_connection import SpecConnection, SpecPages, spec_page
+from snapshots import refs
 from snapshots.frames import filters
 from snapshots.frames.columns import Column, ListColumn, Rows
 from snapshots.frames.frame import Frame
 
 if TYPE_CHECKING:
+    from schema.package_history import PackageHistory
     from schema.revision import Revision
 
+LazyHistory = Annotated["PackageHistory", strawberry.lazy("schema.package_history")]
 LazyRevision = Annotated["Revision", strawberry.lazy("schema.revision")]
 
 
@@ -169,6 +172,16 @@ class Package(Node):
         ),
         extensions=[Paged()],
     )
+
+    @strawberry.field(
+        description="The package through all revisions of the series that this one is part of.",
+        metadata=Cost(weight=TIMELINE).metadata,
+    )
+    def history(self, info: Info) -> LazyHistory | None:
+        from schema.package_history import PackageHistory
+
+        series = refs.series(self.loaded.info.tag)
+        return PackageHistory.of(info.context, series, self.loaded.frame.packages[self.code])
 
     @classmethod
     def of_id(cls, context: Context, parts: list[str]) -> Self | None:

@@ -7,12 +7,15 @@ import strawberry
 from schema.comparison import Comparison
 from schema.connections import Connection, connection_field
 from schema.context import Context, Info
-from schema.cost import LOADING, ArgumentCost, Cost, ItemsOf
+from schema.cost import LOADING, TIMELINE, ArgumentCost, Cost, ItemsOf
+from schema.hash_history import HashHistory
 from schema.node import Node, find_node
 from schema.paging import PageArguments
 from schema.revision import Revision, Tag, revision_connection
 from schema.scalars import DateTime, none_if_omitted
-from snapshots.errors import InvalidArgument, RevisionNotFound
+from schema.series import Series
+from snapshots.catalog.history_answers import HoldingAsked
+from snapshots.errors import CachelogError, RevisionNotFound
 from snapshots.models import RevisionInfo
 
 _REF = (
@@ -23,6 +26,12 @@ _REF = (
 
 RESOLVING = ArgumentCost(weight=500)
 """A ref is looked up; where there is none of it, those are searched that resemble it."""
+
+HELD_HASH = 400
+"""Units of each hash that revisions are to hold."""
+
+NUM_SERIES = 30
+"""How many series a catalog may have: develop, releases, dated ones, and tags of their own."""
 
 FINDING = 100
 """Units of an object by its id, or of the error that it is none."""
@@ -71,6 +80,51 @@ class Query:
         name: Annotated[str, strawberry.argument(description="The tag's name.")],
     ) -> Tag | None:
         return Tag.named(info.context, name)
+
+    @strawberry.field(
+        description="All series in the order of `tags`: develop, then releases, then dated ones, "
+        "then other tags.",
+        metadata=Cost(weight=100, items=NUM_SERIES).metadata,
+    )
+    def all_series(self, info: Info) -> list[Series]:
+        return [Series(name=name) for name in info.context.changing_history().series_names]
+
+    @strawberry.field(description="A series by its name.", metadata=Cost(weight=20).metadata)
+    def series(
+        self,
+        info: Info,
+        name: Annotated[str, strawberry.argument(description="The series' name.")],
+    ) -> Series | None:
+        return Series.named(info.context, name)
+
+    @strawberry.field(
+        description="What the catalog knows of a hash (or an unambiguous prefix), in whatever "
+        "revision; null where it never saw it.",
+        metadata=Cost(weight=TIMELINE).metadata,
+    )
+    def hash(
+        self,
+        info: Info,
+        hash: Annotated[str, strawberry.argument(description="A DAG hash, or how one begins.")],
+    ) -> HashHistory | None:
+        return HashHistory.of(info.context, hash)
+
+    @connection_field(
+        "The revisions that hold all of these hashes, newest first.",
+        cost=Cost(weight=1_000, each=1, arguments={"hashes": ArgumentCost(each=HELD_HASH)}),
+    )
+    def revisions_holding(
+        self,
+        info: Info,
+        hashes: Annotated[list[str], strawberry.argument(description="Whole DAG hashes.")],
+        series: Annotated[
+            str | None, strawberry.argument(description="Only revisions of this series.")
+        ] = strawberry.UNSET,
+        *,
+        page: PageArguments,
+    ) -> Connection[Revision]:
+        asked = HoldingAsked(frozenset(hashes), none_if_omitted(series))
+        return revision_connection(info.context.of_history(asked), page)
 
     @connection_field("Published revisions, newest first.", cost=Cost(weight=1_000, each=1))
     def revisions(
@@ -126,11 +180,11 @@ class Query:
         return Comparison(base_info=resolve(base), head_info=resolve(head))
 
 
-def _node_or_error(context: Context, id: str) -> Node | InvalidArgument | None:
+def _node_or_error(context: Context, id: str) -> Node | CachelogError | None:
     """Return the object of an id, or the error to report at its place in a list."""
     try:
         return find_node(context, id)
-    except InvalidArgument as error:
+    except CachelogError as error:
         return error
 
 

@@ -1,7 +1,7 @@
 """Revisions, and the tags that they are published under."""
 
 from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 import strawberry
 
@@ -19,6 +19,11 @@ from schema.spec_connection import SpecConnection, spec_connection
 from schema.stack import Stack, stacks_of
 from snapshots import refs
 from snapshots.models import RevisionInfo
+
+if TYPE_CHECKING:
+    from schema.series import Series
+
+LazySeries = Annotated["Series", strawberry.lazy("schema.series")]
 
 LOADED = Cost(weight=20, once=LOADING)
 """Something of a revision's contents by its name."""
@@ -69,6 +74,12 @@ class Revision(Node):
     @strawberry.field(description="The tag that it was published under, with its series.")
     def tag_info(self) -> "Tag":
         return Tag(name=self.info.tag)
+
+    @strawberry.field(description="The series that it is part of.")
+    def series_info(self) -> LazySeries:
+        from schema.series import Series
+
+        return Series(name=refs.series(self.info.tag))
 
     @strawberry.field(
         description="sha256 of the canonical content; independent of file order, spelling noise "
@@ -230,6 +241,12 @@ class Tag(Node):
     )
     def series(self) -> str:
         return refs.series(self.name)
+
+    @strawberry.field(description="That family, with all its revisions.")
+    def series_info(self) -> LazySeries:
+        from schema.series import Series
+
+        return Series(name=refs.series(self.name))
 
     @strawberry.field(description="Its newest revision.")
     def latest(self, info: Info) -> Revision:

@@ -8,7 +8,7 @@ import strawberry
 
 from schema.connections import connection_field
 from schema.context import Context, LoadedRevision
-from schema.cost import Cost, texts
+from schema.cost import SPAN_OF_HASH, Cost, texts
 from schema.dependency import (
     WALK,
     DependencyConnection,
@@ -17,16 +17,20 @@ from schema.dependency import (
     dependencies_of,
     dependents_of,
 )
-from schema.many import LazyList, column, for_many
+from schema.many import LazyList, WhereKnown, column, for_many
 from schema.node import Node, in_revision, node_id
 from schema.paging import PageArguments
 from schema.scalars import ByteCount
+from snapshots.catalog.history_answers import HashesAsked
 from snapshots.facts import Fact, Kept, Unit
 from snapshots.frames.columns import Rows
 from snapshots.models import SPEC_FACTS
 
 if TYPE_CHECKING:
+    from schema.hash_history import HashHistory
     from schema.package import Package
+
+LazyHistory = Annotated["HashHistory", strawberry.lazy("schema.hash_history")]
 
 LazyPackage = Annotated["Package", strawberry.lazy("schema.package")]
 
@@ -53,6 +57,18 @@ def _packages(specs: "SpecRows") -> Sequence["Package"]:
     from schema.package import PackageRows
 
     return PackageRows(specs.loaded, specs.loaded.frame.package.codes[specs.rows])
+
+
+def _histories(specs: "SpecRows") -> WhereKnown:
+    from schema.hash_history import HashHistory
+
+    frame, rows = specs.loaded.frame, specs.rows.tolist()
+    hashes = [frame.hashes.texts[row] for row in rows]
+    names = [frame.packages[code] for code in frame.package.codes[specs.rows].tolist()]
+    asked = HashesAsked(frozenset(zip(hashes, names, strict=True)))
+    known = specs.loaded.context.of_history(asked)
+    found = [HashHistory(known=known[text]) for text in hashes if text in known]
+    return WhereKnown(found, [text in known for text in hashes])
 
 
 _UNITS = {Unit.BYTES: ByteCount}
@@ -113,6 +129,11 @@ class Spec(SpecFacts):
         cost=Cost(weight=30, num_bytes=500),
     )
     package: LazyPackage = for_many(_packages, "The package in the same revision.")
+    history: LazyHistory | None = for_many(
+        _histories,
+        "In which revisions of all series its hash was, since when, and why it came.",
+        cost=Cost(weight=SPAN_OF_HASH),
+    )
 
     @classmethod
     def of_id(cls, context: Context, parts: list[str]) -> Self | None:

@@ -9,14 +9,15 @@ import orjson
 
 from schema.api import API
 from schema.budget import Budget
-from schema.context import Context, Follow, NotLoaded
+from schema.context import Context, Failed, Follow, NotLoaded
 from server.graphql.lanes import Lane, Lanes
 from server.graphql.loads import Loads
 from server.graphql.requests import GraphQLRequest
 from server.responses import tag_of
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_answers import HistoryAnswers, HistoryQuestion
 from snapshots.catalog.library import Library
-from snapshots.errors import CachelogError
+from snapshots.errors import CachelogError, CatalogError
 
 _LIGHT_UNITS, _LIGHT_BYTES = 50_000, 4_000_000
 """Requests that cost more are executed in the lane for heavy ones."""
@@ -64,6 +65,7 @@ class Execution:
         self._library = library
         self._lanes = lanes
         self._loads = Loads()
+        self.answers = HistoryAnswers(catalog, library)
 
     def weigh(self, request: GraphQLRequest) -> tuple[Weight, int]:
         """Return how heavy a request is, and the units that it costs.
@@ -109,30 +111,43 @@ class Execution:
 
     async def _in_light_lane(self, request: GraphQLRequest, missing: NotLoaded | None) -> Executed:
         """Execute a request that takes little; what needs much loaded is heavy."""
-        executed = await self._with_loads(self._lanes.light, request, missing)
-        return await self._in_heavy_lane(request) if executed is None else executed
-
-    async def _in_heavy_lane(self, request: GraphQLRequest) -> Executed:
-        executed = await self._with_loads(self._lanes.heavy, request, None)
+        loaded: dict[Any, Any] = {}
+        executed = await self._with_loads(self._lanes.light, request, missing, loaded)
         if executed is not None:
             return executed
-        found = await self._in_lane(self._lanes.heavy, request, self._context())
+        return await self._in_heavy_lane(request, loaded)
+
+    async def _in_heavy_lane(
+        self, request: GraphQLRequest, loaded: dict[Any, Any] | None = None
+    ) -> Executed:
+        loaded = {} if loaded is None else loaded
+        executed = await self._with_loads(self._lanes.heavy, request, None, loaded)
+        if executed is not None:
+            return executed
+        context = self._context(loaded, may_load=True)
+        found = await self._in_lane(self._lanes.heavy, request, context)
         if isinstance(found, NotLoaded):
             raise found
         return found
 
     async def _with_loads(
-        self, lane: Lane, request: GraphQLRequest, missing: NotLoaded | None
+        self,
+        lane: Lane,
+        request: GraphQLRequest,
+        missing: NotLoaded | None,
+        loaded: dict[Any, Any],
     ) -> Executed | None:
-        """Execute a request as soon as what is missing is loaded; None where that is too much."""
-        loaded: dict[Any, Any] = {}
+        """Execute a request as soon as what is missing is loaded; None where that is too much.
+
+        ``loaded`` gets all that was.
+        """
         for _ in range(_LOADS):
             if missing is not None and missing.cache is not None:
+                place = missing.cache, missing.key
                 try:
-                    value = await self._loads.value(self._lane_to_make(missing), missing)
-                except CachelogError:
-                    return None  # executing it again makes the error of a field from it
-                loaded[missing.cache, missing.key] = value
+                    loaded[place] = await self._loads.value(self._lane_to_make(missing), missing)
+                except CachelogError as error:
+                    loaded[place] = Failed(error)  # executing it makes a field's error from it
             found = await self._in_lane(lane, request, self._context(loaded))
             if isinstance(found, Executed):
                 return found
@@ -144,7 +159,15 @@ class Execution:
     def _lane_to_make(self, missing: NotLoaded) -> Lane:
         """Return where to make what is missing: who needs only a revision waits for no other."""
         takes_long = missing.cache in (self._library.explanations, self._library.returned)
+        if isinstance(missing.key, HistoryQuestion):
+            takes_long = self._has_to_be_filled(missing.key)
         return self._lanes.explaining if takes_long else self._lanes.loading
+
+    def _has_to_be_filled(self, question: HistoryQuestion) -> bool:
+        try:
+            return not self.answers.is_whole(question)
+        except CatalogError:
+            return False  # asking it fails at once
 
     async def _in_lane(
         self, lane: Lane, request: GraphQLRequest, context: Context
@@ -159,16 +182,17 @@ class Execution:
         return await lane.run(work, context.budget.cancel)
 
     def _context(
-        self, loaded: Mapping[Any, Any] | None = None, *, may_take_long: bool = True
+        self, loaded: Mapping[Any, Any], *, may_load: bool = False, may_take_long: bool = True
     ) -> Context:
-        """Return a context of what is in memory and what was loaded; None: it loads by itself."""
+        """Return a context of what is in memory and what was loaded."""
         return Context(
             self._catalog,
             self._library,
-            may_load=loaded is None,
+            may_load=may_load,
             may_take_long=may_take_long,
             budget=Budget(self.api.limits),
-            loaded=loaded or {},
+            loaded=loaded,
+            answers=self.answers,
         )
 
     def _execute(self, request: GraphQLRequest, context: Context) -> Executed | NotLoaded:

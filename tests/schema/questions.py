@@ -107,8 +107,49 @@ fragment C on Cause {
   id kind package before after title whyUnknown facts { path before after } numSpecs numInvolved
   packages
 }"""
+HISTORIES = """query($series: String!, $name: String!, $hash: String!, $hashes: [String!]!) {
+  allSeries { id name latest { digest } }
+  series(name: $series) {
+    revisions { totalCount nodes { seriesInfo { name } tagInfo { seriesInfo { name } } } }
+    growth {
+      revision { digest } comparison { id } numSpecs numPackages numStacks totalSize
+      specsAdded specsRemoved specsChanged specsRebuilt specsReplaced packagesAdded packagesRemoved
+    }
+    package(name: $name) {
+      id name series { name } firstSeen { digest } lastSeen { digest } isCurrent
+      entries {
+        totalCount pageInfo { hasNextPage } edges { cursor node { kind } }
+        nodes {
+          revision { digest } comparison { id } kind versionsAdded versionsRemoved
+          specsAdded specsRemoved specsChanged reasons { reason count }
+        }
+      }
+    }
+  }
+  hash(hash: $hash) { ...H }
+  revisionsHolding(hashes: $hashes, series: $series) { totalCount nodes { digest } }
+  revision { package(name: $name) { history { id } } spec(hash: $hash) { history { ...H } } }
+}
+fragment H on HashHistory {
+  id hash name version newest { digest } spec { hash }
+  spans {
+    series seriesInfo { name } first { digest } last { digest } isCurrent reasonCame reasonGone
+    goneIn { digest }
+  }
+}"""
 PUBLISHED = f"""subscription($series: String, $tag: String) {{
   revisionPublished(series: $series, tag: $tag) {{ ...R previous {{ id }} next {{ id }} }}
 }} {REVISION}"""
 NODES = 'query($ids: [ID!]!) { node(id: "") { id } nodes(ids: $ids) { id ... on Package { id } } }'
-DOCUMENTS = (REVISIONS, PACKAGES, SPECS, DEPENDENCIES, STACKS, COMPARISON, CAUSES, NODES, PUBLISHED)
+DOCUMENTS = (
+    REVISIONS,
+    PACKAGES,
+    SPECS,
+    DEPENDENCIES,
+    STACKS,
+    COMPARISON,
+    CAUSES,
+    HISTORIES,
+    NODES,
+    PUBLISHED,
+)

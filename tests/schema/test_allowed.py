@@ -56,6 +56,8 @@ VALUES = {
     "head": "develop",
     "ids": ["a"] * 100,
     "by": ["STACK"],
+    "series": "develop",
+    "hashes": ["a" * 32] * 100,
 }
 
 

@@ -1,6 +1,7 @@
 """Where requests are executed: in the event loop what is short, in threads what is not."""
 
 import asyncio
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ from server.graphql.lanes import Lanes
 from server.graphql.requests import GraphQLRequest
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_answers import HistoryAnswers
 from snapshots.catalog.library import Library
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
@@ -165,6 +167,62 @@ def test_an_explanation_that_many_ask_for_is_made_once_for_all(
     assert all(it.is_good for it in asyncio.run(run()))
     assert made == [(base, head)]
     lanes.close()
+
+
+def test_histories_are_answered_in_the_lane_that_they_take_the_time_of(
+    demo_catalog: Path, lanes: Lanes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading is loading; making changes that are missing takes as long as explaining does."""
+    made: list[str] = []
+    make = HistoryAnswers._make
+
+    def watched(answers: HistoryAnswers, *asked: Any) -> Any:
+        made.append(threading.current_thread().name.rsplit("_", 1)[0])
+        return make(answers, *asked)
+
+    monkeypatch.setattr(HistoryAnswers, "_make", watched)
+    text = '{ series(name: "develop") { growth { numSpecs } package(name: "zlib") { name } } }'
+    first, second = executed(execution_of(demo_catalog, lanes), text, text)
+    assert made == ["cachelog-loading"] * 2
+    assert first == second
+    assert first.is_good
+    assert not first.is_permanent
+    older = shutil.copytree(demo_catalog, tmp_path / "older")
+    shutil.rmtree(older / "comparisons")
+    made.clear()
+    (found,) = executed(execution_of(older, lanes), text)
+    assert found.body == first.body
+    assert made == ["cachelog-explaining", "cachelog-loading"]
+
+
+def test_a_question_whose_history_is_missing_fails_once(
+    demo_catalog: Path, lanes: Lanes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is held up once, whatever lanes the request goes through; the next one gets further."""
+    older = shutil.copytree(demo_catalog, tmp_path / "older")
+    shutil.rmtree(older / "comparisons")
+    kept: list[int] = []
+    keep = Catalog.keep
+
+    def counted(catalog: Catalog, changes: Any) -> None:
+        kept.append(len(changes))
+        keep(catalog, changes)
+
+    monkeypatch.setattr(Catalog, "keep", counted)
+    execution = execution_of(older, lanes)
+    monkeypatch.setattr(execution.answers, "_fill_seconds", 0)
+    light = '{ series(name: "develop-DATE") { growth { numSpecs } } }'
+    heavy = (
+        '{ series(name: "develop-DATE") { growth { revision { id } } package(name: "a") { id } } '
+        f"{' '.join(f'a{n}: allSeries {{ revisions {{ totalCount }} }}' for n in range(40))} }}"
+    )
+    for text in (light, heavy):
+        kept.clear()
+        (found,) = executed(execution, text)
+        assert not found.is_good
+        codes = {error["extensions"]["code"] for error in orjson.loads(found.body)["errors"]}
+        assert codes == {"HISTORY_INCOMPLETE"}
+        assert kept == [1]
 
 
 def test_what_no_cache_keeps_is_loaded_once(

@@ -1,0 +1,270 @@
+"""Answers about the history of hashes, packages and series, kept as long as the history stands.
+
+What they need of the changes between neighbours is made on the way where it is missing, for a
+bounded time: an older catalog has none of them.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from time import monotonic
+from typing import Any, NamedTuple
+
+import msgspec
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library, SharedCache
+from snapshots.catalog.pair_making import PairMaker, in_chains, keep_all
+from snapshots.catalog.past import missing_pairs, pairs_of
+from snapshots.changes.kept_changes import KeptChanges
+from snapshots.errors import CatalogError, IncompleteHistory
+from snapshots.history import History, Pair
+from snapshots.models import RevisionInfo
+from snapshots.timelines.growth import GrowthPoint
+from snapshots.timelines.packages import PackageTimeline
+from snapshots.timelines.spans import HashHistory
+
+ANSWER_BYTES = 32 << 20
+"""How many bytes of answers are kept."""
+
+FILL_SECONDS = 2.0
+"""How long an answer is held up by making what is missing."""
+
+PAUSE_SECONDS = 60.0
+"""How long what could not be made or kept is not tried again."""
+
+_NOT_KEPT = "this process cannot keep them: it may not write to the catalog"
+_NOT_READ = "contents of some cannot be read: 'cachelog verify' names them"
+
+_ANSWER, _SPAN, _ENTRY, _POINT, _LINE = 500, 300, 900, 300, 20
+"""About how many bytes the parts of an answer take."""
+
+
+class Answer(NamedTuple):
+    """What the history tells, and about how many bytes it takes."""
+
+    value: Any
+    num_bytes: int
+
+
+class HashAsked(msgspec.Struct, frozen=True):
+    """A hash, or a prefix of one: HashHistory, or None."""
+
+    text: str
+
+    @property
+    def needs(self) -> None:
+        """The series whose changes must be there: None for all."""
+
+    def answer(self, library: Library, history: History) -> Answer:
+        """Return the history of the hash; raises InvalidArgument and AmbiguousHash."""
+        found = library.hash_history(history, self.text)
+        return Answer(found, _size_of_hash(found))
+
+
+class HashesAsked(msgspec.Struct, frozen=True):
+    """Hashes with the names of their packages: the HashHistory of each that was ever there."""
+
+    named: frozenset[tuple[str, str]]
+
+    @property
+    def needs(self) -> None:
+        """See HashAsked."""
+
+    def answer(self, library: Library, history: History) -> Answer:
+        """Return the histories by hash."""
+        found = library.hash_histories(history, dict(self.named))
+        return Answer(found, _ANSWER * len(self.named) + sum(map(_size_of_hash, found.values())))
+
+
+class PackageAsked(msgspec.Struct, frozen=True):
+    """A package in a series: PackageTimeline, or None."""
+
+    series: str
+    name: str
+
+    @property
+    def needs(self) -> str:
+        """See HashAsked."""
+        return self.series
+
+    def answer(self, library: Library, history: History) -> Answer:
+        """Return the timeline."""
+        found: PackageTimeline | None = library.package_timeline(history, self.series, self.name)
+        return Answer(found, _ANSWER + (_ENTRY * len(found.entries) if found else 0))
+
+
+class GrowthAsked(msgspec.Struct, frozen=True):
+    """A series: its GrowthPoints, oldest first."""
+
+    series: str
+
+    @property
+    def needs(self) -> str:
+        """See HashAsked."""
+        return self.series
+
+    def answer(self, library: Library, history: History) -> Answer:
+        """Return the points."""
+        found: list[GrowthPoint] = library.growth(history, self.series)
+        return Answer(found, _ANSWER + _POINT * len(found))
+
+
+class HoldingAsked(msgspec.Struct, frozen=True):
+    """Hashes, in a series or in all: the revisions that hold every one of them, newest first."""
+
+    hashes: frozenset[str]
+    series: str | None
+
+    @property
+    def needs(self) -> None:
+        """See HashAsked."""
+
+    def answer(self, library: Library, history: History) -> Answer:
+        """Return the revisions; raises InvalidArgument for what can be no hash."""
+        found: list[RevisionInfo] = library.holding(history, sorted(self.hashes), self.series)
+        return Answer(found, _ANSWER + 100 * len(self.hashes) + _LINE * len(found))
+
+
+Asked = HashAsked | HashesAsked | PackageAsked | GrowthAsked | HoldingAsked
+
+
+@dataclass(frozen=True)
+class HistoryQuestion:
+    """What is asked of a history: that of one moment, so that equal questions agree."""
+
+    history: History
+    asked: Asked
+
+
+class HistoryAnswers:
+    """Answers to questions about the catalog's history, made once each and kept in memory.
+
+    ``max_bytes`` bounds them. Those of a history that is no longer the catalog's are dropped with
+    the first question to the next one. Where changes of neighbours are missing, a question makes
+    them for ``fill_seconds`` at most, one question at a time, and what was made is kept. All
+    methods may be called from several threads.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        library: Library,
+        *,
+        max_bytes: int = ANSWER_BYTES,
+        fill_seconds: float = FILL_SECONDS,
+    ) -> None:
+        self._catalog = catalog
+        self._library = library
+        self._max_bytes = max_bytes
+        self._fill_seconds = fill_seconds
+        self._lock = threading.Lock()
+        self._filling = threading.Lock()
+        self._paused: dict[Pair | None, float] = {}
+        self._history = History()
+        self._cache = self._cache_of(self._history)
+
+    @property
+    def num_bytes(self) -> int:
+        """How many bytes of answers are kept."""
+        return self._cache.num_bytes
+
+    def kept(self, question: HistoryQuestion) -> Answer | None:
+        """Return the answer if it is in memory."""
+        cache = self._current(question.history)
+        return None if cache is None else cache.kept(question.asked)
+
+    def get(self, question: HistoryQuestion) -> Answer:
+        """Return the answer, made now if it is not in memory.
+
+        Raises what the methods of Library do: IncompleteHistory where the time was too short to
+        make what is missing, or where it cannot be kept.
+        """
+        cache = self._current(question.history)
+        if cache is None:
+            return self._make(question.history, question.asked)
+        return cache.get(question.asked)
+
+    def is_whole(self, question: HistoryQuestion) -> bool:
+        """Tell whether all that the answer needs is there; else it takes long.
+
+        Raises CatalogError where the tables of changes are damaged.
+        """
+        return not missing_pairs(self._catalog, question.history, question.asked.needs)
+
+    def require_whole(self, question: HistoryQuestion) -> None:
+        """Raise IncompleteHistory where something that the answer needs is missing."""
+        history, needed = question.history, question.asked.needs
+        if missing := missing_pairs(self._catalog, history, needed):
+            num_pairs = len(pairs_of(history, needed))
+            raise IncompleteHistory(len(missing), num_pairs, self._hindrance(missing))
+
+    def _current(self, history: History) -> "SharedCache[Asked, Answer] | None":
+        """Return the answers that a history has; None where it is no longer the catalog's."""
+        with self._lock:
+            if history is self._history:
+                return self._cache
+            if history is not self._catalog.history:
+                return None
+            self._history = history
+            self._cache = self._cache_of(history)
+            return self._cache
+
+    def _cache_of(self, history: History) -> "SharedCache[Asked, Answer]":
+        make: Callable[[Asked], Answer] = partial(self._make, history)
+        return SharedCache(make, lambda it: it.num_bytes, self._max_bytes)
+
+    def _make(self, history: History, asked: Asked) -> Answer:
+        try:
+            return asked.answer(self._library, history)
+        except IncompleteHistory:
+            self._fill(history, asked.needs)
+        self.require_whole(HistoryQuestion(history, asked))
+        return asked.answer(self._library, history)
+
+    # -- making what is missing
+
+    def _fill(self, history: History, series: str | None) -> None:
+        """Make what is missing of a series, or of all, as far as the time goes, and keep it."""
+        ends = monotonic() + self._fill_seconds
+        if not self._filling.acquire(timeout=self._fill_seconds):
+            return
+        try:
+            pairs = [
+                it for it in missing_pairs(self._catalog, history, series) if self._may_try(it)
+            ]
+            if pairs and self._may_try(None):
+                self._make_pairs(pairs, ends)
+        finally:
+            self._filling.release()
+
+    def _make_pairs(self, pairs: Sequence[Pair], ends: float) -> None:
+        maker = PairMaker(self._catalog.load_side)
+
+        def in_time() -> Iterator[KeptChanges]:
+            for made in maker.make(chain.from_iterable(in_chains(pairs))):
+                yield made
+                if monotonic() > ends:
+                    return
+
+        try:
+            keep_all(in_time(), self._catalog.keep)
+        except CatalogError:
+            self._paused[None] = monotonic() + PAUSE_SECONDS
+        self._paused |= dict.fromkeys(maker.failures, monotonic() + PAUSE_SECONDS)
+
+    def _may_try(self, pair: Pair | None) -> bool:
+        """Tell whether a pair may be made now; with None whether anything can be kept."""
+        return monotonic() > self._paused.get(pair, 0)
+
+    def _hindrance(self, missing: Sequence[Pair]) -> str | None:
+        """Return what keeps missing changes from being made here; None where nothing does."""
+        if not self._may_try(None):
+            return _NOT_KEPT
+        return None if any(map(self._may_try, missing)) else _NOT_READ
+
+
+def _size_of_hash(found: HashHistory | None) -> int:
+    return _ANSWER + (_SPAN * len(found.spans) if found else 0)

@@ -1,0 +1,238 @@
+"""Answers about the history: kept as long as it stands, and what is missing is made on the way."""
+
+import shutil
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_answers import (
+    Asked,
+    GrowthAsked,
+    HashAsked,
+    HashesAsked,
+    HistoryAnswers,
+    HistoryQuestion,
+    HoldingAsked,
+    PackageAsked,
+)
+from snapshots.catalog.library import Library
+from snapshots.catalog.past import missing_pairs
+from snapshots.changes.kept_changes import KeptChanges
+from snapshots.changes.sides import Side
+from snapshots.contents import Content, Snapshot
+from snapshots.errors import CatalogError, IncompleteHistory
+from snapshots.models import Spec
+from tests.snapshots.factories import SOURCE, a_spec, day
+
+STATES = [
+    [a_spec("a", version="1")],
+    [a_spec("a", version="1"), a_spec("b", version="2")],
+    [a_spec("c", version="3")],
+    [a_spec("a", version="1"), a_spec("c", version="3")],
+]
+LINES = [
+    *(("develop", taken, specs) for taken, specs in enumerate(STATES)),
+    ("v0.22", 9, STATES[0]),
+    ("v0.23", 10, STATES[3]),
+]
+HASH = a_spec("a").hash
+QUESTIONS: list[Asked] = [
+    HashAsked(HASH),
+    HashesAsked(frozenset({(HASH, "hdf5")})),
+    PackageAsked("develop", "hdf5"),
+    GrowthAsked("develop"),
+    HoldingAsked(frozenset({HASH}), "develop"),
+]
+
+
+def published(folder: Path, lines: Sequence[tuple[str, int, list[Spec]]] = LINES) -> Catalog:
+    """Publish some states, and return the catalog."""
+    catalog = Catalog(str(folder))
+    for tag, taken, specs in lines:
+        content = Content.of(specs)
+        snapshot = Snapshot(tag=tag, content=content, source=SOURCE, taken_at=day(taken))
+        catalog.publish([snapshot])
+    return catalog
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    """Return a catalog whose history is whole."""
+    return published(tmp_path)
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> Catalog:
+    """Return a catalog as those of before: none of its changes are kept."""
+    published(tmp_path)
+    for table in ("comparisons", "changes", "hashes"):
+        shutil.rmtree(tmp_path / table)
+    catalog = Catalog(str(tmp_path))
+    catalog.refresh()
+    return catalog
+
+
+def answers_of(catalog: Catalog, **options: Any) -> HistoryAnswers:
+    """Return the answers to questions about a catalog."""
+    return HistoryAnswers(catalog, Library(catalog), **options)
+
+
+def question(catalog: Catalog, asked: Asked) -> HistoryQuestion:
+    """Return a question about the history as it is."""
+    return HistoryQuestion(catalog.history, asked)
+
+
+@pytest.mark.parametrize("asked", QUESTIONS, ids=lambda it: type(it).__name__)
+def test_an_answer_is_made_once(
+    catalog: Catalog, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is that of the library, and in memory from then on, counted in bytes."""
+    answers = answers_of(catalog)
+    assert answers.kept(question(catalog, asked)) is None
+    assert answers.is_whole(question(catalog, asked))
+    made = answers.get(question(catalog, asked))
+    assert made.value == asked.answer(Library(catalog), catalog.history).value
+    assert made.value
+    assert answers.num_bytes == made.num_bytes > 0
+    monkeypatch.setattr(type(asked), "answer", None)
+    assert answers.get(question(catalog, asked)) is answers.kept(question(catalog, asked)) is made
+
+
+def test_questions_of_different_kinds_are_different(catalog: Catalog) -> None:
+    """Also where they hold the same texts."""
+    answers = answers_of(catalog)
+    growth = answers.get(question(catalog, GrowthAsked("abc234")))
+    assert growth.value == []
+    assert answers.kept(question(catalog, HashAsked("abc234"))) is None
+    assert answers.get(question(catalog, HashAsked("abc234"))).value is None
+
+
+def test_no_more_is_kept_than_is_allowed(catalog: Catalog) -> None:
+    """What alone is too large is answered, and made again."""
+    answers = answers_of(catalog, max_bytes=10)
+    assert len(answers.get(question(catalog, GrowthAsked("develop"))).value) == 4
+    assert answers.num_bytes == 0
+
+
+def test_answers_go_with_their_history(catalog: Catalog) -> None:
+    """A question to the next one drops them; one that began before is still answered."""
+    answers = answers_of(catalog)
+    before = question(catalog, GrowthAsked("develop"))
+    assert len(answers.get(before).value) == 4
+    published(Path(catalog.location), [("develop", 20, STATES[0])])
+    catalog.refresh()
+    after = question(catalog, GrowthAsked("develop"))
+    assert answers.kept(before) is not None, "nobody has asked the next one"
+    assert answers.kept(after) is None
+    assert len(answers.get(after).value) == 5
+    assert answers.kept(before) is None
+    assert len(answers.get(before).value) == 4
+    assert answers.kept(after) is not None
+
+
+# -- what is missing
+
+
+@pytest.mark.parametrize("asked", QUESTIONS, ids=lambda it: type(it).__name__)
+def test_what_is_missing_is_made_and_kept(older: Catalog, asked: Asked) -> None:
+    """An older catalog is filled by the first question; of a series only what it needs."""
+    answers = answers_of(older)
+    assert not answers.is_whole(question(older, asked))
+    assert answers.get(question(older, asked)).value
+    assert answers.is_whole(question(older, asked))
+    others = missing_pairs(older, older.history)
+    assert len(others) == (0 if asked.needs is None else 1)
+    again = Catalog(older.location)
+    again.refresh()
+    assert missing_pairs(again, again.history) == others
+
+
+def test_a_question_is_held_up_for_a_while_only(older: Catalog) -> None:
+    """What could not be made says how much is left; each question makes some of it."""
+    answers = answers_of(older, fill_seconds=0)
+    left = []
+    for _ in range(5):
+        with pytest.raises(IncompleteHistory) as caught:
+            answers.get(question(older, HashAsked(HASH)))
+        assert (caught.value.num_pairs, caught.value.hindrance) == (5, None)
+        left.append(caught.value.num_missing)
+        if left[-1] == 1:
+            break
+    assert left == [4, 3, 2, 1]
+    assert answers.get(question(older, HashAsked(HASH))).value
+
+
+def test_one_question_fills_at_a_time(older: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others wait for it, and find what it made: nothing is made twice."""
+    loaded, lock, inside = list[str](), threading.Lock(), set[str]()
+    load = Catalog.load_side
+
+    def watched(catalog: Catalog, digest: str) -> Side:
+        with lock:
+            inside.add(threading.current_thread().name)
+            assert len(inside) == 1
+            loaded.append(digest)
+        time.sleep(0.02)
+        side = load(catalog, digest)
+        inside.clear()
+        return side
+
+    monkeypatch.setattr(Catalog, "load_side", watched)
+    answers = answers_of(older, fill_seconds=20)
+    kinds = [HashAsked(HASH[:n]) for n in range(20, 24)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda it: answers.get(question(older, it)).value, kinds))
+    assert all(it == found[0] for it in found)
+    assert found[0]
+    assert len(loaded) <= 8, "each content of each chain once"
+
+
+def test_what_cannot_be_kept_is_not_made_again_and_again(
+    older: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that may not write says so, at once from the second question on."""
+    made: list[int] = []
+
+    def refused(_catalog: Catalog, changes: Sequence[KeptChanges]) -> None:
+        made.append(len(changes))
+        raise CatalogError("here", "may not be written")
+
+    monkeypatch.setattr(Catalog, "keep", refused)
+    answers = answers_of(older)
+    for _ in range(3):
+        with pytest.raises(IncompleteHistory, match="may not write to the catalog") as caught:
+            answers.get(question(older, GrowthAsked("develop")))
+        assert caught.value.num_missing == caught.value.num_pairs == 4
+    assert len(made) == 1
+
+
+def test_what_cannot_be_made_is_told(older: Catalog) -> None:
+    """A content that is damaged hinders its own pairs; the others are made once."""
+    digest = Content.of(STATES[1]).digest
+    shutil.rmtree(Path(older.location) / "specs" / f"digest={digest}")
+    answers = answers_of(older)
+    for _ in range(2):
+        with pytest.raises(IncompleteHistory, match="cachelog verify") as caught:
+            answers.get(question(older, GrowthAsked("develop")))
+        assert (caught.value.num_missing, caught.value.num_pairs) == (2, 4)
+    assert older.location not in str(caught.value)
+    assert len(answers.get(question(older, GrowthAsked("vX.Y.Z"))).value) == 2
+
+
+def test_damaged_tables_are_the_catalogs_error(catalog: Catalog) -> None:
+    """They cannot be filled: it says what to do about them."""
+    log = Path(catalog.location) / "comparisons" / "_delta_log"
+    for file in log.iterdir():
+        file.write_bytes(b"")
+    damaged = Catalog(catalog.location)
+    damaged.refresh()
+    with pytest.raises(CatalogError, match="history fill"):
+        answers_of(damaged).get(question(damaged, GrowthAsked("develop")))
+    with pytest.raises(CatalogError):
+        answers_of(damaged).is_whole(question(damaged, GrowthAsked("develop")))
