@@ -24,7 +24,7 @@ from server import logs
 from server.access_log import AccessLog
 from server.at_once import KeptAnswers, client_finder
 from server.exchanges import Exchanges, Observer, Tracing
-from server.feeds.chronicle import KeptChronicle
+from server.feeds.chronicle import AnsweredChronicle
 from server.feeds.endpoint import PREFIX as FEEDS_PREFIX
 from server.feeds.endpoint import FeedsEndpoint
 from server.feeds.making import FeedMaker
@@ -147,7 +147,7 @@ def create_app(settings: Settings) -> Application:
         streams=streams,
     )
 
-    maker = FeedMaker(library, KeptChronicle(catalog, library), lanes)
+    maker = FeedMaker(library, AnsweredChronicle(execution.answers), lanes)
     feeds = FeedsEndpoint(catalog, maker, answers.responses, lanes, allowances)
 
     recorder = Recorder(lambda: _gauges(watch, library, answers, maker))

@@ -12,6 +12,7 @@ from server.commands.comparing import diff_command
 from server.commands.completing import completion_command
 from server.commands.demo import demo_command
 from server.commands.explaining import why_command
+from server.commands.feeding import feed_command
 from server.commands.filling import history_group
 from server.commands.finding import find_command
 from server.commands.importing import import_command
@@ -87,6 +88,7 @@ for _command in (
     diff_command,
     why_command,
     notes_command,
+    feed_command,
     history_group,
     serve_command,
     demo_command,

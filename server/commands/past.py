@@ -31,10 +31,9 @@ class Past(NamedTuple):
         A progress bar shows how far it is. Why some cannot be made is told on standard error: what
         asks for them raises IncompleteHistory then. Raises CatalogError where none can be kept.
         """
-        from snapshots.catalog.filling import fill, missing_pairs
-
         from server.console import note
         from server.progress import progress
+        from snapshots.catalog.filling import fill, missing_pairs
 
         pairs = missing_pairs(self.catalog, self.history, series)
         if not pairs:

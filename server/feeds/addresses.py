@@ -29,12 +29,14 @@ _REVISION = (
 class FeedAddresses:
     """Addresses below those of a ``site`` of feeds and of a ``server`` that answers questions.
 
-    Both end with a slash. Without a server no entry leads anywhere.
+    Both end with a slash. Without a server no entry leads anywhere. ``has_pages`` says that there
+    are further documents of a feed.
     """
 
-    def __init__(self, site: str, server: str | None) -> None:
+    def __init__(self, site: str, server: str | None, *, has_pages: bool = True) -> None:
         self._site = site
         self._server = server
+        self._has_pages = has_pages
 
     @classmethod
     def of_server(cls, package: str | None) -> "FeedAddresses":
@@ -45,8 +47,18 @@ class FeedAddresses:
         root = "../" if package is None else "../../"
         return cls(f"{root}{FEEDS}/", root)
 
+    @classmethod
+    def of_files(
+        cls, base_url: str | None, server_url: str | None, package: str | None
+    ) -> "FeedAddresses":
+        """Return those in a file; without a base they are relative to its own address."""
+        relative = "" if package is None else "../"
+        return cls(relative if base_url is None else base_url, server_url, has_pages=False)
+
     def feed(self, series: str, package: str | None, after: str | None = None) -> str | None:
-        """Return where a feed is."""
+        """Return where a feed is; None for a further document where there are none."""
+        if after is not None and not self._has_pages:
+            return None
         query = "" if after is None else "?" + urlencode({"after": after})
         return f"{self._site}{path_of(series, package)}{query}"
 

@@ -28,11 +28,12 @@ def feed_links(
     ``after`` is the key that it begins after, ``following`` the one that the next document does;
     None where the one is the first or the other does not exist. Source: RFC 5005, 3.
     """
-    links = [("self", addresses.feed(series, package, after))]
-    if after is not None or following is not None:
-        links.append(("first", addresses.feed(series, package)))
+    itself, further = addresses.feed(series, package, after), None
     if following is not None:
-        links.append(("next", addresses.feed(series, package, following)))
+        further = addresses.feed(series, package, following)
+    is_one_of_several = after is not None or further is not None
+    first = addresses.feed(series, package) if is_one_of_several else None
+    links = [("self", itself), ("first", first), ("next", further)]
     return [Link(rel, href, MEDIA_TYPE) for rel, href in links if href is not None]
 
 
