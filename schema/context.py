@@ -8,11 +8,13 @@ import strawberry
 
 from schema.budget import QUERY_TOO_LARGE, Budget, BudgetExceeded
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.covering import Covered, best_covering, candidates
 from snapshots.catalog.history_answers import Asked, HistoryAnswers, HistoryQuestion
 from snapshots.catalog.library import Library
 from snapshots.catalog.returned import earlier_contents
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
+from snapshots.changes.wanted import Wanted
 from snapshots.errors import CachelogError, IncompleteHistory, InvalidArgument
 from snapshots.frames import matching
 from snapshots.frames.columns import Mask
@@ -175,6 +177,16 @@ class Context:
             self.is_permanent = False  # a state from before may be imported yet
         key = earlier_contents(self.history, base, head)
         return self._loaded(self.library.returned, key).mask
+
+    def best_covering(self, wanted: Wanted, series: str | None) -> list[Covered]:
+        """Return which revisions hold most of what is wanted, as ``snapshots.catalog.covering``."""
+        revisions = candidates(self.changing_history(), series)
+        kept = self.library.hash_sets.kept
+        is_read = all(kept(it.digest) is not None for it in revisions)
+        if not (self.may_take_long if is_read else self.may_load):
+            raise NotLoaded  # to read a hundred contents takes a second, to ask them 20 ms
+        with self.budget.waiting():
+            return best_covering(self.library, revisions, wanted)
 
     def of_history(self, asked: Asked) -> Any:
         """Return what the history tells; None where it knows nothing of what is asked.

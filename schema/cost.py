@@ -19,9 +19,13 @@ COST = "cost"
 
 
 class ItemsOf(NamedTuple):
-    """A list as long as the page that it stands on, or as the list in an argument."""
+    """A list as long as the page that it stands on, or as an argument says: a list or a number.
+
+    Where the argument is not given, and with ``within_page`` at most, it is as long as the page.
+    """
 
     argument: str | None
+    within_page: bool = False
 
 
 ITEMS_OF_PAGE = ItemsOf(None)
@@ -48,7 +52,8 @@ class Cost(NamedTuple):
     objects it leads to, ``each`` what every one of them costs whatever is selected of it, and
     ``each_loaded`` what has to be brought into memory for it, at most for as many as a request may
     load. ``num_bytes`` says how long the JSON of one value is; None for what is usual for its type.
-    ``arguments`` are costs on top where they are given.
+    ``arguments`` are costs on top where they are given. ``page`` says how many items a page has
+    that no connection decides on: that of what is below the field.
     """
 
     weight: float = 0
@@ -58,6 +63,7 @@ class Cost(NamedTuple):
     num_bytes: int | None = None
     arguments: Mapping[str, ArgumentCost] = MappingProxyType({})
     each_loaded: float = 0
+    page: ItemsOf | None = None
 
     @property
     def metadata(self) -> dict[str, Any]:

@@ -43,7 +43,7 @@ _STRUCTURE = 4
 _MOST_LOADED = Limits.max_revisions
 """Of how many revisions a request pays the loading where it only names objects of them."""
 
-_SCOPES = frozenset({"Revision", "Comparison"})
+_SCOPES = frozenset({"Revision", "Comparison", "Lookup"})
 """The types whose objects load or compare something, once for all of their fields."""
 
 _META_FIELDS = {"__schema": SchemaMetaFieldDef, "__type": TypeMetaFieldDef}
@@ -168,6 +168,7 @@ class _Walk:
             return _part(key, units, place.times * (named + length))
 
         page = self._page(given) if is_paged(field) else place.page
+        page = round(self._items(cost.page, given, page)) if cost.page else page
         items = self._items(cost.items, given, place.page) if not is_paged(field) else 1
         if cost.each_loaded:
             kept = cost.each_loaded * min(place.times * items, _MOST_LOADED)
@@ -240,7 +241,9 @@ class _Walk:
         if items.argument is None:
             return page
         value = self._value(given.get(items.argument))
-        return max(1, len(value)) if isinstance(value, list) else 1
+        if isinstance(value, int):
+            return max(0, min(value, page) if items.within_page else value)
+        return max(1, len(value)) if isinstance(value, list) else page
 
     def _page(self, given: Mapping[str, Any]) -> int:
         return page_size(self._value(given.get("first")), self._value(given.get("last")))

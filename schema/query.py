@@ -5,17 +5,21 @@ from typing import Annotated
 import strawberry
 
 from schema.comparison import Comparison
+from schema.concrete_spec import CONCRETE_SPECS, ConcreteSpecsArgument, concrete_specs
 from schema.connections import Connection, connection_field
 from schema.context import Context, Info
 from schema.cost import LOADING, TIMELINE, ArgumentCost, Cost, ItemsOf
 from schema.hash_history import HashHistory
+from schema.lookup import Lookup
 from schema.node import Node, find_node
-from schema.paging import PageArguments
+from schema.paging import PAGE_MAX, PageArguments
 from schema.revision import Revision, Tag, revision_connection
 from schema.scalars import DateTime, none_if_omitted
 from schema.series import Series
+from snapshots.catalog.covering import MOST_CONTENTS
 from snapshots.catalog.history_answers import HoldingAsked
-from snapshots.errors import CachelogError, RevisionNotFound
+from snapshots.changes.wanted import Wanted
+from snapshots.errors import CachelogError, InvalidArgument, RevisionNotFound
 from snapshots.models import RevisionInfo
 
 _REF = (
@@ -26,6 +30,9 @@ _REF = (
 
 RESOLVING = ArgumentCost(weight=500)
 """A ref is looked up; where there is none of it, those are searched that resemble it."""
+
+COVERING_ALL = 150_000
+"""A hundred contents are asked for hashes; the share of reading them is in it."""
 
 HELD_HASH = 400
 """Units of each hash that revisions are to hold."""
@@ -178,6 +185,34 @@ class Query:
     ) -> Comparison | None:
         resolve = info.context.resolve
         return Comparison(base_info=resolve(base), head_info=resolve(head))
+
+    @strawberry.field(
+        description="Specs as lookup has them, over the newest revision of each tag, or over all "
+        f"of a series with its newest {MOST_CONTENTS} contents: which holds most of them first, "
+        "then which holds most of the roots, then the newer. An unknown series has none.",
+        metadata=Cost(
+            weight=COVERING_ALL,
+            items=ItemsOf("first"),
+            page=ItemsOf("specs"),
+            arguments={"specs": CONCRETE_SPECS},
+        ).metadata,
+    )
+    def best_covering(
+        self,
+        info: Info,
+        specs: ConcreteSpecsArgument,
+        series: Annotated[
+            str | None, strawberry.argument(description="Only revisions of this series.")
+        ] = strawberry.UNSET,
+        first: Annotated[
+            int, strawberry.argument(description=f"How many revisions, at most {PAGE_MAX}.")
+        ] = 10,
+    ) -> list[Lookup]:
+        if not 0 <= first <= PAGE_MAX:
+            raise InvalidArgument("first", f"{first} is not between 0 and {PAGE_MAX}")
+        wanted = Wanted(concrete_specs(specs))
+        covered = info.context.best_covering(wanted, none_if_omitted(series))[:first]
+        return [Lookup(info=it.revision, wanted=wanted, covered=it) for it in covered]
 
 
 def _node_or_error(context: Context, id: str) -> Node | CachelogError | None:

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import strawberry
 
+from schema.concrete_spec import CONCRETE_SPECS, ConcreteSpecsArgument, concrete_specs
 from schema.connections import Connection, connection_field, page_of
 from schema.context import Context, Info
-from schema.cost import LOADING, PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, STACKS, Cost
+from schema.cost import LOADING, PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, STACKS, Cost, ItemsOf
+from schema.lookup import Lookup
 from schema.node import Node, node_id, not_known
 from schema.package import Package, package_connection
 from schema.package_arguments import PackageFilterArgument, PackageOrderArgument
@@ -18,6 +20,7 @@ from schema.spec_arguments import FilterArgument, MatchingArgument, OrderArgumen
 from schema.spec_connection import SpecConnection, spec_connection
 from schema.stack import Stack, stacks_of
 from snapshots import refs
+from snapshots.changes.wanted import Wanted
 from snapshots.models import RevisionInfo
 
 if TYPE_CHECKING:
@@ -192,6 +195,15 @@ class Revision(Node):
     )
     def stacks(self, info: Info) -> list[Stack]:
         return stacks_of(info.context.load(self.info))
+
+    @strawberry.field(
+        description="Which of these concrete specs, those of a spack.lock say, the revision holds.",
+        metadata=Cost(
+            weight=500, page=ItemsOf("specs"), arguments={"specs": CONCRETE_SPECS}
+        ).metadata,
+    )
+    def lookup(self, specs: ConcreteSpecsArgument) -> Lookup:
+        return Lookup(info=self.info, wanted=Wanted(concrete_specs(specs)))
 
     @strawberry.field(
         description="The revision before this one in its series.", metadata=NEIGHBOUR.metadata

@@ -24,9 +24,9 @@ from schema.field_change import FIELDS, FieldChange
 from schema.many import Interleaved, Sublists, WhereKnown, for_many
 from schema.paging import PageArguments
 from schema.spec import Spec, SpecRows
-from snapshots.catalog.returned import MOST_CONTENTS
+from schema.spec_change_reason import SpecChangeReason
 from snapshots.changes import facts
-from snapshots.changes.reasons import REASONS, SpecChangeReason, code_of
+from snapshots.changes.reasons import REASONS, code_of
 from snapshots.changes.spec_changes import SpecChangeKind, SpecChanges
 
 describe_enum(
@@ -36,32 +36,6 @@ describe_enum(
         SpecChangeKind.ADDED: "Only in head.",
         SpecChangeKind.REMOVED: "Only in base.",
         SpecChangeKind.CHANGED: "The same hash, other facts.",
-    },
-)
-
-describe_enum(
-    SpecChangeReason,
-    "Why a hash came, went or changed: the first that applies, in this order.",
-    {
-        SpecChangeReason.REBUILT: "Added: it took the place of a spec with the same facts of its "
-        "own; only dependencies differ, or nothing that the source tells.",
-        SpecChangeReason.REPLACES: "Added: it took the place of a spec whose own facts differ.",
-        SpecChangeReason.RETURNED: "Added: an earlier revision of the series had the hash, "
-        f"one of the newest {MOST_CONTENTS}.",
-        SpecChangeReason.NEW_PACKAGE: "Added: base has no spec of the package.",
-        SpecChangeReason.NEW_STACK: "Added: all its stacks but root are new.",
-        SpecChangeReason.NEW_VERSION: "Added: base has the package, not the version.",
-        SpecChangeReason.NEW_TARGET: "Added: base has the version, but nothing of the package for "
-        "this platform, operating system and target.",
-        SpecChangeReason.NEW_BUILD: "Added: one more build of a version that base has.",
-        SpecChangeReason.REPLACED: "Removed: another spec took its place.",
-        SpecChangeReason.PACKAGE_GONE: "Removed: head has no spec of the package.",
-        SpecChangeReason.STACK_GONE: "Removed: head has none of its stacks but root.",
-        SpecChangeReason.VERSION_GONE: "Removed: head has the package, not the version.",
-        SpecChangeReason.TARGET_GONE: "Removed: head has the version, but nothing of the package "
-        "for this platform, operating system and target.",
-        SpecChangeReason.BUILD_GONE: "Removed: one build less of a version that head has.",
-        SpecChangeReason.FACTS: "Changed: the same hash, other facts.",
     },
 )
 

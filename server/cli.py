@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import click
 
+from server.commands.checking import check_command
 from server.commands.comparing import diff_command
 from server.commands.completing import completion_command
 from server.commands.demo import demo_command
@@ -15,7 +16,9 @@ from server.commands.explaining import why_command
 from server.commands.feeding import feed_command
 from server.commands.filling import history_group
 from server.commands.finding import find_command
+from server.commands.gating import gate_command
 from server.commands.importing import import_command
+from server.commands.keeping import prune_command, remove_command, vacuum_command
 from server.commands.listing import (
     packages_command,
     revisions_command,
@@ -26,7 +29,7 @@ from server.commands.looking_back import log_command
 from server.commands.noting import notes_command
 from server.commands.serving import export_schema_command, serve_command
 from server.commands.showing import show_command
-from server.console import colour_of, failed_output, note, prepare_streams, say
+from server.console import colour_of, failed_output, note, prepare_streams, say, say_fault
 from server.foreign import require_own_schema
 from snapshots.errors import CachelogError
 
@@ -35,8 +38,6 @@ FAULT = 1
 
 INTERRUPTED = 130
 """The exit code after Ctrl+C, as shells have it: 128 and the number of the signal."""
-
-_PREFIX = "cachelog: "
 
 
 class _Commands(click.Group):
@@ -49,7 +50,7 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            note(f"{_PREFIX}interrupted")
+            note("cachelog: interrupted")
             raise SystemExit(INTERRUPTED) from None
 
 
@@ -85,11 +86,16 @@ for _command in (
     log_command,
     show_command,
     find_command,
+    check_command,
     diff_command,
     why_command,
     notes_command,
     feed_command,
+    gate_command,
     history_group,
+    remove_command,
+    prune_command,
+    vacuum_command,
     serve_command,
     demo_command,
     export_schema_command,
@@ -105,16 +111,15 @@ def main() -> None:
         require_own_schema()
         cachelog(prog_name="cachelog")
     except CachelogError as error:
-        _say_fault(error)
+        _leave(error)
     except OSError as error:
         fault = failed_output(error)
         if fault is None:
             raise
-        _say_fault(fault)
+        _leave(fault)
 
 
-def _say_fault(error: CachelogError) -> NoReturn:
+def _leave(error: CachelogError) -> NoReturn:
     """Print what is at fault, and leave."""
-    # A caret in the second line points at a character in the first.
-    note(f"{_PREFIX}{error}".replace("\n", "\n" + " " * len(_PREFIX)))
+    say_fault(error)
     raise SystemExit(FAULT) from None

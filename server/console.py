@@ -21,6 +21,8 @@ _STYLES = re.compile(r"(\x1b\[(?:0|1|2|3[0-7])m)")
 
 _OUTPUT_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
+_PREFIX = "cachelog: "
+
 _JSON_UNSEEN = re.compile(r"[^\x20-\x7e\n]")
 
 
@@ -111,6 +113,12 @@ def say_json(value: Any) -> None:
 def note(text: str) -> None:
     """Print lines that are not part of the result, with what is not seen written out."""
     click.echo("\n".join(map(visible, text.split("\n"))), err=True)
+
+
+def say_fault(error: Exception) -> None:
+    """Print what is at fault, with the name of the program in front."""
+    # A caret in the second line points at a character in the first.
+    note(f"{_PREFIX}{error}".replace("\n", "\n" + " " * len(_PREFIX)))
 
 
 def width() -> int | None:

@@ -1,8 +1,9 @@
 """Arguments and options that several commands share, and the types of their values."""
 
 import os
+import re
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import click
@@ -11,6 +12,9 @@ from server.completion import complete_range, complete_ref
 
 DEFAULT_CATALOG = "catalog"
 REF_FORMS = "TAG, TAG~N (N before it), TAG@DATE or the beginning of a digest"
+
+_DURATION = re.compile(r"(?P<number>\d{1,5})(?P<unit>[hdw])|0")
+_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 _PREFIX = "CACHELOG_"
 _CATALOG = "CACHELOG_CATALOG"
@@ -36,6 +40,23 @@ class Time(click.ParamType[datetime]):
             return parse_moment(value)
         except InvalidArgument as error:
             self.fail(error.reason, param, ctx)
+
+
+class Duration(click.ParamType[timedelta]):
+    """How long: a number of hours, days or weeks, as 12h, 1d, 1w; or 0."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> timedelta:
+        """Parse the text."""
+        if isinstance(value, timedelta):
+            return value
+        found = _DURATION.fullmatch(value)
+        if found is None:
+            self.fail(f"{value!r} is no duration such as 12h, 1d or 1w", param, ctx)
+        return int(found["number"] or 0) * _UNITS[found["unit"] or "h"]
 
 
 def _check_variables(ctx: click.Context, _param: click.Parameter, catalog: str) -> str:

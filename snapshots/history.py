@@ -94,6 +94,11 @@ class History:
         """Return all rows of a tag, those that only confirm too, oldest first."""
         return self._rows_by_tag.get(tag, [])
 
+    def seen(self, revision: RevisionInfo) -> Sequence[RevisionInfo]:
+        """Return the rows of a revision: itself and those that confirm it, oldest first."""
+        first = self._revision_of(revision)
+        return [row for row in self.rows_of(first.tag) if self._revision_of(row) == first]
+
     def confirmed_at(self, revision: RevisionInfo) -> datetime:
         """Return when the tag was last seen in the state of a revision, before another one."""
         return self._last_seen.get(self._revision_of(revision), revision.taken_at)

@@ -174,6 +174,25 @@ def check_dependency(edge: Dependency) -> None:
     checked_items(edge.virtuals, checked_name)
 
 
+class ConcreteSpec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A concrete spec that somebody wants, as a lock file has it; facts that are None are not told.
+
+    ``is_root`` tells whether it was asked for itself, and is not only a dependency.
+    """
+
+    hash: str
+    name: str
+    version: str | None = None
+    compiler: str | None = None
+    platform: str | None = None
+    operating_system: str | None = None
+    target: str | None = None
+    variants: tuple[str, ...] | None = None
+    namespace: str | None = None
+    package_hash: str | None = None
+    is_root: bool = False
+
+
 class Source(msgspec.Struct, frozen=True, kw_only=True):
     """Where a revision came from.
 

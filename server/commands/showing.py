@@ -33,7 +33,7 @@ _MOST_WORDS = 2
 @json_option
 @catalog_option
 def show_command(words: tuple[str, ...], *, as_json: bool, catalog: str) -> None:
-    """Print all there is to say of a revision, a package or a spec.
+    """Print everything about a revision, a package or a spec.
 
     Of a package that is what a revision has of it, and when it was first and last seen; of a spec
     each fact, what it depends on, and since when it is there or gone.

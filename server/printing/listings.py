@@ -12,10 +12,9 @@ from snapshots.frames.columns import Rows, rows_where
 from snapshots.frames.frame import Frame
 from snapshots.history import History
 from snapshots.models import revision_facts
-from snapshots.notes.units import size
 from snapshots.refs import series
 from snapshots.spack.names import ROOT_STACK
-from snapshots.wording import minute, short_digest
+from snapshots.wording import minute, short_digest, size
 
 
 class PackageLine(msgspec.Struct, frozen=True):

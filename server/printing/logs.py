@@ -1,5 +1,6 @@
 """What became of a series, a package or a hash, revision by revision, as ``git log`` has it."""
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from snapshots.wording import counted, minute, short_digest, title
 
 _INDENT = " " * 4
 _WIDEST_BAR = 40
+_NARROWEST_BAR = 10
 
 MOST_CHANGED = 10
 """So many packages are named in an entry of a series."""
@@ -113,7 +115,7 @@ def series_entry(entry: SeriesEntry, width: int | None) -> list[str]:
     counts = entry.num_added, entry.num_removed, entry.num_changed
     lines = [*_head(entry.head, width), "", *_count_lines(counts, entry.reasons, width)]
     if entry.most_changed:
-        lines += ["", *_bars(entry.most_changed)]
+        lines += ["", *_bars(entry.most_changed, width)]
     more = entry.num_packages - len(entry.most_changed)
     if more:
         lines.append(f" and {counted(more, 'more package')}")
@@ -216,18 +218,29 @@ def kind_of(reason: SpecChangeReason) -> SpecChangeKind:
     return SpecChangeKind.REMOVED if gone else SpecChangeKind.ADDED
 
 
-def _bars(packages: Sequence[PackageChange]) -> Iterator[str]:
-    """Yield a line a package, with a bar as long as its changes are many."""
+def _bars(packages: Sequence[PackageChange], width: int | None) -> Iterator[str]:
+    """Yield a line a package, with a bar as long as its changes are many, and what became of it.
+
+    Where that does not fit beside the shortest bars, it is left out.
+    """
     totals = [it.specs_added + it.specs_removed + it.specs_changed for it in packages]
-    scale = min(1.0, _WIDEST_BAR / max(1, *totals))
+    texts = list(map(package_headline, packages))
     widest = max(len(it.name) for it in packages)
     digits = max(len(f"{total:,}") for total in totals)
-    for change, total in zip(packages, totals, strict=True):
-        counts = change.specs_added, change.specs_removed, change.specs_changed
-        bar = "".join(
-            style(sign * max(1, round(count * scale)))
-            for (sign, style), count in zip(_SIGNS.values(), counts, strict=True)
-            if count
-        )
+    room = sys.maxsize if width is None else width - widest - digits - len(" " + " | " + " ")
+    beside = room - max(len(text) + 1 for text in texts)
+    longest = min(_WIDEST_BAR, beside if beside >= _NARROWEST_BAR else room)
+    scale = min(1.0, longest / max(1, *totals))
+    for change, total, text in zip(packages, totals, texts, strict=True):
+        told = f" {text}" if beside >= _NARROWEST_BAR else ""
         name = styles.name(change.name.ljust(widest))
-        yield f" {name} | {total:>{digits},} {bar} {package_headline(change)}"
+        yield f" {name} | {total:>{digits},} {_bar(change, scale)}{told}"
+
+
+def _bar(change: PackageChange, scale: float) -> str:
+    """Return a sign for each change, or for several of them; the smallest part has one, too."""
+    counts = change.specs_added, change.specs_removed, change.specs_changed
+    parts = zip(_SIGNS.values(), counts, strict=True)
+    return "".join(
+        style(sign * max(1, int(count * scale))) for (sign, style), count in parts if count
+    )

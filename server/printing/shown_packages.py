@@ -10,9 +10,8 @@ from server.printing.logs import package_line
 from server.printing.shown_revisions import counts_facts
 from snapshots.frames.frame import Frame
 from snapshots.models import RevisionInfo, revision_facts
-from snapshots.notes.units import size
 from snapshots.timelines.packages import PackageTimeline
-from snapshots.wording import counted, title
+from snapshots.wording import counted, size, title
 
 _FACETS = ("target", "platform", "operating_system", "compiler")
 

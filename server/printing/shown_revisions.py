@@ -9,13 +9,12 @@ from server.printing import styles
 from server.printing.labels import labelled, with_counts
 from server.printing.listings import StackLine, listing_facts, stack_lines, stack_listing
 from server.printing.logs import counts_text
+from snapshots.changes.pair_counts import NO_COUNTS, PairCounts
 from snapshots.frames.frame import Frame
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo, revision_facts
-from snapshots.notes.units import size
 from snapshots.refs import series
-from snapshots.timelines.growth import PairCounts
-from snapshots.wording import counted, minute, title
+from snapshots.wording import counted, minute, size, title
 
 _FACETS = ("target", "platform", "operating_system", "compiler")
 
@@ -48,14 +47,15 @@ def shown_revision(
     """Return what is shown of a revision; ``counts`` are those that are kept already."""
     before, after = history.previous(revision), history.next(revision)
 
-    def beside(base: RevisionInfo, head: RevisionInfo, shown: RevisionInfo) -> Beside:
-        return Beside(shown, counts.get(Neighbours(base, head).pair))
+    def changed(base: RevisionInfo, head: RevisionInfo) -> PairCounts | None:
+        pair = Neighbours(base, head).pair
+        return NO_COUNTS if pair.base == pair.head else counts.get(pair)
 
     return ShownRevision(
         revision=revision,
         history=history,
-        before=before and beside(before, revision, before),
-        after=after and beside(revision, after, after),
+        before=None if before is None else Beside(before, changed(before, revision)),
+        after=None if after is None else Beside(after, changed(revision, after)),
         same=[
             it
             for it in history.revisions

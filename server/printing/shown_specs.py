@@ -13,9 +13,8 @@ from server.printing.specs import spec_facts
 from snapshots.frames.dependencies import DependencyGraph, DependencyType
 from snapshots.frames.frame import Frame
 from snapshots.models import SPEC_FACTS, RevisionInfo, Spec, revision_facts
-from snapshots.notes.units import size
 from snapshots.timelines.spans import HashHistory
-from snapshots.wording import counted, title
+from snapshots.wording import counted, size, title
 
 _NAMED = 20
 """So many of the specs that need another are named to people."""
@@ -111,7 +110,7 @@ def shown_spec_lines(shown: ShownSpec, width: int | None) -> Iterator[str]:
     ):
         if pair is not None:
             other = pair.after if pair.before.hash == shown.spec.hash else pair.before
-            yield f"{words} {styles.digest(f'/{other.hash}')} in {title(pair.revision)}:"
+            yield from wrapped(f"{words} /{other.hash} in {title(pair.revision)}:", width)
             yield from wrapped(f"  {pair_text(pair.before, pair.after)}", width)
 
 

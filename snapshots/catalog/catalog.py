@@ -34,9 +34,10 @@ from snapshots.changes.sides import Side
 from snapshots.contents import Snapshot, SuccessiveTables
 from snapshots.errors import CatalogError, EmptyCatalog, NoCatalog
 from snapshots.frames.frame import Frame
+from snapshots.frames.hash_sets import HashSet
 from snapshots.history import History, Pair
 from snapshots.models import NOTHING, RevisionInfo
-from snapshots.tables import Files, split_by_cache
+from snapshots.tables import Files, StoredFile, split_by_cache
 
 
 class Catalog:
@@ -153,6 +154,10 @@ class Catalog:
         """Read a content with its dependency graph."""
         return self._reader().side(digest)
 
+    def files_of(self, digest: str) -> Sequence[StoredFile]:
+        """Return the files of a content, where they are known, as of the last ``refresh``."""
+        return self._files.get(digest, ())
+
     def package_names(self) -> frozenset[str]:
         """Read the names of all packages that the newest revision of any tag has or depends on."""
         history = self._history
@@ -180,6 +185,11 @@ class Catalog:
             found = hashes_there.filter(pc.is_in(hashes_there, missing))
             missing = missing.filter(pc.invert(pc.is_in(missing, found)))
         return frozenset(wanted.to_pylist()).difference(missing.to_pylist())
+
+    def load_hash_set(self, digest: str) -> HashSet:
+        """Read which hashes a content has; the rest of it is left where it is."""
+        inside, _ = split_by_cache(self._read(digest, ["hash", "in_cache"]))
+        return HashSet(inside["hash"])
 
     def _read(self, digest: str, columns: Sequence[str]) -> pa.Table:
         return self._reader().columns(digest, columns)
@@ -219,12 +229,24 @@ class Catalog:
         unkept = self._keep_new_pairs(known_pairs, files, planner.added)
         if planner.added:
             with self._lock, self._translated():
+                self._hold({row.digest for row in planner.added} - written.keys(), files)
                 self._revisions.append(planner.added, files)
                 self._take_over()
                 self._revisions.compact()
             # Another import may have put a revision beside these.
             unkept |= self._keep_new_pairs(known_pairs | unkept.keys(), files)
         return planner.publications(self._history, known & written.keys(), unkept)
+
+    def _hold(self, digests: Set[str], files: Files) -> None:
+        """Let contents that were there when an import began be there when it ends.
+
+        Where all rows that name one were removed meanwhile, it is listed again. Raises
+        CatalogError where it was already deleted.
+        """
+        if used := digests - {NOTHING}:
+            self._revisions.refresh()
+            loose = used - {row.digest for row in self._revisions.revisions}
+            self._specs.hold({digest: files.get(digest, ()) for digest in loose})
 
     def _keep_new_pairs(
         self, known: Set[Pair], files: Files, added: Sequence[RevisionInfo] = ()

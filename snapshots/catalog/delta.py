@@ -3,13 +3,11 @@
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from time import time
-from typing import Any
 from urllib.parse import unquote
 
 import msgspec
-import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import DeltaTable, Field, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import (
@@ -19,12 +17,12 @@ from deltalake.transaction import (
     RemoveAction,
 )
 
+from snapshots.catalog.actions import remove_action
 from snapshots.catalog.damage import what_is_broken
 from snapshots.catalog.failures import reason_of
 from snapshots.catalog.log import Log
 from snapshots.catalog.storage import RESTORE, Storage
 from snapshots.errors import CatalogError
-from snapshots.tables import StoredFile
 
 _ATTEMPTS = 8
 _REOPEN_AFTER = 10
@@ -143,11 +141,12 @@ class Table:
         return Mark(version, self._log.checksum(version) or str(table.metadata().id))
 
     def files(self, ranges_of: Sequence[str] = ()) -> pa.Table:
-        """Return the columns ``path`` and ``size`` of all files, as of the last ``current``.
+        """Return a row of each file, as of the last ``current``: ``path``, ``size``, ``added_at``.
 
-        Paths are below the table. A partitioned table has the column ``partition`` too. With
-        ``ranges_of`` some columns of the table, ``num_records`` and ``min.COLUMN`` and
-        ``max.COLUMN`` hold what the log tells of the rows of a file: null where it does not.
+        Paths are below the table; times are in seconds since 1970. A partitioned table has the
+        column ``partition`` too. With ``ranges_of`` some columns of the table, ``num_records`` and
+        ``min.COLUMN`` and ``max.COLUMN`` hold what the log tells of the rows of a file: null where
+        it does not.
         """
         with self._lock:
             found = self._open or self._brought_up_to_date()
@@ -155,6 +154,7 @@ class Table:
         columns = {
             "path": pa.array(map(unquote, actions["path"].to_pylist()), pa.string()),
             "size": actions["size_bytes"],
+            "added_at": pc.divide(pc.cast(actions["modification_time"], pa.float64()), 1_000.0),
         }
         if ranges_of:
             told = ["num_records", *(f"{end}.{it}" for it in ranges_of for end in ("min", "max"))]
@@ -219,13 +219,27 @@ class Table:
 
     def merge(self, sizes: Mapping[str, int], merged: Sequence[AddAction]) -> bool:
         """Put files in the place of others; False where another import was faster."""
-        moment = int(time() * 1_000)
-        removed = [RemoveAction(path, False, moment, size, {}) for path, size in sizes.items()]
+        removed = [remove_action(path, size, is_lost=False) for path, size in sizes.items()]
+        return self.exchange(removed, merged)
+
+    def exchange(
+        self,
+        removed: Sequence[RemoveAction],
+        added: Sequence[AddAction],
+        seen: Mark | None = None,
+    ) -> bool:
+        """Put files in the place of others at once; False where there was another commit since.
+
+        That is since ``seen``, or since what ``current`` or ``commit`` found last.
+        """
         with self._lock:
-            table = self._opened()
+            found = self._open or self._brought_up_to_date()
+            if seen not in (None, found.mark):
+                return False
+            table = found.table
             try:
                 table.create_write_transaction(
-                    [*removed, *merged],
+                    [*removed, *added],
                     "append",
                     self._schema,
                     self._partition_by,
@@ -279,34 +293,3 @@ class Table:
 
     def _error(self, reason: str) -> CatalogError:
         return CatalogError(self._storage.location.text, reason)
-
-
-Ranges = Mapping[str, tuple[str, str]]
-"""The smallest and the largest value of columns."""
-
-
-def add_action(
-    file: StoredFile,
-    num_rows: int,
-    partition: Mapping[str, str],
-    *,
-    is_new: bool = True,
-    ranges: Ranges | None = None,
-) -> AddAction:
-    """Return what a commit says of a file; ``is_new`` tells whether its rows were not there.
-
-    By the ``ranges`` of its columns, which have no null then, readers know what to leave unread.
-    """
-    stats: dict[str, Any] = {"numRecords": num_rows}
-    if ranges:
-        stats["minValues"] = {name: low for name, (low, _) in ranges.items()}
-        stats["maxValues"] = {name: high for name, (_, high) in ranges.items()}
-        stats["nullCount"] = dict.fromkeys(ranges, 0)
-    return AddAction(
-        path=file.path,
-        size=file.size,
-        partition_values=dict(partition),
-        modification_time=int(time() * 1_000),
-        data_change=is_new,
-        stats=orjson.dumps(stats).decode(),
-    )

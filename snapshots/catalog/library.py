@@ -21,6 +21,7 @@ from snapshots.frames import matching
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
+from snapshots.frames.hash_sets import HashSet
 from snapshots.frames.package_names import require_known
 from snapshots.history import History
 from snapshots.models import RevisionInfo
@@ -31,6 +32,7 @@ from snapshots.timelines.spans import HashHistory
 FRAME_BYTES = 1 << 30
 COMPARISON_BYTES = 256 << 20
 RETURNED_BYTES = 16 << 20
+HASH_SET_BYTES = 96 << 20
 CHANGES_BYTES = 32 << 20
 
 Key = TypeVar("Key", bound=Hashable)
@@ -122,6 +124,9 @@ class Library:
         )
         self.explanations: SharedCache[tuple[str, str], Explanation] = SharedCache(
             self._make_explanation, lambda it: it.num_bytes, comparison_bytes
+        )
+        self.hash_sets: SharedCache[str, HashSet] = SharedCache(
+            catalog.load_hash_set, lambda it: it.num_bytes, HASH_SET_BYTES
         )
         self.returned: SharedCache[EarlierContents, Returned] = SharedCache(
             self._find_returned, lambda it: it.num_bytes, RETURNED_BYTES

@@ -24,7 +24,8 @@ import pyarrow.compute as pc
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction
 
-from snapshots.catalog.delta import Mark, Table, add_action
+from snapshots.catalog.actions import add_action
+from snapshots.catalog.delta import Mark, Table
 from snapshots.catalog.failures import reason_of
 from snapshots.catalog.storage import (
     Range,
@@ -48,7 +49,7 @@ _ROWS_OF_FILE = 32_000
 _ROWS_AT_ONCE = 4_000
 _FILES_AT_ONCE = 16
 _ATTEMPTS = 5
-_RUN = re.compile(r"([0-9a-f]{32})-\d{5}-[0-9a-f]{16}\.zstd\.parquet")
+_RUN = re.compile(r"([0-9a-f]{32})(-\d{5}-)[0-9a-f]{16}\.zstd\.parquet")
 
 
 MayHave = Callable[[Range], bool]
@@ -155,12 +156,11 @@ class SortedTable:
         run = uuid4().hex
         actions = []
         for number, start in enumerate(range(0, len(rows), _ROWS_OF_FILE)):
-            some = rows.slice(start, _ROWS_OF_FILE)
-            data = to_parquet(some, _ROWS_AT_ONCE)
-            file = named_by_bytes(f"{run}-{number:05}-", data)
-            ranges = {name: _range(some[name]) for name in self._schema.names}
-            self._storage.write(f"{self._name}/{file.path}", data)
-            actions.append(add_action(file, len(some), {}, is_new=is_new, ranges=ranges))
+            data, action = _sorted_file(
+                f"{run}-{number:05}-", rows.slice(start, _ROWS_OF_FILE), is_new=is_new
+            )
+            self._storage.write(f"{self._name}/{action.path}", data)
+            actions.append(action)
         return actions
 
     def compact(self) -> None:
@@ -174,6 +174,22 @@ class SortedTable:
                     for action in merged:
                         self._storage.remove(f"{self._name}/{action.path}")
                     return
+
+
+def rewritten(path: str, rows: pa.Table) -> tuple[pa.Buffer, AddAction]:
+    """Return the bytes of what is left of a file, and what a commit says of it.
+
+    It is in its run what the whole file was.
+    """
+    known = _RUN.fullmatch(path)
+    return _sorted_file(path[: known.end(2)] if known else f"{uuid4()}-", rows, is_new=False)
+
+
+def _sorted_file(prefix: str, rows: pa.Table, *, is_new: bool) -> tuple[pa.Buffer, AddAction]:
+    data = to_parquet(rows, _ROWS_AT_ONCE)
+    file = named_by_bytes(prefix, data)
+    ranges = {name: _range(rows[name]) for name in rows.column_names}
+    return data, add_action(file, len(rows), {}, is_new=is_new, ranges=ranges)
 
 
 def _file(path: str, size: int, num_rows: int | None, low: str | None, high: str | None) -> _File:

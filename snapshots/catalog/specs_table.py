@@ -5,8 +5,9 @@ lists the files of all contents, is only asked for a content whose files nothing
 of before) or which another tool has rewritten.
 """
 
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count
+from time import time
 from uuid import uuid4
 
 import pyarrow as pa
@@ -14,11 +15,15 @@ import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction
 
-from snapshots.catalog.delta import Table, add_action
+from snapshots.catalog.actions import add_action
+from snapshots.catalog.delta import Table
 from snapshots.catalog.failures import reason_of
-from snapshots.catalog.storage import Storage, from_parquet, named_by_bytes, to_parquet
+from snapshots.catalog.storage import Found, Storage, from_parquet, named_by_bytes, to_parquet
 from snapshots.errors import CatalogError
 from snapshots.tables import SPECS, Files, StoredFile, with_columns
+
+FRESH_SECONDS = 1_800
+"""A file that was written less than this ago may be that of an import that still runs."""
 
 _TABLE = "specs"
 _UNREADABLE = {"deletionVectors", "columnMapping"}
@@ -119,11 +124,15 @@ class SpecsTable:
             folder = f"digest={digest}/"
             # Named by its bytes: two imports that write the same content at once write one file.
             file = named_by_bytes(folder, data)
-            leftover = self._leftover(digest, was_there=digest in recorded)
+            there = self._storage.find(f"{_TABLE}/{folder.rstrip('/')}")
+            leftover = self._leftover(digest) if there or digest in recorded else set()
             if leftover and leftover != {file.path}:
                 file = named_by_bytes(f"{folder}{uuid4()}-", data)
                 replacing[digest] = add_action(file, len(rows), {"digest": digest})
-            elif not leftover:
+            else:
+                if not leftover:
+                    file = _new_file(folder, data, there)
+                # Also what the table lists already: a cleaning may be about to strike it off.
                 added.append(add_action(file, len(rows), {"digest": digest}))
             self._storage.write(f"{_TABLE}/{file.path}", data)
             files[digest] = (file,)
@@ -138,12 +147,61 @@ class SpecsTable:
                 self._storage.remove(f"{_TABLE}/{file.path}")
         return files
 
-    def _leftover(self, digest: str, *, was_there: bool) -> set[str]:
-        """Return the paths of the files that the table has of a content."""
-        # A new content has no folder; to ask for that costs the same however many others there are.
-        if not was_there and not self._storage.sizes(f"{_TABLE}/digest={digest}"):
-            return set()
+    def hold(self, contents: Files) -> None:
+        """Let contents stay that no row names any more, but that are about to be named again.
+
+        Raises CatalogError where one was deleted.
+        """
+        for digest, files in contents.items():
+            if not self.is_intact(digest, files or None):
+                raise CatalogError(
+                    self._storage.location.text,
+                    f"the content {digest[:16]} was removed while this import ran; import again",
+                )
+        self.list_again(contents)
+
+    def list_again(self, missing: Files) -> list[str]:
+        """List contents that are there, but not, or no longer, in the table's log; return which.
+
+        So tools that read the log find them too. What cannot be read is left out.
+        """
+        added = [*self._adding(missing)]
+        if added:
+            self._table.prepare()
+            self._table.commit(added)
+        return sorted({str(it.partition_values["digest"]) for it in added})
+
+    def _adding(self, missing: Files) -> Iterator[AddAction]:
+        for digest, files in missing.items():
+            try:
+                read = self._read_written(files, ["hash"]) or ()
+            except pa.ArrowInvalid:
+                continue
+            for file, rows in zip(files, read, strict=False):
+                yield add_action(file, len(rows), {"digest": digest}, is_new=False)
+
+    def _leftover(self, digest: str) -> set[str]:
+        """Return the paths of the files that the table has of a content.
+
+        That reads the table's log. A new content has no folder, and so is not asked for here.
+        """
         self._table.current()
         files = self._table.files()
         own = files.filter(pc.equal(files["partition"], digest))
         return set(own["path"].to_pylist())
+
+
+def _new_file(folder: str, data: pa.Buffer, there: Mapping[str, Found]) -> StoredFile:
+    """Describe the file of a content that the table does not list.
+
+    It is not the file of an old import that was killed, or of a content that nothing names any
+    more: a cleaning may be about to delete that. Two imports at once find the same name all the
+    same.
+    """
+    fresh_since = time() - FRESH_SECONDS
+    for number in count():
+        file = named_by_bytes(f"{folder}{number}-" if number else folder, data)
+        known = there.get(file.path.removeprefix(folder))
+        if known is None or known.written_at > fresh_since:
+            break
+    return file

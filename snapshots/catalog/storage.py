@@ -5,6 +5,7 @@ while the interpreter ends; were it Python's memory, or a file that Python code 
 would abort then ("terminate called without an active exception").
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from contextlib import contextmanager, suppress
 from errno import EINVAL
 from pathlib import Path
 from stat import S_ISREG
+from typing import NamedTuple
 from uuid import uuid4
 
 import pyarrow as pa
@@ -34,6 +36,13 @@ _WRITTEN_AT_ONCE = 8 << 20
 
 Range = tuple[str, str]
 """The smallest and the largest of some texts."""
+
+
+class Found(NamedTuple):
+    """A file: its size in bytes, and when it was written, in seconds since 1970."""
+
+    size: int
+    written_at: float
 
 
 class Storage:
@@ -105,6 +114,19 @@ class Storage:
         found = DeltaStorageHandler(self.location.root).get_file_info_selector(selector)
         return {info.base_name: info.size for info in found if info.is_file}
 
+    def find(self, folder: str) -> dict[str, Found]:
+        """Return all files in a folder and the folders in it, by their paths below it."""
+        if self.location.is_folder:
+            return dict(_files_below(Path(self.location.uri(folder))))
+        selector = FileSelector(folder, allow_not_found=True, recursive=True)
+        infos = DeltaStorageHandler(self.location.root).get_file_info_selector(selector)
+        start = len(folder) + 1
+        return {
+            info.path[start:]: Found(info.size, info.mtime.timestamp())
+            for info in infos
+            if info.is_file
+        }
+
     def remove(self, path: str) -> None:
         """Remove a file, if it is there."""
         with suppress(FileNotFoundError):
@@ -123,6 +145,16 @@ class Storage:
         with files.open_output_stream(path, buffer_size=_WRITTEN_AT_ONCE) as stream:
             for start in range(0, data.size, _WRITTEN_AT_ONCE - 1):
                 stream.write(data.slice(start, min(_WRITTEN_AT_ONCE - 1, data.size - start)))
+
+
+def _files_below(folder: Path) -> Iterator[tuple[str, Found]]:
+    for place, _, names in os.walk(folder):
+        for name in names:
+            file = Path(place, name)
+            with suppress(FileNotFoundError):  # others write and remove files meanwhile
+                status = file.stat(follow_symlinks=False)
+                if S_ISREG(status.st_mode):
+                    yield str(file.relative_to(folder)), Found(status.st_size, status.st_mtime)
 
 
 def _write_in_folder(file: Path, data: pa.Buffer) -> None:

@@ -9,7 +9,8 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from snapshots.catalog.delta import Mark, Table, add_action
+from snapshots.catalog.actions import add_action
+from snapshots.catalog.delta import Mark, Table
 from snapshots.catalog.failures import reason_of
 from snapshots.catalog.storage import RESTORE, Storage, from_parquet, named_by_bytes, to_parquet
 from snapshots.errors import CatalogError

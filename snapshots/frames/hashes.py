@@ -102,6 +102,21 @@ class Hashes:
             return None
         return next(iter(self.with_prefix(text).tolist()), None)
 
+    def find_all(self, wanted: "Hashes") -> Rows:
+        """Return for each of some hashes its row here, or -1; they may have a hash twice."""
+        rows = np.full(len(wanted), -1, np.int32)
+        if not len(self):
+            return rows
+        places = np.searchsorted(self.sorted_keys, wanted.keys)
+        candidates = self.order[np.minimum(places, len(self) - 1)]
+        keys_fit = self.keys[candidates] == wanted.keys
+        fit = keys_fit & (self.words[candidates] == wanted.words).all(axis=1)
+        rows[fit] = candidates[fit]
+        for place in np.flatnonzero(keys_fit & ~fit).tolist():  # keys that collide
+            row = self.find(wanted.at(place))
+            rows[place] = -1 if row is None else row
+        return rows
+
     def with_prefix(self, prefix: str) -> Rows:
         """Return the rows whose hash begins so, by rising hash."""
         if not is_beginning(prefix):

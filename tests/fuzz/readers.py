@@ -16,7 +16,7 @@ from snapshots.errors import CachelogError
 from snapshots.history import History
 from snapshots.models import Spec, check_facts
 from snapshots.refs import parse_moment, parse_ref
-from snapshots.sources import git, reading
+from snapshots.sources import git, lockfiles, reading
 from snapshots.sources.buildcache.bodies import user_file
 from snapshots.sources.buildcache.manifests import parse_manifest
 from snapshots.sources.buildcache.specs import decode
@@ -24,11 +24,13 @@ from snapshots.sources.pages import parse_page
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from snapshots.spack.parser import parse
+from snapshots.spack.texts import checked_hash, checked_items, checked_variant, checked_version
 from tests.fuzz.mutations import mutated_bytes, mutated_json, written
 from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.buildcache.folders import put
 from tests.snapshots.sources.buildcache.indexes import LIBELF, database, node, small_database
 from tests.snapshots.sources.git.repositories import HDF5, ZLIB, Repository, page
+from tests.snapshots.sources.lockfiles.locks import printed, small_lock_file
 
 Case = Callable[[Random, Path], None]
 """Makes one input in a folder and reads it; raises CachelogError, or whatever is a mistake."""
@@ -119,6 +121,23 @@ def _index(random: Random, _: Path) -> None:
     _checked(found.in_cache.values(), found.outside.values())
 
 
+def _lock_file(random: Random, _: Path) -> None:
+    version = random.choice((4, 5, 6))
+    lock = small_lock_file(version)
+    lock["include_concrete"] = {"/other": small_lock_file(version)}
+    nodes = [*lock["concrete_specs"].values()]
+    value: Any = random.choice((lock, printed(*nodes), nodes))
+    if random.random() < 0.6:
+        data = written(mutated_json(value, random), random)
+    else:
+        data = mutated_bytes(json.dumps(value).encode(), random)
+    found = lockfiles.parse(data * random.choice((1, 1, 2)), "spack.lock")
+    for spec in found.specs:
+        checked_hash(spec.hash)
+        checked_version(spec.version or "")
+        checked_items(spec.variants or (), checked_variant)
+
+
 def _manifest(random: Random, _: Path) -> None:
     data = json.dumps(MANIFEST).encode()
     if random.random() < 0.5:
@@ -193,6 +212,7 @@ READERS: Mapping[str, Case] = {
     "pages": _page,
     "pages of values": _page_of_values,
     "indexes": _index,
+    "lock files": _lock_file,
     "manifests": _manifest,
     "gzip": _gzip,
     "locations": _location,

@@ -12,6 +12,7 @@ from snapshots.changes.rules.records import Rule
 from snapshots.changes.rules.statements import Place, lines_of
 from snapshots.errors import RulesError, SourceError
 from snapshots.escaping import quoted
+from snapshots.sources import lockfiles
 from snapshots.sources.files import read_regular
 
 LARGEST_FILE = 1 << 20
@@ -120,7 +121,11 @@ class _File:
 
     def _covered(self, path: str) -> CoveredSpecs:
         """Return what the lock file at a path asks for; raises ValueError for what is none."""
-        raise ValueError(f"lock files cannot be read: {Path(self._location).parent / path}")
+        try:
+            lock = lockfiles.read(str(Path(self._location).parent / path))
+        except SourceError as error:
+            raise ValueError(str(error)) from None
+        return CoveredSpecs(path, lock.specs)
 
     def _error(self, number: int, key: str | None, reason: str) -> SourceError:
         return SourceError(self._location, reason, line=self._line(number, key), key=key)

@@ -6,12 +6,13 @@ docs/gates.md defines what each rule means.
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 
+from snapshots.changes.rules.covering import judge_cover
 from snapshots.changes.rules.forbidding import NOUNS, find_forbidden
 from snapshots.changes.rules.limiting import measure
 from snapshots.changes.rules.lost_cells import lost_cells
 from snapshots.changes.rules.records import Cover, Forbid, Limit, Only, Require, Rule
 from snapshots.changes.rules.scopes import HeadScope, Judged, Scope, scope_of
-from snapshots.changes.rules.verdict import Breach, Breaches, RuleResult, Verdict
+from snapshots.changes.rules.verdict import Breach, RuleResult, Verdict
 from snapshots.errors import CachelogError, CatalogError, RuleUnusable
 from snapshots.escaping import quoted
 from snapshots.wording import counted
@@ -61,7 +62,7 @@ def _found(rule: Rule, scope: HeadScope) -> tuple[str, Sequence[Breach], bool]:
         message, breaches = _require(demand, scope)
         return message, breaches, not breaches
     if isinstance(demand, Cover):
-        return _cover(demand, scope)
+        return judge_cover(demand, scope)
     if not isinstance(scope, Scope):
         raise TypeError("judged without a base")
     if isinstance(demand, Forbid):
@@ -89,31 +90,6 @@ def _require(demand: Require, scope: HeadScope) -> tuple[str, Sequence[Breach]]:
     rows = before.nonzero()[0].astype("int32")
     message += f", where base has {counted(len(rows), 'spec')}"
     return message, (Breach(message, None, scope.base, rows),)
-
-
-def _cover(demand: Cover, scope: HeadScope) -> tuple[str, Sequence[Breach], bool]:
-    """Return which of the wanted specs head has not, and whether it has enough."""
-    _, mask = scope.masks
-    hashes = scope.head.hashes
-    wanted = [it for it in demand.wanted if scope.only.has_package(it.name)]
-    missing = []
-    for spec in wanted:
-        row = hashes.find(spec.hash)
-        if row is None or not mask[row]:
-            missing.append(spec)
-    num_found = len(wanted) - len(missing)
-    share = f" ({100 * num_found / len(wanted):.2f} %)" if wanted else ""
-    message = (
-        f"{num_found:,} of {counted(len(wanted), 'spec')} of {demand.title} found{share}, "
-        f"at least {demand.at_least.text}"
-    )
-    is_enough = num_found >= demand.at_least.share_of(len(wanted))
-
-    def breach(number: int) -> Breach:
-        spec = missing[number]
-        return Breach(f"{spec.name} /{spec.hash[:7]} is missing", spec.name, missing=spec.hash)
-
-    return message, () if is_enough else Breaches(len(missing), breach), is_enough
 
 
 def _about_nothing(scope: HeadScope) -> str:

@@ -20,9 +20,9 @@ from snapshots.changes.rules.records import (
     Require,
     Rule,
     RuleLevel,
-    Wanted,
 )
 from snapshots.escaping import quoted
+from snapshots.models import ConcreteSpec
 
 MOST_RULES = 500
 """How many rules a file may have."""
@@ -50,7 +50,7 @@ class CoveredSpecs(NamedTuple):
     """The concrete specs that a lock file asks for, and how the file is called."""
 
     title: str
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[ConcreteSpec, ...]
 
 
 _COUNTS = {name for name, measure in MEASURES.items() if not measure.is_size}
@@ -63,12 +63,12 @@ def read_rule(keys: Mapping[str, Any], covered: Covered, *, line: int | None = N
     """Return the rule that some keys with values are; raises BadRule with everything wrong."""
     kinds = [key for key in KINDS if key in keys]
     faults = [_unknown(key) for key in keys if key not in KEYS]
-    if "name" not in keys:
-        faults.append(Fault("name", "is missing: each rule has a name"))
-    if len(kinds) != 1:
+    if len(kinds) > 1 or not (kinds or faults):
         every = ", ".join(KINDS)
         told = f"has {' and '.join(kinds)}" if kinds else "asks for nothing"
         faults.append(Fault(None, f"the rule {told}: each rule has exactly one of {every}"))
+    if "name" not in keys:
+        faults.append(Fault("name", "is missing: each rule has a name"))
     for kind in kinds[:1]:
         faults += _misplaced(keys, kind) if len(kinds) == 1 else ()
     values: dict[str, Any] = {}

@@ -7,6 +7,7 @@ import msgspec
 
 from snapshots.changes.cells import CoverageDimension
 from snapshots.changes.rules.amounts import Amount
+from snapshots.models import ConcreteSpec
 
 
 class RuleLevel(Enum):
@@ -69,18 +70,11 @@ class Limit(msgspec.Struct, frozen=True):
     at_most: Amount
 
 
-class Wanted(msgspec.Struct, frozen=True):
-    """A concrete spec that a lock file asks for."""
-
-    hash: str
-    name: str
-
-
 class Cover(msgspec.Struct, frozen=True):
     """Head must hold so many of some concrete specs; ``title`` says where these are listed."""
 
     title: str
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[ConcreteSpec, ...]
     at_least: Amount
 
 

@@ -15,7 +15,7 @@ from snapshots.errors import SourceError
 from snapshots.escaping import quoted
 from snapshots.models import Dependency, Spec
 from snapshots.sources.buildcache import databases, parameters
-from snapshots.sources.buildcache.databases import Install, Node
+from snapshots.sources.buildcache.databases import Node
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.reports import Report
 from snapshots.spack.names import is_hash, is_name
@@ -51,13 +51,14 @@ def decode(data: bytes | bytearray, location: str, report: Report) -> IndexSpecs
     ``report.bad``, a compiler that the index does not hold to ``report.warn``.
     """
     installs = databases.installs(data, location, report)
-    reader = _Reader(installs, location)
+    reader = SpecReader({digest: it.spec for digest, it in installs.items()}, location)
     in_cache: dict[str, Spec] = {}
     outside: dict[str, Spec] = {}
 
     def read(digest: str, into: dict[str, Spec]) -> None:
         try:
-            into[digest] = reader.spec(digest, installs[digest].spec)
+            entry = f"installs.{digest}"
+            into[digest] = reader.spec(digest, entry, f"{entry}.spec")
         except SourceError as error:
             report.bad(error)
 
@@ -76,12 +77,15 @@ def decode(data: bytes | bytearray, location: str, report: Report) -> IndexSpecs
     return IndexSpecs(in_cache, outside)
 
 
-class _Reader:
-    """Makes Spec records of the entries of one index, and shares what is equal among them."""
+class SpecReader:
+    """Makes Spec records of the nodes of one document, and shares what is equal among them.
 
-    def __init__(self, installs: Mapping[str, Install], location: str) -> None:
+    ``nodes`` are by their hashes. ``location`` names the document in errors.
+    """
+
+    def __init__(self, nodes: Mapping[str, Node], location: str) -> None:
         self.absent_compilers: Counter[tuple[str, str]] = Counter()
-        self._installs = installs
+        self._nodes = nodes
         self._location = location
         self._arches: dict[bytes, tuple[str, str, str]] = {}
         self._variants: dict[bytes, tuple[str, ...]] = {}
@@ -91,16 +95,19 @@ class _Reader:
         """Return the hashes that the specs read so far depend on."""
         return {edge.hash for edge in self._edges.values()}
 
-    def spec(self, digest: str, node: Node) -> Spec:
-        """Return the record of one entry. Raises SourceError."""
-        place = f"installs.{digest}"
-        self._check_hash(digest, place)
+    def spec(self, digest: str, entry: str, place: str) -> Spec:
+        """Return the record of one node, without stacks. Raises SourceError.
+
+        ``entry`` is the key that the hash stands at, ``place`` that of the node.
+        """
+        node = self._nodes[digest]
+        self._check_hash(digest, entry)
         if node.hash not in (None, digest):
             raise self._wrong(
-                f"{place}.spec.hash", f"{quoted(node.hash or '')} is not the entry's own hash"
+                f"{place}.hash", f"{quoted(node.hash or '')} is not the entry's own hash"
             )
-        self._check_name(node.name, f"{place}.spec.name")
-        version = self._checked(checked_version, node.version, f"{place}.spec.version")
+        self._check_name(node.name, f"{place}.name")
+        version = self._checked(checked_version, node.version, f"{place}.version")
         platform, operating_system, target = self._arch(node.arch, place)
         dependencies = self._dependencies(node.dependencies, place)
         return Spec(
@@ -114,23 +121,23 @@ class _Reader:
             variants=self._parameters(node.parameters, place),
             stacks=(),
             namespace=node.namespace
-            and self._checked(checked_word, node.namespace, f"{place}.spec.namespace"),
+            and self._checked(checked_word, node.namespace, f"{place}.namespace"),
             package_hash=node.package_hash
-            and self._checked(checked_checksum, node.package_hash, f"{place}.spec.package_hash"),
+            and self._checked(checked_checksum, node.package_hash, f"{place}.package_hash"),
             dependencies=dependencies,
-            patches=self._items(checked_checksum, node.patches, f"{place}.spec.patches"),
+            patches=self._items(checked_checksum, node.patches, f"{place}.patches"),
         )
 
     def _arch(self, raw: Raw, place: str) -> tuple[str, str, str]:
         text = bytes(raw)
         known = self._arches.get(text)
         if known is None:
-            arch = decode_json(text, databases.Arch, self._location, f"{place}.spec.arch")
+            arch = decode_json(text, databases.Arch, self._location, f"{place}.arch")
             target = arch.target if isinstance(arch.target, str) else arch.target.name
             known = self._arches[text] = (
-                self._checked(checked_word, arch.platform, f"{place}.spec.arch.platform"),
-                self._checked(checked_word, arch.platform_os, f"{place}.spec.arch.platform_os"),
-                self._checked(checked_word, target, f"{place}.spec.arch.target"),
+                self._checked(checked_word, arch.platform, f"{place}.arch.platform"),
+                self._checked(checked_word, arch.platform_os, f"{place}.arch.platform_os"),
+                self._checked(checked_word, target, f"{place}.arch.target"),
             )
         return known
 
@@ -138,7 +145,7 @@ class _Reader:
         text = bytes(raw)
         known = self._variants.get(text)
         if known is None:
-            key = f"{place}.spec.parameters"
+            key = f"{place}.parameters"
             values = decode_json(text, databases.Parameters, self._location, key)
             spelled = [self._variant(name, value, key) for name, value in values.items()]
             variants = canonical_variants(variant for variant in spelled if variant is not None)
@@ -159,7 +166,7 @@ class _Reader:
             text = bytes(raw)
             edge = edges.get(text)
             if edge is None:
-                edge = edges[text] = self._edge(text, f"{place}.spec.dependencies[{index}]")
+                edge = edges[text] = self._edge(text, f"{place}.dependencies[{index}]")
             found.append(edge)
         return tuple(sorted(found))
 
@@ -182,7 +189,7 @@ class _Reader:
         self, node: Node, dependencies: Sequence[Dependency], place: str
     ) -> str | None:
         compiler = self._compiler(node, dependencies)
-        return compiler and self._checked(checked_compiler, compiler, f"{place}.spec.compiler")
+        return compiler and self._checked(checked_compiler, compiler, f"{place}.compiler")
 
     def _compiler(self, node: Node, dependencies: Sequence[Dependency]) -> str | None:
         if node.compiler is not None:
@@ -196,11 +203,11 @@ class _Reader:
         return None
 
     def _compiler_node(self, edge: Dependency) -> str | None:
-        install = self._installs.get(edge.hash)
-        if install is None:
+        node = self._nodes.get(edge.hash)
+        if node is None:
             self.absent_compilers[edge.name, edge.hash] += 1
             return None
-        compiler = canonical_compiler(f"{install.spec.name}@{install.spec.version}")
+        compiler = canonical_compiler(f"{node.name}@{node.version}")
         try:
             return compiler and checked_compiler(compiler)
         except ValueError:  # what is wrong is told where its own entry is read

@@ -1,6 +1,7 @@
 """Answers: what is parsed and executed once, and under which key a response is kept."""
 
 import asyncio
+import shutil
 from collections.abc import Coroutine
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -84,6 +85,27 @@ def test_the_same_question_is_executed_once(answers: Answers, execution: Countin
     (typed,) = answered(answers, one._replace(accept=RESPONSE_JSON.encode()))
     assert typed.response is not first.response
     assert typed.response.body == first.response.body
+
+
+def test_a_history_that_is_not_whole_yet_is_asked_anew(
+    demo_catalog: Path, lanes: Lanes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its error is not kept, in no generation; what is answered then is."""
+    older = shutil.copytree(demo_catalog, tmp_path / "older")
+    shutil.rmtree(older / "comparisons")
+    catalog = Catalog(str(older))
+    catalog.refresh()
+    execution = CountingExecution(API(), catalog, Library(catalog), lanes)
+    monkeypatch.setattr(execution.answers, "_fill_seconds", 0)
+    answers = Answers(catalog, execution, lanes, cache_bytes=1 << 20)
+    query = asking('{ series(name: "vX.Y.Z") { growth { numSpecs } } }')
+    others = asking('{ series(name: "develop-DATE") { growth { numSpecs } } }')
+    told = answered(answers, *[others] * 4, query)
+    bodies = [orjson.loads(answer.response.body) for answer in told]
+    assert ["errors" in body for body in bodies] == [True, True, False, False, False]
+    assert [answer.key is None for answer in told] == [True, True, False, False, False]
+    assert told[2].response is told[3].response
+    assert len(execution.requests) == 4
 
 
 def test_a_new_generation_asks_anew_what_may_have_changed(

@@ -8,7 +8,8 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from snapshots.catalog.delta import Table, add_action
+from snapshots.catalog.actions import add_action
+from snapshots.catalog.delta import Table
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.storage import Storage, named_by_bytes, to_parquet
 from snapshots.errors import CatalogError
@@ -49,7 +50,7 @@ def test_a_table_of_nothing(storage: Storage, partition: str) -> None:
     made = table(storage, partition)
     made.prepare()
     made.prepare()
-    expected = ["path", "size", *(["partition"] if partition else [])]
+    expected = ["path", "size", "added_at", *(["partition"] if partition else [])]
     assert (made.files().column_names, len(made.files())) == (expected, 0)
 
 

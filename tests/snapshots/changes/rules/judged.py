@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
+from typing import NamedTuple
 
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
@@ -23,25 +24,34 @@ def judged(base: Sequence[Spec] | None, head: Sequence[Spec]) -> Judged:
 
     def find(query: str) -> tuple[Mask | None, Mask]:
         asked = matching.read(query)
-        masks = [matching.select(frame, asked, lambda own=graph: own) for frame, graph in sides]
+        masks = [matching.select(it.frame, asked, it.dependencies) for it in sides]
         return (masks[0] if base is not None else None), masks[-1]
 
     if base is None:
-        return Judged(sides[-1][0], find)
-    comparison = Comparison(sides[0][0], sides[1][0])
+        return Judged(sides[-1].frame, find)
+    comparison = Comparison(sides[0].frame, sides[1].frame)
 
     @cache
     def why() -> Explanation:
-        return explain(comparison, sides[0][1], sides[1][1])
+        return explain(comparison, sides[0].graph, sides[1].graph)
 
     return Judged(comparison.head, find, comparison, why)
 
 
-def _loaded(specs: Sequence[Spec]) -> tuple[Frame, DependencyGraph]:
+class _Side(NamedTuple):
+    frame: Frame
+    graph: DependencyGraph
+
+    def dependencies(self) -> DependencyGraph:
+        """Return the graph, as one that is loaded on demand."""
+        return self.graph
+
+
+def _loaded(specs: Sequence[Spec]) -> _Side:
     content = Content.of(specs)
     table = content.table()
     frame = Frame(table, content.digest)
-    return frame, DependencyGraph(table, frame.hashes)
+    return _Side(frame, DependencyGraph(table, frame.hashes))
 
 
 def judge_one(

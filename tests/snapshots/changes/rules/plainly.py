@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from snapshots.changes.cells import CoverageDimension
 from snapshots.changes.rules.records import Forbidden, Only
 from snapshots.models import Spec
-from snapshots.spack.versions import version_key
+from snapshots.spack.versions import VersionKey, version_key
 
 Found = set[tuple[str, ...]]
 Matches = Callable[[Spec], bool]
@@ -87,5 +87,5 @@ def _only_in(base: Iterable[Spec], head: Iterable[Spec], keys: Callable[[Spec], 
     return {key for spec in base for key in keys(spec)} - theirs
 
 
-def _newest(specs: Iterable[Spec], name: str) -> object:
+def _newest(specs: Iterable[Spec], name: str) -> VersionKey:
     return max(version_key(it.version) for it in specs if it.name == name)

@@ -22,11 +22,10 @@ from snapshots.changes.rules.records import (
     Require,
     Rule,
     RuleLevel,
-    Wanted,
 )
 from snapshots.changes.rules.scopes import Judged
 from snapshots.errors import CatalogError, InvalidArgument, RuleUnusable
-from snapshots.models import Spec
+from snapshots.models import ConcreteSpec, Spec
 from snapshots.notes.summary import summarize
 from tests.snapshots.changes.rules import plainly
 from tests.snapshots.changes.rules.judged import judge_one, judged
@@ -212,7 +211,7 @@ def test_users_of_a_stack_lose_what_leaves_it() -> None:
 
 def test_cover() -> None:
     """So many of the wanted specs are there; those that are not are the breaches."""
-    wanted = tuple(Wanted(it.hash, it.name) for it in TEN)
+    wanted = tuple(ConcreteSpec(hash=it.hash, name=it.name, version=it.version) for it in TEN)
 
     def cover(at_least: int | str) -> Demand:
         return Cover("spack.lock", wanted, read_amount(at_least))

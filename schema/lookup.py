@@ -1,0 +1,216 @@
+"""Which of the specs that somebody wants a revision holds, and what is nearest to the others."""
+
+from collections.abc import Callable
+from itertools import chain
+from typing import TYPE_CHECKING, Annotated, Any
+
+import strawberry
+
+from schema.changes import where_known
+from schema.context import Info, LoadedRevision
+from schema.cost import LOADING, TIMELINE, Cost, ItemsOf, texts
+from schema.field_change import FieldChange
+from schema.many import LazyList, Sublists, WhereKnown, for_many
+from schema.package import LazyRevision
+from schema.scalars import none_if_omitted
+from schema.spec import Spec, SpecRows
+from schema.spec_change_reason import SpecChangeReason
+from snapshots.catalog.covering import Covered
+from snapshots.catalog.history_answers import HashesAsked
+from snapshots.changes import lookup
+from snapshots.changes.wanted import Wanted
+from snapshots.errors import InvalidArgument
+from snapshots.frames.columns import Rows
+from snapshots.models import ConcreteSpec, RevisionInfo
+from snapshots.refs import series
+from snapshots.timelines.last_seen import LastSeen, last_seen
+
+if TYPE_CHECKING:
+    from schema.revision import Revision
+
+LOOKED_UP = Cost(weight=2_000, items=ItemsOf("first", within_page=True), once=LOADING)
+"""The specs that are there, or those that are missing."""
+
+LAST_SEEN = Cost(weight=60, once=TIMELINE)
+"""What the history tells of a hash, read for all that are listed at once."""
+
+NEAREST = Cost(weight=60)
+"""What is nearest to a spec that is missing, found for all that are listed at once."""
+
+DIFFERENCES = Cost(weight=60, items=3)
+"""The facts in which the nearest differs: few, or it would not be the nearest."""
+
+FirstArgument = Annotated[
+    int | None, strawberry.argument(description="Only this many; all unless given.")
+]
+
+
+class MissingRows(LazyList["MissingSpec"]):
+    """Specs that a revision lacks: some of those of a lookup, by their numbers."""
+
+    def __init__(self, loaded: LoadedRevision, looked_up: lookup.Lookup, numbers: range) -> None:
+        self.loaded = loaded
+        self.looked_up = looked_up
+        self.numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, place: Any) -> Any:
+        number = self.numbers[place]
+        alone = MissingRows(self.loaded, self.looked_up, range(number, number + 1))
+        return MissingSpec(rows=alone)
+
+    def specs(self) -> list[ConcreteSpec]:
+        """Return what was wanted."""
+        wanted, missing = self.looked_up.wanted.specs, self.looked_up.missing
+        return [wanted[place] for place in missing[self.numbers.start : self.numbers.stop].tolist()]
+
+    def last_seen(self) -> list[LastSeen | None]:
+        """Return for each where it was last; None where the catalog never saw it."""
+        specs = self.specs()
+        asked = HashesAsked(frozenset((spec.hash, spec.name) for spec in specs))
+        known = self.loaded.context.of_history(asked) if specs else {}
+        own = series(self.loaded.info.tag)
+        return [last_seen(known[spec.hash], own) if spec.hash in known else None for spec in specs]
+
+    def nearest(self) -> Rows:
+        """Return for each the row that is nearest; -1 where there is none."""
+        nearest: Rows = self.looked_up.nearest[self.numbers.start : self.numbers.stop]
+        return nearest
+
+
+def _of_spec(value: Callable[[ConcreteSpec], Any], description: str, cost: Cost) -> Any:
+    """Declare a field that says what was wanted."""
+
+    def values(rows: MissingRows) -> list[Any]:
+        return list(map(value, rows.specs()))
+
+    return for_many(values, description, cost=cost)
+
+
+def _last_seen(rows: MissingRows) -> WhereKnown:
+    found = rows.last_seen()
+    are_known = [it is not None for it in found]
+    return WhereKnown([_revision(it.revision) for it in found if it is not None], are_known)
+
+
+def _reasons(rows: MissingRows) -> list[SpecChangeReason | None]:
+    return [it and it.reason for it in rows.last_seen()]
+
+
+def _nearest(rows: MissingRows) -> WhereKnown:
+    return where_known(rows.nearest(), lambda it: SpecRows(rows.loaded, it))
+
+
+def _differences(rows: MissingRows) -> Sublists:
+    found = list(map(rows.looked_up.differences, rows.numbers))
+    return Sublists([*chain.from_iterable(found)], list(map(len, found)))
+
+
+@strawberry.type(description="A spec that was looked for, and is not there.")
+class MissingSpec:
+    """A wanted spec that a revision lacks: the only one of its rows."""
+
+    rows: strawberry.Private[MissingRows]
+
+    hash: str = _of_spec(lambda it: it.hash, "The DAG hash.", texts(34))
+    name: str = _of_spec(lambda it: it.name, "The package's name.", texts(20))
+    version: str | None = _of_spec(
+        lambda it: it.version, "The version, where it was given.", texts(14)
+    )
+    is_root: bool = _of_spec(lambda it: it.is_root, "Whether it was given as a root.", texts(5))
+    last_seen: LazyRevision | None = for_many(
+        _last_seen,
+        "The last revision that has it: of the series of the one looked in, or of any where that "
+        "series never had it; null where the catalog never saw it.",
+        cost=LAST_SEEN,
+    )
+    reason: SpecChangeReason | None = for_many(
+        _reasons,
+        "Why it went after `lastSeen`; null where it did not, or the catalog never saw it.",
+        cost=LAST_SEEN,
+    )
+    nearest: Spec | None = for_many(
+        _nearest,
+        "The spec of the same package that is most alike: in its architecture, then the version, "
+        "the variants, the compiler, the recipe; null where the package is not there.",
+        cost=NEAREST,
+    )
+    differences: list[FieldChange] = for_many(
+        _differences,
+        "The given facts in which the nearest differs: `before` as it was given, `after` as it is "
+        "there. Without any, the hashes differ by those of dependencies, or by what was not given.",
+        cost=DIFFERENCES,
+    )
+
+    def alone(self) -> MissingRows:
+        """Return the list of this spec alone."""
+        return self.rows
+
+
+@strawberry.type(description="What a revision holds of the specs that were looked for.")
+class Lookup:
+    """Wanted specs against a revision; ``covered`` has the counts where they are known.
+
+    Nothing of a frame is kept here: a request may have many of these, one for each revision.
+    """
+
+    info: strawberry.Private[RevisionInfo]
+    wanted: strawberry.Private[Wanted]
+    covered: strawberry.Private[Covered | None] = None
+
+    @strawberry.field(description="Where they were looked for.")
+    def revision(self) -> LazyRevision:
+        return _revision(self.info)
+
+    @strawberry.field(description="How many specs were looked for, each hash once.")
+    def num_wanted(self) -> int:
+        return len(self.wanted)
+
+    @strawberry.field(description="How many of them are there.")
+    def num_found(self, info: Info) -> int:
+        return self.covered.num_found if self.covered else self._look_up(info)[1].num_found
+
+    @strawberry.field(description="How many of the specs are roots.")
+    def num_roots_wanted(self) -> int:
+        return self.wanted.num_roots
+
+    @strawberry.field(description="How many of the roots are there.")
+    def num_roots_found(self, info: Info) -> int:
+        known = self.covered
+        return known.num_roots_found if known else self._look_up(info)[1].num_roots_found
+
+    @strawberry.field(
+        description="Those that are there: roots first, then by name and hash.",
+        metadata=LOOKED_UP.metadata,
+    )
+    def found(self, info: Info, first: FirstArgument = strawberry.UNSET) -> list[Spec]:
+        loaded, looked_up = self._look_up(info)
+        return SpecRows(loaded, looked_up.found[: _size(first)])  # type: ignore[return-value]
+
+    @strawberry.field(
+        description="Those that are not there, in the same order.", metadata=LOOKED_UP.metadata
+    )
+    def missing(self, info: Info, first: FirstArgument = strawberry.UNSET) -> list[MissingSpec]:
+        loaded, looked_up = self._look_up(info)
+        numbers = range(len(looked_up.missing))[: _size(first)]
+        return MissingRows(loaded, looked_up, numbers)  # type: ignore[return-value]
+
+    def _look_up(self, info: Info) -> tuple[LoadedRevision, lookup.Lookup]:
+        loaded = info.context.load(self.info)
+        return loaded, lookup.Lookup(self.wanted, loaded.frame)
+
+
+def _size(first: int | None) -> int | None:
+    """Return how many to show, None for all. Raises InvalidArgument for a negative number."""
+    size: int | None = none_if_omitted(first)
+    if size is not None and size < 0:
+        raise InvalidArgument("first", f"{size} is below 0")
+    return size
+
+
+def _revision(info: RevisionInfo) -> "Revision":
+    from schema.revision import Revision
+
+    return Revision(info=info)

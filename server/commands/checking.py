@@ -1,0 +1,149 @@
+"""``cachelog check``: which concrete specs of a lock file a revision holds."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from server.completion import complete_ref
+from server.console import note, say_json, say_pages, width
+from server.parameters import REF_FORMS, catalog_option, json_option
+
+if TYPE_CHECKING:
+    from snapshots.catalog.covering import Covered
+    from snapshots.catalog.library import Library
+    from snapshots.changes.wanted import Wanted
+    from snapshots.history import History
+    from snapshots.models import RevisionInfo
+    from snapshots.sources.lockfiles import LockFile
+
+UNDER = 1
+"""The exit code where less is there than was asked for."""
+
+_STDIN = "-"
+_USUAL_TAG = "develop"
+
+
+class Percent(click.ParamType[float]):
+    """A number of per cent from 0 to 100, with its sign or without."""
+
+    name = "percent"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Parse the number."""
+        try:
+            number = float(str(value).removesuffix("%"))
+        except ValueError:
+            number = -1.0
+        if not 0 <= number <= 100:
+            self.fail(f"{value!r} is no number of per cent from 0 to 100", param, ctx)
+        return number
+
+
+@click.command("check")
+@click.argument(
+    "file",
+    metavar="FILE",
+    type=click.Path(allow_dash=True),
+    help="A spack.lock, the folder of an environment, or what 'spack spec --json' prints; - reads "
+    "standard input.",
+)
+@click.option(
+    "--in",
+    "ref",
+    metavar="REF",
+    shell_complete=complete_ref,
+    help=f"The revision to look in: {REF_FORMS}. By default the newest of develop; where there is "
+    "no develop, of the catalog.",
+)
+@click.option(
+    "--best",
+    is_flag=True,
+    help="Look in the newest revision of each tag, and list those that hold most.",
+)
+@click.option(
+    "--series",
+    metavar="NAME",
+    help="With --best: look in all revisions of a series, such as develop or vX.Y.Z, instead.",
+)
+@click.option(
+    "--fail-under",
+    type=Percent(),
+    metavar="PERCENT",
+    help="Leave with 1 if less of all specs is there, else with 0.",
+)
+@json_option
+@catalog_option
+def check_command(
+    file: str,
+    *,
+    ref: str | None,
+    best: bool,
+    series: str | None,
+    fail_under: float | None,
+    as_json: bool,
+    catalog: str,
+) -> None:
+    """Print what of a lock file is in a build cache.
+
+    For each that is missing: when it was last there, why it went, and what is nearest to it.
+    External and development specs are in no build cache, and left out.
+    """
+    from server.printing.checks import Checked, check_document, check_lines
+    from snapshots.catalog.catalog import Catalog
+    from snapshots.catalog.library import Library
+    from snapshots.changes.lookup import Lookup
+    from snapshots.changes.wanted import Wanted
+
+    if series is not None and not best:
+        raise click.UsageError("--series says where --best looks; add --best.")
+    if ref is not None and best:
+        raise click.UsageError("--in names one revision, --best looks in many; leave one out.")
+    locked = _read(file)
+    opened = Catalog(catalog)
+    history = opened.require_history()
+    library, wanted = Library(opened), Wanted(locked.specs)
+    covered = _best(library, history, wanted, series) if best else ()
+    revision = covered[0].revision if covered else _revision(history, ref)
+    lookup = Lookup(wanted, library.frames.get(revision.digest))
+    checked = Checked(revision, lookup, locked.left_out, covered)
+    if as_json:
+        say_json(check_document(checked))
+    else:
+        say_pages(check_lines(checked, width()))
+    if fail_under is not None and checked.is_under(fail_under):
+        note(f"That is less than {fail_under:g} %.")
+        raise SystemExit(UNDER)
+
+
+def _read(file: str) -> "LockFile":
+    from snapshots.sources import lockfiles
+
+    if file != _STDIN:
+        return lockfiles.read(file)
+    data = sys.stdin.buffer.read(lockfiles.MAX_BYTES + 1)
+    return lockfiles.parse(data, "standard input")
+
+
+def _revision(history: "History", ref: str | None) -> "RevisionInfo":
+    """Return the revision that is named, or else the newest of develop, or of all."""
+    if ref is not None:
+        return history.resolve(ref)
+    return (history.of_tag(_USUAL_TAG) or history.revisions)[0]
+
+
+def _best(
+    library: "Library", history: "History", wanted: "Wanted", series: str | None
+) -> "list[Covered]":
+    """Return what holds most; raises InvalidArgument where there is no such series."""
+    from snapshots.catalog.covering import best_covering, candidates
+    from snapshots.errors import InvalidArgument
+    from snapshots.refs import series as series_of
+
+    revisions = candidates(history, series)
+    if not revisions:
+        known = ", ".join(dict.fromkeys(map(series_of, history.tags)))
+        raise InvalidArgument("--series", f"there is no series {series!r}; there are {known}")
+    return best_covering(library, revisions, wanted)

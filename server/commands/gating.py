@@ -1,0 +1,135 @@
+"""``cachelog gate``: whether revisions keep the rules of a file."""
+
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from server.completion import complete_range, complete_ref
+from server.console import say, say_fault, say_pages, width
+from server.parameters import REF_FORMS, catalog_option, refs_of
+
+if TYPE_CHECKING:
+    from server.printing.verdicts import Report
+
+BROKEN = 1
+"""The exit code where a rule of level error is broken."""
+
+NOT_JUDGED = 2
+"""The exit code where nothing was judged: click's on wrong usage, and that of a bad file."""
+
+
+def _print_schema(ctx: click.Context, _param: click.Parameter, is_asked: bool) -> None:
+    if is_asked and not ctx.resilient_parsing:
+        from snapshots.changes.rules.json_schema import SCHEMA_FILE
+
+        click.echo(SCHEMA_FILE.read_text("utf-8"), nl=False)
+        ctx.exit()
+
+
+@click.command("gate")
+@click.argument(
+    "base",
+    metavar="BASE",
+    shell_complete=complete_range,
+    help=f"The revision to compare from: {REF_FORMS}. BASE..HEAD names both at once. The only "
+    "one, without HEAD, is judged alone, by rules that need no other.",
+)
+@click.argument(
+    "head",
+    metavar="[HEAD]",
+    required=False,
+    shell_complete=complete_ref,
+    help="The revision that is judged, named likewise.",
+)
+@click.option(
+    "--rules",
+    type=click.Path(),
+    required=True,
+    metavar="FILE",
+    help="The rules, in TOML; docs/gates.md describes them.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "junit", "github"]),
+    default="text",
+    show_default=True,
+    help="For people, for programs, for what shows test results, or as annotations of GitHub.",
+)
+@click.option(
+    "--schema",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_schema,
+    help="Print the JSON schema of files of rules, and leave.",
+)
+@catalog_option
+def gate_command(base: str, head: str | None, *, rules: str, form: str, catalog: str) -> None:
+    """Judge a revision by the rules of a file.
+
+    Leaves with 1 where a rule of level error is broken, and with 2 where nothing could be judged.
+    """
+    from snapshots.errors import CachelogError
+
+    try:
+        report = _judged(base, head, rules, catalog)
+    except CachelogError as error:
+        _leave(error)
+    _say(report, form)
+    if not report.verdict.passed:
+        raise SystemExit(BROKEN)
+
+
+def _judged(base: str, head: str | None, rules: str, catalog: str) -> "Report":
+    """Judge; raises CachelogError where that cannot be done."""
+    from server.printing.verdicts import Report
+    from snapshots.catalog.catalog import Catalog
+    from snapshots.catalog.judging import judged
+    from snapshots.catalog.library import Library
+    from snapshots.changes.rules.files import read_rules
+    from snapshots.changes.rules.judging import judge
+    from snapshots.errors import RulesError, RuleUnusable, SourceError
+
+    wanted = read_rules(rules)
+    opened = Catalog(catalog)
+    history = opened.require_history()
+    is_alone = head is None and ".." not in base
+    refs = (base,) if is_alone else refs_of(base, head)
+    *before, after = map(history.resolve, refs)
+    base_info = before[0] if before else None
+    what = judged(Library(opened), base_info.digest if base_info else None, after.digest)
+    try:
+        verdict = judge(wanted, what)
+    except RuleUnusable as error:
+        reason = f"rule {error.rule!r}: {error.reason}"
+        place = SourceError(rules, reason, line=error.line, key=error.key)
+        raise RulesError([place]) from None
+    return Report(rules, base_info, after, verdict)
+
+
+def _say(report: "Report", form: str) -> None:
+    match form:
+        case "text":
+            from server.printing.verdicts import verdict_lines
+
+            say_pages(verdict_lines(report, width()))
+        case "json":
+            from server.console import say_json
+            from server.printing.verdicts import verdict_document
+
+            say_json(verdict_document(report))
+        case "junit":
+            from server.printing.junit import junit
+
+            click.echo(junit(report))
+        case "github":
+            from server.printing.annotations import annotations
+
+            for line in annotations(report):
+                say(line)
+
+
+def _leave(error: Exception) -> NoReturn:
+    say_fault(error)
+    raise SystemExit(NOT_JUDGED)

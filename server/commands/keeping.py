@@ -1,0 +1,156 @@
+"""``cachelog remove``, ``prune`` and ``vacuum``: what the catalog is to forget."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import click
+
+from server.completion import complete_ref
+from server.console import note, say, say_json, width
+from server.parameters import REF_FORMS, Duration, catalog_option, json_option
+
+if TYPE_CHECKING:
+    from snapshots.catalog.catalog import Catalog
+    from snapshots.catalog.keeping.removing import Removal
+
+_dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Change nothing; tell what would be done."
+)
+
+
+@click.command("remove")
+@click.argument(
+    "refs",
+    metavar="REF...",
+    nargs=-1,
+    required=True,
+    shell_complete=complete_ref,
+    help=f"The revisions to remove: {REF_FORMS}. TAG names the newest one of the tag.",
+)
+@_dry_run_option
+@json_option
+@catalog_option
+def remove_command(refs: tuple[str, ...], *, dry_run: bool, as_json: bool, catalog: str) -> None:
+    """Remove single revisions.
+
+    They are gone at once. Contents that no other revision has follow with 'cachelog vacuum'.
+    """
+    from server.printing.keeping import removal_facts, removed_lines
+    from snapshots.catalog.catalog import Catalog
+    from snapshots.catalog.keeping.removing import plan
+
+    opened = Catalog(catalog)
+    history = opened.require_history()
+    removal = plan(opened, map(history.resolve, refs))
+    removal = _remove(opened, removal, dry_run=dry_run)
+    if as_json:
+        say_json(removal_facts(removal, dry_run=dry_run))
+    else:
+        for line in removed_lines(removal, history, width(), dry_run=dry_run):
+            say(line)
+
+
+@click.command("prune")
+@click.option(
+    "--keep",
+    required=True,
+    metavar="POLICY",
+    help="What stays, such as '30 daily, 52 weekly, all releases': numbers, or all, of last, "
+    "hourly, daily, weekly, monthly, yearly, for each series; 'all releases'; 'all'.",
+)
+@click.option("--series", metavar="SERIES", help="Only this series: develop, vX.Y.Z and so on.")
+@click.option(
+    "--whole-tags",
+    is_flag=True,
+    help="Let tags go as a whole. Without it the newest revision of each tag stays.",
+)
+@_dry_run_option
+@json_option
+@catalog_option
+def prune_command(
+    *,
+    keep: str,
+    series: str | None,
+    whole_tags: bool,
+    dry_run: bool,
+    as_json: bool,
+    catalog: str,
+) -> None:
+    """Remove all revisions but those that a policy keeps.
+
+    The newest revision of each series stays in any case. Contents that no revision has any more
+    follow with 'cachelog vacuum'.
+    """
+    from server.commands.names import require_series
+    from server.printing.keeping import pruned_facts, pruned_lines
+    from snapshots.catalog.catalog import Catalog
+    from snapshots.catalog.keeping.removing import plan
+    from snapshots.catalog.keeping.retention import choose, parse_policy
+
+    rules = parse_policy(keep)
+    opened = Catalog(catalog)
+    history = opened.require_history()
+    if series is not None:
+        require_series(series, history)
+    choices = choose(history, rules, only=series, whole_tags=whole_tags)
+    removal = plan(opened, [it.revision for it in choices if not it.kept_by])
+    removal = _remove(opened, removal, dry_run=dry_run)
+    if as_json:
+        say_json(pruned_facts(removal, choices, dry_run=dry_run))
+    else:
+        for line in pruned_lines(removal, choices, history, width(), dry_run=dry_run):
+            say(line)
+
+
+def _remove(catalog: "Catalog", removal: "Removal", *, dry_run: bool) -> "Removal":
+    from server.progress import progress
+    from snapshots.catalog.keeping.removing import remove
+
+    if dry_run:
+        return removal
+    with progress() as bars:
+        done = remove(catalog, removal, bars)
+    for reason in done.unkept:
+        note(f"warning: not compared, until it is asked for: {reason}")
+    return done
+
+
+@click.command("vacuum")
+@click.option(
+    "--older-than",
+    type=Duration(),
+    default="1d",
+    show_default=True,
+    metavar="DURATION",
+    help="Delete what was out of use for so long: 12h, 1d, 1w. From 1h to 7d.",
+)
+@click.option(
+    "--nothing-runs",
+    is_flag=True,
+    help="Allow --older-than 0: say that no import runs, nor a server that has not looked since "
+    "the last removal. They could lose what they need.",
+)
+@_dry_run_option
+@json_option
+@catalog_option
+def vacuum_command(
+    *, older_than: timedelta, nothing_runs: bool, dry_run: bool, as_json: bool, catalog: str
+) -> None:
+    """Delete what nothing needs any more, and give its space back.
+
+    That is what 'remove' and 'prune' left, what killed imports left, and files that were merged
+    into others; all of it only after it was out of use for some time.
+    """
+    from server.printing.keeping import vacuumed_facts, vacuumed_lines
+    from server.progress import progress
+    from snapshots.catalog.catalog import Catalog
+    from snapshots.catalog.keeping.vacuum import check_grace, vacuum
+
+    grace = check_grace(older_than, nothing_runs=nothing_runs)
+    with progress() as bars:
+        done = vacuum(Catalog(catalog), older_than=grace, dry_run=dry_run, progress=bars)
+    if as_json:
+        say_json(vacuumed_facts(done, dry_run=dry_run))
+    else:
+        for line in vacuumed_lines(done, grace, dry_run=dry_run):
+            say(line)

@@ -1,0 +1,147 @@
+"""Space is given back: what no row names is deleted, once it was out of use for long enough.
+
+How long is the time of grace: an import that began before something went out of use, and a server
+that has not yet seen that it did, still find it. In each table a file is out of use from the commit
+on that struck it off; one that no commit ever named, from when it was written.
+"""
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from time import time
+
+import msgspec
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.delta import Table
+from snapshots.catalog.failures import translated
+from snapshots.catalog.keeping.contents import Contents, Listed, unnamed
+from snapshots.catalog.keeping.dropping import out_of_use
+from snapshots.catalog.keeping.old_changes import OldChanges
+from snapshots.catalog.storage import Found
+from snapshots.errors import InvalidArgument
+from snapshots.sources.reports import Progress, Report
+
+LEAST = timedelta(hours=1)
+MOST = timedelta(days=7)
+"""After this a table's log may have forgotten when a file was struck off."""
+
+_DELETERS = 8
+_UNFINISHED_COMMIT = ".json.tmp"
+"""The end of the name of a commit that was never made; the library leaves these alone."""
+
+
+class Vacuumed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a vacuum did, or would do.
+
+    ``files`` and ``num_bytes`` are by table: what was deleted. ``struck_off`` are contents that no
+    row names and whose time of grace begins now, ``relisted`` such that rows name and the table's
+    log did not have. ``num_pairs`` pairs of revisions were forgotten that are neighbours no more,
+    and ``num_rows`` rows of changes and hashes of pairs that were forgotten before.
+    """
+
+    files: Mapping[str, tuple[str, ...]]
+    num_bytes: Mapping[str, int]
+    struck_off: tuple[str, ...]
+    relisted: tuple[str, ...]
+    num_pairs: int
+    num_rows: int
+
+
+def check_grace(older_than: timedelta, *, nothing_runs: bool) -> timedelta:
+    """Return the time of grace in whole hours; raises InvalidArgument where it is no safe one."""
+    if nothing_runs and not older_than:
+        return older_than
+    if not LEAST <= older_than <= MOST:
+        reason = "a vacuum takes from 1h to 7d"
+        if older_than < LEAST:
+            reason += (
+                ": an import that runs, or a server that has not looked since, still needs what "
+                "was just removed. Where none does, stop them all and say so with --nothing-runs"
+            )
+        raise InvalidArgument("older-than", reason)
+    return timedelta(hours=older_than // LEAST)
+
+
+def vacuum(
+    catalog: Catalog,
+    *,
+    older_than: timedelta,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Vacuumed:
+    """Clean a catalog of what was out of use for ``older_than``; raises CatalogError."""
+    catalog.refresh()
+    with translated(catalog.location):
+        return _Vacuum(catalog, older_than, progress or Report().progress, dry_run).run()
+
+
+class _Vacuum:
+    def __init__(
+        self, catalog: Catalog, older_than: timedelta, progress: Progress, dry_run: bool
+    ) -> None:
+        self._catalog = catalog
+        self._contents = Contents(catalog.location)
+        self._storage = self._contents.storage
+        self._hours = older_than // timedelta(hours=1)
+        self._until = time() - older_than.total_seconds()
+        self._progress = progress
+        self._dry_run = dry_run
+
+    def run(self) -> Vacuumed:
+        struck_off = self._struck_off()
+        relisted = () if self._dry_run else tuple(self._contents.relist())
+        old = OldChanges(self._storage, self._hours, self._progress, dry_run=self._dry_run)
+        self._catalog.refresh()
+        pairs = set(self._catalog.history.pairs)
+        num_pairs, num_rows = old.forget(pairs), old.drop(pairs)
+        # Last: where no time of grace is asked for, what has just gone out of use goes too.
+        tables = [self._contents.revisions, self._contents.specs, *old.tables]
+        files: dict[str, dict[str, Found]] = {}
+        for number, table in enumerate(tables):
+            self._progress("looking for files", number, len(tables))
+            files[table.name] = self._deletable(table)
+        self._progress("looking for files", len(tables), len(tables))
+        for name, found in files.items():
+            self._delete(name, found)
+        sizes = {name: sum(it.size for it in found.values()) for name, found in files.items()}
+        return Vacuumed(
+            files={name: tuple(sorted(found)) for name, found in files.items()},
+            num_bytes=sizes,
+            struck_off=struck_off,
+            relisted=relisted,
+            num_pairs=num_pairs,
+            num_rows=num_rows,
+        )
+
+    def _deletable(self, table: Table) -> dict[str, Found]:
+        """Return the files in a table's folder that are out of use for long enough."""
+        there = self._storage.find(table.name)
+        unused = set(out_of_use(self._storage, table, self._hours))
+        # Asked last: what a row names by now stays.
+        named = {file.path for files in self._contents.named().values() for file in files}
+        return {
+            path: found
+            for path, found in there.items()
+            if (path in unused and path not in named)
+            or (path.endswith(_UNFINISHED_COMMIT) and found.written_at < self._until)
+        }
+
+    def _delete(self, table: str, files: Mapping[str, Found]) -> None:
+        if self._dry_run:
+            return
+        paths = [f"{table}/{path}" for path in files]
+        with ThreadPoolExecutor(_DELETERS) as pool:
+            for number, _ in enumerate(pool.map(self._storage.remove, paths), 1):
+                self._progress(f"deleting files of {table}", number, len(paths))
+
+    def _struck_off(self) -> tuple[str, ...]:
+        # What an import has just written, and has not named yet, is none of it.
+        def is_old(file: Listed) -> bool:
+            return file.added_at < self._until
+
+        if self._dry_run:
+            found = list(filter(is_old, unnamed(self._contents.listed(), self._contents.named())))
+        else:
+            found = self._contents.strike_off(is_old)
+        return tuple(sorted({file.digest for file in found}))

@@ -1,0 +1,171 @@
+"""Where the concrete specs stand in each form of document, and which of them are roots.
+
+Sources: the lock files that Spack 0.18 to 1.1 writes, and what ``spack spec --json`` and ``spack
+find --json`` print. Lock files up to version 3 have other hashes than build caches do.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Raw
+
+from snapshots.errors import SourceError
+from snapshots.escaping import quoted
+from snapshots.sources.buildcache.databases import Edge, Node
+from snapshots.sources.buildcache.decoding import decode_json
+
+LOCK_FILE_VERSIONS = (4, 5, 6, 7)
+"""The versions of a lock file that can be read."""
+
+SPEC_VERSIONS = (3, 4, 5)
+"""The versions of Spack's format of specs that can be read: those of these lock files."""
+
+MAX_SPECS = 100_000
+"""How many concrete specs may be wanted; the largest real environments have some 10,000."""
+
+_MAX_INCLUDES = 16
+
+
+class LockedNode(Node):
+    """A spec that somebody wants; what is external or under development is in no cache."""
+
+    external: Any = None
+    dev_path: str | None = None
+
+
+class LockedSpec(NamedTuple):
+    """A node with its hash, and the keys that the hash and the node stand at."""
+
+    hash: str
+    node: LockedNode
+    entry: str
+    place: str
+    is_root: bool
+
+
+class _Root(msgspec.Struct, gc=False):
+    hash: str
+
+
+class _Environment(msgspec.Struct):
+    roots: list[_Root]
+    concrete_specs: dict[str, Raw]
+    include_concrete: dict[str, Raw] = {}
+
+
+class _LockMeta(msgspec.Struct):
+    version: Any = msgspec.field(name="lockfile-version")
+
+
+class _Lock(msgspec.Struct):
+    meta: _LockMeta = msgspec.field(name="_meta")
+
+
+class _SpecMeta(msgspec.Struct):
+    version: Any
+
+
+class _Spec(msgspec.Struct):
+    nodes: list[Raw]
+    meta: _SpecMeta = msgspec.field(name="_meta")
+
+
+class _Printed(msgspec.Struct):
+    spec: _Spec
+
+
+def locked_specs(document: Raw, location: str, prefix: str = "") -> Iterator[LockedSpec]:
+    """Yield the specs of a document of any form; ``prefix`` stands before the keys in errors.
+
+    Raises SourceError for what is none of the forms, or of a version that cannot be read.
+    """
+    if bytes(memoryview(document)[:1]) == b"[":
+        return _of_list(decode_json(document, list[Raw], location, prefix), location, prefix)
+    keys: Mapping[str, Raw] = decode_json(document, dict[str, Raw], location, prefix)
+    if "concrete_specs" in keys or "_meta" in keys:
+        return _of_lock_file(document, location, prefix)
+    if "spec" in keys:
+        return _of_printed(document, location, prefix)
+    reason = "is neither a lock file nor what 'spack spec --json' prints"
+    if "database" in keys:
+        reason += ", but the index of a build cache; 'cachelog import' reads it"
+    raise SourceError(location, reason, key=prefix or None)
+
+
+def _of_lock_file(document: Raw, location: str, prefix: str) -> Iterator[LockedSpec]:
+    version = decode_json(document, _Lock, location, prefix).meta.version
+    if version not in LOCK_FILE_VERSIONS:
+        key = f"{prefix}._meta.lockfile-version".lstrip(".")
+        advice = "; concretize the environment anew" if version in (1, 2, 3) else ""
+        raise _wrong_version(location, key, version, LOCK_FILE_VERSIONS, advice)
+    return _of_environment(document, location, prefix, 0)
+
+
+def _of_environment(document: Raw, location: str, prefix: str, depth: int) -> Iterator[LockedSpec]:
+    """Yield the specs of an environment, then those of the environments that it includes."""
+    if depth > _MAX_INCLUDES:
+        reason = f"includes environments more than {_MAX_INCLUDES} deep"
+        raise SourceError(location, reason, key=prefix)
+    found = decode_json(document, _Environment, location, prefix)
+    start = f"{prefix}." if prefix else ""
+    roots = {root.hash: number for number, root in enumerate(found.roots)}
+    for digest, number in roots.items():
+        if digest not in found.concrete_specs:
+            reason = f"{quoted(digest)} is not among the concrete specs"
+            raise SourceError(location, reason, key=f"{start}roots[{number}].hash")
+    for digest, raw in found.concrete_specs.items():
+        place = f"{start}concrete_specs.{digest}"
+        node = decode_json(raw, LockedNode, location, place)
+        yield LockedSpec(digest, node, place, place, digest in roots)
+    for name, raw in found.include_concrete.items():
+        place = f"{start}include_concrete.{quoted(name)}"
+        yield from _of_environment(raw, location, place, depth + 1)
+
+
+def _of_printed(document: Raw, location: str, prefix: str) -> Iterator[LockedSpec]:
+    """Yield the specs that were printed of one; the first of them is the one that was asked for."""
+    spec = decode_json(document, _Printed, location, prefix).spec
+    start = f"{prefix}." if prefix else ""
+    if spec.meta.version not in SPEC_VERSIONS:
+        key = f"{start}spec._meta.version"
+        raise _wrong_version(location, key, spec.meta.version, SPEC_VERSIONS)
+    for number, raw in enumerate(spec.nodes):
+        yield _alone(raw, location, f"{start}spec.nodes[{number}]", is_root=number == 0)
+
+
+def _of_list(raws: list[Raw], location: str, prefix: str) -> Iterator[LockedSpec]:
+    """Yield listed specs; the roots are those that no other one depends on.
+
+    An item can be a whole document of its own, too.
+    """
+    found: list[LockedSpec] = []
+    for number, raw in enumerate(raws):
+        place = f"{prefix}[{number}]"
+        if "spec" in decode_json(raw, dict[str, Raw], location, place):
+            yield from _of_printed(raw, location, place)
+        else:
+            found.append(_alone(raw, location, place, is_root=False))
+    below = {
+        decode_json(edge, Edge, location, f"{it.place}.dependencies").hash
+        for it in found
+        for edge in it.node.dependencies
+    }
+    for it in found:
+        yield it._replace(is_root=it.hash not in below)
+
+
+def _alone(raw: Raw, location: str, place: str, *, is_root: bool) -> LockedSpec:
+    """Return a node that states its own hash."""
+    node = decode_json(raw, LockedNode, location, place)
+    if node.hash is None:
+        raise SourceError(location, "is missing", key=f"{place}.hash")
+    return LockedSpec(node.hash, node, f"{place}.hash", place, is_root)
+
+
+def _wrong_version(
+    location: str, key: str, version: object, known: tuple[int, ...], advice: str = ""
+) -> SourceError:
+    shown = quoted(str(version))
+    reason = f"{shown} is not a version that can be read: {', '.join(map(str, known))}{advice}"
+    return SourceError(location, reason, key=key)

@@ -1,0 +1,105 @@
+"""Lock files, and specs that Spack prints, to records of what is wanted."""
+
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+
+import msgspec
+
+from snapshots.errors import SourceError
+from snapshots.models import ConcreteSpec, Spec
+from snapshots.sources.buildcache.specs import SpecReader
+from snapshots.sources.files import read_regular
+from snapshots.sources.lockfiles.documents import documents
+from snapshots.sources.lockfiles.nodes import MAX_SPECS, LockedNode, LockedSpec, locked_specs
+
+MAX_BYTES = 128 << 20
+"""How many bytes a lock file may have; one of 1,500 specs has some three million."""
+
+_DEVELOPMENT = "dev_path="
+
+
+class WhyLeftOut(Enum):
+    """Why a concrete spec is in no build cache."""
+
+    EXTERNAL = "external"
+    DEVELOPMENT = "development"
+
+
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+    """A concrete spec that nobody looks for in a build cache."""
+
+    hash: str
+    name: str
+    version: str
+    why: WhyLeftOut
+    is_root: bool
+
+
+class LockFile(msgspec.Struct, frozen=True, kw_only=True):
+    """The concrete specs that somebody wants, each hash once, in the order of the file."""
+
+    specs: tuple[ConcreteSpec, ...]
+    left_out: tuple[LeftOut, ...] = ()
+
+
+def read(location: str) -> LockFile:
+    """Read a file, or the ``spack.lock`` in a folder. Raises SourceError, as ``parse`` does."""
+    path = Path(location)
+    if path.is_dir():
+        location = str(path / "spack.lock")
+    return parse(read_regular(location, MAX_BYTES), location)
+
+
+def parse(data: bytes, location: str) -> LockFile:
+    """Read what is wanted; ``location`` names it in errors.
+
+    A hash that stands there twice, as in two environments, is wanted once; it is a root where it is
+    one anywhere. A compiler that the document does not hold is not told. Raises SourceError with
+    the key of what is wrong.
+    """
+    if len(data) > MAX_BYTES:
+        raise SourceError(location, f"holds more than {MAX_BYTES:,} bytes")
+    found: dict[str, LockedSpec] = {}
+    for number, locked in enumerate(_all_specs(data, location)):
+        if number == MAX_SPECS:
+            raise SourceError(location, f"holds more than {MAX_SPECS:,} concrete specs")
+        known = found.setdefault(locked.hash, locked)
+        if locked.is_root and not known.is_root:
+            found[locked.hash] = known._replace(is_root=True)
+    reader = SpecReader({digest: it.node for digest, it in found.items()}, location)
+    specs: list[ConcreteSpec] = []
+    left_out: list[LeftOut] = []
+    for digest, it in found.items():
+        spec = reader.spec(digest, it.entry, it.place)
+        why = _why_left_out(it.node, spec)
+        if why is None:
+            specs.append(_wanted(spec, is_root=it.is_root))
+        else:
+            left_out.append(
+                LeftOut(
+                    hash=digest, name=spec.name, version=spec.version, why=why, is_root=it.is_root
+                )
+            )
+    return LockFile(specs=tuple(specs), left_out=tuple(left_out))
+
+
+def _all_specs(data: bytes, location: str) -> Iterator[LockedSpec]:
+    for number, document in enumerate(documents(data, location)):
+        prefix = f"document {number + 1}" if number else ""
+        yield from locked_specs(document, location, prefix)
+
+
+def _why_left_out(node: LockedNode, spec: Spec) -> WhyLeftOut | None:
+    if node.external is not None:
+        return WhyLeftOut.EXTERNAL
+    is_developed = any(variant.startswith(_DEVELOPMENT) for variant in spec.variants)
+    return WhyLeftOut.DEVELOPMENT if is_developed or node.dev_path is not None else None
+
+
+def _wanted(spec: Spec, *, is_root: bool) -> ConcreteSpec:
+    facts = {name: getattr(spec, name) for name in _FACTS}
+    return ConcreteSpec(**facts, is_root=is_root)
+
+
+_FACTS = [name for name in ConcreteSpec.__struct_fields__ if name != "is_root"]

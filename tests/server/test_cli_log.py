@@ -1,0 +1,276 @@
+"""``cachelog log``: what became of a series, a package or a hash, newest first."""
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snapshots.models import revision_facts
+from snapshots.timelines.spans import Span
+from tests.server.commands import Done, cachelog
+from tests.server.remembered import CMAKE, HDF5, NEWER_ZLIB, ZLIB, Remembered, remembered
+from tests.snapshots.factories import day
+
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Remembered:
+    """Return a small catalog with a past."""
+    return remembered(tmp_path_factory.mktemp("past"))
+
+
+def ask(world: Remembered, *arguments: object, terminal: int | None = None) -> Done:
+    """Run ``cachelog log`` on the catalog."""
+    return cachelog("log", *arguments, catalog=world.catalog.location, terminal=terminal)
+
+
+def good(world: Remembered, *arguments: object, terminal: int | None = None) -> Done:
+    """Run it where it must succeed without a word beside its result."""
+    done = ask(world, *arguments, terminal=terminal)
+    assert (done.code, done.err) == (0, "")
+    return done
+
+
+def digest(world: Remembered, number: int) -> str:
+    """Return the digest of the develop revision of a day, as people see it."""
+    return str(world.past.history.at("develop", day(number)).digest[:12])  # type: ignore[union-attr]
+
+
+def test_a_series_reads_like_git_log(world: Remembered) -> None:
+    """A head, totals by reason, and the packages that changed most, newest first."""
+    text = good(world, "-n", 2).out
+    assert text == (
+        "develop: 5 revisions, newest first\n"
+        "\n"
+        f"revision {digest(world, 5)} (develop)\n"
+        "Date:   2025-01-10 00:00\n"
+        "Source: pages _cache\n"
+        "\n"
+        "    + 2 added: 1 rebuilt, 1 replaces\n"
+        "    - 2 removed: 2 replaced\n"
+        "\n"
+        " hdf5 | 2 +- rebuilt\n"
+        " zlib | 2 +- downgraded 1.3 -> 1.2\n"
+        "\n"
+        f"revision {digest(world, 4)} (develop)\n"
+        "Date:   2025-01-09 00:00\n"
+        "Source: pages _cache\n"
+        "\n"
+        "    + 1 added: 1 returned\n"
+        "\n"
+        " cmake | 1 + added\n"
+    )
+
+
+def test_the_first_of_a_series_adds_everything(world: Remembered) -> None:
+    """It is a change from nothing."""
+    entry = good(world, "--json", "--series", "develop").json["entries"][-1]
+    assert entry["base"] is None
+    assert entry["reasons"] == {"new_package": 2}
+    assert [it["name"] for it in entry["most_changed"]] == ["hdf5", "zlib"]
+
+
+def test_the_entries_of_a_series(world: Remembered) -> None:
+    """Each revision has one; reasons tell apart what returned, as the walk does."""
+    for series in world.past.history.series_names:
+        found = good(world, "--series", series, "--json").json
+        steps = world.past.history.neighbours(series)[::-1]
+        assert found["series"] == series
+        assert found["num_revisions"] == len(steps)
+        heads = [it["revision"] for it in found["entries"]]
+        assert heads == [revision_facts(step.head) for step in steps]
+        for entry, step in zip(found["entries"], steps, strict=True):
+            base, head = (
+                world.past.specs_of(it).keys() if it else set() for it in (step.base, step.head)
+            )
+            assert entry["specs_added"] == len(head - base)
+            assert entry["specs_removed"] == len(base - head)
+            assert entry["packages_changed"] == len(entry["most_changed"])
+            reasons: dict[str, int] = {}
+            for text in base ^ head:
+                reason = world.past.reason(step, text).value
+                reasons[reason] = reasons.get(reason, 0) + 1
+            assert entry["reasons"] == reasons
+
+
+@pytest.mark.parametrize("name", ["zlib", "hdf5", "cmake"])
+def test_a_package(world: Remembered, name: str) -> None:
+    """Only revisions that touched it have an entry."""
+    found = good(world, name, "--json").json
+    expected = world.past.package_timeline(name, "develop")
+    assert expected is not None
+    assert found["first_seen"] == revision_facts(expected.first_seen)
+    assert found["last_seen"] == revision_facts(expected.last_seen)
+    assert found["num_entries"] == len(expected.entries)
+    assert found["entries"] == [
+        {
+            "revision": revision_facts(it.head),
+            "base": it.base and revision_facts(it.base),
+            "kind": it.kind.value,
+            "versions_added": list(it.versions_added),
+            "versions_removed": list(it.versions_removed),
+            "specs_added": it.num_added,
+            "specs_removed": it.num_removed,
+            "specs_changed": it.num_changed,
+            "reasons": {reason.value: count for reason, count in it.reasons.items()},
+        }
+        for it in expected.entries
+    ]
+
+
+def test_what_people_read_of_a_package(world: Remembered) -> None:
+    """When it was seen, and for each entry what became of its versions and specs."""
+    lines = good(world, "cmake").lines
+    assert lines[0] == "cmake in develop: 3 of 5 revisions touched it"
+    assert lines[1].startswith("first seen in develop of 2025-01-07 (")
+    assert lines[2].startswith("last seen in develop of 2025-01-10 (")
+    assert (
+        lines[-11:]
+        == [
+            f"revision {digest(world, 3)} (develop)",
+            "Date:   2025-01-08 00:00",
+            "Source: pages _cache",
+            "",
+            "    removed, -3.30",
+            "    - 1 removed: 1 package gone",
+            "",
+            f"revision {digest(world, 2)} (develop)",
+            "Date:   2025-01-07 00:00",
+            "Source: pages _cache",
+            "",
+            "    added, +3.30",
+            "    + 1 added: 1 new package",
+        ][-11:]
+    )
+
+
+def span_facts(span: Span) -> dict[str, Any]:
+    """Return a span as the document has it."""
+    return {
+        "series": span.series,
+        "first": revision_facts(span.first),
+        "last": revision_facts(span.last),
+        "is_current": span.is_current,
+        "reason_came": span.reason_came.value,
+        "reason_gone": span.reason_gone and span.reason_gone.value,
+        "gone_in": span.gone_in and revision_facts(span.gone_in),
+    }
+
+
+@pytest.mark.parametrize("spec", [ZLIB, HDF5, NEWER_ZLIB, CMAKE], ids=lambda it: it.short[:8])
+def test_a_hash(world: Remembered, spec: Any) -> None:
+    """Its spans in every series, and the revisions that it came and went in."""
+    known = world.past.hash_history(spec.hash)
+    assert known
+    found = good(world, f"/{spec.hash[:9]}", "--json").json
+    assert (found["hash"], found["name"], found["version"]) == (
+        spec.hash,
+        spec.name,
+        spec.version,
+    )
+    assert found["newest"] == revision_facts(known.newest)
+    assert found["spans"] == list(map(span_facts, known.spans))
+    taken = [it["revision"]["taken_at"] for it in found["entries"]]
+    assert taken == sorted(taken, reverse=True)
+    came = [it for it in found["entries"] if it["kind"] == "came"]
+    assert len(came) == len(known.spans)
+    assert len(found["entries"]) - len(came) == sum(not it.is_current for it in known.spans)
+
+
+def test_what_people_read_of_a_hash(world: Remembered) -> None:
+    """Its package, its spans, and each time that it came or went."""
+    lines = good(world, f"/{CMAKE.hash}", "--oneline").lines
+    assert lines[0] == f"cmake@3.30 /{CMAKE.hash}"
+    assert lines[1].startswith("develop: develop of 2025-01-07 (")
+    assert lines[1].endswith(") (package gone)")
+    assert lines[2].endswith(": returned; still there")
+    assert [line.partition(" develop: ")[2] for line in lines[3:]] == [
+        "+ came: returned",
+        "- went: package gone",
+        "+ came: new package",
+    ]
+
+
+def test_one_line_an_entry(world: Remembered) -> None:
+    """A series without any comparison, and a package."""
+    lines = good(world, "--oneline").lines
+    assert [line.partition(" develop: ")[2] for line in lines[1:]] == [
+        "+2 -2",
+        "+1",
+        "+2 -3",
+        "+1",
+        "+2",
+    ]
+    assert good(world, "zlib", "--oneline").lines[-1].endswith(": added, +1.2 (+1)")
+    releases = good(world, "--oneline", "--series", "vX.Y.Z").lines
+    assert releases[1].endswith("v0.2: unchanged")
+
+
+def test_what_is_left_out(world: Remembered) -> None:
+    """By tag, by time and by number, of whatever is asked about."""
+    tags = good(world, "--tag", "v0.1", "--json").json
+    assert [it["revision"]["tag"] for it in tags["entries"]] == ["v0.1"]
+    assert tags["series"] == "vX.Y.Z"
+    assert tags["num_revisions"] == 2
+    for subject in ((), ("zlib",), (f"/{ZLIB.hash}",)):
+        every = good(world, *subject, "--json").json["entries"]
+        assert good(world, *subject, "--json", "-n", 1).json["entries"] == every[:1]
+        late = good(world, *subject, "--json", "--since", "2025-01-09").json["entries"]
+        assert late == [it for it in every if it["revision"]["taken_at"] >= "2025-01-09"]
+        assert good(world, *subject, "--json", "--limit", 0).json["entries"] == []
+    one = good(world, f"/{ZLIB.hash}", "--series", "vX.Y.Z", "--json").json
+    assert {it["series"] for it in one["spans"]} == {"vX.Y.Z"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("no-such",), 1, "PACKAGE: no revision of the series develop has ever had 'no-such'"),
+        (("hdf",), 1, "nearest: hdf5"),
+        (("cmake", "--series", "vX.Y.Z"), 1, "these had it: develop (--series)"),
+        (("--series", "dev"), 1, "--series: there is no series 'dev'; nearest: develop, vX.Y.Z"),
+        (("--tag", "v0.3"), 1, "--tag: there is no tag 'v0.3'; nearest: v0.2, v0.1"),
+        (("--tag", "v0.1", "--series", "develop"), 2, "v0.1 is not in the series develop"),
+        (("/",), 2, "Write a package, or /HASH"),
+        ((" ",), 2, "Write a package, or /HASH"),
+        (("/zzzz222",), 1, "HASH: no revision has ever had one that begins with 'zzzz222'"),
+        (("/0189",), 1, "'0189' begins no hash"),
+        (("--since", "soon"), 2, "--since"),
+    ],
+)
+def test_faults(world: Remembered, arguments: tuple[str, ...], code: int, message: str) -> None:
+    """Each names what is at fault, and what there is instead."""
+    done = ask(world, *arguments)
+    assert (done.code, done.out) == (code, "")
+    assert message in done.err
+
+
+@pytest.mark.parametrize("command", ["log", "show"])
+def test_without_a_catalog(command: str, tmp_path: Path) -> None:
+    """There is nothing to tell of."""
+    done = cachelog(command, catalog=tmp_path / "none")
+    assert done.code == 1
+    assert "there is no catalog at" in done.err
+
+
+def test_what_is_missing_is_made_first(tmp_path: Path) -> None:
+    """A catalog that kept no history is filled by the first command that asks for it."""
+    world = remembered(tmp_path / "catalog")
+    before = good(world, "zlib", "--json").json
+    for table in ("comparisons", "changes", "hashes"):
+        shutil.rmtree(tmp_path / "catalog" / table)
+    assert good(world, "zlib", "--json").json == before
+    assert (tmp_path / "catalog" / "comparisons").is_dir()
+    assert good(world, f"/{ZLIB.hash}", "--json").json["name"] == "zlib"
+
+
+def test_lines_fit_a_terminal(world: Remembered) -> None:
+    """Nothing is wider than it; colours are there for people only."""
+    for subject in ((), ("zlib",), (f"/{ZLIB.hash}",)):
+        done = good(world, *subject, terminal=60)
+        assert "\x1b[" in done.out
+        assert max(map(len, ESCAPE.sub("", done.out).splitlines())) <= 60
+        assert "\x1b[" not in good(world, *subject).out

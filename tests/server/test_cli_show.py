@@ -1,0 +1,255 @@
+"""``cachelog show``: all there is to say of a revision, a package or a spec."""
+
+import re
+from typing import Any
+
+import pytest
+
+from snapshots.models import SPEC_FACTS, Spec, revision_facts
+from tests.server.commands import Done, cachelog
+from tests.server.remembered import (
+    CMAKE,
+    HDF5,
+    NEWER_HDF5,
+    NEWER_ZLIB,
+    ZLIB,
+    Remembered,
+    remembered,
+)
+from tests.snapshots.factories import day, hash_of
+
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Remembered:
+    """Return a small catalog with a past."""
+    return remembered(tmp_path_factory.mktemp("past"))
+
+
+def ask(world: Remembered, *arguments: object, terminal: int | None = None) -> Done:
+    """Run ``cachelog show`` on the catalog."""
+    return cachelog("show", *arguments, catalog=world.catalog.location, terminal=terminal)
+
+
+def good(world: Remembered, *arguments: object) -> Done:
+    """Run it where it must succeed without a word beside its result."""
+    done = ask(world, *arguments)
+    assert (done.code, done.err) == (0, "")
+    return done
+
+
+def facts_at(world: Remembered, number: int, tag: str = "develop") -> dict[str, Any]:
+    """Return the revision of a day."""
+    found = world.past.history.at(tag, day(number))
+    assert found
+    return revision_facts(found)
+
+
+def labelled(lines: list[str]) -> dict[str, str]:
+    """Return the texts of the lines by their labels."""
+    parts = [line.partition(":") for line in lines if not line.startswith(" ")]
+    return {label: text.strip() for label, sign, text in parts if sign}
+
+
+# -- revisions
+
+
+def test_a_revision(world: Remembered) -> None:
+    """Its facts, its place in its series, its neighbours, and who holds the same."""
+    found = good(world, "develop@2025-01-07", "--json").json
+    assert found["revision"] == facts_at(world, 2)
+    assert (found["series"], found["place"], found["num_revisions"]) == ("develop", 2, 5)
+    assert found["before"] == {
+        "revision": facts_at(world, 1),
+        "specs_added": 1,
+        "specs_removed": 0,
+        "specs_changed": 0,
+    }
+    assert found["after"] == {
+        "revision": facts_at(world, 3),
+        "specs_added": 2,
+        "specs_removed": 3,
+        "specs_changed": 0,
+    }
+    assert found["same"] == [facts_at(world, 5)]
+    assert [(it["name"], it["num_specs"]) for it in found["stacks"]] == [
+        ("e4s", 2),
+        ("root", 3),
+        ("tools", 1),
+    ]
+    assert found["targets"] == [{"value": "x86_64_v3", "num_specs": 3}]
+    assert found["compilers"] == [{"value": "gcc@13.2.0", "num_specs": 3}]
+
+
+def test_what_people_read_of_a_revision(world: Remembered) -> None:
+    """The same, each behind its label; without a word it is the newest of the catalog."""
+    texts = labelled(good(world).lines)
+    assert texts["Tag"] == "develop"
+    assert texts["Series"] == "develop, revision 5 of 5"
+    assert texts["Before"].startswith("develop of 2025-01-09 (")
+    assert texts["Before"].endswith("), from it to this: +2 -2")
+    assert texts["After"] == "none"
+    assert texts["The same as"].startswith("develop of 2025-01-07 (")
+    assert texts["Targets"] == "x86_64_v3 (3)"
+    assert good(world).out == good(world, "develop").out
+    releases = labelled(good(world, "v0.2").lines)
+    assert releases["Series"] == "vX.Y.Z, revision 2 of 2"
+    assert releases["Before"].endswith("from it to this: unchanged")
+
+
+# -- packages
+
+
+def test_a_package(world: Remembered) -> None:
+    """What the revision has of it, and its timeline in the series."""
+    found = good(world, "develop@2025-01-07", "hdf5", "--json").json
+    assert found["revision"] == facts_at(world, 2)
+    assert (found["package"], found["num_specs"], found["total_size"]) == ("hdf5", 1, 2048)
+    assert found["versions"] == [{"value": "1.14", "num_specs": 1}]
+    assert {it["value"] for it in found["stacks"]} == {"e4s", "root"}
+    assert found["first_seen"] == facts_at(world, 1)
+    assert found["last_seen"] == facts_at(world, 5)
+    assert (found["num_entries"], found["last_change"]["kind"]) == (3, "rebuilt")
+
+
+def test_what_people_read_of_a_package(world: Remembered) -> None:
+    """The same, each behind its label."""
+    lines = good(world, "zlib").lines
+    assert lines[0].startswith("zlib in develop of 2025-01-10 (")
+    texts = labelled(lines[1:])
+    assert texts["Versions"] == "1.2 (1)"
+    assert texts["First seen"].startswith("develop of 2025-01-06 (")
+    assert texts["Last change"].endswith("): downgraded, +1.2 -1.3 (+1 -1)")
+
+
+def test_a_package_that_is_gone(world: Remembered) -> None:
+    """Without a revision it is shown as it was when it was seen last; with one it is missing."""
+    found = good(world, "v0.1", "zlib", "--json").json
+    assert found["series"] == "vX.Y.Z"
+    done = ask(world, "develop@2025-01-08", "cmake")
+    assert (done.code, done.out) == (1, "")
+    assert "does not have 'cmake'" in done.err
+
+
+# -- specs
+
+
+@pytest.mark.parametrize("spec", [ZLIB, HDF5, NEWER_HDF5, CMAKE], ids=lambda it: it.short[:9])
+def test_every_fact_of_a_spec(world: Remembered, spec: Spec) -> None:
+    """As the newest revision that has it tells; every one of them has a line for people."""
+    known = world.past.hash_history(spec.hash)
+    assert known
+    found = good(world, f"/{spec.hash}", "--json").json
+    assert found["revision"] == revision_facts(known.newest)
+    for name in SPEC_FACTS:
+        if name != "dependencies":
+            value = getattr(spec, name)
+            assert found["spec"][name] == (list(value) if isinstance(value, tuple) else value)
+    texts = labelled(good(world, f"/{spec.hash[:8]}").lines)
+    assert set(texts) >= {
+        name.replace("_", " ").capitalize() for name in SPEC_FACTS if name != "dependencies"
+    }
+    assert texts["Hash"] == spec.hash
+
+
+def test_dependencies_of_a_spec(world: Remembered) -> None:
+    """What it needs, in the revision or not, and who needs it."""
+    found = good(world, f"/{HDF5.hash}", "--json").json
+    assert found["dependencies"] == [
+        {
+            "name": "zlib",
+            "version": "1.2",
+            "hash": ZLIB.hash,
+            "types": ["link"],
+            "virtuals": [],
+            "is_in_revision": True,
+        },
+        {
+            "name": "gcc",
+            "version": None,
+            "hash": hash_of("gcc"),
+            "types": ["link"],
+            "virtuals": [],
+            "is_in_revision": False,
+        },
+    ]
+    assert found["dependents"] == []
+    needed = good(world, f"/{ZLIB.hash}", "--json").json["dependents"]
+    assert needed == [{"name": "hdf5", "version": "1.14", "hash": HDF5.hash}]
+    lines = good(world, f"/{HDF5.hash}").lines
+    assert f"  /{ZLIB.hash} zlib@1.2 (link)" in lines
+    assert f"  /{hash_of('gcc')} gcc (link, not in the revision)" in lines
+    assert "1 spec needs it directly:" in good(world, f"/{ZLIB.hash}").lines
+    assert "Depends on nothing." in good(world, f"/{CMAKE.hash}").lines
+
+
+def test_whose_place_a_spec_took(world: Remembered) -> None:
+    """The last time that it came, and who took its own place when it went."""
+    back = good(world, f"/{ZLIB.hash}", "--json").json
+    assert back["took_place_of"]["spec"]["hash"] == NEWER_ZLIB.hash
+    assert back["took_place_of"]["revision"] == facts_at(world, 5)
+    assert back["replaced_by"] is None
+    gone = good(world, f"/{NEWER_ZLIB.hash}", "--json").json
+    assert gone["took_place_of"]["spec"]["hash"] == ZLIB.hash
+    assert gone["took_place_of"]["revision"] == facts_at(world, 3)
+    assert gone["replaced_by"]["spec"]["hash"] == ZLIB.hash
+    assert gone["replaced_by"]["revision"] == facts_at(world, 5)
+    lines = good(world, f"/{NEWER_ZLIB.hash}").lines
+    assert any(line.startswith(f"Took the place of /{ZLIB.hash} in develop of") for line in lines)
+    assert lines[-1] == "  zlib@1.3 → 1.2"
+    alone = good(world, f"/{CMAKE.hash}", "--json").json
+    assert (alone["took_place_of"], alone["replaced_by"]) == (None, None)
+
+
+def test_where_a_spec_was(world: Remembered) -> None:
+    """Its spans in every series."""
+    known = world.past.hash_history(ZLIB.hash)
+    assert known
+    found = good(world, f"/{ZLIB.hash}", "--json").json["history"]
+    assert [it["series"] for it in found["spans"]] == [it.series for it in known.spans]
+    lines = good(world, f"/{ZLIB.hash}").lines
+    start = lines.index("Where it was:") + 1
+    assert [line.split(":")[0] for line in lines[start : start + 3]] == [
+        "  develop",
+        "  develop",
+        "  vX.Y.Z",
+    ]
+
+
+def test_a_spec_of_a_revision(world: Remembered) -> None:
+    """It is shown as that revision has it; one that it has not is a fault."""
+    found = good(world, "v0.1", f"/{ZLIB.hash[:5]}", "--json").json
+    assert found["revision"] == facts_at(world, 3, "v0.1")
+    done = ask(world, "v0.1", f"/{CMAKE.hash[:7]}")
+    assert done.code == 1
+    assert f"has none that begins with '{CMAKE.hash[:7]}'" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("develpo",), 1, "REF or PACKAGE: there is no tag develpo, and no revision of the series"),
+        (("develop~9",), 1, "no revision 'develop~9': only 4 revisions stand before develop"),
+        (("develop", "hdf"), 1, "PACKAGE: develop of 2025-01-10"),
+        (("v9", "hdf5"), 1, "no revision 'v9'"),
+        (("/zzzz222",), 1, "HASH: no revision has ever had one that begins with 'zzzz222'"),
+        (("develop", "zlib", "hdf5"), 2, "There is one word too many: hdf5"),
+        (("/",), 2, "Write a package, or /HASH"),
+        (("",), 2, "Write a package, or /HASH"),
+    ],
+)
+def test_faults(world: Remembered, arguments: tuple[str, ...], code: int, message: str) -> None:
+    """Each names what is at fault."""
+    done = ask(world, *arguments)
+    assert (done.code, done.out) == (code, "")
+    assert message in done.err
+
+
+@pytest.mark.parametrize("words", [("develop",), ("hdf5",), (f"/{HDF5.hash}",)])
+def test_lines_fit_a_terminal(world: Remembered, words: tuple[str, ...]) -> None:
+    """Long texts go on below themselves, in colours for people only."""
+    done = ask(world, *words, terminal=80)
+    assert "\x1b[" in done.out
+    assert max(map(len, ESCAPE.sub("", done.out).splitlines())) <= 80
+    assert "\x1b[" not in good(world, *words).out

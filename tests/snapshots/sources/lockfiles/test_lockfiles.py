@@ -1,0 +1,235 @@
+"""Reading what somebody wants: lock files of several versions, and specs as Spack prints them."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.errors import SourceError
+from snapshots.models import ConcreteSpec
+from snapshots.sources import lockfiles
+from snapshots.sources.lockfiles import LeftOut, LockFile, WhyLeftOut, nodes
+from snapshots.sources.lockfiles.documents import MAX_DOCUMENTS
+from tests.snapshots.factories import hash_of
+from tests.snapshots.sources.buildcache.indexes import edge, node
+from tests.snapshots.sources.lockfiles.locks import (
+    GCC,
+    GLIBC,
+    HDF5,
+    ZLIB,
+    as_bytes,
+    environment,
+    lock_file,
+    printed,
+    small_lock_file,
+)
+
+
+def parse(value: Any) -> LockFile:
+    """Read a document given as a JSON value."""
+    return lockfiles.parse(as_bytes(value), "spack.lock")
+
+
+def roots_of(found: LockFile) -> dict[str, bool]:
+    """Return the hashes that are wanted, each with whether it is a root."""
+    return {spec.hash: spec.is_root for spec in found.specs}
+
+
+@pytest.mark.parametrize("version", [4, 5, 6, 7])
+def test_each_version_says_the_same(version: int) -> None:
+    """The facts of each spec are told, its compiler too, and which specs are roots."""
+    hdf5, zlib = parse(small_lock_file(version)).specs
+    assert hdf5 == ConcreteSpec(
+        hash=HDF5,
+        name="hdf5",
+        version="1.14.5",
+        compiler="gcc@13.2.0",
+        platform="test",
+        operating_system="debian6",
+        target="m1",
+        variants=("build_system=generic",),
+        namespace="builtin.mock",
+        package_hash="ejr32l7tkp6uhdrlunqv4adkuxqwyac7====",
+        is_root=True,
+    )
+    assert (zlib.hash, zlib.is_root, zlib.compiler) == (ZLIB, False, "gcc@13.2.0")
+
+
+def test_external_and_development_specs_are_left_out() -> None:
+    """They are in no build cache; they are told apart, roots too."""
+    developed = node("mine", HDF5, parameters={"dev_path": "/home/me", "mpi": True})
+    specs = [developed, node("old", ZLIB, dev_path="/home/me"), node("gcc", GCC, external={})]
+    found = parse(lock_file([*specs, node("kept", GLIBC, external=None)], [HDF5, GLIBC]))
+    assert roots_of(found) == {GLIBC: True}
+    assert found.left_out == tuple(
+        LeftOut(hash=digest, name=name, version="1.0", why=why, is_root=is_root)
+        for digest, name, why, is_root in (
+            (HDF5, "mine", WhyLeftOut.DEVELOPMENT, True),
+            (ZLIB, "old", WhyLeftOut.DEVELOPMENT, False),
+            (GCC, "gcc", WhyLeftOut.EXTERNAL, False),
+        )
+    )
+
+
+def test_environments_that_are_included() -> None:
+    """Their specs are wanted as well, however deep; a root anywhere is a root, and counts once."""
+    inner = environment([node("zlib", ZLIB)], [ZLIB])
+    outer = environment([node("glibc", GLIBC)], [GLIBC], include_concrete={"/inner": inner})
+    lock = small_lock_file(include_concrete={"/outer": outer})
+    assert roots_of(parse(lock)) == {HDF5: True, ZLIB: True, GLIBC: True}
+
+
+def test_printed_specs() -> None:
+    """Of each document the first spec is the root; documents may follow one another."""
+    hdf5 = node("hdf5", HDF5, dependencies=[edge("zlib", ZLIB, ["link"], [])])
+    one, other = printed(hdf5, node("zlib", ZLIB)), printed(node("glibc", GLIBC), version=4)
+    assert roots_of(parse(one)) == {HDF5: True, ZLIB: False}
+    both = {HDF5: True, ZLIB: False, GLIBC: True}
+    assert roots_of(parse([one, other])) == both
+    for between in (b"", b"\n", b" \r\n\t"):
+        data = b"\n" + as_bytes(one) + between + as_bytes(other) + b"\n"
+        assert roots_of(lockfiles.parse(data, "-")) == both
+
+
+def test_listed_specs() -> None:
+    """Of a list as ``spack find --json`` prints it those are roots that none depends on."""
+    hdf5 = node("hdf5", HDF5, dependencies=[edge("zlib", ZLIB, ["link"], [])])
+    found = parse([node("zlib", ZLIB), hdf5, node("glibc", GLIBC)])
+    assert roots_of(found) == {ZLIB: False, HDF5: True, GLIBC: True}
+    assert parse([]) == LockFile(specs=())
+
+
+def test_a_compiler_that_is_not_there_is_not_told() -> None:
+    """A list without dependencies does not say by which compiler, and so it is not compared."""
+    (spec,) = parse([node("zlib", ZLIB, dependencies=[edge("gcc", GCC, ["build"], ["c"])])]).specs
+    assert spec.compiler is None
+
+
+MANY = [node("zlib", hash_of(f"{number}")) for number in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (small_lock_file() | {"_meta": {"lockfile-version": 3}}, r"_meta.lockfile-version: .*'3'"),
+        (small_lock_file() | {"_meta": {"lockfile-version": 1}}, "concretize the environment anew"),
+        (small_lock_file() | {"_meta": {"lockfile-version": "6"}}, "_meta.lockfile-version"),
+        (small_lock_file() | {"_meta": {"lockfile-version": 99}}, "read: 4, 5, 6, 7"),
+        (small_lock_file() | {"_meta": {}}, "_meta.lockfile-version: is missing"),
+        ({"_meta": {"lockfile-version": 6}}, "roots: is missing"),
+        ({"concrete_specs": {}}, "_meta: is missing"),
+        ({"database": {}}, "'cachelog import' reads it"),
+        ({}, "neither a lock file nor"),
+        (1, "expected"),
+        ("spack.lock", "expected"),
+        ({"spec": [{"hdf5": {}}]}, "spec: expected"),
+        (printed(node("zlib", ZLIB), version=2), "spec._meta.version: '2'"),
+        (printed(node("zlib", ZLIB, hash=None) | {}), r"spec.nodes\[0\].hash: is missing"),
+        ([node("zlib", "UPPER")], r"\[0\].hash: 'UPPER' is no hash"),
+        ([node("zlib", ZLIB) | {"arch": {}}], r"\[0\].arch.platform: is missing"),
+        ([[]], r"\[0\]: expected"),
+        (lock_file([node("zlib", ZLIB)], [HDF5]), r"roots\[0\].hash: .* is not among"),
+        (
+            lock_file([node("zlib", ZLIB, version="")], [ZLIB]),
+            rf"concrete_specs.{ZLIB}.version: is empty",
+        ),
+        (
+            lock_file([], [], concrete_specs={HDF5: node("zlib", ZLIB)}),
+            rf"concrete_specs.{HDF5}.hash: '{ZLIB}' is not the entry's own hash",
+        ),
+        (
+            small_lock_file(include_concrete={"/a b": environment([], [HDF5])}),
+            r"include_concrete.'/a b'.roots\[0\].hash",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(value: Any, error: str) -> None:
+    """With the file, the key, and what is wrong there."""
+    with pytest.raises(SourceError, match=f"^spack.lock.*{error}"):
+        parse(value)
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        (b"", "is empty"),
+        (b" \n", "is empty"),
+        (b"[]\n\n{", "line 3: is no good JSON"),
+        (b'{"a": 1}\n\xff', "line 2: is not UTF-8"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"[] " + b"9" * 5_000, "too long a number"),
+        (as_bytes([node("zlib", ZLIB)]) + b'{"spec": {}}', "document 2.spec.nodes: is missing"),
+        (b"[]" * (MAX_DOCUMENTS + 1), "more than 10,000 documents"),
+    ],
+)
+def test_what_is_no_json_is_named(data: bytes, error: str) -> None:
+    """With the line; nothing is too deep or too long to be refused."""
+    with pytest.raises(SourceError, match=error):
+        lockfiles.parse(data, "-")
+
+
+def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many specs that no environment has them, and environments in environments."""
+    monkeypatch.setattr("snapshots.sources.lockfiles.reading.MAX_SPECS", 3)
+    with pytest.raises(SourceError, match="more than 3 concrete specs"):
+        parse(lock_file(MANY, []))
+    value = environment([], [])
+    for _ in range(20):
+        value = environment([], [], include_concrete={"a": value})
+    with pytest.raises(SourceError, match="includes environments more than 16 deep"):
+        parse(lock_file([], [], include_concrete={"a": value}))
+
+
+def test_a_folder_has_its_lock_file(tmp_path: Path) -> None:
+    """An environment is named by its folder, as Spack does."""
+    (tmp_path / "spack.lock").write_bytes(as_bytes(small_lock_file()))
+    assert lockfiles.read(str(tmp_path)) == lockfiles.read(str(tmp_path / "spack.lock"))
+    with pytest.raises(SourceError, match="does not exist"):
+        lockfiles.read(str(tmp_path / "other.lock"))
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["_meta", "spec", "nodes", "roots", "hash", "concrete_specs", "a"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(value=VALUES, version=st.sampled_from(nodes.LOCK_FILE_VERSIONS))
+def test_any_json_is_read_or_refused(value: Any, version: int) -> None:
+    """Nothing else is raised, whatever the values are."""
+    for document in (value, {"_meta": {"lockfile-version": version}, "concrete_specs": value}):
+        with suppress(SourceError):
+            assert isinstance(parse(document), LockFile)
+
+
+def test_real_lock_files() -> None:
+    """Each spec of a real lock file is an entry of the index made from it, with equal facts."""
+    folder = os.environ.get("CACHELOG_TEST_DATA")
+    if folder is None:
+        pytest.skip("CACHELOG_TEST_DATA names no folder of data")
+    files = sorted(Path(folder).glob("spack-history/*/*/spack.lock"))
+    assert files
+    for file in files:
+        found = lockfiles.read(str(file))
+        installs = msgspec.json.decode((file.parent / "index.json").read_bytes())["database"]
+        index = installs["installs"]
+        assert {spec.hash for spec in found.specs} == {
+            digest for digest, install in index.items() if install["in_buildcache"]
+        }
+        for spec in found.specs:
+            of_index = index[spec.hash]["spec"]
+            assert (spec.name, spec.version) == (of_index["name"], of_index["version"])
+            assert spec.package_hash == of_index["package_hash"]
