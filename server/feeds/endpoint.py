@@ -16,7 +16,7 @@ from server.feeds.addresses import FEEDS, parse_path
 from server.feeds.making import Document, FeedMaker, NoSuchFeed
 from server.graphql.allowances import Allowances
 from server.graphql.cache import CacheKey, ResponseCache
-from server.graphql.errors import RETRY_SECONDS, BadRequest
+from server.graphql.errors import RETRY_SECONDS, BadRequest, overloaded
 from server.graphql.hang_ups import unless_gone
 from server.graphql.lanes import Lanes
 from server.responses import Headers, Response
@@ -34,6 +34,9 @@ PREFIX = f"/{FEEDS}/"
 _MEDIA_TYPE = f"{MEDIA_TYPE}; charset=utf-8".encode()
 _ALLOW = "GET, HEAD"
 _LONGEST_QUERY, _LONGEST_TEXT = 200, 600
+_UNITS = 100_000
+"""What the making of a feed counts as, beside the cost of queries: about 30 ms."""
+
 _GONE = 499
 """The status, as nginx has it, of a request whose client hung up."""
 
@@ -59,7 +62,8 @@ class FeedsEndpoint:
     """Answers GET and HEAD with feeds, made once for each state of the catalog.
 
     They are kept among the other ``responses``. Requests for one feed that is not kept wait for the
-    same making, which goes on where one of them hangs up.
+    same making, which goes on where one of them hangs up. Who has waited for so many ``seconds`` is
+    told to come back.
     """
 
     def __init__(
@@ -69,12 +73,15 @@ class FeedsEndpoint:
         responses: ResponseCache,
         lanes: Lanes,
         allowances: Allowances,
+        *,
+        seconds: float = 10.0,
     ) -> None:
         self._catalog = catalog
         self._maker = maker
         self._responses = responses
         self._lanes = lanes
         self._allowances = allowances
+        self._seconds = seconds
         self._making: dict[CacheKey, asyncio.Task[FeedResponse]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -117,10 +124,16 @@ class FeedsEndpoint:
             return kept
         making = self._making.get(key)
         if making is None:
+            if self._allowances.is_limited:
+                self._allowances.charge(scope, _UNITS)
             making = asyncio.create_task(self._make(key, *asked, after))
             self._making[key] = making
             making.add_done_callback(lambda done: self._made(key, done))
-        return await asyncio.shield(making)
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await asyncio.shield(making)
+        except TimeoutError:
+            raise overloaded("this feed is still being made") from None
 
     async def _make(
         self, key: CacheKey, series: str, package: str | None, after: str | None

@@ -16,6 +16,7 @@ from snapshots.history import History, Neighbours, Pair
 from snapshots.notes.atom.document import Feed, to_xml
 from snapshots.notes.atom.feeds import counts_of, package_feed, series_feed, told_in
 from snapshots.notes.atom.stories import story
+from snapshots.spack.names import is_name
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageTimeline
 
@@ -97,6 +98,8 @@ class FeedMaker:
         Raises as ``series``, and IncompleteHistory where not all of its changes are known yet.
         """
         await self._require_series(history, series)
+        if not is_name(name):  # such texts are never looked up, and so never kept
+            raise NoSuchFeed(f"{quoted(name)} can be no package")
         asked = partial(self._chronicle.package_timeline, history, series, name)
         timeline = await self._lane(history, series).run(asked)
         if timeline is None:

@@ -17,6 +17,9 @@ from snapshots.notes.announcement import Announcement, announcement
 from snapshots.notes.changelog import changelog
 from snapshots.wording import title
 
+_FRAME_BYTES, _COMPARISON_BYTES = 256 << 20, 64 << 20
+"""An import of many revisions needs two of them at a time."""
+
 _GIVEN_UP = Delivered("", 0, "not tried: it could not be reached before", may_recover=True)
 
 
@@ -39,7 +42,9 @@ class Notifier:
         self, catalog: Catalog, receivers: Sequence[Receiver], deliverer: Deliverer
     ) -> None:
         self._catalog = catalog
-        self._library = Library(catalog)
+        self._library = Library(
+            catalog, frame_bytes=_FRAME_BYTES, comparison_bytes=_COMPARISON_BYTES
+        )
         self._receivers = receivers
         self._deliverer = deliverer
         self._given_up: set[Receiver] = set()

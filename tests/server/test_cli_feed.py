@@ -1,11 +1,14 @@
 """``cachelog feed``: the documents of a server, as files."""
 
+import re
+import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from server.commands.feeding import feed_command
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
 from tests.server.commands import cachelog
@@ -13,6 +16,7 @@ from tests.server.pages import history_of
 from tests.snapshots.notes.atom.reading import read_feed
 
 DATED = "develop-DATE"
+OPERATING = Path(__file__).parents[2] / "docs" / "operating.md"
 
 
 @pytest.fixture
@@ -132,3 +136,15 @@ def test_what_cannot_be_written(
     assert done.code == code
     assert text in done.err
     assert done.out == ""
+
+
+def test_the_examples_of_the_documentation_are_right() -> None:
+    """Every argument and option is one that there is."""
+    section = OPERATING.read_text("utf-8").split("\n## Feeds\n")[1].split("\n## ")[0]
+    (block,) = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    lines = block.splitlines()
+    assert len(lines) == 2
+    for line in lines:
+        program, command, *arguments = shlex.split(line)
+        assert (program, command) == ("cachelog", "feed")
+        feed_command.make_context("feed", arguments)

@@ -1,6 +1,7 @@
 """The endpoint of feeds: what it answers under which address, how often it is made, and 304."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from time import sleep
@@ -17,6 +18,8 @@ from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.demo import history as demo
+from snapshots.history import History
+from snapshots.timelines.growth import GrowthPoint
 from tests.server.feeds.chronicles import PlainChronicle
 from tests.snapshots.notes.atom.reading import read_feed
 
@@ -29,7 +32,14 @@ class Served:
     """The endpoint over a catalog, without a server."""
 
     def __init__(
-        self, folder: Path, *, is_missing: bool = False, requests: int = 0, **settings: float
+        self,
+        folder: Path,
+        *,
+        is_missing: bool = False,
+        requests: int = 0,
+        cost: int = 0,
+        seconds: float = 10,
+        **settings: float,
     ) -> None:
         self.catalog = Catalog(str(folder))
         self.catalog.refresh(missing_ok=True)
@@ -38,9 +48,9 @@ class Served:
         self.lanes = Lanes.of(Settings(**settings))  # type: ignore[arg-type]
         self.maker = FeedMaker(self.library, self.chronicle, self.lanes)
         self.responses = ResponseCache(1 << 24)
-        allowances = Allowances(requests=requests, cost=0, is_trusted=None)
+        allowances = Allowances(requests=requests, cost=cost, is_trusted=None)
         self.endpoint = FeedsEndpoint(
-            self.catalog, self.maker, self.responses, self.lanes, allowances
+            self.catalog, self.maker, self.responses, self.lanes, allowances, seconds=seconds
         )
 
     def asked(self, ask: Ask) -> None:
@@ -110,7 +120,8 @@ def test_the_feed_of_a_package(demo_catalog: Path) -> None:
         ("/feeds/develop-DAT.atom", "there is no series 'develop-DAT'; nearest: develop-DATE"),
         ("/feeds/%00%1b.atom", "there is no series "),
         ("/feeds/develop-DATE/hdf55.atom", "no revision of develop-DATE has a package 'hdf55'"),
-        ("/feeds/develop-DATE/a%2Fb.atom", "no revision of develop-DATE has a package 'a/b'"),
+        ("/feeds/develop-DATE/a%2Fb.atom", "'a/b' can be no package"),
+        (f"/feeds/develop-DATE/{'x' * 201}.atom", "x' can be no package"),
         ("/feeds/develop-DATE/.atom", "feeds are at /feeds/SERIES.atom and "),
         ("/feeds/.atom", "feeds are at "),
         ("/feeds/", "feeds are at "),
@@ -246,5 +257,43 @@ def test_clients_may_ask_so_often(demo_catalog: Path) -> None:
     async def ask(client: httpx.AsyncClient) -> None:
         statuses = [(await client.get("/feeds/x.atom")).status_code for _ in range(3)]
         assert statuses == [404, 404, 429]
+
+    served.asked(ask)
+
+
+def test_what_has_to_be_made_costs(demo_catalog: Path) -> None:
+    """As queries do that load as much; what is kept is free."""
+    served = Served(demo_catalog, cost=150_000)
+
+    async def ask(client: httpx.AsyncClient) -> None:
+        paths = (SERIES, SERIES, "/feeds/develop.atom", SERIES, "/feeds/vX.Y.Z.atom")
+        statuses = [(await client.get(path)).status_code for path in paths]
+        assert statuses == [200, 200, 200, 200, 429]
+
+    served.asked(ask)
+
+
+def test_nobody_waits_for_longer_than_is_sensible(demo_catalog: Path) -> None:
+    """They are told to come back, while it is made; then it is there, made once."""
+    served = Served(demo_catalog, seconds=0.1)
+    growth = served.chronicle.growth
+    release = threading.Event()
+
+    def slow(history: History, series: str) -> list[GrowthPoint]:
+        release.wait(20)
+        return growth(history, series)
+
+    served.chronicle.growth = slow  # type: ignore[method-assign]
+
+    async def ask(client: httpx.AsyncClient) -> None:
+        answers = await asyncio.gather(*(client.get(SERIES) for _ in range(3)))
+        assert {it.status_code for it in answers} == {503}
+        assert {it.headers["retry-after"] for it in answers} == {"2"}
+        assert "still being made" in answers[0].text
+        release.set()
+        while (answer := await client.get(SERIES)).status_code == 503:
+            await asyncio.sleep(0.01)
+        assert read_feed(answer.content).entries
+        assert served.chronicle.num_asked == 1
 
     served.asked(ask)
