@@ -39,6 +39,15 @@ def page_size(first: Any, last: Any) -> int:
     return max(0, min([*sizes, PAGE_MAX])) if sizes else PAGE_DEFAULT
 
 
+def list_size(number: Any, usual: int | None, page: int) -> int:
+    """Return how long a list is that an argument bounds, ``usual`` where it is not given.
+
+    None for the page, which then is the most that there can be.
+    """
+    most, usual = (page, page) if usual is None else (PAGE_MAX, usual)
+    return max(0, min(number, most)) if type(number) is int else usual
+
+
 def num_parts(value: Any) -> int:
     """Return how many values an argument has in lists, or how many ``%`` and ``^`` in a text."""
     if isinstance(value, str):

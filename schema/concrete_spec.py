@@ -86,7 +86,7 @@ ConcreteSpecsArgument = Annotated[
     ),
 ]
 
-CONCRETE_SPECS = ArgumentCost(each=60)
+CONCRETE_SPECS = ArgumentCost(each=120)
 """What each of the specs costs that are looked for: to read it, and to look it up."""
 
 

@@ -19,13 +19,19 @@ COST = "cost"
 
 
 class ItemsOf(NamedTuple):
-    """A list as long as the page that it stands on, or as an argument says: a list or a number.
-
-    Where the argument is not given, and with ``within_page`` at most, it is as long as the page.
-    """
+    """A list as long as the page that it stands on, or as the list in an argument."""
 
     argument: str | None
-    within_page: bool = False
+
+
+class NumberOf(NamedTuple):
+    """A list as long as an argument says, a number; ``default`` where it is not given.
+
+    Without a default it is as long as the page, and never longer.
+    """
+
+    argument: str
+    default: int | None = None
 
 
 ITEMS_OF_PAGE = ItemsOf(None)
@@ -57,7 +63,7 @@ class Cost(NamedTuple):
     """
 
     weight: float = 0
-    items: float | ItemsOf = 1
+    items: float | ItemsOf | NumberOf = 1
     each: float = 0
     once: float = 0
     num_bytes: int | None = None

@@ -25,8 +25,8 @@ from graphql import (
     is_list_type,
 )
 
-from schema.argument_values import num_parts, page_size, value_of, written
-from schema.cost import ArgumentCost, ItemsOf, cost_of, is_paged, usual_bytes
+from schema.argument_values import list_size, num_parts, page_size, value_of, written
+from schema.cost import ArgumentCost, ItemsOf, NumberOf, cost_of, is_paged, usual_bytes
 from schema.estimates import Estimate
 from schema.limits import Limits
 from schema.many import is_for_many
@@ -235,15 +235,17 @@ class _Walk:
             units += self._kept_for(place, cost.once)
         return units
 
-    def _items(self, items: float | ItemsOf, given: Mapping[str, Any], page: int) -> float:
+    def _items(
+        self, items: float | ItemsOf | NumberOf, given: Mapping[str, Any], page: int
+    ) -> float:
+        if isinstance(items, NumberOf):
+            return list_size(self._value(given.get(items.argument)), items.default, page)
         if not isinstance(items, ItemsOf):
             return items
         if items.argument is None:
             return page
         value = self._value(given.get(items.argument))
-        if isinstance(value, int):
-            return max(0, min(value, page) if items.within_page else value)
-        return max(1, len(value)) if isinstance(value, list) else page
+        return max(1, len(value)) if isinstance(value, list) else 1
 
     def _page(self, given: Mapping[str, Any]) -> int:
         return page_size(self._value(given.get("first")), self._value(given.get("last")))

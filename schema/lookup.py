@@ -1,6 +1,7 @@
 """Which of the specs that somebody wants a revision holds, and what is nearest to the others."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,7 +9,7 @@ import strawberry
 
 from schema.changes import where_known
 from schema.context import Info, LoadedRevision
-from schema.cost import LOADING, TIMELINE, Cost, ItemsOf, texts
+from schema.cost import LOADING, Cost, NumberOf, texts
 from schema.field_change import FieldChange
 from schema.many import LazyList, Sublists, WhereKnown, for_many
 from schema.package import LazyRevision
@@ -19,38 +20,73 @@ from snapshots.catalog.covering import Covered
 from snapshots.catalog.history_answers import HashesAsked
 from snapshots.changes import lookup
 from snapshots.changes.wanted import Wanted
-from snapshots.errors import InvalidArgument
+from snapshots.errors import CachelogError, InvalidArgument
 from snapshots.frames.columns import Rows
 from snapshots.models import ConcreteSpec, RevisionInfo
 from snapshots.refs import series
 from snapshots.timelines.last_seen import LastSeen, last_seen
+from snapshots.timelines.spans import HashHistory
 
 if TYPE_CHECKING:
     from schema.revision import Revision
 
-LOOKED_UP = Cost(weight=2_000, items=ItemsOf("first", within_page=True), once=LOADING)
+LOOKED_UP = Cost(weight=2_000, items=NumberOf("first"), once=LOADING)
 """The specs that are there, or those that are missing."""
 
-LAST_SEEN = Cost(weight=60, once=TIMELINE)
+HISTORIES = 20_000
+"""The changes of all packages of which something is missing are read."""
+
+LAST_SEEN = Cost(weight=5, once=HISTORIES)
 """What the history tells of a hash, read for all that are listed at once."""
 
-NEAREST = Cost(weight=60)
+NEAREST = Cost(weight=20)
 """What is nearest to a spec that is missing, found for all that are listed at once."""
 
-DIFFERENCES = Cost(weight=60, items=3)
-"""The facts in which the nearest differs: few, or it would not be the nearest."""
+DIFFERENCES = Cost(weight=10, items=0.7)
+"""The facts in which the nearest differs: of most it is none or one."""
 
 FirstArgument = Annotated[
     int | None, strawberry.argument(description="Only this many; all unless given.")
 ]
 
 
-class MissingRows(LazyList["MissingSpec"]):
-    """Specs that a revision lacks: some of those of a lookup, by their numbers."""
+class _Missing:
+    """The specs that a lookup lists as missing, and what is asked of all of them at once."""
 
-    def __init__(self, loaded: LoadedRevision, looked_up: lookup.Lookup, numbers: range) -> None:
+    def __init__(self, loaded: LoadedRevision, looked_up: lookup.Lookup, size: int | None) -> None:
         self.loaded = loaded
         self.looked_up = looked_up
+        self.places = looked_up.missing[:size].tolist()
+
+    def spec(self, number: int) -> ConcreteSpec:
+        """Return what was wanted."""
+        spec: ConcreteSpec = self.looked_up.wanted.specs[self.places[number]]
+        return spec
+
+    def last_seen(self, number: int) -> LastSeen | None:
+        """Return where a spec was last; None where the catalog never saw it."""
+        if isinstance(self._histories, CachelogError):
+            raise self._histories
+        known = self._histories.get(self.spec(number).hash)
+        return None if known is None else last_seen(known, series(self.loaded.info.tag))
+
+    @cached_property
+    def _histories(self) -> Mapping[str, HashHistory] | CachelogError:
+        """What is known of the hashes, or why that cannot be told: asked for all of them once."""
+        specs = map(self.spec, range(len(self.places)))
+        asked = HashesAsked(frozenset((spec.hash, spec.name) for spec in specs))
+        try:
+            found: Mapping[str, HashHistory] = self.loaded.context.of_history(asked)
+        except CachelogError as error:
+            return error
+        return found
+
+
+class MissingRows(LazyList["MissingSpec"]):
+    """Some of the specs that a lookup lists as missing, by their numbers."""
+
+    def __init__(self, missing: _Missing, numbers: range) -> None:
+        self.missing = missing
         self.numbers = numbers
 
     def __len__(self) -> int:
@@ -58,25 +94,11 @@ class MissingRows(LazyList["MissingSpec"]):
 
     def __getitem__(self, place: Any) -> Any:
         number = self.numbers[place]
-        alone = MissingRows(self.loaded, self.looked_up, range(number, number + 1))
-        return MissingSpec(rows=alone)
-
-    def specs(self) -> list[ConcreteSpec]:
-        """Return what was wanted."""
-        wanted, missing = self.looked_up.wanted.specs, self.looked_up.missing
-        return [wanted[place] for place in missing[self.numbers.start : self.numbers.stop].tolist()]
-
-    def last_seen(self) -> list[LastSeen | None]:
-        """Return for each where it was last; None where the catalog never saw it."""
-        specs = self.specs()
-        asked = HashesAsked(frozenset((spec.hash, spec.name) for spec in specs))
-        known = self.loaded.context.of_history(asked) if specs else {}
-        own = series(self.loaded.info.tag)
-        return [last_seen(known[spec.hash], own) if spec.hash in known else None for spec in specs]
+        return MissingSpec(rows=MissingRows(self.missing, range(number, number + 1)))
 
     def nearest(self) -> Rows:
         """Return for each the row that is nearest; -1 where there is none."""
-        nearest: Rows = self.looked_up.nearest[self.numbers.start : self.numbers.stop]
+        nearest: Rows = self.missing.looked_up.nearest[self.numbers.start : self.numbers.stop]
         return nearest
 
 
@@ -84,27 +106,27 @@ def _of_spec(value: Callable[[ConcreteSpec], Any], description: str, cost: Cost)
     """Declare a field that says what was wanted."""
 
     def values(rows: MissingRows) -> list[Any]:
-        return list(map(value, rows.specs()))
+        return [value(rows.missing.spec(number)) for number in rows.numbers]
 
     return for_many(values, description, cost=cost)
 
 
 def _last_seen(rows: MissingRows) -> WhereKnown:
-    found = rows.last_seen()
+    found = list(map(rows.missing.last_seen, rows.numbers))
     are_known = [it is not None for it in found]
     return WhereKnown([_revision(it.revision) for it in found if it is not None], are_known)
 
 
 def _reasons(rows: MissingRows) -> list[SpecChangeReason | None]:
-    return [it and it.reason for it in rows.last_seen()]
+    return [it and it.reason for it in map(rows.missing.last_seen, rows.numbers)]
 
 
 def _nearest(rows: MissingRows) -> WhereKnown:
-    return where_known(rows.nearest(), lambda it: SpecRows(rows.loaded, it))
+    return where_known(rows.nearest(), lambda it: SpecRows(rows.missing.loaded, it))
 
 
 def _differences(rows: MissingRows) -> Sublists:
-    found = list(map(rows.looked_up.differences, rows.numbers))
+    found = list(map(rows.missing.looked_up.differences, rows.numbers))
     return Sublists([*chain.from_iterable(found)], list(map(len, found)))
 
 
@@ -193,9 +215,8 @@ class Lookup:
         description="Those that are not there, in the same order.", metadata=LOOKED_UP.metadata
     )
     def missing(self, info: Info, first: FirstArgument = strawberry.UNSET) -> list[MissingSpec]:
-        loaded, looked_up = self._look_up(info)
-        numbers = range(len(looked_up.missing))[: _size(first)]
-        return MissingRows(loaded, looked_up, numbers)  # type: ignore[return-value]
+        missing = _Missing(*self._look_up(info), _size(first))
+        return MissingRows(missing, range(len(missing.places)))  # type: ignore[return-value]
 
     def _look_up(self, info: Info) -> tuple[LoadedRevision, lookup.Lookup]:
         loaded = info.context.load(self.info)

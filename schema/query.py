@@ -8,7 +8,7 @@ from schema.comparison import Comparison
 from schema.concrete_spec import CONCRETE_SPECS, ConcreteSpecsArgument, concrete_specs
 from schema.connections import Connection, connection_field
 from schema.context import Context, Info
-from schema.cost import LOADING, TIMELINE, ArgumentCost, Cost, ItemsOf
+from schema.cost import LOADING, TIMELINE, ArgumentCost, Cost, ItemsOf, NumberOf
 from schema.hash_history import HashHistory
 from schema.lookup import Lookup
 from schema.node import Node, find_node
@@ -192,7 +192,7 @@ class Query:
         "then which holds most of the roots, then the newer. An unknown series has none.",
         metadata=Cost(
             weight=COVERING_ALL,
-            items=ItemsOf("first"),
+            items=NumberOf("first", default=10),
             page=ItemsOf("specs"),
             arguments={"specs": CONCRETE_SPECS},
         ).metadata,

@@ -1,7 +1,8 @@
 """Revisions, and the tags that they are published under."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Self
+from operator import attrgetter
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import strawberry
 
@@ -10,6 +11,7 @@ from schema.connections import Connection, connection_field, page_of
 from schema.context import Context, Info
 from schema.cost import LOADING, PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, STACKS, Cost, ItemsOf
 from schema.lookup import Lookup
+from schema.many import FOR_MANY
 from schema.node import Node, node_id, not_known
 from schema.package import Package, package_connection
 from schema.package_arguments import PackageFilterArgument, PackageOrderArgument
@@ -33,6 +35,24 @@ LOADED = Cost(weight=20, once=LOADING)
 
 NEIGHBOUR = Cost(weight=20)
 """Another revision of the same series."""
+
+
+def _of_line(name: str, description: str, graphql_type: Any) -> Any:
+    """Declare a field that is a fact of a revision's line of the catalog."""
+    value = attrgetter(f"info.{name}")
+
+    def one(root: Any) -> Any:
+        return value(root)
+
+    def many(revisions: Any) -> list[Any]:
+        return list(map(value, revisions))
+
+    return strawberry.field(
+        resolver=one,
+        graphql_type=graphql_type,
+        description=description,
+        metadata={FOR_MANY: many},
+    )
 
 
 @strawberry.type(description="Where a revision came from.")
@@ -70,9 +90,25 @@ class Revision(Node):
         not_known(context)
         return None
 
-    @strawberry.field(description="The name of the tag that it was published under.")
-    def tag(self) -> str:
-        return self.info.tag
+    tag: str = _of_line("tag", "The name of the tag that it was published under.", str)
+    digest: str = _of_line(
+        "digest",
+        "sha256 of the canonical content; independent of file order, spelling noise and import "
+        "time.",
+        str,
+    )
+    taken_at: DateTime = _of_line("taken_at", "When the build cache stood so.", DateTime)
+    published_at: DateTime = _of_line("published_at", "When the catalog learned of it.", DateTime)
+    num_packages: int = _of_line("num_packages", "How many packages it has.", int)
+    num_specs: int = _of_line("num_specs", "How many specs it has.", int)
+    num_stacks: int = _of_line(
+        "num_stacks", "How many stacks it has, without root, their union.", int
+    )
+    total_size: ByteCount | None = _of_line(
+        "total_size",
+        "The sum of its binary packages' sizes, as far as known.",
+        ByteCount | None,
+    )
 
     @strawberry.field(description="The tag that it was published under, with its series.")
     def tag_info(self) -> "Tag":
@@ -85,43 +121,11 @@ class Revision(Node):
         return Series(name=refs.series(self.info.tag))
 
     @strawberry.field(
-        description="sha256 of the canonical content; independent of file order, spelling noise "
-        "and import time."
-    )
-    def digest(self) -> str:
-        return self.info.digest
-
-    @strawberry.field(description="When the build cache stood so.")
-    def taken_at(self) -> DateTime:
-        return DateTime(self.info.taken_at)
-
-    @strawberry.field(description="When the catalog learned of it.")
-    def published_at(self) -> DateTime:
-        return DateTime(self.info.published_at)
-
-    @strawberry.field(
         description="When an import last found its tag in this very state, before any other one; "
         "`takenAt` where none has found it so again."
     )
     def confirmed_at(self, info: Info) -> DateTime:
         return DateTime(info.context.changing_history().confirmed_at(self.info))
-
-    @strawberry.field(description="How many packages it has.")
-    def num_packages(self) -> int:
-        return self.info.num_packages
-
-    @strawberry.field(description="How many specs it has.")
-    def num_specs(self) -> int:
-        return self.info.num_specs
-
-    @strawberry.field(description="How many stacks it has, without root, their union.")
-    def num_stacks(self) -> int:
-        return self.info.num_stacks
-
-    @strawberry.field(description="The sum of its binary packages' sizes, as far as known.")
-    def total_size(self) -> ByteCount | None:
-        size = self.info.total_size
-        return None if size is None else ByteCount(size)
 
     @strawberry.field(description="Where it came from.")
     def source(self) -> Source:
@@ -199,7 +203,10 @@ class Revision(Node):
     @strawberry.field(
         description="Which of these concrete specs, those of a spack.lock say, the revision holds.",
         metadata=Cost(
-            weight=500, page=ItemsOf("specs"), arguments={"specs": CONCRETE_SPECS}
+            weight=500,
+            once=LOADING,
+            page=ItemsOf("specs"),
+            arguments={"specs": CONCRETE_SPECS},
         ).metadata,
     )
     def lookup(self, specs: ConcreteSpecsArgument) -> Lookup:

@@ -10,12 +10,17 @@ from server.console import note, say_json, say_pages, width
 from server.parameters import REF_FORMS, catalog_option, json_option
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from server.commands.past import Past
     from snapshots.catalog.covering import Covered
     from snapshots.catalog.library import Library
+    from snapshots.changes.lookup import Lookup
     from snapshots.changes.wanted import Wanted
     from snapshots.history import History
     from snapshots.models import RevisionInfo
     from snapshots.sources.lockfiles import LockFile
+    from snapshots.timelines.last_seen import LastSeen
 
 UNDER = 1
 """The exit code where less is there than was asked for."""
@@ -91,9 +96,8 @@ def check_command(
     For each that is missing: when it was last there, why it went, and what is nearest to it.
     External and development specs are in no build cache, and left out.
     """
+    from server.commands.past import open_past
     from server.printing.checks import Checked, check_document, check_lines
-    from snapshots.catalog.catalog import Catalog
-    from snapshots.catalog.library import Library
     from snapshots.changes.lookup import Lookup
     from snapshots.changes.wanted import Wanted
 
@@ -102,13 +106,12 @@ def check_command(
     if ref is not None and best:
         raise click.UsageError("--in names one revision, --best looks in many; leave one out.")
     locked = _read(file)
-    opened = Catalog(catalog)
-    history = opened.require_history()
-    library, wanted = Library(opened), Wanted(locked.specs)
-    covered = _best(library, history, wanted, series) if best else ()
-    revision = covered[0].revision if covered else _revision(history, ref)
-    lookup = Lookup(wanted, library.frames.get(revision.digest))
-    checked = Checked(revision, lookup, locked.left_out, covered)
+    past, wanted = open_past(catalog), Wanted(locked.specs)
+    covered = _best(past.library, past.history, wanted, series) if best else ()
+    revision = covered[0].revision if covered else _revision(past.history, ref)
+    lookup = Lookup(wanted, past.library.frames.get(revision.digest))
+    seen = _last_seen(past, lookup, revision) if len(lookup.missing) else {}
+    checked = Checked(revision, lookup, locked.left_out, seen, covered)
     if as_json:
         say_json(check_document(checked))
     else:
@@ -132,6 +135,28 @@ def _revision(history: "History", ref: str | None) -> "RevisionInfo":
     if ref is not None:
         return history.resolve(ref)
     return (history.of_tag(_USUAL_TAG) or history.revisions)[0]
+
+
+def _last_seen(
+    past: "Past", lookup: "Lookup", revision: "RevisionInfo"
+) -> "Mapping[str, LastSeen] | None":
+    """Return where each hash that is missing was last; None where that cannot be told, with why.
+
+    A spec that the catalog never saw is not there.
+    """
+    from snapshots.errors import CatalogError, IncompleteHistory
+    from snapshots.refs import series
+    from snapshots.timelines.last_seen import last_seen
+
+    specs = [lookup.wanted.specs[place] for place in lookup.missing.tolist()]
+    try:
+        past.complete()
+        known = past.library.hash_histories(past.history, {it.hash: it.name for it in specs})
+    except (CatalogError, IncompleteHistory) as error:
+        note(f"When they were last there cannot be told: {error}")
+        return None
+    own = series(revision.tag)
+    return {text: last_seen(found, own) for text, found in known.items()}
 
 
 def _best(

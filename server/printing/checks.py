@@ -1,19 +1,20 @@
 """What a lock file wants, against what a revision holds: as lines of text and as plain values."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
 
 from server.printing import styles
-from server.printing.differences import field_text, short_hash
+from server.printing.differences import field_text, reason_text, short_hash
 from server.printing.layout import Column, table, wrapped
 from snapshots.catalog.covering import Covered
 from snapshots.changes.facts import FieldChange
 from snapshots.changes.lookup import Lookup
 from snapshots.models import ConcreteSpec, RevisionInfo, revision_facts
 from snapshots.sources.lockfiles import LeftOut
+from snapshots.timelines.last_seen import LastSeen
 from snapshots.wording import counted, day, short_digest, title
 
 FORMAT = 1
@@ -25,12 +26,15 @@ _MOST_LISTED = 10
 class Checked(NamedTuple):
     """A revision with what it holds of a lock file.
 
-    ``covered`` are the revisions that were searched, best first; none where one was named.
+    ``seen`` says where hashes that are missing were last, None where that cannot be told; a spec
+    that the catalog never saw is not in it. ``covered`` are the revisions that were searched, best
+    first; none where one was named.
     """
 
     revision: RevisionInfo
     lookup: Lookup
     left_out: Sequence[LeftOut]
+    seen: Mapping[str, LastSeen] | None
     covered: Sequence[Covered] = ()
 
     def is_under(self, percent: float) -> bool:
@@ -91,8 +95,7 @@ def _summary(checked: Checked) -> Iterator[str]:
 
 
 def _missing_lines(checked: Checked, number: int, width: int | None) -> Iterator[str]:
-    lookup = checked.lookup
-    spec = lookup.wanted.specs[int(lookup.missing[number])]
+    spec = _missing(checked, number)
     root = ", a root" if spec.is_root else ""
     yield f"{styles.removed('-')} {styles.name(_called(spec))} {short_hash(spec.hash)}{root}"
     for text in _about(checked, number):
@@ -101,6 +104,8 @@ def _missing_lines(checked: Checked, number: int, width: int | None) -> Iterator
 
 def _about(checked: Checked, number: int) -> Iterator[str]:
     lookup = checked.lookup
+    if checked.seen is not None:
+        yield _seen_text(checked.seen.get(_missing(checked, number).hash))
     row = int(lookup.nearest[number])
     if row < 0:
         yield "no other spec of the package is there"
@@ -110,6 +115,23 @@ def _about(checked: Checked, number: int) -> Iterator[str]:
     texts = [_difference(it) for it in differences]
     what = "; ".join(texts) or "the same over other dependencies"
     yield f"nearest: {near.name}@{near.version} {short_hash(near.hash)}: {what}"
+
+
+def _seen_text(seen: LastSeen | None) -> str:
+    """Return where a hash was last, and why it went."""
+    if seen is None:
+        return "never seen in this catalog"
+    text = f"last in {title(seen.revision)}"
+    if seen.gone_in is None or seen.reason is None:
+        return f"{text}, the newest of its series"
+    return f"{text}, gone in {title(seen.gone_in)}: {reason_text(seen.reason)}"
+
+
+def _missing(checked: Checked, number: int) -> ConcreteSpec:
+    """Return a spec that is missing, as it was wanted."""
+    lookup = checked.lookup
+    spec: ConcreteSpec = lookup.wanted.specs[int(lookup.missing[number])]
+    return spec
 
 
 def _difference(change: FieldChange) -> str:
@@ -127,6 +149,7 @@ def check_document(checked: Checked) -> dict[str, Any]:
         "num_found": lookup.num_found,
         "num_roots_wanted": lookup.wanted.num_roots,
         "num_roots_found": lookup.num_roots_found,
+        "is_history_known": checked.seen is not None,
         "left_out": [msgspec.to_builtins(it) for it in checked.left_out],
         "found": [lookup.frame.hashes.at(row) for row in lookup.found.tolist()],
         "missing": [_missing_facts(checked, number) for number in range(len(lookup.missing))],
@@ -145,7 +168,9 @@ def check_document(checked: Checked) -> dict[str, Any]:
 
 def _missing_facts(checked: Checked, number: int) -> dict[str, Any]:
     lookup = checked.lookup
-    spec = lookup.wanted.specs[int(lookup.missing[number])]
+    spec = _missing(checked, number)
+    seen = (checked.seen or {}).get(spec.hash)
+    gone_in = seen and seen.gone_in
     row = int(lookup.nearest[number])
     nearest = None
     if row >= 0:
@@ -155,6 +180,9 @@ def _missing_facts(checked: Checked, number: int) -> dict[str, Any]:
         "name": spec.name,
         "version": spec.version,
         "is_root": spec.is_root,
+        "last_seen": None if seen is None else revision_facts(seen.revision),
+        "reason": seen and seen.reason and seen.reason.value,
+        "gone_in": None if gone_in is None else revision_facts(gone_in),
         "nearest": nearest,
         "differences": [msgspec.to_builtins(it) for it in lookup.differences(number)],
     }

@@ -137,6 +137,18 @@ fragment H on HashHistory {
     goneIn { digest }
   }
 }"""
+LOOKUPS = """query($ref: String!, $specs: [ConcreteSpecInput!]!, $series: String, $first: Int) {
+  revision(ref: $ref) { lookup(specs: $specs) { ...L } }
+  bestCovering(specs: $specs, series: $series) { ...L }
+}
+fragment L on Lookup {
+  revision { digest } numWanted numFound numRootsWanted numRootsFound
+  found(first: $first) { hash }
+  missing(first: $first) {
+    hash name version isRoot lastSeen { digest } reason nearest { hash }
+    differences { path before after }
+  }
+}"""
 PUBLISHED = f"""subscription($series: String, $tag: String) {{
   revisionPublished(series: $series, tag: $tag) {{ ...R previous {{ id }} next {{ id }} }}
 }} {REVISION}"""
@@ -150,6 +162,7 @@ DOCUMENTS = (
     COMPARISON,
     CAUSES,
     HISTORIES,
+    LOOKUPS,
     NODES,
     PUBLISHED,
 )

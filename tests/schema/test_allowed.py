@@ -58,6 +58,8 @@ VALUES = {
     "by": ["STACK"],
     "series": "develop",
     "hashes": ["a" * 32] * 100,
+    "specs": [{"hash": "a" * 32, "name": "a"}] * 500,
+    "first": 100,
 }
 
 
