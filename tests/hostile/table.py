@@ -9,6 +9,7 @@ from tests.hostile.attacks import (
     crowds,
     documents,
     explained,
+    feeds,
     lists,
     sockets,
 )
@@ -21,6 +22,7 @@ GROUPS: dict[str, tuple[Attack, ...]] = {
     "documents hard to read": documents.ATTACKS,
     "odd bodies and floods": bodies.ATTACKS,
     "connections and framing": sockets.ATTACKS,
+    "feeds": feeds.ATTACKS,
     "crowds": crowds.ATTACKS,
     "the largest that is accepted": adapted.ATTACKS,
     "graphql-cop's checks": cop.ATTACKS,
