@@ -249,6 +249,7 @@ def _gauges(
     yield instruments.CACHE_BYTES, "explanations", library.explanations.num_bytes
     yield instruments.CACHE_BYTES, "returned", library.returned.num_bytes
     yield instruments.CACHE_BYTES, "stories", feeds.stories.num_bytes
+    yield instruments.CACHE_BYTES, "package_changes", library.package_changes.num_bytes
     yield instruments.FRAMES, "", library.frames.num_kept
     yield instruments.REVISIONS, "", len(watch.catalog.history.revisions)
     yield instruments.REFRESH_AGE, "", watch.age

@@ -29,6 +29,7 @@ from server.commands.looking_back import log_command
 from server.commands.noting import notes_command
 from server.commands.serving import export_schema_command, serve_command
 from server.commands.showing import show_command
+from server.commands.verifying import verify_command
 from server.console import colour_of, failed_output, note, prepare_streams, say, say_fault
 from server.foreign import require_own_schema
 from snapshots.errors import CachelogError
@@ -96,6 +97,7 @@ for _command in (
     remove_command,
     prune_command,
     vacuum_command,
+    verify_command,
     serve_command,
     demo_command,
     export_schema_command,

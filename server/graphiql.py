@@ -17,6 +17,7 @@ from starlette.types import Scope
 
 from server.feeds.addresses import FEEDS, path_of
 from snapshots.history import History
+from snapshots.refs import series
 
 STATIC = Path(__file__).with_name("static")
 """The folder of the files that the page loads."""
@@ -24,7 +25,7 @@ STATIC = Path(__file__).with_name("static")
 ASSETS = ("react.js", "react-dom.js", "graphiql.js", "graphiql.css")
 """What the page needs, under ``static/vendor``; the build puts it there."""
 
-EXAMPLES = ("explore", "search", "matching", "dependencies", "compare", "why", "notes")
+EXAMPLES = ("explore", "search", "matching", "dependencies", "compare", "why", "history", "notes")
 """The queries that the page shows in tabs, in this order."""
 
 _FEEDS = 50
@@ -106,11 +107,12 @@ def _refs(history: History) -> dict[str, str]:
     alone, they are the oldest and the newest tag.
     """
     if not history.revisions:
-        return {"base": "develop~1", "head": "develop"}
+        return {"base": "develop~1", "head": "develop", "series": "develop"}
     for tag in dict.fromkeys(revision.tag for revision in history.revisions):
         if history.previous(history.of_tag(tag)[0]) is not None:
-            return {"base": f"{tag}~1", "head": tag}
-    return {"base": history.revisions[-1].tag, "head": history.revisions[0].tag}
+            return {"base": f"{tag}~1", "head": tag, "series": series(tag)}
+    base, head = history.revisions[-1].tag, history.revisions[0].tag
+    return {"base": base, "head": head, "series": series(head)}
 
 
 def _versioned(name: str, static: Path) -> str:

@@ -9,7 +9,7 @@ from server.graphql.lanes import EXPLAINING_THREADS, LIGHT_THREADS, LOADING_THRE
 from server.graphql.persisted_documents import MAX_PERSISTED_BYTES
 from server.graphql.shared_events import EVENT_BYTES
 from server.settings import Settings
-from snapshots.catalog.library import HASH_SET_BYTES, RETURNED_BYTES
+from snapshots.catalog.library import CHANGES_BYTES, HASH_SET_BYTES, RETURNED_BYTES
 
 _PROCESS = 320 << 20
 """Python with all modules, and what Arrow and Delta Lake keep once they have read a table."""
@@ -41,6 +41,7 @@ def memory_shares(settings: Settings) -> Mapping[str, int]:
         "comparisons": settings.comparison_cache,
         "explanations": settings.comparison_cache,
         "hashes that returned": RETURNED_BYTES,
+        "changes of packages": CHANGES_BYTES,
         "hashes of revisions": HASH_SET_BYTES,
         "stories of feeds": STORY_BYTES,
         "documents": KEPT_BYTES,

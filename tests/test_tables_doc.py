@@ -11,12 +11,19 @@ import pytest
 from deltalake import DeltaTable
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.tables import REVISIONS, SPECS
+from snapshots.models import NOTHING
+from snapshots.tables import CHANGES, COMPARISONS, HASHES, REVISIONS, SPECS
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
-TABLES = {"revisions": REVISIONS, "specs": SPECS}
+TABLES = {
+    "revisions": REVISIONS,
+    "specs": SPECS,
+    "comparisons": COMPARISONS,
+    "changes": CHANGES,
+    "hashes": HASHES,
+}
 QUESTIONS = dict(re.findall(r"^### (.+?)\n.*?^```sql\n(.+?)^```", TEXT, re.M | re.S))
 
 
@@ -87,9 +94,9 @@ def dates(*values: Any) -> tuple[Any, ...]:
     )
 
 
-def test_there_are_five_questions() -> None:
+def test_there_are_seven_questions() -> None:
     """Each question of the document is one that a test asks."""
-    assert len(QUESTIONS) == 5
+    assert len(QUESTIONS) == 7
 
 
 def test_revisions(catalog: Path) -> None:
@@ -128,6 +135,31 @@ def test_growth(catalog: Path) -> None:
     """Each state of the tag has its number and its bytes."""
     sql = QUESTIONS["How did a package grow?"]
     assert [dates(*row) for row in answer(catalog, sql)] == [(0, 1, 5), (7, 1, 7)]
+
+
+def test_timeline(catalog: Path) -> None:
+    """Each revision that touched the package, with what became of its specs."""
+    found = answer(catalog, QUESTIONS["What became of a package?"])
+    assert [dates(*row) for row in found] == [
+        (7, "1.14.5", "replaced", 1),
+        (7, "1.3", "replaces", 1),
+        (0, "1.14.5", "new_package", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"), [("2", ("removed", 7, "replaced")), ("3", ("added", 7, "replaces"))]
+)
+def test_gone_since(catalog: Path, label: str, expected: tuple[Any, ...]) -> None:
+    """The last change of a hash tells; a hash that is there yet was added last."""
+    sql = QUESTIONS["Since when is a hash gone, and why?"].replace("HASH", hash_of(label))
+    assert [dates(*row) for row in answer(catalog, sql)] == [expected]
+
+
+def test_nothing_has_the_digest_that_the_questions_name() -> None:
+    """The first state of a series follows on it."""
+    assert TEXT.count(f"'{NOTHING}'") == 2
+    assert f"`{NOTHING[:8]}…{NOTHING[-4:]}`" in TEXT
 
 
 def test_other_readers_are_told_what_the_columns_are(catalog: Path) -> None:

@@ -5,6 +5,7 @@ from functools import partial
 
 from starlette.types import Receive, Scope, Send
 
+from schema.errors import BAD_USER_INPUT, bounded
 from schema.node import parse_node_id
 from server.exchanges import CODE, IS_OPEN_ENDED, OPERATION, note_answer, note_error
 from server.graphql.answers import Answer, Answers, Charge
@@ -139,13 +140,14 @@ class EventStreams:
         if not name:
             return None
         try:
-            kind, parts = parse_node_id(name)
-            if kind != "Revision":
-                raise InvalidArgument("Last-Event-ID", "is the id of no revision")
-        except InvalidArgument as error:
-            return error_body(f"Last-Event-ID: {error}", "BAD_USER_INPUT")
-        self._publications.resume(subscriber, parts[-1])
-        return None
+            match parse_node_id(name):
+                case "Revision", [_, key]:
+                    self._publications.resume(subscriber, key)
+                    return None
+        except InvalidArgument:
+            pass
+        message = f"Last-Event-ID is no id of a revision: {bounded(name)}"
+        return error_body(message, BAD_USER_INPUT)
 
     async def _send_events(
         self, parsed: ParsedRequest, subscriber: Subscriber, send: Send, charge: Charge | None
@@ -161,9 +163,9 @@ class EventStreams:
                 except TimeoutError:
                     await write(SIGN_OF_LIFE)
                     continue
-                event = await self._events.of(parsed, revision)
                 if charge is not None:
                     charge(parsed.units)
+                event = await self._events.of(parsed, revision)
                 with self._events.sending(event):
                     await write(event.text)
         except StopAsyncIteration:

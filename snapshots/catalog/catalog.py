@@ -10,10 +10,11 @@ it is not there it is made again.
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
+from time import monotonic
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,7 +27,7 @@ from snapshots.catalog.locations import parse_location
 from snapshots.catalog.pair_making import PairMaker, in_chains, keep_all
 from snapshots.catalog.publishing import Planner, Publication
 from snapshots.catalog.revisions_table import RevisionsTable
-from snapshots.catalog.specs_table import SpecsTable
+from snapshots.catalog.specs_table import FRESH_SECONDS, SpecsTable
 from snapshots.catalog.storage import Storage
 from snapshots.changes.kept_changes import KeptChanges
 from snapshots.changes.pair_counts import PairCounts
@@ -211,6 +212,7 @@ class Catalog:
         that is damaged in the store is replaced. Raises InvalidArgument for a tag that cannot be
         one, and SourceError for a content with too many stacks.
         """
+        started = monotonic()
         self.refresh(missing_ok=True)
         planner = Planner(self._history, datetime.now(UTC), taken_at)
         known, known_files = set(self._history.digests), dict(self._files)
@@ -229,7 +231,9 @@ class Catalog:
         unkept = self._keep_new_pairs(known_pairs, files, planner.added)
         if planner.added:
             with self._lock, self._translated():
-                self._hold({row.digest for row in planner.added} - written.keys(), files)
+                used = {row.digest for row in planner.added}
+                is_long = monotonic() - started >= FRESH_SECONDS
+                self._hold(used if is_long else used - written.keys(), files)
                 self._revisions.append(planner.added, files)
                 self._take_over()
                 self._revisions.compact()
@@ -238,13 +242,14 @@ class Catalog:
         return planner.publications(self._history, known & written.keys(), unkept)
 
     def _hold(self, digests: Set[str], files: Files) -> None:
-        """Let contents that were there when an import began be there when it ends.
+        """Let contents that an import found, or wrote long ago, be there when it ends.
 
         Where all rows that name one were removed meanwhile, it is listed again. Raises
         CatalogError where it was already deleted.
         """
         if used := digests - {NOTHING}:
-            self._revisions.refresh()
+            with suppress(TableNotFoundError):
+                self._revisions.refresh()
             loose = used - {row.digest for row in self._revisions.revisions}
             self._specs.hold({digest: files.get(digest, ()) for digest in loose})
 

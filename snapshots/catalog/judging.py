@@ -1,12 +1,10 @@
 """Two revisions of a catalog, or one, ready to be judged by rules."""
 
+from functools import partial
+
 from snapshots.catalog.library import Library
-from snapshots.changes.explanation import Explanation
-from snapshots.changes.rules.scopes import Find, Judged
-from snapshots.frames import matching
-from snapshots.frames.columns import Mask
-from snapshots.frames.dependencies import DependencyGraph
-from snapshots.frames.package_names import require_known
+from snapshots.changes.rules.finding import Searched, finder
+from snapshots.changes.rules.scopes import Judged
 
 
 def judged(library: Library, base: str | None, head: str) -> Judged:
@@ -14,40 +12,14 @@ def judged(library: Library, base: str | None, head: str) -> Judged:
 
     What rules ask for is loaded when they ask for it; raises CatalogError where it cannot be read.
     """
-    frame = library.frames.get(head)
+    after = _searched(library, head)
+    before = None if base is None else _searched(library, base)
+    find = finder(before, after, library.package_names)
     if base is None:
-        return Judged(frame, _finder(library, None, head))
+        return Judged(after.frame, find)
     comparison = library.compare(base, head)
-
-    def explain() -> Explanation:
-        return library.explain(comparison.base.digest, head)
-
-    return Judged(frame, _finder(library, base, head), comparison, explain)
+    return Judged(after.frame, find, comparison, partial(library.explain, base, head))
 
 
-def _finder(library: Library, base: str | None, head: str) -> Find:
-    """Return what finds the specs that queries match.
-
-    Raises UnknownPackage where nothing is found because no revision knows a name.
-    """
-
-    def select(digest: str, query: str) -> Mask:
-        def graph() -> DependencyGraph:
-            return library.dependencies.get(digest)
-
-        return matching.select(library.frames.get(digest), matching.read(query), graph)
-
-    def find(query: str) -> tuple[Mask | None, Mask]:
-        before = None if base is None else select(base, query)
-        after = select(head, query)
-        if not after.any() and (before is None or not before.any()):
-            known = () if base is None else library.frames.get(base).packages
-            require_known(
-                matching.read(query),
-                library.frames.get(head),
-                lambda: library.dependencies.get(head),
-                lambda: {*known, *library.package_names()},
-            )
-        return before, after
-
-    return find
+def _searched(library: Library, digest: str) -> Searched:
+    return Searched(library.frames.get(digest), partial(library.dependencies.get, digest))

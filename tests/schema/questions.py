@@ -112,7 +112,7 @@ HISTORIES = """query($series: String!, $name: String!, $hash: String!, $hashes: 
   series(name: $series) {
     revisions { totalCount nodes { seriesInfo { name } tagInfo { seriesInfo { name } } } }
     growth {
-      revision { digest } comparison { id } numSpecs numPackages numStacks totalSize
+      revision { digest } comparison { id } tag takenAt numSpecs numPackages numStacks totalSize
       specsAdded specsRemoved specsChanged specsRebuilt specsReplaced packagesAdded packagesRemoved
     }
     package(name: $name) {
@@ -152,6 +152,13 @@ fragment L on Lookup {
 PUBLISHED = f"""subscription($series: String, $tag: String) {{
   revisionPublished(series: $series, tag: $tag) {{ ...R previous {{ id }} next {{ id }} }}
 }} {REVISION}"""
+CHECK = """query($base: String!, $head: String!, $rules: [RuleInput!]!) {
+  compare(base: $base, head: $head) { check(rules: $rules) {
+    passed
+    rules { name level passed message numBreaches
+      breaches(first: 10) { message package numSpecs spec { hash } } }
+  } }
+}"""
 NODES = 'query($ids: [ID!]!) { node(id: "") { id } nodes(ids: $ids) { id ... on Package { id } } }'
 DOCUMENTS = (
     REVISIONS,
@@ -161,6 +168,7 @@ DOCUMENTS = (
     STACKS,
     COMPARISON,
     CAUSES,
+    CHECK,
     HISTORIES,
     LOOKUPS,
     NODES,

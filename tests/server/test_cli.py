@@ -38,6 +38,7 @@ COMMANDS = (
     "remove",
     "prune",
     "vacuum",
+    "verify",
 )
 
 

@@ -15,8 +15,12 @@ from time import sleep
 from typing import Any
 
 import orjson
+import pyarrow.compute as pc
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.filling import fill, missing_pairs
+from snapshots.changes.kept_changes import keep_changes
+from snapshots.history import Pair
 from snapshots.models import RevisionInfo
 from tests.server.commands import cachelog
 from tests.server.pages import detail, page
@@ -30,7 +34,7 @@ SPECS = 40
 
 def details(number: int) -> list[dict[str, object]]:
     """Return so many specs that no two numbers share."""
-    return [detail(hash_of(f"{number} {row}")) for row in range(SPECS)]
+    return [detail(hash_of(f"page {number} {row}")) for row in range(SPECS)]
 
 
 def pages(folder: Path, number: int) -> list[object]:
@@ -99,8 +103,27 @@ def revisions_of(location: Path, checked: set[RevisionInfo]) -> set[RevisionInfo
     return found
 
 
+def check_changes(location: Path, checked: set[Pair]) -> None:
+    """Hold what is kept of neighbours against their contents, of pairs that are not checked yet."""
+    catalog = Catalog(str(location))
+    catalog.refresh()
+    for pair in (catalog.counts.keys() & catalog.history.pairs) - checked:
+        expected = keep_changes(*map(catalog.load_side, pair))
+        rows = catalog.changes.changes_of(expected.rows["name"].to_pylist())
+        mask = pc.and_(pc.equal(rows["base"], pair.base), pc.equal(rows["head"], pair.head))
+        assert rows.filter(mask).to_pylist() == expected.rows.to_pylist()
+        assert catalog.counts[pair] == expected.counts
+        added = expected.rows.filter(pc.equal(expected.rows["kind"], "added"))
+        packages = dict(zip(added["hash"].to_pylist(), added["name"].to_pylist(), strict=True))
+        assert catalog.changes.packages_of(packages) == packages
+        checked.add(pair)
+
+
 def test_killed_imports(tmp_path: Path) -> None:
-    """Every earlier revision stays readable, nothing half is seen, and the same import goes on."""
+    """Every earlier revision stays readable, nothing half is seen, and the same import goes on.
+
+    What is kept of neighbours is whole and true, and what is not kept can be filled.
+    """
     processes = get_context("forkserver")
     processes.set_forkserver_preload(["tests.server.test_killed_imports"])
     random = Random(0)
@@ -109,6 +132,7 @@ def test_killed_imports(tmp_path: Path) -> None:
     publish_state(Catalog(str(location)), 0)
     known = revisions_of(location, set())
     num_cut = 0
+    checked: set[Pair] = set()
     for number in range(KILLS):
         kind = KINDS[number % len(KINDS)]
         arguments = kind(tmp_path / kind.__name__, number)
@@ -136,4 +160,10 @@ def test_killed_imports(tmp_path: Path) -> None:
         after = revisions_of(location, now)
         assert now <= after
         known = after
+        check_changes(location, checked)
     assert num_cut > 0
+    catalog = Catalog(str(location))
+    missing = missing_pairs(catalog, catalog.require_history())
+    assert fill(catalog, missing).num_made == len(missing)
+    check_changes(location, checked)
+    assert checked >= set(catalog.history.pairs)

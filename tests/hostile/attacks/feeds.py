@@ -38,7 +38,7 @@ def _of_nobody(target: Target) -> Iterator[Ask]:
 
 def _odd_addresses(target: Target) -> Iterator[Ask]:
     name = quote(_series(target)[0])
-    odd = ("%00", "%0d%0aX:%20y", "..%2f..%2fetc", "%ff%fe", "%2e%2e/%2e%2e", "a" * 60_000, "%", "+")
+    odd = ("%00", "%0d%0aX:y", "..%2f..%2fetc", "%ff%fe", "%2e%2e/%2e%2e", "%", "+", "a" * 60_000)
     for text in odd:
         yield _get(f"/feeds/{text}.atom")
         yield _get(f"/feeds/{name}/{text}.atom")

@@ -1,5 +1,6 @@
 """Whatever happened, the timelines say what a walk through all contents says."""
 
+from collections import Counter
 from random import Random
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from snapshots.history import History
 from snapshots.timelines.growth import growth
 from snapshots.timelines.packages import package_timeline
+from snapshots.timelines.returns import count_returned, told_apart
 from snapshots.timelines.spans import hash_histories, holding
 from tests.snapshots.factories import NAMES
 from tests.snapshots.timelines.naive import Past
@@ -84,3 +86,18 @@ def test_rows_in_any_order_and_twice(past: Past, seed: int) -> None:
             for name in NAMES:
                 found = package_timeline(mixed, name, series, history)
                 assert found == package_timeline(expected, name, series, history)
+
+
+@given(PASTS)
+def test_what_returned_is_told_apart_in_counts(past: Past) -> None:
+    """The counts of each revision, what returned told apart, are those of the walk."""
+    rows = past.rows()
+    for series in past.history.series_names:
+        returned = count_returned(rows, series, past.history)
+        for step in past.history.neighbours(series):
+            if step.pair.base == step.pair.head:
+                assert step.head not in returned
+                continue
+            pure = past.counts(step.pair).reasons
+            found = told_apart(pure, returned.get(step.head, {}))
+            assert found == Counter(past.reasons(step).values())

@@ -1,0 +1,87 @@
+"""Pasts in catalogs, and what their history must say."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, starmap
+from pathlib import Path
+from random import Random
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
+from snapshots.contents import Content, Snapshot
+from snapshots.history import Pair
+from snapshots.models import NOTHING
+from tests.snapshots.factories import NAMES, SOURCE, a_snapshot, a_spec, day
+from tests.snapshots.timelines.naive import Past
+from tests.snapshots.timelines.pasts import HASHES
+
+TABLES = ("comparisons", "changes", "hashes")
+"""The tables of the history."""
+
+
+def snapshots_of(past: Past) -> list[Snapshot]:
+    """Return what was seen in a made-up past."""
+    return [
+        Snapshot(
+            tag=it.tag,
+            content=Content.of(past.specs_of(it).values()),
+            source=SOURCE,
+            taken_at=it.taken_at,
+        )
+        for it in past.history.revisions
+    ]
+
+
+def past_of(catalog: Catalog, past: Past) -> Past:
+    """Return the past of the catalog's own revisions, which a made-up one was published to."""
+    return Past(catalog.history, {it: list(all_.values()) for it, all_ in past.contents.items()})
+
+
+def check(catalog: Catalog, past: Past) -> None:
+    """Hold the answers of a catalog against a walk through its contents."""
+    library, history = Library(catalog), catalog.history
+    assert catalog.counts.keys() >= set(history.pairs)
+    assert {pair: catalog.counts[pair] for pair in history.pairs} == {
+        pair: past.counts(pair) for pair in history.pairs
+    }
+    for text in HASHES:
+        assert library.hash_history(history, text) == past.hash_history(text)
+    packages = {text: spec.name for all_ in past.contents.values() for text, spec in all_.items()}
+    histories = library.hash_histories(history, packages)
+    assert histories == {it: found for it in packages if (found := past.hash_history(it))}
+    for series in history.series_names:
+        for name in NAMES:
+            timeline = library.package_timeline(history, series, name)
+            assert timeline == past.package_timeline(name, series)
+        grown = library.growth(history, series)
+        assert [it.revision for it in grown] == list(history.of_series(series))[::-1]
+        assert library.holding(history, HASHES[:2], series) == past.holding(HASHES[:2], series)
+
+
+def grouped(snapshots: Sequence[Snapshot], random: Random) -> Iterator[Sequence[Snapshot]]:
+    """Yield the snapshots in groups of any size."""
+    start = 0
+    while start < len(snapshots):
+        size = random.randrange(1, 5)
+        yield snapshots[start : start + size]
+        start += size
+
+
+def forget(catalog: Catalog, *tables: str) -> None:
+    """Remove tables of a catalog."""
+    for table in tables:
+        shutil.rmtree(Path(catalog.location) / table, ignore_errors=True)
+
+
+def states(*labels: str) -> list[Snapshot]:
+    """Return states a day apart, of a spec a letter; each letter is of a package of its own."""
+    return [
+        a_snapshot([a_spec(it, name=f"package-{it}") for it in state], "develop", day(number))
+        for number, state in enumerate(labels)
+    ]
+
+
+def pairs(snapshots: Sequence[Snapshot]) -> list[Pair]:
+    """Return the pairs of states that follow one another."""
+    digests = [NOTHING, *(it.content.digest for it in snapshots)]
+    return list(starmap(Pair, pairwise(digests)))

@@ -1,0 +1,213 @@
+"""The history that imports keep: whatever is published when, it is that of the contents."""
+
+from multiprocessing import get_context
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.filling import fill, missing_pairs
+from snapshots.catalog.library import Library
+from snapshots.errors import (
+    AmbiguousHash,
+    CatalogError,
+    IncompleteHistory,
+    InvalidArgument,
+)
+from snapshots.models import Spec
+from tests.snapshots.catalog.pasts import (
+    TABLES,
+    check,
+    forget,
+    grouped,
+    pairs,
+    past_of,
+    snapshots_of,
+    states,
+)
+from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
+from tests.snapshots.timelines.naive import Past
+from tests.snapshots.timelines.pasts import PASTS
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    """Return a catalog that is not there yet."""
+    return Catalog(str(tmp_path / "catalog"))
+
+
+@settings(max_examples=25)
+@given(PASTS, st.randoms(use_true_random=False))
+def test_any_order_and_any_grouping(past: Past, random: Random) -> None:
+    """The same history comes of it, with every pair, by several catalogs that write in turn."""
+    snapshots = snapshots_of(past)
+    random.shuffle(snapshots)
+    with TemporaryDirectory() as folder:
+        importers = [Catalog(f"{folder}/catalog") for _ in range(2)]
+        for group in grouped(snapshots, random):
+            made = random.choice(importers).publish(group)
+            assert not any(it.unkept for it in made)
+        reader = Catalog(f"{folder}/catalog")
+        reader.refresh()
+        check(reader, past_of(reader, past))
+
+
+def test_a_revision_that_is_put_in_between_makes_two_pairs(catalog: Catalog) -> None:
+    """What was known of the two around it stays, and is no longer asked for."""
+    first, middle, last = states("ab", "abc", "bc")
+    catalog.publish([first, last])
+    assert set(catalog.counts) == set(pairs([first, last]))
+    catalog.publish([middle])
+    assert set(catalog.counts) == {*pairs([first, last]), *pairs([first, middle, last])}
+    assert set(catalog.history.pairs) == set(pairs([first, middle, last]))
+    history = Library(catalog).hash_history(catalog.history, hash_of("c"))
+    assert history is not None
+    assert [it.first.taken_at for it in history.spans] == [day(1)]
+
+
+def test_an_import_beside_a_damaged_content(catalog: Catalog) -> None:
+    """It is published; what changed from the damaged one is made once that is mended."""
+    first, second = states("ab", "bc")
+    catalog.publish([first])
+    for file in (Path(catalog.location) / "specs").glob("*/*.parquet"):
+        file.write_bytes(file.read_bytes()[::-1])
+    (made,) = catalog.publish([second])
+    assert made.is_new
+    assert made.unkept is not None
+    assert "is damaged" in made.unkept
+    library = Library(catalog)
+    with pytest.raises(IncompleteHistory, match=r"1 of 2 pairs .* 'cachelog history fill'"):
+        library.hash_history(catalog.history, hash_of("a"))
+    filled = fill(catalog, missing_pairs(catalog, catalog.history))
+    assert filled.num_made == 0
+    assert list(filled.failures) == [pairs([first, second])[1]]
+    catalog.publish([first])
+    assert fill(catalog, missing_pairs(catalog, catalog.history)).num_made == 1
+    assert library.hash_history(catalog.history, hash_of("a")) is not None
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_tables_that_are_damaged(catalog: Catalog, table: str) -> None:
+    """Revisions are read and published all the same; what the history advises mends it."""
+    first, second, third = states("ab", "bc", "cd")
+    catalog.publish([first, second])
+    for file in (Path(catalog.location) / table).glob("*.parquet"):
+        file.write_bytes(file.read_bytes()[::-1])
+    reader = Catalog(catalog.location)
+    reader.refresh()
+    library = Library(reader)
+    assert len(library.frames.get(second.content.digest)) == 2
+    with pytest.raises(CatalogError, match=f"{table}/.*; remove the tables comparisons, changes"):
+        library.hash_history(reader.history, hash_of("a"))
+    (made,) = reader.publish([third])
+    assert made.is_new
+    assert (made.unkept is not None) == (table == "comparisons")
+    forget(catalog, *TABLES)
+    reader.refresh()
+    assert fill(reader, missing_pairs(reader, reader.history)).num_made == 3
+    found = library.hash_history(reader.history, hash_of("a"))
+    assert found is not None
+    assert found.newest.taken_at == day(0)
+
+
+@pytest.mark.parametrize("table", ["changes", "hashes"])
+def test_a_table_that_is_missing_beside_the_others(catalog: Catalog, table: str) -> None:
+    """It is not taken for one without rows."""
+    catalog.publish(states("ab", "bc"))
+    forget(catalog, table)
+    reader = Catalog(catalog.location)
+    reader.refresh()
+    with pytest.raises(CatalogError, match=f"the table {table} is missing; remove the tables"):
+        Library(reader).hash_history(reader.history, hash_of("a"))
+
+
+def test_a_store_that_takes_no_changes(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be kept keeps no revision from being published."""
+
+    def failing(*_: object) -> None:
+        raise OSError(28, "No space left on device", "changes")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("snapshots.catalog.sorted_table.SortedTable.append", failing)
+        (made,) = catalog.publish(states("ab"))
+        assert made.unkept is not None
+        assert "No space left on device" in made.unkept
+        with pytest.raises(CatalogError, match="No space left"):
+            fill(catalog, catalog.history.pairs)
+    assert not catalog.counts
+    assert fill(catalog, catalog.history.pairs).num_made == 1
+
+
+def test_beginnings_of_hashes(catalog: Catalog) -> None:
+    """One that fits is taken, several are told, and what can be none is refused."""
+    specs = [a_spec("a"), *(beginning_with(f"zzz{letter}") for letter in "abcdefgh")]
+    catalog.publish([a_snapshot(specs, "develop", day(0))])
+    library, history = Library(catalog), catalog.history
+    found = library.hash_history(history, hash_of("a")[:9])
+    assert found is not None
+    assert found.hash == hash_of("a")
+    assert library.hash_history(history, "yyyyyy") is None
+    with pytest.raises(AmbiguousHash, match=r"'zzz' begins 8 hashes: zzza.*, \.\.\.$") as caught:
+        library.hash_history(history, "zzz")
+    assert len(caught.value.candidates) == 5
+    for text in ("", "A", "/abc", "é", "0", "a" * 33):
+        with pytest.raises(InvalidArgument, match="begins no hash"):
+            library.hash_history(history, text)
+
+
+def beginning_with(beginning: str) -> Spec:
+    """Return a spec whose hash begins so."""
+    return replace(a_spec(beginning), hash=beginning.ljust(32, "a"))
+
+
+def _publish_odd_or_even(location: str, first: int, barrier: Barrier) -> None:
+    catalog = Catalog(location)
+    catalog.refresh(missing_ok=True)
+    barrier.wait()
+    for snapshot in states(*(f"a{letter}" for letter in "bcdefghijklm"))[first::2]:
+        catalog.publish([snapshot])
+
+
+def test_two_importers_at_once(catalog: Catalog) -> None:
+    """Who publishes last beside another's revision compares the two."""
+    processes = get_context("forkserver")
+    barrier = processes.Barrier(2)
+    running = [
+        processes.Process(target=_publish_odd_or_even, args=(catalog.location, first, barrier))
+        for first in (0, 1)
+    ]
+    for process in running:
+        process.start()
+    for process in running:
+        process.join()
+        assert process.exitcode == 0
+    catalog.refresh()
+    assert len(catalog.history.pairs) == 12
+    assert missing_pairs(catalog, catalog.history) == []
+    history = Library(catalog).hash_history(catalog.history, hash_of("c"))
+    assert history is not None
+    assert [(it.first.taken_at, it.last.taken_at) for it in history.spans] == [(day(1), day(1))]
+
+
+def test_an_import_that_dies_before_its_revisions(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it has kept by then is true and harmless; the same import goes on."""
+    first, second = states("ab", "bc")
+    catalog.publish([first])
+    with monkeypatch.context() as patch:
+        patch.setattr("snapshots.catalog.revisions_table.RevisionsTable.append", None)
+        with pytest.raises(TypeError):
+            Catalog(catalog.location).publish([second])
+    catalog.refresh()
+    assert len(catalog.history.revisions) == 1
+    assert len(catalog.counts) == 2
+    assert Library(catalog).hash_history(catalog.history, hash_of("c")) is None
+    catalog.publish([second])
+    assert missing_pairs(catalog, catalog.history) == []
