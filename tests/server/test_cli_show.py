@@ -4,7 +4,9 @@ import re
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from snapshots.catalog.library import Library
 from snapshots.models import SPEC_FACTS, Spec, revision_facts
 from tests.server.commands import Done, cachelog
 from tests.server.remembered import (
@@ -253,3 +255,15 @@ def test_lines_fit_a_terminal(world: Remembered, words: tuple[str, ...]) -> None
     assert "\x1b[" in done.out
     assert max(map(len, ESCAPE.sub("", done.out).splitlines())) <= 80
     assert "\x1b[" not in good(world, *words).out
+
+
+def test_a_history_that_does_not_fit(world: Remembered, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept may be wrong: then it is said so, and how to look further."""
+    known = world.past.hash_history(CMAKE.hash)
+    assert known
+    wrong = replace(known, hash=hash_of("never there"))
+    monkeypatch.setattr(Library, "hash_history", lambda *_: wrong)
+    done = ask(world, f"/{wrong.hash}")
+    assert (done.code, done.out) == (1, "")
+    assert f"lacks {wrong.hash}, which it has by what is kept" in done.err
+    assert "cachelog verify" in done.err
