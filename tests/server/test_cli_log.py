@@ -211,6 +211,12 @@ def test_one_line_an_entry(world: Remembered) -> None:
     releases = good(world, "--oneline", "--series", "vX.Y.Z").lines
     assert releases[1].endswith("v0.3: =1")
     assert releases[2].endswith("v0.2: unchanged")
+    whole = good(world, "--series", "vX.Y.Z").lines
+    assert [line for line in whole if line.startswith("    ")] == [
+        "    = 1 changed",
+        "    nothing changed",
+        "    + 2 added: 2 new package",
+    ]
 
 
 def test_what_is_left_out(world: Remembered) -> None:
