@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from schema.documents import KEPT_BYTES
+from server.feeds.making import STORY_BYTES
 from server.graphql.answers import PARSED_BYTES
 from server.graphql.incoming import LARGE_BODY
 from server.graphql.lanes import EXPLAINING_THREADS, LIGHT_THREADS, LOADING_THREADS
@@ -47,6 +48,7 @@ def memory_shares(settings: Settings) -> Mapping[str, int]:
         "hashes that returned": RETURNED_BYTES,
         "changes of packages": CHANGES_BYTES,
         "hashes of revisions": HASH_SET_BYTES,
+        "stories of feeds": STORY_BYTES,
         "documents": KEPT_BYTES,
         "parsed requests": PARSED_BYTES,
         "persisted documents": MAX_PERSISTED_BYTES,

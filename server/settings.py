@@ -205,6 +205,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     s3_prefixes: Names = ()
     """Where buckets are served over HTTPS: BUCKET=URL, separated by commas."""
 
+    notify: Names = ()
+    """URLs that an import tells of each revision that it publishes, separated by commas."""
+
+    notify_secret: Text = ""
+    """A secret to sign with what they are told; empty to sign nothing."""
+
     def limits(self) -> Limits:
         """Return what one request may ask for, and take."""
         return Limits(**{it.name: getattr(self, it.name) for it in dataclasses.fields(Limits)})

@@ -70,6 +70,8 @@ READ: dict[str, tuple[str, Any]] = {
     "http_timeout": ("1.5", 1.5),
     "http_deadline": ("86400", 86_400.0),
     "s3_prefixes": ("a=https://a.example", ("a=https://a.example",)),
+    "notify": ("https://a.example/x, http://b", ("https://a.example/x", "http://b")),
+    "notify_secret": ("s, e", "s, e"),
 }
 
 
