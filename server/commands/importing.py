@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from server.commands.gating import gatekeeper
 from server.console import note, say, say_json
 from server.parameters import Time, catalog_option, json_option
 
 if TYPE_CHECKING:
     from server.tracing.spans import Spans
     from snapshots.catalog.catalog import Catalog
-    from snapshots.catalog.publishing import Publication
+    from snapshots.catalog.publishing import Approve, Publication
     from snapshots.contents import Snapshot
     from snapshots.sources.git import Every
     from snapshots.sources.reports import Report
@@ -67,6 +68,13 @@ _PAGES_FOLDER = "_cache"
     type=click.Choice(["commit", "day", "week"]),
     help="With --git: each commit (the default), or the last of each day or week.",
 )
+@click.option(
+    "--gate",
+    type=click.Path(),
+    metavar="FILE",
+    help="Publish nothing that breaks the rules of this file, as 'cachelog gate' judges: each "
+    "revision against the one before it in its series.",
+)
 @click.option("--skip-bad", is_flag=True, help="Leave out what cannot be read, and list it.")
 @json_option
 @catalog_option
@@ -80,6 +88,7 @@ def import_command(
     path: str | None,
     since: datetime | None,
     every: "Every | None",
+    gate: str | None,
     skip_bad: bool,
     as_json: bool,
     catalog: str,
@@ -103,6 +112,7 @@ def import_command(
     from snapshots.sources.reports import Report
 
     opened = Catalog(catalog)
+    approve = None if gate is None else gatekeeper(gate, opened.package_names)
     publications: list[Publication] = []
     with (
         closing(spans_from(settings_from(os.environ))) as spans,
@@ -117,10 +127,12 @@ def import_command(
                 )
                 snapshots = reading(history, spans)
                 while some := list(islice(snapshots, _REVISIONS_AT_ONCE)):
-                    publications += _publish(opened, some, spans, report)
+                    publications += _publish(opened, some, spans, report, approve)
             else:
                 found = _read(locations, tags, sizes=sizes, report=report)
-                publications += _publish(opened, reading(found, spans), spans, report, taken_at)
+                publications += _publish(
+                    opened, reading(found, spans), spans, report, approve, taken_at
+                )
         except CachelogError:
             if publications:
                 _tell(publications, report, as_json=as_json)
@@ -136,11 +148,12 @@ def _publish(
     snapshots: "Iterable[Snapshot]",
     spans: "Spans",
     report: "Report",
+    approve: "Approve | None",
     taken_at: datetime | None = None,
 ) -> "list[Publication]":
     """Publish in a span; that of what is read on the way stand beside it, not within."""
     with spans.span("publish") as note_publishing:
-        published = catalog.publish(snapshots, taken_at=taken_at)
+        published = catalog.publish(snapshots, taken_at=taken_at, approve=approve)
         note_publishing("cachelog.revisions", len(published))
         note_publishing("cachelog.new_revisions", sum(it.is_new for it in published))
     for reason in dict.fromkeys(it.unkept for it in published if it.unkept):
