@@ -56,7 +56,7 @@ VALUES = {
     "head": "develop",
     "ids": ["a"] * 100,
     "by": ["STACK"],
-    "series": "develop",
+    "of": "develop",
     "hashes": ["a" * 32] * 100,
     "specs": [{"hash": "a" * 32, "name": "a"}] * 500,
     "first": 100,
