@@ -14,22 +14,24 @@ from schema.changes import (
     load_comparison,
     part_of_comparison,
 )
+from schema.check import CHECK, CheckReport, check
 from schema.comparison_summary import ComparisonSummary
 from schema.connections import Connection, connection_field
 from schema.context import Context, Info, NotLoaded
 from schema.cost import COMPARING, COVERING, EXPLAINING, STACKS, ArgumentCost, Cost, texts
 from schema.coverage import CoverageChange, coverage_connection
+from schema.coverage_dimension import CoverageDimension
 from schema.enums import describe_enum
 from schema.node import Node, node_id
 from schema.package_change import PackageChange
 from schema.paging import PageArguments
 from schema.revision import Revision
+from schema.rule_input import MOST_RULES, RuleInput
 from schema.scalars import none_if_omitted
 from schema.spec_arguments import FilterArgument
 from schema.spec_change import SpecChange, spec_change_connection, with_reasons
 from schema.stack_change import StackChange
 from snapshots.changes.causes import CauseKind
-from snapshots.changes.cells import CoverageDimension
 from snapshots.changes.coverage import CoverageChangeKind
 from snapshots.changes.diff import LEFT_OUT
 from snapshots.changes.package_changes import PackageChangeKind
@@ -254,3 +256,17 @@ class Comparison(Node):
         log = changelog(*sides, context.explain(*sides), returned=context.returned(*sides))
         context.budget.check()
         return render(log, format, context.budget.each)
+
+    @strawberry.field(
+        description="The judgement of rules on this comparison, as `cachelog gate` judges.",
+        metadata=CHECK.metadata,
+    )
+    def check(
+        self,
+        info: Info,
+        rules: Annotated[
+            list[RuleInput],
+            strawberry.argument(description=f"The rules, at most {MOST_RULES}."),
+        ],
+    ) -> CheckReport:
+        return check(info, self.loaded(info), rules)

@@ -6,7 +6,7 @@ states its own where it is declared: see ``Cost``. The walk over an operation, i
 ``schema.estimating``, adds them up.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -42,12 +42,14 @@ class ArgumentCost(NamedTuple):
 
     ``each`` is for every value in its lists, or every ``%`` and ``^`` in its text. ``once`` is for
     work that is done once in a request: of a text for the same text and revision, where each of its
-    ``%`` and ``^`` costs as much again; of other values as that of a field is.
+    ``%`` and ``^`` costs as much again; of other values as that of a field is. ``parts`` counts
+    otherwise what ``each`` is for.
     """
 
     weight: float = 0
     each: float = 0
     once: float = 0
+    parts: Callable[[Any], float] | None = None
 
 
 class Cost(NamedTuple):
@@ -104,7 +106,7 @@ COVERING = 60_000
 TIMELINE = 2_000
 """What a revision after the other did to a package is worked out from its changes."""
 
-SPAN_OF_HASH = 500
+SPAN_OF_HASH = 150
 """The same of a hash, of many at once."""
 
 SPECS_ARGUMENTS = {

@@ -12,28 +12,15 @@ import strawberry
 from schema.changes import Change, ChangeRows, LoadedComparison, change_connection, of_change
 from schema.connections import Connection
 from schema.cost import Cost, texts
+from schema.coverage_dimension import CoverageDimension
 from schema.enums import describe_enum
 from schema.many import Sublists, for_many
 from schema.paging import PageArguments
 from schema.spec import Spec, SpecRows
 from snapshots.changes import coverage as coverage_changes
-from snapshots.changes.cells import CoverageDimension
 from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges, coverage
 from snapshots.errors import InvalidArgument
 
-describe_enum(
-    CoverageDimension,
-    "What packages are looked at in combination with.",
-    {
-        CoverageDimension.STACK: "The stack; root is none.",
-        CoverageDimension.TARGET: "The target.",
-        CoverageDimension.OPERATING_SYSTEM: "The operating system.",
-        CoverageDimension.PLATFORM: "The platform.",
-        CoverageDimension.COMPILER: "The compiler with its version.",
-        CoverageDimension.COMPILER_NAME: "The compiler, whatever its version.",
-        CoverageDimension.VERSION: "The version.",
-    },
-)
 describe_enum(
     CoverageChangeKind,
     "How coverage changed.",

@@ -35,6 +35,9 @@ _ESTIMATES = 32
 _KEY_VALUES = 20
 """An estimate is kept for the values of so many variables; further ones take too much memory."""
 
+MOST_WEIGHED = 64
+"""Objects in a list of a variable, where the cost may follow from what is in each of them."""
+
 _LOCK = Lock()
 """One for the estimates of all documents: it is never held for long."""
 
@@ -150,8 +153,21 @@ def _shape(value: Any) -> Any:
     if isinstance(value, dict):
         return tuple((name, _shape(it)) for name, it in value.items())
     if isinstance(value, list):
-        return "list", len(value)
+        return "list", len(value), _content(value)
     return type(value), value
+
+
+def _content(values: list[Any]) -> int | None:
+    """Return a hash of the objects in a short list; None where costs know nothing but its length.
+
+    It is good within this process, and nobody outside can make two that are equal.
+    """
+    if len(values) > MOST_WEIGHED or not any(isinstance(it, dict) for it in values):
+        return None
+    try:
+        return hash(repr(values))
+    except RecursionError:
+        return None  # the limits refuse it
 
 
 def _operations_of(node: DocumentNode) -> dict[str | None, OperationDefinitionNode]:

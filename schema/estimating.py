@@ -227,7 +227,8 @@ class _Walk:
         parts = num_parts(value)
         if isinstance(value, dict):
             self.filter_values = max(self.filter_values, parts)
-        units = place.times * (cost.weight + cost.each * parts)
+        counted = cost.parts(value) if cost.parts else parts
+        units = place.times * (cost.weight + cost.each * counted)
         if cost.once and isinstance(value, str):
             key = name, self._written(given[name])
             units += self._once_for(place, key, cost.once * (1 + parts))

@@ -32,6 +32,8 @@ class GrowthPoint:
     comparison: Comparison | None = strawberry.field(
         description="The whole of what changed; null for the first of the series."
     )
+    tag: str = strawberry.field(description="The revision's tag.")
+    taken_at: DateTime = strawberry.field(description="When the build cache stood so.")
     num_specs: int = strawberry.field(description="How many specs it has.")
     num_packages: int = strawberry.field(description="How many packages it has.")
     num_stacks: int = strawberry.field(description="How many stacks it has, without root.")
@@ -147,6 +149,8 @@ def _shown(points: Sequence[growth.GrowthPoint]) -> list[GrowthPoint]:
     columns: dict[str, Sequence[Any]] = {
         "revision": Each(len(points), lambda place: Revision(info=lines[place])),
         "comparison": Each(len(points), comparison),
+        "tag": [it.tag for it in lines],
+        "taken_at": [it.taken_at for it in lines],
         "num_specs": [it.num_specs for it in lines],
         "num_packages": [it.num_packages for it in lines],
         "num_stacks": [it.num_stacks for it in lines],

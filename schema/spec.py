@@ -21,7 +21,7 @@ from schema.many import LazyList, WhereKnown, column, for_many
 from schema.node import Node, in_revision, node_id
 from schema.paging import PageArguments
 from schema.scalars import ByteCount
-from snapshots.catalog.history_answers import HashesAsked
+from snapshots.catalog.history_answers import ContentAsked
 from snapshots.facts import Fact, Kept, Unit
 from snapshots.frames.columns import Rows
 from snapshots.models import SPEC_FACTS
@@ -62,13 +62,17 @@ def _packages(specs: "SpecRows") -> Sequence["Package"]:
 def _histories(specs: "SpecRows") -> WhereKnown:
     from schema.hash_history import HashHistory
 
-    frame, rows = specs.loaded.frame, specs.rows.tolist()
-    hashes = [frame.hashes.texts[row] for row in rows]
-    names = [frame.packages[code] for code in frame.package.codes[specs.rows].tolist()]
-    asked = HashesAsked(frozenset(zip(hashes, names, strict=True)))
-    known = specs.loaded.context.of_history(asked)
-    found = [HashHistory(known=known[text]) for text in hashes if text in known]
-    return WhereKnown(found, [text in known for text in hashes])
+    frame, context = specs.loaded.frame, specs.loaded.context
+    codes = frame.package.codes[specs.rows].tolist()
+    # By packages, whose changes lie together, however few of their specs are asked for.
+    of_package = {
+        code: context.of_history(ContentAsked(frame.digest, frame.packages[code]))
+        for code in dict.fromkeys(codes)
+    }
+    texts = map(frame.hashes.at, specs.rows.tolist())
+    known = [of_package[code].get(text) for code, text in zip(codes, texts, strict=True)]
+    found = [HashHistory(known=it) for it in known if it is not None]
+    return WhereKnown(found, [it is not None for it in known])
 
 
 _UNITS = {Unit.BYTES: ByteCount}

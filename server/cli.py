@@ -13,6 +13,7 @@ from server.commands.comparing import diff_command
 from server.commands.completing import completion_command
 from server.commands.demo import demo_command
 from server.commands.explaining import why_command
+from server.commands.feeding import feed_command
 from server.commands.filling import history_group
 from server.commands.finding import find_command
 from server.commands.gating import gate_command
@@ -28,6 +29,7 @@ from server.commands.looking_back import log_command
 from server.commands.noting import notes_command
 from server.commands.serving import export_schema_command, serve_command
 from server.commands.showing import show_command
+from server.commands.verifying import verify_command
 from server.console import colour_of, failed_output, note, prepare_streams, say, say_fault
 from server.foreign import require_own_schema
 from snapshots.errors import CachelogError
@@ -89,11 +91,13 @@ for _command in (
     diff_command,
     why_command,
     notes_command,
+    feed_command,
     gate_command,
     history_group,
     remove_command,
     prune_command,
     vacuum_command,
+    verify_command,
     serve_command,
     demo_command,
     export_schema_command,

@@ -15,7 +15,9 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from server.feeds.addresses import FEEDS, path_of
 from snapshots.history import History
+from snapshots.refs import series
 
 STATIC = Path(__file__).with_name("static")
 """The folder of the files that the page loads."""
@@ -23,8 +25,11 @@ STATIC = Path(__file__).with_name("static")
 ASSETS = ("react.js", "react-dom.js", "graphiql.js", "graphiql.css")
 """What the page needs, under ``static/vendor``; the build puts it there."""
 
-EXAMPLES = ("explore", "search", "matching", "dependencies", "compare", "why", "notes")
+EXAMPLES = ("explore", "search", "matching", "dependencies", "compare", "why", "history", "notes")
 """The queries that the page shows in tabs, in this order."""
+
+_FEEDS = 50
+"""Of how many series the page names the feeds."""
 
 _SCRIPT = "page.js"
 _STYLE = "page.css"
@@ -67,6 +72,7 @@ def graphiql_page(history: History, static: Path) -> bytes:
         assets={name: _asset(name, static) for name in ASSETS},
         icon=quote(_ICON),
         examples=json_in_script(examples),
+        feeds=[(name, f"{FEEDS}/{path_of(name, None)}") for name in history.series_names[:_FEEDS]],
         script=_versioned(_SCRIPT, static),
         style=_versioned(_STYLE, static),
     )
@@ -101,11 +107,12 @@ def _refs(history: History) -> dict[str, str]:
     alone, they are the oldest and the newest tag.
     """
     if not history.revisions:
-        return {"base": "develop~1", "head": "develop"}
+        return {"base": "develop~1", "head": "develop", "series": "develop"}
     for tag in dict.fromkeys(revision.tag for revision in history.revisions):
         if history.previous(history.of_tag(tag)[0]) is not None:
-            return {"base": f"{tag}~1", "head": tag}
-    return {"base": history.revisions[-1].tag, "head": history.revisions[0].tag}
+            return {"base": f"{tag}~1", "head": tag, "series": series(tag)}
+    base, head = history.revisions[-1].tag, history.revisions[0].tag
+    return {"base": base, "head": head, "series": series(head)}
 
 
 def _versioned(name: str, static: Path) -> str:

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 import yaml
+from graphql import OperationType
 from msgspec.structs import fields
 
+from schema import api
 from server.metrics.instruments import INSTRUMENTS, sample_names
 from server.settings import Settings, variable_of
 
@@ -58,3 +60,14 @@ def test_defaults_of_connections_are_told_as_they_are() -> None:
     assert len(rows) == 6
     for name, number in rows:
         assert getattr(Settings(), name.lower()) == float(number.replace(",", "")), name
+
+
+def test_subscriptions_that_are_shown_are_valid() -> None:
+    """Those in blocks of their own, and those in commands."""
+    section = TEXT.split("\n## Subscriptions\n")[1].split("\n## ")[0]
+    shown = re.findall(r"```graphql\n(.*?)```", section, re.DOTALL)
+    shown += re.findall(r"'query=(.*?)'", section)
+    assert len(shown) == 2
+    for text in shown:
+        assert api.document(text).errors == ()
+        assert api.operation_type(api.document(text), None) is OperationType.SUBSCRIPTION

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from server.commands.gating import gatekeeper
 from server.console import note, say, say_json
 from server.parameters import Time, catalog_option, json_option
 
 if TYPE_CHECKING:
     from server.tracing.spans import Spans
+    from server.webhooks.notifying import Notifier
     from snapshots.catalog.catalog import Catalog
-    from snapshots.catalog.publishing import Publication
+    from snapshots.catalog.publishing import Approve, Publication
     from snapshots.contents import Snapshot
     from snapshots.sources.git import Every
     from snapshots.sources.reports import Report
@@ -23,6 +25,9 @@ _REVISIONS_AT_ONCE = 64
 """How many revisions of a history are published at once: an import that is cut loses no more."""
 
 _PAGES_FOLDER = "_cache"
+
+_UNTOLD = 3
+"""The exit code where all was published, but somebody was not told; 1 means a fault."""
 
 
 @click.command("import")
@@ -67,7 +72,22 @@ _PAGES_FOLDER = "_cache"
     type=click.Choice(["commit", "day", "week"]),
     help="With --git: each commit (the default), or the last of each day or week.",
 )
+@click.option(
+    "--gate",
+    type=click.Path(),
+    metavar="FILE",
+    help="Publish nothing that breaks the rules of this file, as 'cachelog gate' judges: each "
+    "revision against the one before it in its series.",
+)
 @click.option("--skip-bad", is_flag=True, help="Leave out what cannot be read, and list it.")
+@click.option(
+    "--notify",
+    "receivers",
+    metavar="URL",
+    multiple=True,
+    help="Tell the program at this URL of each revision that is published (repeatable); by default "
+    "those in CACHELOG_NOTIFY.",
+)
 @json_option
 @catalog_option
 def import_command(
@@ -80,7 +100,9 @@ def import_command(
     path: str | None,
     since: datetime | None,
     every: "Every | None",
+    gate: str | None,
     skip_bad: bool,
+    receivers: tuple[str, ...],
     as_json: bool,
     catalog: str,
 ) -> None:
@@ -88,6 +110,8 @@ def import_command(
 
     All that was asked for is published, or nothing. A history from git is published piece by
     piece: run the same again to go on after an interruption, or to add what is new.
+
+    The exit code is 3 where all was published, but a program of --notify could not be told.
     """
     _require_fitting(
         locations,
@@ -98,14 +122,17 @@ def import_command(
     from server.progress import progress
     from server.settings import settings_from
     from server.tracing.spans import closing, reading, spans_from
+    from server.webhooks.notifying import notifying
     from snapshots.catalog.catalog import Catalog
     from snapshots.errors import CachelogError
     from snapshots.sources.reports import Report
 
-    opened = Catalog(catalog)
+    opened, settings = Catalog(catalog), settings_from(os.environ)
+    approve = None if gate is None else gatekeeper(gate, opened.package_names)
     publications: list[Publication] = []
     with (
-        closing(spans_from(settings_from(os.environ))) as spans,
+        notifying(opened, receivers, settings) as notifier,
+        closing(spans_from(settings)) as spans,
         spans.span("import") as note_import,
         progress() as bars,
     ):
@@ -117,18 +144,23 @@ def import_command(
                 )
                 snapshots = reading(history, spans)
                 while some := list(islice(snapshots, _REVISIONS_AT_ONCE)):
-                    publications += _publish(opened, some, spans, report)
+                    published = _publish(opened, some, spans, report, approve)
+                    publications += published
+                    notifier.tell(published)
             else:
-                found = _read(locations, tags, sizes=sizes, report=report)
-                publications += _publish(opened, reading(found, spans), spans, report, taken_at)
+                found = reading(_read(locations, tags, sizes=sizes, report=report), spans)
+                publications += _publish(opened, found, spans, report, approve, taken_at)
+                notifier.tell(publications)
         except CachelogError:
             if publications:
-                _tell(publications, report, as_json=as_json)
+                _tell(publications, report, notifier, as_json=as_json)
             raise
         finally:
             note_import("cachelog.revisions", len(publications))
             note_import("cachelog.skipped", len(report.skipped))
-    _tell(publications, report, as_json=as_json)
+    _tell(publications, report, notifier, as_json=as_json)
+    if notifier.failures:
+        click.get_current_context().exit(_UNTOLD)
 
 
 def _publish(
@@ -136,11 +168,12 @@ def _publish(
     snapshots: "Iterable[Snapshot]",
     spans: "Spans",
     report: "Report",
+    approve: "Approve | None",
     taken_at: datetime | None = None,
 ) -> "list[Publication]":
     """Publish in a span; that of what is read on the way stand beside it, not within."""
     with spans.span("publish") as note_publishing:
-        published = catalog.publish(snapshots, taken_at=taken_at)
+        published = catalog.publish(snapshots, taken_at=taken_at, approve=approve)
         note_publishing("cachelog.revisions", len(published))
         note_publishing("cachelog.new_revisions", sum(it.is_new for it in published))
     for reason in dict.fromkeys(it.unkept for it in published if it.unkept):
@@ -214,12 +247,18 @@ def _history(
     )
 
 
-def _tell(publications: "Sequence[Publication]", report: "Report", *, as_json: bool) -> None:
+def _tell(
+    publications: "Sequence[Publication]", report: "Report", notifier: "Notifier", *, as_json: bool
+) -> None:
     from server.printing.revisions import publication_facts, publication_lines
+    from server.webhooks.notifying import notification_facts
 
     _tell_remarks(report)
+    for failure in notifier.failures:
+        note(f"warning: {failure}")
     if as_json:
-        say_json(publication_facts(publications, report))
+        notified = {"notifications": notification_facts(notifier.notifications)}
+        say_json(publication_facts(publications, report) | notified)
     else:
         for line in publication_lines(publications):
             say(line)

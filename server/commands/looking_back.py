@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import click
 
@@ -112,69 +112,23 @@ def log_command(
 
 
 def _log_series(past: "Past", shown: Shown) -> None:
+    from server.commands.series_entries import series_entries
     from server.printing import log_documents, logs
 
     past.complete(shown.series)
     points = past.library.growth(past.history, shown.series)
     chosen = shown.only(iter(points[::-1]), lambda point: point.revision)
     if shown.as_json:
-        entries = [log_documents.series_entry(_series_entry(past, point)) for point in chosen]
+        made = series_entries(past, shown.series, chosen)
+        entries = list(map(log_documents.series_entry, made))
         say_json({"series": shown.series, "num_revisions": len(points), "entries": entries})
         return
     title = [logs.series_title(shown.series, len(points))]
     if shown.is_short:
         _say_lines(title, (logs.oneline(it.revision, logs.point_text(it)) for it in chosen))
     else:
-        blocks = (logs.series_entry(_series_entry(past, it), width()) for it in chosen)
-        say_blocks(_after(title, blocks))
-
-
-def _series_entry(past: "Past", point: "GrowthPoint") -> Any:
-    """Return an entry with what only a comparison tells: packages, and what returned."""
-    from heapq import nlargest
-
-    from server.printing.logs import MOST_CHANGED, SeriesEntry
-    from snapshots.models import NOTHING
-
-    base = point.base.digest if point.base else NOTHING
-    packages = past.library.compare(base, point.revision.digest).packages
-    most_changed = nlargest(
-        MOST_CHANGED,
-        packages,
-        key=lambda it: it.specs_added + it.specs_removed + it.specs_changed,
-    )
-    return SeriesEntry(
-        base=point.base,
-        head=point.revision,
-        num_added=point.num_added,
-        num_removed=point.num_removed,
-        num_changed=point.num_changed,
-        reasons=_told_apart(past, point),
-        most_changed=most_changed,
-        num_packages=len(packages),
-    )
-
-
-def _told_apart(past: "Past", point: "GrowthPoint") -> "dict[Any, int]":
-    """Return the counts of reasons, what came back told apart from what is new."""
-    import numpy as np
-
-    from snapshots.changes.reasons import REASONS, SpecChangeReason
-
-    reasons = dict(point.counts.reasons)
-    is_new = any(count and reason.value.startswith("new_") for reason, count in reasons.items())
-    if point.base is None or not is_new:
-        return reasons
-    returned = past.library.find_returned(past.history, point.base, point.revision)
-    if not returned.any():
-        return reasons
-    why = past.library.explain(point.base.digest, point.revision.digest)
-    counts = np.bincount(why.reasons(why.comparison.specs, returned), minlength=len(REASONS))
-    return {
-        reason: int(count)
-        for reason, count in zip(SpecChangeReason, counts.tolist(), strict=True)
-        if count
-    }
+        made = series_entries(past, shown.series, chosen)
+        say_blocks(_after(title, (logs.series_entry(it, width()) for it in made)))
 
 
 def _log_package(past: "Past", name: str, shown: Shown) -> None:

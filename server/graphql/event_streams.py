@@ -1,10 +1,12 @@
 """Answers as server-sent events: subscriptions, and queries of clients that read events alone."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from starlette.types import Receive, Scope, Send
 
+from schema.errors import BAD_USER_INPUT, bounded
 from schema.node import parse_node_id
 from server.exchanges import CODE, IS_OPEN_ENDED, OPERATION, note_answer, note_error
 from server.graphql.answers import Answer, Answers, Charge
@@ -21,10 +23,11 @@ from server.graphql.execution import Execution
 from server.graphql.hang_ups import GONE, unless_gone
 from server.graphql.outgoing import Outgoing
 from server.graphql.parsed_requests import ParsedRequest, RequestBytes
-from server.graphql.shared_events import SharedEvents
+from server.graphql.shared_events import EventText, SharedEvents
 from server.publications import MAX_WAITING, Publications, Subscriber
 from server.sending import send_head, send_in_pieces
 from snapshots.errors import InvalidArgument
+from snapshots.models import RevisionInfo
 
 _FELL_BEHIND = (
     f"More than {MAX_WAITING:,} revisions wait for this client to read them. Subscribe again, with "
@@ -33,6 +36,10 @@ _FELL_BEHIND = (
 
 _ABOUT_DOCUMENTS = "PERSISTED_QUERY"
 """How the codes of those refusals begin that are about a document, and not the HTTP request."""
+
+
+Write = Callable[[bytes], Awaitable[None]]
+"""Sends a part of an answer that goes on."""
 
 
 class EventStreams:
@@ -139,13 +146,14 @@ class EventStreams:
         if not name:
             return None
         try:
-            kind, parts = parse_node_id(name)
-            if kind != "Revision":
-                raise InvalidArgument("Last-Event-ID", "is the id of no revision")
-        except InvalidArgument as error:
-            return error_body(f"Last-Event-ID: {error}", "BAD_USER_INPUT")
-        self._publications.resume(subscriber, parts[-1])
-        return None
+            match parse_node_id(name):
+                case "Revision", [_, key]:
+                    self._publications.resume(subscriber, key)
+                    return None
+        except InvalidArgument:
+            pass
+        message = f"Last-Event-ID is no id of a revision: {bounded(name)}"
+        return error_body(message, BAD_USER_INPUT)
 
     async def _send_events(
         self, parsed: ParsedRequest, subscriber: Subscriber, send: Send, charge: Charge | None
@@ -161,9 +169,11 @@ class EventStreams:
                 except TimeoutError:
                     await write(SIGN_OF_LIFE)
                     continue
-                event = await self._events.of(parsed, revision)
                 if charge is not None:
                     charge(parsed.units)
+                event = self._events.kept(parsed, revision)
+                if event is None:
+                    event = await self._made(parsed, revision, subscriber, write)
                 with self._events.sending(event):
                     await write(event.text)
         except StopAsyncIteration:
@@ -172,6 +182,31 @@ class EventStreams:
         except BadRequest as error:
             await write(next_event(error_body(error.message, error.code)))
         await send_in_pieces(send, COMPLETE)
+
+    async def _made(
+        self, parsed: ParsedRequest, revision: RevisionInfo, subscriber: Subscriber, write: Write
+    ) -> EventText:
+        """Wait for an event, with signs of life meanwhile.
+
+        Raises StopAsyncIteration where the subscriber is ended before.
+        """
+        making = asyncio.ensure_future(self._events.of(parsed, revision))
+        ending = asyncio.ensure_future(subscriber.ended.wait())
+        try:
+            while True:
+                done, _ = await asyncio.wait(
+                    (making, ending),
+                    timeout=self._heartbeat,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                if making in done:
+                    return making.result()
+                if ending in done:
+                    raise StopAsyncIteration
+                await write(SIGN_OF_LIFE)
+        finally:
+            making.cancel()
+            ending.cancel()
 
 
 async def _send_one(send: Send, body: bytes) -> None:

@@ -46,10 +46,16 @@ class QuickConnection(HttpToolsProtocol):
         """The scope of the last request that was answered at once."""
 
         self._num_at_once = 0
+        self._running: Any = None
+        """The request that is being answered: of several that came together not the last."""
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Forget the connection, and tell the request under way that its client is gone."""
         self._keep_alive.close()
+        running, self._running = self._running, None
+        if running is not None and not running.response_complete:
+            running.disconnected = True  # uvicorn tells the last request alone
+            running.message_event.set()
         super().connection_lost(exc)
 
     # -- reading
@@ -189,6 +195,10 @@ class QuickConnection(HttpToolsProtocol):
         else:
             self.flow.pause_reading()
             self.pipeline.appendleft((self.cycle, self.app))
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
 
     def _keeps_alive(self) -> bool:
         return (

@@ -79,6 +79,24 @@ class HashesAsked(msgspec.Struct, frozen=True):
         return Answer(found, _ANSWER * len(self.named) + sum(map(_size_of_hash, found.values())))
 
 
+class ContentAsked(msgspec.Struct, frozen=True):
+    """A package in a content: the HashHistory of each of its hashes there."""
+
+    digest: str
+    name: str
+
+    @property
+    def needs(self) -> None:
+        """See HashAsked."""
+
+    def answer(self, library: Library, history: History) -> Answer:
+        """Return the histories by hash."""
+        frame = library.frames.get(self.digest)
+        rows = range(len(frame))[frame.rows_of(self.name) or slice(0)]
+        hashes = dict.fromkeys(map(frame.hashes.at, rows), self.name)
+        return HashesAsked(frozenset(hashes.items())).answer(library, history)
+
+
 class PackageAsked(msgspec.Struct, frozen=True):
     """A package in a series: PackageTimeline, or None."""
 
@@ -128,7 +146,7 @@ class HoldingAsked(msgspec.Struct, frozen=True):
         return Answer(found, _ANSWER + 100 * len(self.hashes) + _LINE * len(found))
 
 
-Asked = HashAsked | HashesAsked | PackageAsked | GrowthAsked | HoldingAsked
+Asked = HashAsked | HashesAsked | ContentAsked | PackageAsked | GrowthAsked | HoldingAsked
 
 
 @dataclass(frozen=True)

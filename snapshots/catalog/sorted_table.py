@@ -185,6 +185,12 @@ class SortedTable:
                     return
 
 
+def run_of(path: str) -> str:
+    """Return what tells the files of one run from all others."""
+    known = _RUN.fullmatch(path)
+    return known[1] if known else path
+
+
 def rewritten(path: str, rows: pa.Table) -> tuple[pa.Buffer, AddAction]:
     """Return the bytes of what is left of a file, and what a commit says of it.
 
@@ -215,8 +221,7 @@ def _to_merge(files: Sequence[_File]) -> list[_File]:
     """Return the files of the runs to merge; none where there are few of each size."""
     runs: defaultdict[str, list[_File]] = defaultdict(list)
     for file in files:
-        known = _RUN.fullmatch(file.path)
-        runs[known[1] if known else file.path].append(file)
+        runs[run_of(file.path)].append(file)
     by_size: list[list[list[_File]]] = [[] for _ in (*SIZES, "larger")]
     for run in runs.values():
         by_size[bisect_left(SIZES, sum(file.num_rows for file in run))].append(run)

@@ -28,7 +28,8 @@ class Events:
 
     ``hashes`` and ``versions`` are codes of the values in ``hash_values`` and ``version_values``;
     ``kinds`` codes in the order of SpecChangeKind, ``reasons`` in that of SpecChangeReason. A hash
-    that comes anew, and was in an earlier revision of the series, has the reason RETURNED.
+    that comes anew, and was in an earlier revision of the series, has the reason RETURNED, unless
+    it took the place of another one; ``pure_reasons`` are those that the rows have.
     """
 
     def __init__(self, rows: pa.Table, steps: Steps) -> None:
@@ -45,7 +46,8 @@ class Events:
         versions, self.version_values = _encoded(rows["version"])
         self.versions = versions[numbers]
         self.kinds = _codes(rows["kind"], SpecChangeKind, KINDS)[numbers]
-        self.reasons = self._told_apart(_codes(rows["reason"], SpecChangeReason, REASONS)[numbers])
+        self.pure_reasons = _codes(rows["reason"], SpecChangeReason, REASONS)[numbers]
+        self.reasons = self._told_apart()
 
     def __len__(self) -> int:
         return len(self.places)
@@ -58,9 +60,9 @@ class Events:
         follows[1:] = (self.hashes[1:] == self.hashes[:-1]) & (series[1:] == series[:-1])
         return follows
 
-    def _told_apart(self, reasons: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
-        is_new = (self.kinds == ADDED) & ~np.isin(reasons, _TOOK_A_PLACE)
-        told: npt.NDArray[np.int8] = np.where(is_new & self.follows, _RETURNED, reasons)
+    def _told_apart(self) -> npt.NDArray[np.int8]:
+        is_new = (self.kinds == ADDED) & ~np.isin(self.pure_reasons, _TOOK_A_PLACE)
+        told: npt.NDArray[np.int8] = np.where(is_new & self.follows, _RETURNED, self.pure_reasons)
         return told
 
 

@@ -2,6 +2,7 @@
 
 _NAMES = " ".join(f'"p{number}"' for number in range(400))
 _IDS = " ".join(f'"U3BlYzox{number:04}"' for number in range(400))
+_HASHES = " ".join(f'"{chr(97 + it // 20) * 31}{chr(97 + it % 20)}"' for it in range(400))
 _REFS = " ".join(f'a{number}: revision(ref: "develop-{number}x") {{ tag }}' for number in range(40))
 
 IN_REVISION = {
@@ -48,9 +49,19 @@ IN_REVISION = {
     "specs(first: 5, orderBy: {field: SIZE}) { nodes { hash } } } }",
     "cachelog: queries within pages": "packages(first: 500) { nodes { "
     'specs(first: 0, matching: "%gcc") { totalCount } } }',
+    "cachelog: histories of specs": "specs(first: 500) { nodes { history { version spans { "
+    "series isCurrent reasonCame } } } }",
+    "cachelog: histories of specs with revisions": "specs(first: 200) { nodes { history { "
+    "spans { first { tag takenAt } goneIn { tag } } } } }",
+    "cachelog: histories of packages": "packages(first: 100) { nodes { history { lastSeen { tag } "
+    "entries { nodes { kind versionsAdded reasons { reason count } } } } } }",
     "cachelog: edges of dependencies": "specs(first: 200) { nodes { dependencies { "
     "edges { types virtuals node { name hash spec { version } } } } } }",
 }
+_RULES = ", ".join(
+    f'{{name: "{number}", forbid: "spec-removed", except: ["x{number}-*"]}}' for number in range(10)
+)
+_GLOBS = ", ".join(f'"*a*{number}"' for number in range(50))
 OF_COMPARISON = {
     "cachelog: changed packages": "packages(first: 1000) { nodes { name kind } }",
     "cachelog: few changed packages": "packages(first: 5) { totalCount }",
@@ -89,11 +100,30 @@ OF_COMPARISON = {
     "cachelog: causes of causes": "causes(first: 1000) { nodes { together { title } } }",
     "cachelog: cells by all dimensions": "coverage(by: [STACK, TARGET, OPERATING_SYSTEM, "
     "PLATFORM, COMPILER, COMPILER_NAME, VERSION], first: 0) { totalCount }",
+    "cachelog: a rule": 'check(rules: [{name: "a", forbid: "package-removed"}]) { passed }',
+    "cachelog: narrowed rules": f"check(rules: [{_RULES}]) {{ rules {{ numBreaches }} }}",
+    "cachelog: globs of a rule": 'check(rules: [{name: "a", forbid: "version-removed", '
+    f"except: [{_GLOBS}]}}]) {{ passed }}",
+    "cachelog: rules about cells": 'check(rules: [{name: "a", forbid: "coverage-lost", forEach: '
+    '[STACK, TARGET, OPERATING_SYSTEM, COMPILER]}, {name: "b", limit: "coverage-lost", '
+    'atMost: "5 %"}]) { passed }',
+    "cachelog: rules with queries": 'check(rules: [{name: "a", require: "hdf5 ^openmpi ^zlib", '
+    'forEach: [TARGET]}, {name: "b", forbid: "spec-removed", matching: "%gcc"}]) { passed }',
+    "cachelog: breaches of a rule": 'check(rules: [{name: "a", forbid: "spec-removed"}]) '
+    "{ rules { breaches(first: 1000) { message package numSpecs spec { hash short } } } }",
     "cachelog: release notes": "releaseNotes",
     "cachelog: release notes as JSON": "releaseNotes(format: JSON)",
 }
 OF_CATALOG = {
     "cachelog: tags": "{ tags { name series latest { numSpecs } } }",
+    "cachelog: series": "{ allSeries { name latest { tag } revisions { totalCount } } }",
+    "cachelog: growth": "{ allSeries { growth { numSpecs specsAdded specsRemoved } } }",
+    "cachelog: growth with revisions": "{ allSeries { growth { revision { tag takenAt } "
+    "comparison { id } numSpecs } } }",
+    "cachelog: revisions that hold nothing": f"{{ revisionsHolding(hashes: [{_HASHES}]) "
+    "{ totalCount } }",
+    "cachelog: a hash": f'{{ hash(hash: "{"a" * 32}") {{ version }} }}',
+    "cachelog: an event": "subscription { revisionPublished { id tag digest numSpecs } }",
     "cachelog: introspection": "{ __schema { types { name fields { name type { name } } } } }",
     "cachelog: ids of nothing": f"{{ nodes(ids: [{_IDS}]) {{ id }} }}",
     "cachelog: unknown refs": f"{{ {_REFS} }}",

@@ -9,8 +9,11 @@ from tests.hostile.attacks import (
     crowds,
     documents,
     explained,
+    feeds,
+    histories,
     lists,
     sockets,
+    subscriptions,
 )
 from tests.hostile.generated import generated_attacks
 
@@ -18,9 +21,12 @@ GROUPS: dict[str, tuple[Attack, ...]] = {
     "large answers from small texts": lists.ATTACKS,
     "expensive arguments": arguments.ATTACKS,
     "causes, paths and coverage": explained.ATTACKS,
+    "histories": histories.ATTACKS,
     "documents hard to read": documents.ATTACKS,
     "odd bodies and floods": bodies.ATTACKS,
     "connections and framing": sockets.ATTACKS,
+    "feeds": feeds.ATTACKS,
+    "subscriptions": subscriptions.ATTACKS,
     "crowds": crowds.ATTACKS,
     "the largest that is accepted": adapted.ATTACKS,
     "graphql-cop's checks": cop.ATTACKS,

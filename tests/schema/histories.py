@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from schema.scalars import rfc3339
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.contents import Content, Snapshot
@@ -116,7 +117,8 @@ PACKAGE = (
     f"entries(first: 1000) {{ totalCount nodes {{ {ENTRY} }} edges {{ cursor node {{ kind }} }} }}"
 )
 POINT = (
-    f"revision {REVISION} comparison {{ base {REVISION} head {REVISION} }} numSpecs numPackages "
+    f"revision {REVISION} comparison {{ base {REVISION} head {REVISION} }} tag takenAt numSpecs "
+    "numPackages "
     "numStacks totalSize specsAdded specsRemoved specsChanged specsRebuilt specsReplaced "
     "packagesAdded packagesRemoved"
 )
@@ -196,6 +198,8 @@ def growth_json(past: Past, series: str) -> list[dict[str, Any]]:
             {
                 "revision": _named(info),
                 "comparison": _compared(step.base, info),
+                "tag": info.tag,
+                "takenAt": rfc3339(info.taken_at),
                 "numSpecs": info.num_specs,
                 "numPackages": info.num_packages,
                 "numStacks": info.num_stacks,

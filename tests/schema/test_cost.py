@@ -184,6 +184,70 @@ def test_what_an_argument_needs_is_paid_once_too() -> None:
         assert estimate(text).kept_units == COMPARING + EXPLAINING
 
 
+SERIES = '{ series(name: "develop") { %s } }'
+ENTRIES = "entries(first: 1000) { nodes { %s } }"
+REFUSED = {
+    "contents of all points": SERIES % "growth { revision { specs(first: 1) { totalCount } } }",
+    "contents of few points": SERIES
+    % 'growth(since: "2026-01-01") { revision { package(name: "a") { numSpecs } } }',
+    "comparisons of all points": SERIES % "growth { comparison { summary { specsAdded } } }",
+    "series of series": SERIES
+    % ("growth { revision { seriesInfo { growth { revision { tag } } } } }"),
+    "packages of points": SERIES
+    % 'growth { revision { seriesInfo { package(name: "a") { name } } } }',
+    "all that touched many packages": SERIES
+    % " ".join(
+        f'p{number}: package(name: "p{number}") {{ {ENTRIES % "kind versionsAdded"} }}'
+        for number in range(60)
+    ),
+    "all that touched the packages of a page": REVISION
+    % ("packages(first: 1000) { nodes { history { lastSeen { tag } } } }"),
+    "comparisons of entries": SERIES
+    % f'package(name: "a") {{ {ENTRIES % "comparison { causes { totalCount } }"} }}',
+    "specs of many hashes": " ".join(
+        f'h{number}: hash(hash: "{number}") {{ spec {{ short }} }}' for number in range(50)
+    ).join("{}"),
+    "revisions of spans": REVISION
+    % "specs(first: 1000) { nodes { history { spans { first { specs { totalCount } } } } } }",
+    "histories of dependencies": REVISION
+    % (
+        "specs(first: 100) { nodes { dependencies { nodes { spec { history { spans { "
+        "first { tag } last { tag } } } } } } } }"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
+def test_what_histories_lead_to_is_not_free(text: str) -> None:
+    """A chart has a thousand points: what they lead to costs a thousand times as much."""
+    assert estimate(text).units > Limits().max_cost
+
+
+def test_each_hash_costs() -> None:
+    """Of a thousand of them, one list may be asked for in a request."""
+    text = "query($hashes: [String!]!) { %s }"
+    one = text % "revisionsHolding(hashes: $hashes) { totalCount }"
+    two = text % times(2, "revisionsHolding(hashes: $hashes) { totalCount }")
+    most = Limits().max_list_length
+    assert estimate(one, hashes=["a"] * most).units > 0.5 * Limits().max_cost
+    assert estimate(two, hashes=["a"] * most).units > Limits().max_cost
+    assert estimate(one, hashes=["a"] * 10).units < 10_000
+
+
+def test_charts_and_timelines_are_allowed() -> None:
+    """What a page shows of a series, a package and a hash is far from the limits."""
+    for text in (
+        SERIES % "growth { tag takenAt numSpecs specsAdded specsRemoved specsRebuilt totalSize }",
+        SERIES % "growth { revision { id tag takenAt } comparison { id } numSpecs }",
+        SERIES % f'package(name: "a") {{ {ENTRIES % "revision { tag } kind versionsAdded"} }}',
+        '{ hash(hash: "a") { spec { short } spans { first { tag takenAt } last { tag } } } }',
+        REVISION % "specs { nodes { hash history { spans { first { tag } isCurrent } } } }",
+        REVISION % "specs(first: 1000) { nodes { hash history { version } } }",
+        "{ allSeries { name latest { tag } growth { takenAt numSpecs } } }",
+    ):
+        assert estimate(text).units < 0.6 * Limits().max_cost, text
+
+
 def test_ids_pay_for_what_they_load() -> None:
     """Each may name another revision, up to as many as a request may have loaded."""
     most = Limits().max_revisions

@@ -27,6 +27,7 @@ COMMANDS = (
     "diff",
     "why",
     "notes",
+    "feed",
     "gate",
     "serve",
     "demo",
@@ -37,6 +38,7 @@ COMMANDS = (
     "remove",
     "prune",
     "vacuum",
+    "verify",
 )
 
 

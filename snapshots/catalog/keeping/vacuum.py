@@ -27,8 +27,8 @@ MOST = timedelta(days=7)
 """After this a table's log may have forgotten when a file was struck off."""
 
 _DELETERS = 8
-_UNFINISHED_COMMIT = ".json.tmp"
-"""The end of the name of a commit that was never made; the library leaves these alone."""
+_WRITTEN, _UNFINISHED = ".parquet", ".tmp"
+"""The ends of the names of what cachelog writes; what else lies there is not its own."""
 
 
 class Vacuumed(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,8 +123,8 @@ class _Vacuum:
         return {
             path: found
             for path, found in there.items()
-            if (path in unused and path not in named)
-            or (path.endswith(_UNFINISHED_COMMIT) and found.written_at < self._until)
+            if (path in unused and path not in named and path.endswith(_WRITTEN))
+            or (path.endswith(_UNFINISHED) and found.written_at < self._until)
         }
 
     def _delete(self, table: str, files: Mapping[str, Found]) -> None:

@@ -1,6 +1,7 @@
 """``cover``: so many of the concrete specs of a lock file must be there."""
 
 from collections.abc import Sequence
+from itertools import compress
 
 import numpy as np
 
@@ -18,8 +19,8 @@ def judge_cover(demand: Cover, scope: HeadScope) -> tuple[str, Sequence[Breach],
 
     Those are missing that head does not have in the stack that the rule is about.
     """
-    specs = (it for it in demand.wanted if scope.only.has_package(it.name))
-    lookup = Lookup(Wanted(specs), scope.head)
+    is_meant = scope.only.packages_meant([it.name for it in demand.wanted])
+    lookup = Lookup(Wanted(compress(demand.wanted, is_meant.tolist())), scope.head)
     _, in_scope = scope.masks
     is_there = lookup.rows >= 0
     is_there[is_there] = in_scope[lookup.rows[is_there]]

@@ -175,8 +175,7 @@ def scope_of(judged: Judged, only: Only) -> HeadScope:
 
 def _meeting(frame: Frame, only: Only) -> Mask:
     """Return the rows of a frame that a rule is about, as far as stack and package tell."""
-    of_package = np.fromiter(map(only.has_package, frame.packages), np.bool_, len(frame.packages))
-    mask: Mask = of_package[frame.package.codes]
+    mask: Mask = only.packages_meant(frame.packages)[frame.package.codes]
     return mask if only.stack is None else mask & frame.in_stack(only.stack)
 
 

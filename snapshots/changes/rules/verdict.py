@@ -23,6 +23,11 @@ class Breach(msgspec.Struct, frozen=True, gc=False):
     rows: Rows | None = None
     missing: str | None = None
 
+    @property
+    def num_specs(self) -> int:
+        """How many specs the breach is about."""
+        return int(self.missing is not None) if self.rows is None else len(self.rows)
+
     def hashes(self) -> list[str]:
         """Return the hashes of the specs that the breach is about."""
         if self.missing is not None:

@@ -13,6 +13,7 @@ import pytest
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_answers import (
     Asked,
+    ContentAsked,
     GrowthAsked,
     HashAsked,
     HashesAsked,
@@ -45,6 +46,7 @@ HASH = a_spec("a").hash
 QUESTIONS: list[Asked] = [
     HashAsked(HASH),
     HashesAsked(frozenset({(HASH, "hdf5")})),
+    ContentAsked(Content.of(STATES[3]).digest, "hdf5"),
     PackageAsked("develop", "hdf5"),
     GrowthAsked("develop"),
     HoldingAsked(frozenset({HASH}), "develop"),
@@ -102,6 +104,15 @@ def test_an_answer_is_made_once(
     assert answers.num_bytes == made.num_bytes > 0
     monkeypatch.setattr(type(asked), "answer", None)
     assert answers.get(question(catalog, asked)) is answers.kept(question(catalog, asked)) is made
+
+
+def test_hashes_of_a_content_are_those_of_a_package(catalog: Catalog) -> None:
+    """Each with its whole history; of another package there are none."""
+    answers, digest = answers_of(catalog), Content.of(STATES[3]).digest
+    found = answers.get(question(catalog, ContentAsked(digest, "hdf5"))).value
+    assert found.keys() == {HASH, a_spec("c").hash}
+    assert found[HASH] == answers.get(question(catalog, HashAsked(HASH))).value
+    assert answers.get(question(catalog, ContentAsked(digest, "nope"))).value == {}
 
 
 def test_questions_of_different_kinds_are_different(catalog: Catalog) -> None:

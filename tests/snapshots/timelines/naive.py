@@ -110,6 +110,10 @@ class Past:
             return SpecChangeReason.RETURNED
         return pure
 
+    def reasons(self, step: Neighbours) -> dict[str, SpecChangeReason]:
+        """Return why each hash changed, asking all that stood earlier in the series."""
+        return {text: self.reason(step, text) for text in self._compared(step.pair)[1]}
+
     def hash_history(self, text: str) -> HashHistory | None:
         """Return the history of a hash; None where no revision has it."""
         having = [it for it in self.history.revisions if text in self.specs_of(it)]

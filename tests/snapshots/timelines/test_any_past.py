@@ -1,20 +1,25 @@
 """Whatever happened, the timelines say what a walk through all contents says."""
 
+from collections import Counter
 from random import Random
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshots.history import History
 from snapshots.timelines.growth import growth
 from snapshots.timelines.packages import package_timeline
+from snapshots.timelines.returns import count_returned, told_apart
 from snapshots.timelines.spans import hash_histories, holding
 from tests.snapshots.factories import NAMES
 from tests.snapshots.timelines.naive import Past
 from tests.snapshots.timelines.pasts import HASHES, PASTS
 
+SOME = settings(max_examples=50)  # each is many pairs of contents to explain
 
+
+@SOME
 @given(PASTS)
 def test_histories_of_hashes(past: Past) -> None:
     """Every hash has the spans, reasons, newest revision and version of the walk."""
@@ -23,6 +28,7 @@ def test_histories_of_hashes(past: Past) -> None:
     assert histories == {text: it for text, it in expected.items() if it}
 
 
+@SOME
 @given(PASTS)
 def test_timelines_of_packages(past: Past) -> None:
     """Every package of every series has the entries of the walk."""
@@ -33,6 +39,7 @@ def test_timelines_of_packages(past: Past) -> None:
             assert found == past.package_timeline(name, series)
 
 
+@SOME
 @given(PASTS, st.lists(st.sampled_from(HASHES), max_size=3, unique=True))
 def test_revisions_that_hold_hashes(past: Past, wanted: list[str]) -> None:
     """Those revisions hold all of them that the walk says, in every series."""
@@ -46,6 +53,7 @@ def test_revisions_that_hold_hashes(past: Past, wanted: list[str]) -> None:
         assert found == past.holding(wanted, series)
 
 
+@SOME
 @given(PASTS)
 def test_growth_of_series(past: Past) -> None:
     """The numbers of specs follow from what came and went, from nothing."""
@@ -67,6 +75,7 @@ def _is_of_added(reason: str) -> bool:
     return reason in ("rebuilt", "replaces") or reason.startswith("new_")
 
 
+@SOME
 @given(PASTS, st.integers(0, 1 << 32))
 def test_rows_in_any_order_and_twice(past: Past, seed: int) -> None:
     """Rows come in any order, some of them twice; those of pairs that are no more count nowhere."""
@@ -84,3 +93,18 @@ def test_rows_in_any_order_and_twice(past: Past, seed: int) -> None:
             for name in NAMES:
                 found = package_timeline(mixed, name, series, history)
                 assert found == package_timeline(expected, name, series, history)
+
+
+@SOME
+@given(PASTS)
+def test_what_returned_is_told_apart_in_counts(past: Past) -> None:
+    """The counts of each revision, what returned told apart, are those of the walk."""
+    rows = past.rows()
+    for series in past.history.series_names:
+        returned = count_returned(rows, series, past.history)
+        for step in past.history.neighbours(series):
+            if step.pair.base == step.pair.head:
+                assert step.head not in returned
+                continue
+            found = told_apart(past.counts(step.pair), returned.get(step.head, {}))
+            assert found == Counter(past.reasons(step).values())

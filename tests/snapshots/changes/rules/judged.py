@@ -2,56 +2,42 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
 
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
+from snapshots.changes.rules.finding import Searched, finder
 from snapshots.changes.rules.judging import judge
 from snapshots.changes.rules.records import Demand, Only, Rule
 from snapshots.changes.rules.scopes import Judged
 from snapshots.changes.rules.verdict import RuleResult
 from snapshots.contents import Content
-from snapshots.frames import matching
-from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
+from tests.snapshots.factories import NAMES
 
 
 def judged(base: Sequence[Spec] | None, head: Sequence[Spec]) -> Judged:
     """Return the comparison of two contents, or head alone, ready to be judged."""
     sides = [_loaded(specs) for specs in (base, head) if specs is not None]
 
-    def find(query: str) -> tuple[Mask | None, Mask]:
-        asked = matching.read(query)
-        masks = [matching.select(it.frame, asked, it.dependencies) for it in sides]
-        return (masks[0] if base is not None else None), masks[-1]
-
+    find = finder(sides[0] if base is not None else None, sides[-1], lambda: NAMES)
     if base is None:
         return Judged(sides[-1].frame, find)
     comparison = Comparison(sides[0].frame, sides[1].frame)
 
     @cache
     def why() -> Explanation:
-        return explain(comparison, sides[0].graph, sides[1].graph)
+        return explain(comparison, sides[0].load(), sides[1].load())
 
     return Judged(comparison.head, find, comparison, why)
 
 
-class _Side(NamedTuple):
-    frame: Frame
-    graph: DependencyGraph
-
-    def dependencies(self) -> DependencyGraph:
-        """Return the graph, as one that is loaded on demand."""
-        return self.graph
-
-
-def _loaded(specs: Sequence[Spec]) -> _Side:
+def _loaded(specs: Sequence[Spec]) -> Searched:
     content = Content.of(specs)
     table = content.table()
     frame = Frame(table, content.digest)
-    return _Side(frame, DependencyGraph(table, frame.hashes))
+    return Searched(frame, lambda: DependencyGraph(table, frame.hashes))
 
 
 def judge_one(

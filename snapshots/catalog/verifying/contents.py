@@ -1,0 +1,163 @@
+"""Each content is read whole, and must be what its digest and its revisions say.
+
+The bytes must be those that were written, the rows must decode, and of the records that they become
+the digest is worked out again.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from signal import SIG_IGN, SIGINT, signal
+from typing import NamedTuple
+
+import msgspec
+import pyarrow as pa
+
+from snapshots.catalog.failures import reason_of, translated
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.mending import how_to_mend
+from snapshots.catalog.specs_table import DamagedContent, SpecsTable
+from snapshots.catalog.storage import Storage
+from snapshots.catalog.verifying.findings import Finding
+from snapshots.catalog.verifying.hash_sums import SetOfHashes, sum_of
+from snapshots.catalog.verifying.reading_back import content_of
+from snapshots.contents import Content
+from snapshots.errors import CatalogError
+from snapshots.history import History
+from snapshots.models import NOTHING, RevisionInfo
+from snapshots.spack.names import ROOT_STACK
+from snapshots.tables import SPEC_ROWS, StoredFile
+
+
+class ToRead(NamedTuple):
+    """A content, its files where they are known, and the rows that name it."""
+
+    digest: str
+    files: Sequence[StoredFile] | None
+    rows: Sequence[RevisionInfo]
+    how_to_mend: str
+
+
+class Read(NamedTuple):
+    """What was found of a content; its hashes where it could be read."""
+
+    digest: str
+    findings: Sequence[Finding]
+    hashes: SetOfHashes | None
+    num_specs: int
+
+
+def contents_to_read(
+    history: History, files_of: Callable[[str], Sequence[StoredFile]]
+) -> list[ToRead]:
+    """Return all contents that rows name, the newest last."""
+    rows: dict[str, list[RevisionInfo]] = {}
+    for row in history.by_key.values():
+        rows.setdefault(row.digest, []).append(row)
+    return [
+        ToRead(digest, files_of(digest) or None, naming, how_to_mend(history, digest))
+        for digest, naming in rows.items()
+    ]
+
+
+def read_contents(location: str, contents: Sequence[ToRead], jobs: int) -> Iterator[Read]:
+    """Yield what is found of each content, in so many processes."""
+    if jobs == 1:
+        specs = _opened(location)
+        for content in contents:
+            yield read_content(specs, content)
+        return
+    # Threads of Arrow and Delta Lake do not survive a fork.
+    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _open, (location,))
+    try:
+        yield from pool.map(_read, contents)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+_open_tables: dict[str, SpecsTable] = {}
+
+
+def _opened(location: str) -> SpecsTable:
+    return SpecsTable(Storage(parse_location(location)))
+
+
+def _open(location: str) -> None:
+    """Open the table once in a process; who started it ends it after Ctrl+C."""
+    signal(SIGINT, SIG_IGN)
+    _open_tables["specs"] = _opened(location)
+
+
+def _read(content: ToRead) -> Read:
+    return read_content(_open_tables["specs"], content)
+
+
+def read_content(specs: SpecsTable, content: ToRead) -> Read:
+    """Read a content, and compare it with what names it."""
+    place = f"content {content.digest[:16]}"
+    try:
+        with translated(place):
+            rows = specs.read(content.digest, content.files, SPEC_ROWS.names)
+        found = content_of(rows)
+        digest = found.digest
+    except DamagedContent as error:
+        if content.digest == NOTHING:
+            return Read(NOTHING, (), sum_of([]), 0)
+        reason = error.reason.removeprefix(f"the {place} ")
+        return _unreadable(content, Finding(place=place, reason=reason, advice=content.how_to_mend))
+    except CatalogError as error:
+        return _unreadable(content, Finding(place=place, reason=error.reason, advice="try again"))
+    except (msgspec.MsgspecError, pa.ArrowException, TypeError, ValueError, KeyError) as error:
+        reason = f"its rows are no specs: {reason_of(error)}"
+        return _unreadable(content, Finding(place=place, reason=reason, advice=_replace(content)))
+    findings = [*_wrong(place, content, found, digest)]
+    hashes = sum_of(spec.hash for spec in found.specs())
+    return Read(content.digest, findings, hashes, len(found))
+
+
+def _unreadable(content: ToRead, finding: Finding) -> Read:
+    return Read(content.digest, (finding,), None, 0)
+
+
+def _wrong(place: str, content: ToRead, found: Content, digest: str) -> Iterator[Finding]:
+    if digest != content.digest:
+        reason = f"its rows have the digest {digest[:16]}"
+        yield Finding(place=place, reason=reason, advice=_replace(content))
+        return
+    if twice := len(found) - len({spec.hash for spec in found.specs()}):
+        reason = f"{twice:,} hashes stand in it twice"
+        yield Finding(place=place, reason=reason, advice=_replace(content))
+    for row in content.rows:
+        of_row = f"revision {row.tag} of {row.taken_at:%Y-%m-%d}"
+        for name, said, actual in _counts(row, found):
+            yield Finding(
+                place=of_row,
+                reason=f"its row says {name} {said}, its content has {actual}",
+                advice=f"remove it ('cachelog remove {row.tag}@{row.taken_at:%Y-%m-%d}') and "
+                "import the same again",
+            )
+
+
+def _counts(row: RevisionInfo, found: Content) -> Iterable[tuple[str, int | None, int | None]]:
+    num_stacks = len(found.stacks - {ROOT_STACK})
+    # cachelog before 0.2 counted root.
+    if row.num_stacks == len(found.stacks):
+        num_stacks = row.num_stacks
+    actual: Mapping[str, int | None] = {
+        "num_packages": len(found.packages),
+        "num_specs": len(found),
+        "num_stacks": num_stacks,
+        "total_size": found.total_size(),
+    }
+    for name, value in actual.items():
+        if getattr(row, name) != value:
+            yield name, getattr(row, name), value
+
+
+def _replace(content: ToRead) -> str:
+    tags = sorted({row.tag for row in content.rows})
+    named = ", ".join(tags[:3]) + (" and others" if len(tags) > 3 else "")
+    return (
+        f"remove its revisions ('cachelog remove {content.digest[:16]}', of {named}) and import "
+        "the same again"
+    )

@@ -1,0 +1,164 @@
+"""The history's tables must lead from content to content, and say what a comparison says.
+
+By default the changes of each pair are applied: they must make of the hashes of base those of head,
+and be as many as ``comparisons`` says. With ``deep`` each pair is compared anew, row by row.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+from deltalake.exceptions import TableNotFoundError
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.delta import Table
+from snapshots.catalog.failures import reason_of
+from snapshots.catalog.history_tables import HOW_TO_MEND
+from snapshots.catalog.pair_making import PairMaker, in_chains
+from snapshots.catalog.storage import Storage, from_parquet
+from snapshots.catalog.verifying.findings import FILL, Finding
+from snapshots.catalog.verifying.hash_sums import SetOfHashes, Sums, numbers_of
+from snapshots.catalog.verifying.kept_pairs import KeptPairs, SummedUp, summed_up
+from snapshots.changes.pair_counts import PairCounts
+from snapshots.errors import CatalogError
+from snapshots.history import Pair
+from snapshots.sources.reports import Progress
+from snapshots.tables import CHANGES, HASHES
+
+_PLACE = "history"
+_SHOWN = 20
+
+
+class HistoryCheck:
+    """Verifies the history of a catalog that was just refreshed.
+
+    ``hashes`` are those of the contents that could be read. All that does not fit is told pair by
+    pair, up to some.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        storage: Storage,
+        hashes: Mapping[str, SetOfHashes],
+        progress: Progress,
+    ) -> None:
+        self._catalog = catalog
+        self._storage = storage
+        self._hashes = hashes
+        self._progress = progress
+
+    def run(self, *, deep: bool) -> Iterator[Finding]:
+        """Yield what is found."""
+        try:
+            counts = self._catalog.counts
+        except CatalogError as error:
+            yield _damage(error.reason)
+            return
+        pairs = self._catalog.history.pairs
+        if missing := sum(pair not in counts for pair in pairs):
+            reason = f"{missing:,} of {len(pairs):,} pairs of neighbours are not compared yet"
+            yield Finding(place=_PLACE, reason=reason, advice=FILL, is_damage=False)
+        if not counts:
+            return
+        try:
+            kept = self._kept()
+            yield from _some(self._misfits(kept, counts))
+            yield from self._unfound(kept)
+            if deep:
+                yield from _some(self._other_than_compared(kept, counts))
+        except CatalogError as error:
+            yield _damage(error.reason)
+
+    def _kept(self) -> KeptPairs:
+        kept = KeptPairs()
+        for path, rows in self._files("changes", CHANGES):
+            kept.take(path, rows)
+        return kept
+
+    def _misfits(self, kept: KeptPairs, counts: Mapping[Pair, PairCounts]) -> Iterator[Finding]:
+        seen = set()
+        for pair, found in kept.copies():
+            if pair not in counts:
+                continue  # of an import that was killed, or is running; or no longer asked for
+            seen.add(pair)
+            if reason := self._misfit(pair, found, counts[pair]):
+                yield _damage(f"{_named(pair)}: {reason}")
+        for pair, of_pair in counts.items():
+            if pair not in seen and (of_pair.specs_added or of_pair.specs_removed):
+                yield _damage(f"{_named(pair)}: its changes are missing")
+
+    def _misfit(self, pair: Pair, found: SummedUp, counts: PairCounts) -> str | None:
+        base, head = (self._hashes.get(digest) for digest in pair)
+        if base and head and base.after(found.added, found.removed) != head:
+            return "its changes do not lead from the one to the other"
+        said = (counts.specs_added, counts.specs_removed, counts.specs_changed)
+        if said != (found.added.size, found.removed.size, found.changed.size):
+            return "its changes are not as many as comparisons says"
+        return None
+
+    def _unfound(self, kept: KeptPairs) -> Iterator[Finding]:
+        wanted: Sums = np.unique(np.concatenate([np.empty(0, np.uint64), *kept.added]))
+        for _, rows in self._files("hashes", HASHES):
+            wanted = np.setdiff1d(wanted, numbers_of(rows["hash"]))
+        if len(wanted):
+            yield _damage(f"{len(wanted):,} hashes that changes has are missing in hashes")
+
+    def _other_than_compared(
+        self, kept: KeptPairs, counts: Mapping[Pair, PairCounts]
+    ) -> Iterator[Finding]:
+        copies: dict[Pair, list[SummedUp]] = {}
+        for pair, found in kept.copies():
+            copies.setdefault(pair, []).append(found)
+        asked = [pair for pair in self._catalog.history.pairs if pair in counts]
+        maker = PairMaker(self._catalog.load_side)
+        done = 0
+        for chain in in_chains(asked):
+            for made in maker.make(chain):
+                done += 1
+                self._progress("comparing neighbours", done, len(asked))
+                rows = summed_up(made.rows)
+                found_rows = copies.get(made.pair) or [summed_up(CHANGES.empty_table())]
+                if made.counts != counts[made.pair]:
+                    yield _damage(f"{_named(made.pair)}: a comparison counts other changes")
+                elif any(it != rows for it in found_rows):
+                    yield _damage(f"{_named(made.pair)}: a comparison finds other changes")
+
+    def _files(self, name: str, schema: pa.Schema) -> Iterator[tuple[str, pa.Table]]:
+        table = Table(self._storage, name, schema)
+        try:
+            table.current()
+        except TableNotFoundError:
+            return
+        files = table.files()
+        paths = zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True)
+        for number, (path, size) in enumerate(paths, 1):
+            self._progress(f"reading {name}", number, len(files))
+            whole = f"{name}/{path}"
+            try:
+                rows = from_parquet(whole, self._storage.read(whole, size))
+                # Other tools write texts of other types of Arrow.
+                yield path, rows.select(schema.names).cast(schema)
+            except (pa.ArrowInvalid, OSError) as error:
+                raise CatalogError(self._storage.location.text, reason_of(error)) from None
+
+
+def _some(found: Iterator[Finding]) -> Iterator[Finding]:
+    """Yield some findings, and how many more there are."""
+    more = 0
+    for number, finding in enumerate(found):
+        if number < _SHOWN:
+            yield finding
+        else:
+            more += 1
+    if more:
+        yield _damage(f"{more:,} pairs more like the last ones")
+
+
+def _damage(reason: str) -> Finding:
+    reason = reason.removesuffix(f"; {HOW_TO_MEND}")
+    return Finding(place=_PLACE, reason=reason, advice=HOW_TO_MEND)
+
+
+def _named(pair: Pair) -> str:
+    return f"{pair.base[:12]}..{pair.head[:12]}"

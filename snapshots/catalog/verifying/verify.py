@@ -1,0 +1,142 @@
+"""All of a catalog is read, and what does not fit is told with what to do about it."""
+
+from collections.abc import Iterator
+
+import msgspec
+from deltalake.exceptions import TableNotFoundError
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.damage import what_is_broken
+from snapshots.catalog.failures import translated
+from snapshots.catalog.history_tables import HOW_TO_MEND
+from snapshots.catalog.keeping.contents import Contents, unnamed
+from snapshots.catalog.storage import RESTORE
+from snapshots.catalog.verifying.contents import contents_to_read, read_contents
+from snapshots.catalog.verifying.findings import LIST_AGAIN, VACUUM, Finding
+from snapshots.catalog.verifying.hash_sums import SetOfHashes, sum_of
+from snapshots.catalog.verifying.history import HistoryCheck
+from snapshots.errors import CatalogError, NoCatalog
+from snapshots.models import NOTHING
+from snapshots.sources.reports import Progress, Report
+from snapshots.wording import counted, size
+
+_HISTORY = ("comparisons", "changes", "hashes")
+
+
+class Verified(msgspec.Struct, frozen=True, kw_only=True):
+    """What was read and found, what is damaged first."""
+
+    num_revisions: int
+    num_contents: int
+    num_specs: int
+    num_pairs: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is damaged."""
+        return not any(it.is_damage for it in self.findings)
+
+
+def verify(
+    location: str, *, deep: bool = False, jobs: int = 1, progress: Progress | None = None
+) -> Verified:
+    """Read all of the catalog at a location, in so many processes.
+
+    With ``deep`` all neighbours are compared anew. Raises NoCatalog, and CatalogError where the
+    store itself fails.
+    """
+    with translated(location):
+        return _Verification(location, progress or Report().progress).run(deep=deep, jobs=jobs)
+
+
+class _Verification:
+    def __init__(self, location: str, progress: Progress) -> None:
+        self._catalog = Catalog(location)
+        self._contents = Contents(location)
+        self._storage = self._contents.storage
+        self._progress = progress
+        self._findings: list[Finding] = []
+        self._num_specs = self._num_contents = 0
+
+    def run(self, *, deep: bool, jobs: int) -> Verified:
+        self._findings += self._broken_logs()
+        try:
+            self._catalog.refresh()
+        except NoCatalog:
+            raise
+        except CatalogError as error:
+            reason = error.reason.removesuffix(f"; {RESTORE}")
+            self._findings.append(Finding(place="revisions", reason=reason, advice=RESTORE))
+        else:
+            hashes = self._read_contents(jobs)
+            self._findings += self._stray()
+            check = HistoryCheck(self._catalog, self._storage, hashes, self._progress)
+            self._findings += check.run(deep=deep)
+        history = self._catalog.history
+        return Verified(
+            num_revisions=len(history.revisions),
+            num_contents=self._num_contents,
+            num_specs=self._num_specs,
+            num_pairs=len(history.pairs),
+            findings=tuple(sorted(dict.fromkeys(self._findings), key=_order)),
+        )
+
+    def _broken_logs(self) -> Iterator[Finding]:
+        for name in ("revisions", "specs", *_HISTORY):
+            if not self._storage.sizes(f"{name}/_delta_log"):
+                continue  # no such table, which refresh tells where that is damage
+            if reason := what_is_broken(self._storage, name):
+                advice = HOW_TO_MEND if name in _HISTORY else RESTORE
+                yield Finding(place=f"log of {name}", reason=reason, advice=advice)
+
+    def _read_contents(self, jobs: int) -> dict[str, SetOfHashes]:
+        contents = contents_to_read(self._catalog.history, self._catalog.files_of)
+        hashes = {NOTHING: sum_of([])}
+        self._progress("reading contents", 0, len(contents))
+        for read in read_contents(self._catalog.location, contents, jobs):
+            self._num_contents += 1
+            self._num_specs += read.num_specs
+            self._findings += read.findings
+            if read.hashes is not None:
+                hashes[read.digest] = read.hashes
+            self._progress("reading contents", self._num_contents, len(contents))
+        return hashes
+
+    def _stray(self) -> Iterator[Finding]:
+        """Yield what the tables do not agree on: what rows name, what is listed, what is there."""
+        try:
+            listed = self._contents.listed()
+        except TableNotFoundError:
+            listed = []
+        except CatalogError:
+            return  # its log is broken, and that is told
+        named = self._contents.named()
+        digests = {it.digest for it in listed}
+        if unlisted := [it for it in named if it != NOTHING and it not in digests]:
+            reason = f"{counted(len(unlisted), 'content')} that rows name: only cachelog finds them"
+            yield _note("specs", reason, LIST_AGAIN)
+        if left := unnamed(listed, named):
+            taken = size(sum(it.size for it in left))
+            reason = f"{counted(len(left), 'file')} of contents that no row names, {taken}"
+            yield _note("specs", reason, VACUUM)
+        kept = {it.path for it in listed} | {it.path for files in named.values() for it in files}
+        there = self._storage.find("specs")
+        stray = [
+            found.size
+            for path, found in there.items()
+            if path not in kept
+            and path.endswith((".parquet", ".tmp"))
+            and not path.startswith("_delta_log/")
+        ]
+        if stray:
+            reason = f"{counted(len(stray), 'file')} out of use, {size(sum(stray))}"
+            yield _note("specs", reason, VACUUM)
+
+
+def _note(place: str, reason: str, advice: str) -> Finding:
+    return Finding(place=place, reason=reason, advice=advice, is_damage=False)
+
+
+def _order(finding: Finding) -> tuple[bool, str, str]:
+    return not finding.is_damage, finding.place, finding.reason

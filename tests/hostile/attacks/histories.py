@@ -1,0 +1,80 @@
+"""What became of hashes, packages and series, asked for as often and as deep as a document can."""
+
+from collections.abc import Iterator
+
+from tests.hostile.attack import Ask, Attack, Target, aliased, asking, fresh, query
+
+_POINTS = "growth{revision{id tag previous{tag}next{tag}}comparison{id}numSpecs}"
+_ENTRIES = "entries(first:1000){nodes{revision{id tag}comparison{id}kind reasons{reason count}}}"
+
+
+def _series(selected: str) -> Ask:
+    """Return a request about a series that nothing kept can answer."""
+    return query(f'query {fresh()} {{ series(name:"develop") {{ {selected} }} }}')
+
+
+def _of_series(names: dict[str, str]) -> Iterator[Attack]:
+    for name, selected in names.items():
+        yield Attack(
+            name,
+            "the past of a series, many times over",
+            asking(lambda _target, selected=selected: _series(selected)),  # type: ignore[misc]
+        )
+
+
+def _packages(_target: Target) -> Iterator[Ask]:
+    """Ask for the timelines of ever other packages, those of the catalog and made-up ones."""
+    for start in range(0, 2_000, 50):
+        asked = (
+            f'p{number}:package(name:"package-{number}"){{lastSeen{{id}}entries(first:5){{nodes{{kind}}}}}}'
+            for number in range(start, start + 50)
+        )
+        yield _series(" ".join(asked))
+
+
+def _hashes(target: Target) -> Iterator[Ask]:
+    """Ask for each hash, for how it begins, and for the shortest beginnings that there are."""
+    for text in [*target.hashes[:200], *"abcdefgh234567", "aa", "zz", ""]:
+        for part in (text, text[:7]):
+            yield query(f'{{ hash(hash:"{part}"){{spans{{first{{id}}}}}} }}')
+
+
+def _holding(target: Target) -> Iterator[Ask]:
+    """Ask for the revisions that hold a thousand hashes, other ones each time."""
+    text = "query($h:[String!]!){revisionsHolding(hashes:$h,first:1000){nodes{id}}}"
+    known = target.hashes
+    for start in range(20):
+        yield query(text, {"h": known[start:] + known[:start]})
+        yield query(text, {"h": [f"{start:032}".translate(_BASE32)] * 1_000})
+    yield query(text, {"h": [""] * 1_000})
+    yield query(text, {"h": ["!" * 4_000] * 15})
+    yield query(text, {"h": []})
+
+
+_BASE32 = str.maketrans("0189", "abcd")
+
+
+def _histories_of_pages(_target: Target) -> Iterator[Ask]:
+    for kind in ("specs", "packages"):
+        for page in (1000, 100, 40):
+            yield query(
+                f"query {fresh()} {{revision{{{kind}(first:{page}){{nodes{{history{{id}}}}}}}}}}"
+            )
+
+
+ATTACKS = (
+    *_of_series(
+        {
+            "growth x 40": aliased(40, _POINTS),
+            "growth, rendered x 200": aliased(200, "growth{takenAt numSpecs specsAdded}"),
+            "growth of contents": "growth{revision{specs{nodes{short}}}}",
+            "growth of comparisons": "growth{comparison{causes{totalCount}}}",
+            "growth of growth": "growth{revision{seriesInfo{" * 3 + "name" + "}}}" * 3,
+            "a package x 60": aliased(60, 'package(name:"zlib"){' + _ENTRIES + "}"),
+        }
+    ),
+    Attack("many packages", "timelines of ever others", asking(_packages)),
+    Attack("hashes and prefixes", "each of them, and how they begin", asking(_hashes)),
+    Attack("revisions that hold", "a thousand hashes at a time", asking(_holding)),
+    Attack("histories of pages", "of each spec and package", asking(_histories_of_pages)),
+)

@@ -1,0 +1,155 @@
+"""Subscriptions: which revisions they are about, and what an event is answered with."""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from schema.api import API, Answer
+from schema.budget import Budget
+from schema.context import Context
+from schema.limits import Limits
+from snapshots.models import RevisionInfo
+from tests.schema import questions
+from tests.schema.worlds import World, known_world, plain, revision_id
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a small catalog."""
+    return known_world(tmp_path_factory.mktemp("catalog"))
+
+
+async def nothing() -> AsyncIterator[RevisionInfo]:
+    """Yield no event."""
+    for event in tuple[RevisionInfo, ...]():
+        yield event
+
+
+def wanted_by(world: World, query: str, /, **variables: Any) -> Callable[[RevisionInfo], bool]:
+    """Return the condition that a subscription puts on its events."""
+    conditions: list[Callable[[RevisionInfo], bool]] = []
+
+    def follow(is_wanted: Callable[[RevisionInfo], bool]) -> AsyncIterator[RevisionInfo]:
+        conditions.append(is_wanted)
+        return nothing()
+
+    context = Context(world.catalog, world.library, follow=follow)
+    assert API().subscribe(query, variables, context=context) is None
+    (condition,) = conditions
+    return condition
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("", {0, 1, 2, 3, 4, 5}),
+        ('(tag: "develop")', {4, 5}),
+        ('(series: "vX.Y.Z")', {1, 3}),
+        ('(series: "develop-DATE")', {0, 2}),
+        ('(series: "vX.Y.Z", tag: "v0.22.0")', {1}),
+        ('(series: "develop", tag: "v0.22.0")', set()),
+        ('(tag: "nope")', set()),
+        ("(tag: null, series: null)", {0, 1, 2, 3, 4, 5}),
+    ],
+)
+def test_a_subscription_is_about_a_tag_or_a_series(
+    world: World, arguments: str, expected: set[int]
+) -> None:
+    """Or about both, or about all revisions."""
+    is_wanted = wanted_by(world, f"subscription {{ revisionPublished{arguments} {{ tag }} }}")
+    assert {number for number, it in enumerate(world.states) if is_wanted(it.info)} == expected
+
+
+def test_arguments_may_be_variables(world: World) -> None:
+    """As in any operation; the one that is named is the one that counts."""
+    text = (
+        "query Q { tags { name } } subscription S($tag: String) "
+        "{ revisionPublished(tag: $tag) { tag } }"
+    )
+    context = Context(world.catalog, world.library, follow=lambda _: nothing())
+    assert API().subscribe(text, {"tag": "develop"}, "S", context=context) is None
+    is_wanted = wanted_by(world, text.partition("}")[2].partition("}")[2], tag="develop")
+    assert [is_wanted(it.info) for it in world.states] == [False] * 4 + [True] * 2
+
+
+def test_an_event_is_answered_as_the_revision_would_be(world: World) -> None:
+    """With all its fields, whatever was published since."""
+    for state in world.states:
+        answer = API().execute(questions.PUBLISHED, context=world.context(), event=state.info)
+        asked = questions.PUBLISHED.replace(
+            "revisionPublished(series: $series, tag: $tag)",
+            f'node(id: "{revision_id(state.info)}")',
+        ).replace("subscription($series: String, $tag: String)", "query")
+        asked = asked.replace(
+            "previous { id } next { id }", "... on Revision { previous { id } next { id } }"
+        )
+        expected = world.data(asked)["node"]
+        assert plain(answer) == {"data": {"revisionPublished": expected}}
+
+
+def test_errors_of_an_event_are_those_of_a_query(world: World) -> None:
+    """A field that fails is null where it may be, with its error."""
+    text = 'subscription { revisionPublished { tag specs(matching: "%%") { totalCount } } }'
+    answer = plain(API().execute(text, context=world.context(), event=world.newest.info))
+    (error,) = answer["errors"]
+    assert error["path"] == ["revisionPublished", "specs"]
+
+
+REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
+    "no document": ("subscription {", {}, "GRAPHQL_PARSE_FAILED"),
+    "an unknown field": ("subscription { nope }", {}, "GRAPHQL_VALIDATION_FAILED"),
+    "two fields": (
+        "subscription { a: revisionPublished { tag } b: revisionPublished { tag } }",
+        {},
+        "GRAPHQL_VALIDATION_FAILED",
+    ),
+    "introspection": ("subscription { __typename }", {}, "GRAPHQL_VALIDATION_FAILED"),
+    "a variable of a wrong type": (
+        "subscription($tag: String) { revisionPublished(tag: $tag) { tag } }",
+        {"tag": 7},
+        "BAD_USER_INPUT",
+    ),
+    "a text that is too long": (
+        "subscription($tag: String) { revisionPublished(tag: $tag) { tag } }",
+        {"tag": "x" * 5_000},
+        "LIMIT_EXCEEDED",
+    ),
+    "too high a cost": (
+        "subscription { revisionPublished { packages(first: 1000) { nodes "
+        "{ specs(first: 1000) { nodes { hash } } } } } }",
+        {},
+        "QUERY_TOO_LARGE",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused(world: World, name: str) -> None:
+    """Before it begins, with the error that a query would have."""
+    text, variables, code = REFUSED[name]
+    context = Context(world.catalog, world.library, follow=lambda _: nothing())
+    answer = API().subscribe(text, variables, context=context)
+    assert isinstance(answer, Answer)
+    (error,) = plain(answer)["errors"]
+    assert error["extensions"]["code"] == code
+    assert "data" not in plain(answer)
+
+
+def test_where_nothing_is_published_nothing_is_followed(world: World) -> None:
+    """A context without a source of events says so."""
+    text = "subscription { revisionPublished { tag } }"
+    answer = API().subscribe(text, context=world.context())
+    assert answer is not None
+    (error,) = plain(answer)["errors"]
+    assert (error["path"], error["extensions"]["code"]) == (["revisionPublished"], "BAD_USER_INPUT")
+
+
+def test_an_event_keeps_within_the_budget(world: World) -> None:
+    """Of bytes, say."""
+    limits = Limits(max_answer_bytes=50)
+    context = Context(world.catalog, world.library, budget=Budget(limits))
+    text = "subscription { revisionPublished { id digest } }"
+    answer = API().execute(text, context=context, event=world.newest.info)
+    (error,) = plain(answer)["errors"]
+    assert error["extensions"]["code"] == "ANSWER_TOO_LARGE"

@@ -1,0 +1,210 @@
+"""Clients that follow what is published, each over its own connection to a real server."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from msgspec.structs import replace
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.demo import history
+from snapshots.models import RevisionInfo
+from tests.server import npm
+from tests.server.http.test_stopping import wait_for_workers, workers_of
+from tests.server.servers import PATIENCE, Server, serving, until
+
+MADE_UP = list(history(revisions=6, packages=12, specs=60))
+QUERY = "subscription { revisionPublished { tag } }"
+BODY = json.dumps({"query": QUERY}).encode()
+HEAD = (
+    b"POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    b"Accept: text/event-stream\r\nContent-Length: %d\r\n\r\n" % len(BODY)
+)
+FAST: dict[str, Any] = {"refresh": 0.05, "heartbeat": 0.2}
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    """Return a catalog with one revision."""
+    catalog = Catalog(str(tmp_path / "catalog"))
+    catalog.publish(MADE_UP[:1])
+    return catalog
+
+
+def published(catalog: Catalog, *numbers: int) -> list[RevisionInfo]:
+    """Publish some of the made-up revisions."""
+    return [it.revision for it in catalog.publish([MADE_UP[number] for number in numbers])]
+
+
+@contextmanager
+def following(server: Server, head: bytes = HEAD) -> Iterator[socket.socket]:
+    """Follow over a socket, and wait until the server has heard."""
+    place = urlsplit(server.url)
+    with socket.create_connection((str(place.hostname), int(place.port or 0))) as connection:
+        connection.settimeout(PATIENCE)
+        connection.sendall(head + BODY)
+        read_until(connection, b":\n\n")
+        yield connection
+
+
+def read_until(connection: socket.socket, end: bytes) -> bytes:
+    """Read until something was read; fails where the connection ends before."""
+    text = b""
+    while end not in text:
+        part = connection.recv(65_536)
+        assert part, text
+        text += part
+    return text
+
+
+def open_subscriptions(server: Server) -> int:
+    """Return how many are open, as the metrics say."""
+    text = httpx.get(f"{server.url}/metrics").text
+    (line,) = (it for it in text.splitlines() if it.startswith("cachelog_subscriptions "))
+    return int(float(line.split()[1]))
+
+
+def test_graphql_sse(catalog: Catalog, tmp_path: Path) -> None:
+    """The client of the protocol's author gets what an import publishes, of the series it wants.
+
+    Cut off, it comes back and goes on where it was. A single result is one event.
+    """
+    folder = npm.installed(Path(__file__).with_name("clients"), tmp_path)
+    one, release, two, three = range(1, 5)  # all but the release are of the series
+    with serving(tmp_path / "catalog", tmp_path / "log", "--workers", "2", **FAST) as server:
+        wait_for_workers(server, 2)
+        with running_client(folder, server, {"series": "develop-DATE"}, count=3) as said:
+            assert next(said) == {"connected": True, "isRetry": False}
+            published(catalog, one, release)
+            assert next(said)["tag"] == MADE_UP[one].tag
+            for worker in workers_of(server):
+                os.kill(worker, signal.SIGKILL)
+            published(catalog, two)
+            assert next(said) == {"connected": True, "isRetry": True}
+            assert next(said)["tag"] == MADE_UP[two].tag
+            published(catalog, three)
+            assert next(said)["tag"] == MADE_UP[three].tag
+            assert next(said)["errors"][0]["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
+            assert [*said] == [{"data": {"__typename": "Query"}}]
+
+
+@contextmanager
+def running_client(
+    folder: Path, server: Server, variables: Any, *, count: int
+) -> Iterator[Iterator[Any]]:
+    """Run the client until it has got so many events; yields what it says, as it says it."""
+    command = ["node", "sse.mjs", server.graphql, json.dumps(variables), str(count)]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        try:
+            yield map(json.loads, program.stdout)
+            assert program.wait(PATIENCE) == 0
+        finally:
+            program.kill()
+
+
+def test_signs_of_life_and_the_end(catalog: Catalog, tmp_path: Path) -> None:
+    """A subscription is no idle connection; a server that stops ends it with an event, soon."""
+    log = tmp_path / "log"
+    short = FAST | {"keep_alive": 0.1, "head_timeout": 0.1, "send_timeout": 0.1}
+    with serving(tmp_path / "catalog", log, **short) as server:
+        with following(server) as leaving, following(server) as connection:
+            until(lambda: open_subscriptions(server) == 2, "both are counted")
+            leaving.close()
+            for _ in range(4):
+                assert read_until(connection, b":\n\n") == b"3\r\n:\n\n\r\n"
+            until(lambda: open_subscriptions(server) == 1, "the one that has left is not")
+            published(catalog, 1)
+            event = read_until(connection, b"}}}\n\n")
+            assert MADE_UP[1].tag.encode() in event
+            began = time.monotonic()
+            server.process.send_signal(signal.SIGTERM)
+            rest = read_until(connection, b"0\r\n\r\n")
+        assert rest.endswith(b"event: complete\ndata: \n\n\r\n0\r\n\r\n")
+        server.process.wait(PATIENCE)
+        assert time.monotonic() - began < 5
+    lines = [it for it in log.read_text().splitlines() if "POST /graphql 200" in it]
+    assert len(lines) == 2  # one for each, when it has ended
+
+
+@pytest.mark.usefixtures("catalog")
+def test_no_subscription_makes_room_for_others(tmp_path: Path) -> None:
+    """Where there are enough connections, one that waits for its client is closed instead."""
+    with serving(tmp_path / "catalog", tmp_path / "log", max_connections=6, **FAST) as server:
+        place = urlsplit(server.url)
+        with following(server) as first, following(server) as second, ExitStack() as opened:
+            for _ in range(12):
+                address = str(place.hostname), int(place.port or 0)
+                opened.enter_context(socket.create_connection(address, timeout=PATIENCE))
+            assert open_subscriptions(server) == 2
+            for connection in (first, second):
+                read_until(connection, b":\n\n")
+
+
+def test_a_client_of_http_1_0_gets_no_chunks(catalog: Catalog, tmp_path: Path) -> None:
+    """As a proxy may be one: the events end where the connection does."""
+    head = HEAD.replace(b"HTTP/1.1", b"HTTP/1.0")
+    with serving(tmp_path / "catalog", tmp_path / "log", **FAST) as server:
+        with following(server, head) as connection:
+            published(catalog, 1)
+            event = read_until(connection, b"}}}\n\n")
+            assert event.replace(b":\n\n", b"").startswith(b"event: next\nid: ")
+            server.process.send_signal(signal.SIGTERM)
+            rest = b"".join(iter(lambda: connection.recv(65_536), b""))
+        assert rest.endswith(b"event: complete\ndata: \n\n")
+        server.process.wait(PATIENCE)
+
+
+def test_subscriptions_take_no_time(catalog: Catalog, tmp_path: Path) -> None:
+    """They are counted as requests, but how long they last says nothing of how quick a server is.
+
+    The log has their times.
+    """
+    with serving(tmp_path / "catalog", tmp_path / "log", **FAST) as server:
+        with following(server):
+            published(catalog, 1)
+        until(lambda: open_subscriptions(server) == 0, "it has left")
+        text = httpx.get(f"{server.url}/metrics").text
+        counted = [it for it in text.splitlines() if it.startswith("cachelog_request_seconds_sum")]
+        assert counted
+        assert sum(float(it.split()[1]) for it in counted) < 0.5
+
+
+@pytest.mark.usefixtures("catalog")
+def test_more_requests_on_the_connection_of_a_subscription_wait(tmp_path: Path) -> None:
+    """Whole or not, they neither end it nor hold anything up; who hangs up has left."""
+    with serving(tmp_path / "catalog", tmp_path / "log", head_timeout=0.2, **FAST) as server:
+        for more in (HEAD + BODY, b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /"):
+            with following(server) as connection:
+                connection.sendall(more)
+                for _ in range(4):
+                    read_until(connection, b":\n\n")
+                assert open_subscriptions(server) == 1
+            until(lambda: open_subscriptions(server) == 0, "it has left")
+
+
+def test_a_client_that_does_not_read_is_dropped(catalog: Catalog, tmp_path: Path) -> None:
+    """Its connection is closed when what was sent to it has not been read for too long."""
+    (large,) = history(revisions=1, packages=60, specs=1_000)
+    aliases = " ".join(f"a{number}: id" for number in range(100))
+    fields = f"specs(first: 1000) {{ nodes {{ {aliases} }} }}"  # some 10 MB, more than a socket has
+    wide = json.dumps({"query": f"subscription {{ revisionPublished {{ {fields} }} }}"}).encode()
+    head = HEAD.replace(b"%d" % len(BODY), b"%d" % len(wide))
+    with serving(tmp_path / "catalog", tmp_path / "log", send_timeout=0.3, **FAST) as server:
+        place = urlsplit(server.url)
+        with socket.create_connection((str(place.hostname), int(place.port or 0))) as connection:
+            connection.sendall(head + wide)
+            until(lambda: open_subscriptions(server) == 1, "it follows")
+            catalog.publish([replace(large, tag="large")])
+            until(lambda: open_subscriptions(server) == 0, "it was dropped")
+        assert httpx.post(server.graphql, json={"query": "{ tags { name } }"}).is_success

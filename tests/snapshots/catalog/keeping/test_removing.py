@@ -1,0 +1,247 @@
+"""Revisions are removed; what imports and servers do meanwhile is not lost."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.keeping import contents, dropping
+from snapshots.catalog.keeping.contents import Contents
+from snapshots.catalog.keeping.dropping import drop_rows
+from snapshots.catalog.keeping.removing import plan, remove
+from snapshots.catalog.library import Library
+from snapshots.catalog.past import missing_pairs
+from snapshots.contents import Snapshot
+from snapshots.errors import CatalogError, EmptyCatalog, RevisionNotFound
+from tests.snapshots.factories import a_snapshot, day, hash_of
+from tests.snapshots.importers import specs_of
+from tests.snapshots.keeping import (
+    clean,
+    drop,
+    facts,
+    grow_old,
+    hours_ago,
+    listed,
+    loaded,
+    publish,
+    rows,
+)
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    """Return a catalog of three states of develop, a day apart."""
+    made = Catalog(str(tmp_path / "catalog"))
+    for number in range(3):
+        publish(made, number, number)
+    return made
+
+
+def test_what_is_removed_is_gone(catalog: Catalog) -> None:
+    """From the next refresh on, for all readers; the others stay as they are."""
+    server = Catalog(catalog.location)
+    server.refresh()
+    before, generation = server.history, server.generation
+    middle = before.resolve("develop~1")
+    removal = drop(catalog, "develop~1")
+    assert facts(list(removal.revisions)) == [("develop", 1)]
+    assert removal.contents == (middle.digest,)
+    assert removal.num_bytes > 0
+    assert server.refresh()
+    assert server.generation > generation
+    assert facts(server.history.revisions) == [("develop", 2), ("develop", 0)]
+    assert middle.key not in server.history.by_key
+    with pytest.raises(RevisionNotFound):
+        server.history.resolve(middle.digest)
+    assert listed(catalog) == set(server.history.digests) == loaded(catalog).keys()
+
+
+def test_who_has_not_looked_since_still_finds_it(catalog: Catalog) -> None:
+    """Its files stay for some time."""
+    server = Catalog(catalog.location)
+    server.refresh()
+    library = Library(server)
+    digest = drop(catalog, "develop~1").contents[0]
+    grow_old(catalog)
+    clean(catalog)
+    assert len(library.frames.get(digest)) == 11
+
+
+def test_what_confirms_it_goes_too(catalog: Catalog) -> None:
+    """All rows of the revision, and what stood on either side of it becomes one, if it is equal."""
+    digest = publish(catalog, 5, 3)
+    publish(catalog, 5, 4)
+    publish(catalog, 2, 5)
+    assert len(drop(catalog, digest).rows) == 2
+    assert facts(catalog.history.revisions) == [("develop", 2), ("develop", 1), ("develop", 0)]
+    newest = catalog.history.revisions[0]
+    assert catalog.history.confirmed_at(newest) == day(5)
+
+
+def test_a_content_that_others_have_stays(catalog: Catalog) -> None:
+    """It is no part of what a vacuum deletes."""
+    publish(catalog, 1, 1, "main")
+    removal = drop(catalog, "develop~1")
+    assert (removal.contents, removal.num_bytes) == ((), 0)
+    assert len(listed(catalog)) == 3
+
+
+def test_all_can_go(catalog: Catalog) -> None:
+    """Then the catalog is empty, and can be published to again."""
+    drop(catalog, "develop", "develop~1", "develop~2")
+    with pytest.raises(EmptyCatalog):
+        Catalog(catalog.location).require_history()
+    digest = publish(catalog, 1, 1)
+    assert loaded(catalog) == {digest: 11}
+    assert listed(catalog) == {digest}
+
+
+def test_new_neighbours_are_compared_before(catalog: Catalog) -> None:
+    """Nothing of the history is missing, and it is that of what is left."""
+    specs = specs_of(1)
+    drop(catalog, "develop~1")
+    read = Catalog(catalog.location)
+    read.refresh()
+    assert missing_pairs(read, read.history) == []
+    library = Library(read)
+    assert library.hash_history(read.history, specs[0].hash) is None
+    (span,) = library.hash_history(read.history, hash_of("2 0")).spans  # type: ignore[union-attr]
+    assert (span.first, span.is_current) == (read.history.revisions[0], True)
+
+
+def test_damage_does_not_keep_a_revision(catalog: Catalog) -> None:
+    """What cannot be compared is said; the comparison is tried again when it is asked for."""
+    damaged = catalog.history.resolve("develop~2").digest
+    for file in Path(catalog.location, "specs", f"digest={damaged}").iterdir():
+        file.write_bytes(b"nothing")
+    removal = drop(catalog, "develop~1")
+    assert len(removal.unkept) == 1
+    assert damaged[:12] in removal.unkept[0]
+    assert facts(catalog.history.revisions) == [("develop", 2), ("develop", 0)]
+
+
+def test_nothing_to_remove(catalog: Catalog) -> None:
+    """Nothing is written."""
+    before = sorted(Path(catalog.location).rglob("*"))
+    remove(catalog, plan(catalog, []))
+    assert sorted(Path(catalog.location).rglob("*")) == before
+
+
+def test_what_is_published_after_the_plan_stays(catalog: Catalog) -> None:
+    """Also a row that confirms what goes: it is a revision of its own then."""
+    planned = plan(catalog, [catalog.history.resolve("develop")])
+    other = Catalog(catalog.location)
+    publish(other, 2, 9)
+    publish(other, 7, 7, "main")
+    done = remove(catalog, planned)
+    assert done.contents == ()
+    assert {it[:2] for it in rows(catalog)} == {
+        ("develop", 0),
+        ("develop", 1),
+        ("develop", 9),
+        ("main", 7),
+    }
+    assert listed(catalog) == loaded(catalog).keys()
+
+
+def meanwhile(monkeypatch: pytest.MonkeyPatch, what: Callable[[], object], times: int = 1) -> None:
+    """Let something happen between the reading of files for a rewrite, and its commit."""
+    calls = iter(range(times))
+    real = dropping._Rewriting.take
+
+    def take(self: dropping._Rewriting, *arguments: object) -> None:
+        real(self, *arguments)  # type: ignore[arg-type]
+        if next(calls, None) is not None:
+            what()
+
+    monkeypatch.setattr(dropping._Rewriting, "take", take)
+    monkeypatch.setattr(dropping, "_WAIT_SECONDS", 0)
+
+
+def test_what_is_published_at_the_same_moment_stays(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The removal finds that others committed, looks again, and leaves no file behind."""
+    other = Catalog(catalog.location)
+    states = iter(range(10, 20))
+    meanwhile(monkeypatch, lambda: publish(other, state := next(states), state), times=3)
+    drop(catalog, "develop~1")
+    assert {number for _, number, _ in rows(catalog)} == {0, 2, 10, 11, 12}
+    found = contents.Contents(catalog.location)
+    found.revisions.current()
+    kept = {*found.revisions.files()["path"].to_pylist()}
+    unlisted = {it.name for it in Path(catalog.location, "revisions").glob("*.parquet")} - kept
+    assert len(unlisted) == 1  # what it replaced; what it tried before is gone
+
+
+def test_it_gives_up_where_others_never_cease(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And says so; nothing is removed then, and nothing lost."""
+    other = Catalog(catalog.location)
+    states = iter(range(10, 1_000))
+    meanwhile(monkeypatch, lambda: publish(other, state := next(states), state), times=1_000)
+    monkeypatch.setattr(dropping, "_ATTEMPTS", 3)
+    with pytest.raises(CatalogError, match="nothing was dropped, try again"):
+        drop(catalog, "develop~1")
+    assert {0, 1, 2} < {number for _, number, _ in rows(catalog)}
+
+
+def importing(state: int, then: Callable[[], object]) -> Iterator[Snapshot]:
+    """Yield a state that the catalog knows; then something happens while the import still runs."""
+    yield a_snapshot(specs_of(state), "main", day(50))
+    then()
+    yield a_snapshot(specs_of(99), "main", day(51))
+
+
+def test_an_import_of_what_is_removed_meanwhile(catalog: Catalog) -> None:
+    """It found the content, so did not write it; when it ends the content is there and listed."""
+    other = Catalog(catalog.location)
+    other.publish(importing(1, lambda: drop(catalog, "develop~1")))
+    assert len(loaded(catalog)) == 4
+    assert listed(catalog) == loaded(catalog).keys()
+
+
+def test_an_import_of_what_is_deleted_meanwhile(catalog: Catalog) -> None:
+    """Where it took longer than the time of grace it says so, and publishes nothing."""
+    other = Catalog(catalog.location)
+
+    def forget() -> None:
+        with hours_ago():
+            drop(catalog, "develop~1")
+        grow_old(catalog)
+        assert clean(catalog).files["specs"]
+
+    with pytest.raises(CatalogError, match="was removed while this import ran; import again"):
+        other.publish(importing(1, forget))
+    assert {tag for tag, _, _ in rows(catalog)} == {"develop"}
+    other.publish(importing(1, lambda: None))
+    assert listed(catalog) == loaded(catalog).keys()
+
+
+def test_a_row_that_appears_while_its_content_is_struck_off(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is listed again at once, so that other tools find it."""
+    other = Catalog(catalog.location)
+    real = Contents.named
+    calls = iter(range(1))
+
+    def named(self: Contents) -> object:
+        found = real(self)
+        if next(calls, None) is not None:
+            publish(other, 1, 60, "main")
+        return found
+
+    planned = plan(catalog, [catalog.history.resolve("develop~1")])
+    # The rows are dropped, and an import of the same content comes after what is named was read.
+    drop_rows(
+        (found := Contents(catalog.location)).storage,
+        found.revisions,
+        lambda rows: [it == planned.contents[0] for it in rows["digest"].to_pylist()],
+    )
+    monkeypatch.setattr(Contents, "named", named)
+    found.strike_off(lambda file: file.digest == planned.contents[0])
+    assert listed(catalog) == loaded(catalog).keys()
+    assert len(loaded(catalog)) == 3

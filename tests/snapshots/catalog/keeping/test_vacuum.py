@@ -1,0 +1,304 @@
+"""Space is given back, of what nothing needs any more and of nothing else."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from snapshots.catalog import catalog as catalog_module
+from snapshots.catalog import delta, specs_table, whole_table
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.keeping.contents import Contents
+from snapshots.catalog.keeping.vacuum import check_grace, vacuum
+from snapshots.catalog.library import Library
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.past import missing_pairs
+from snapshots.catalog.storage import Storage, named_by_bytes
+from snapshots.errors import CatalogError, InvalidArgument, NoCatalog
+from tests.snapshots.importers import specs_of
+from tests.snapshots.keeping import (
+    HOUR,
+    clean,
+    drop,
+    grow_old,
+    hours_ago,
+    listed,
+    loaded,
+    publish,
+    stored,
+)
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    """Return a catalog of three states of develop, a day apart."""
+    made = Catalog(str(tmp_path / "catalog"))
+    for number in range(3):
+        publish(made, number, number)
+    return made
+
+
+def test_no_catalog(tmp_path: Path) -> None:
+    """There is nothing to clean, and no catalog is made."""
+    with pytest.raises(NoCatalog):
+        clean(Catalog(str(tmp_path / "none")))
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_catalog_in_use_keeps_all(catalog: Catalog) -> None:
+    """However old its files are."""
+    grow_old(catalog, 10_000)
+    before = {file: file.read_bytes() for file in Path(catalog.location).rglob("*.parquet")}
+    done = clean(catalog)
+    assert not any(done.files.values())
+    assert (done.struck_off, done.relisted, done.num_pairs, done.num_rows) == ((), (), 0, 0)
+    assert {it: it.read_bytes() for it in Path(catalog.location).rglob("*.parquet")} == before
+
+
+def test_the_time_of_grace_begins_when_it_goes_out_of_use(catalog: Catalog) -> None:
+    """Not when it was written: that may be long ago."""
+    grow_old(catalog, 10_000)
+    digest = drop(catalog, "develop~1").contents[0]
+    assert not clean(catalog).files["specs"]
+    assert any(digest in file for file in stored(catalog))
+    with hours_ago():
+        digest = drop(catalog, "develop~1").contents[0]
+    done = clean(catalog)
+    assert [digest in file for file in done.files["specs"]] == [True]
+    assert done.num_bytes["specs"] > 0
+    assert not any(digest in file for file in stored(catalog))
+    assert not any(clean(catalog).files.values())
+
+
+def test_checkpoints_know_when_it_went_out_of_use(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after the commit that struck it off was removed from the log."""
+    monkeypatch.setattr("snapshots.catalog.delta._CHECKPOINT_EVERY", 2)
+    grow_old(catalog, 10_000)
+    young = drop(catalog, "develop~1").contents[0]
+    with hours_ago():
+        old = drop(catalog, "develop~1").contents[0]
+    for number in range(10, 18):
+        publish(catalog, number, number)
+    assert len(list(Path(catalog.location, "specs", "_delta_log").glob("*.json"))) < 6
+    (gone,) = clean(catalog).files["specs"]
+    assert old in gone
+    assert any(young in file for file in stored(catalog))
+
+
+def test_a_dry_run_changes_nothing(catalog: Catalog) -> None:
+    """It tells what the next run then does."""
+    with hours_ago():
+        drop(catalog, "develop~1")
+    Path(catalog.location, "revisions", ".1f.tmp").write_bytes(b"half")
+    grow_old(catalog)
+    before = sorted(Path(catalog.location).rglob("*"))
+    told = vacuum(catalog, older_than=HOUR, dry_run=True)
+    assert sorted(Path(catalog.location).rglob("*")) == before
+    assert clean(catalog).files == told.files
+    assert ".1f.tmp" in told.files["revisions"]
+
+
+def test_what_a_killed_import_left(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unfinished files, files that no commit names, and contents that no row names."""
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(delta.Table, "commit", killed)
+        with pytest.raises(KeyboardInterrupt):
+            publish(catalog, 10, 10)
+    with monkeypatch.context() as patch, hours_ago():
+        patch.setattr(whole_table.WholeTable, "append", killed)
+        with pytest.raises(KeyboardInterrupt):
+            publish(catalog, 11, 11)
+    unfinished = Path(catalog.location, "specs", next(iter(stored(catalog)))).with_name(".a.tmp")
+    unfinished.write_bytes(b"half")
+    commit = Path(catalog.location, "specs", "_delta_log", "_commit_1.json.tmp")
+    commit.write_bytes(b"half")
+    own = Path(catalog.location, "specs", "README")
+    own.write_bytes(b"not cachelog's")
+    assert not any(clean(catalog).files.values())
+    grow_old(catalog)
+    done = clean(catalog)
+    assert len(done.files["specs"]) == 3
+    assert [it.exists() for it in (unfinished, commit, own)] == [False, False, True]
+    # The content of the second one was struck off in the first run, as its commit is old.
+    with hours_ago():
+        clean(catalog, timedelta(hours=1))
+    assert len(listed(catalog)) == 3
+    assert len(loaded(catalog)) == 3
+
+
+def test_a_content_of_an_import_that_still_runs(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is written and listed, but not named yet."""
+    other = Catalog(catalog.location)
+    real = whole_table.WholeTable.append
+
+    def append(self: whole_table.WholeTable[object], rows: pa.Table) -> None:
+        clean(catalog)
+        real(self, rows)
+
+    monkeypatch.setattr(whole_table.WholeTable, "append", append)
+    publish(other, 10, 10)
+    assert listed(catalog) == loaded(catalog).keys()
+    assert len(loaded(catalog)) == 4
+
+
+def test_a_content_that_comes_back_as_it_is_deleted(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would have the same name by its bytes; so it gets another one."""
+    with hours_ago():
+        digest = drop(catalog, "develop~1").contents[0]
+    grow_old(catalog)
+    other = Catalog(catalog.location)
+    real = Storage.remove
+    published: list[str] = []
+
+    def remove(self: Storage, path: str) -> None:
+        if digest in path and not published:
+            published.append(publish(other, 1, 70))
+        real(self, path)
+
+    monkeypatch.setattr(Storage, "remove", remove)
+    clean(catalog)
+    assert published == [digest]
+    assert loaded(catalog)[digest] == 11
+    assert listed(catalog) == loaded(catalog).keys()
+
+
+def test_a_content_that_comes_back_as_it_is_struck_off(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An import finds what a killed one left, and names it: it is not struck off any more."""
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, hours_ago():
+        patch.setattr(whole_table.WholeTable, "append", killed)
+        with pytest.raises(KeyboardInterrupt):
+            publish(catalog, 11, 11)
+    other = Catalog(catalog.location)
+    real = Contents.named
+    published: list[str] = []
+
+    def named(self: Contents) -> object:
+        found = real(self)
+        if not published:
+            published.append(publish(other, 11, 11))
+        return found
+
+    monkeypatch.setattr(Contents, "named", named)
+    assert clean(catalog).struck_off == ()
+    assert listed(catalog) == loaded(catalog).keys() >= set(published)
+
+
+def test_a_content_of_an_import_that_takes_too_long(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was written, and deleted before it was named: the import says so and names nothing."""
+    other = Catalog(catalog.location)
+    real = Catalog._keep_new_pairs
+
+    def keep(self: Catalog, *arguments: Any) -> Any:
+        grow_old(catalog)
+        clean(catalog, timedelta(0))
+        monkeypatch.setattr(catalog_module, "FRESH_SECONDS", 0)
+        return real(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Catalog, "_keep_new_pairs", keep)
+        with pytest.raises(CatalogError, match="was removed while this import ran; import again"):
+            publish(other, 11, 11)
+    publish(other, 11, 11)
+    assert listed(catalog) == loaded(catalog).keys()
+
+
+def test_files_that_were_merged_into_others(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They go after the time of grace, counted from the merge."""
+    monkeypatch.setattr(whole_table, "_MAX_FILES", 4)
+    grow_old(catalog, 10_000)
+    publish(catalog, 3, 3)
+    assert len(stored(catalog, "revisions")) == 5
+    grow_old(catalog, 0)
+    assert not clean(catalog).files["revisions"]
+    with hours_ago():
+        for number in range(4, 8):
+            publish(catalog, number, number)
+    assert len(clean(catalog).files["revisions"]) == 4
+    assert len(loaded(catalog)) == 8
+
+
+def test_pairs_that_nobody_asks_for(catalog: Catalog) -> None:
+    """They leave ``comparisons``; their rows follow when no server can believe in them any more."""
+    server = Catalog(catalog.location)
+    server.refresh()
+    hashes = {spec.hash: spec.name for spec in specs_of(1)}
+    old = server.history
+    before = Library(server).hash_histories(old, hashes)
+    with hours_ago():
+        drop(catalog, "develop~1")
+    with hours_ago(30):
+        grow_old(catalog)
+    assert clean(catalog).num_pairs == 0  # what was kept just now may be of an import that runs
+    done = clean(catalog, timedelta(0))
+    assert (done.num_pairs, done.num_rows > 0) == (2, True)
+    assert before
+    read = Catalog(catalog.location)
+    read.refresh()
+    assert missing_pairs(read, read.history) == []
+    assert set(read.counts) == set(read.history.pairs)
+    every = [f"package-{it}" for it in range(7)]
+    pairs = read.changes.changes_of(every).select(["base", "head"]).to_pylist()
+    assert {(it["base"], it["head"]) for it in pairs} == set(read.history.pairs)
+    assert read.changes.packages_of(hashes) == {}
+
+
+def test_a_second_file_of_a_content(catalog: Catalog) -> None:
+    """Two imports at once may have written it under two names: the one that no row names goes."""
+    file = next(iter(stored(catalog)))
+    digest = file.partition("/")[0].removeprefix("digest=")
+    storage = Storage(parse_location(catalog.location))
+    data = storage.read(f"specs/{file}")
+    second = named_by_bytes(f"digest={digest}/1-", data)
+    storage.write(f"specs/{second.path}", data)
+    with hours_ago():
+        specs_table.SpecsTable(storage).list_again({digest: (second,)})
+    assert clean(catalog).struck_off == (digest,)
+    assert listed(catalog) == loaded(catalog).keys()
+
+
+@pytest.mark.parametrize(("hours", "whole"), [(1, 1), (24, 24), (1.5, 1), (168, 168)])
+def test_times_of_grace(hours: float, whole: int) -> None:
+    """They are whole hours."""
+    assert check_grace(timedelta(hours=hours), nothing_runs=False) == timedelta(hours=whole)
+
+
+@pytest.mark.parametrize(
+    ("hours", "nothing_runs", "reason"),
+    [
+        (0, False, "still needs what was just removed.*--nothing-runs"),
+        (0.9, False, "--nothing-runs"),
+        (0.9, True, "from 1h to 7d"),
+        (169, False, "from 1h to 7d$"),
+    ],
+)
+def test_times_that_are_none(hours: float, *, nothing_runs: bool, reason: str) -> None:
+    """What runs could lose what it needs, or the log forget when something went out of use."""
+    with pytest.raises(InvalidArgument, match=reason):
+        check_grace(timedelta(hours=hours), nothing_runs=nothing_runs)
+
+
+def test_no_time_of_grace_where_nothing_runs() -> None:
+    """Who says so may have all space at once."""
+    assert check_grace(timedelta(0), nothing_runs=True) == timedelta(0)
