@@ -106,9 +106,12 @@ class SortedTable:
             sizes = self._sizes(files[start : start + _FILES_AT_ONCE])
             for path, data in zip(sizes, self._storage.read_all(sizes), strict=True):
                 try:
-                    yield parts_of_parquet(path, data, may_have)
+                    rows = parts_of_parquet(path, data, may_have)
                 except pa.ArrowInvalid as error:
                     raise self._damaged(error) from None
+                # Other tools write texts of other types.
+                is_own = rows.schema.equals(self._schema)
+                yield rows if is_own else rows.select(self._schema.names).cast(self._schema)
 
     def _sizes(self, files: Sequence[_File]) -> dict[str, int]:
         return {f"{self._name}/{file.path}": file.size for file in files}
