@@ -103,7 +103,7 @@ EXPLAINING = 100_000
 COVERING = 60_000
 """The cells of all specs of two revisions are compared."""
 
-TIMELINE = 2_000
+TIMELINE = 8_000
 """What a revision after the other did to a package is worked out from its changes."""
 
 SPAN_OF_HASH = 150
