@@ -8,7 +8,7 @@ import strawberry
 
 from schema.connections import connection_field
 from schema.context import Context, LoadedRevision
-from schema.cost import SPAN_OF_HASH, Cost, texts
+from schema.cost import SPANS_OF_EACH, Cost, texts
 from schema.dependency import (
     WALK,
     DependencyConnection,
@@ -133,7 +133,7 @@ class Spec(SpecFacts):
     history: LazyHistory | None = for_many(
         _histories,
         "In which revisions of all series its hash was, since when, and why it came.",
-        cost=Cost(weight=SPAN_OF_HASH),
+        cost=Cost(weight=SPANS_OF_EACH),
     )
 
     @classmethod
