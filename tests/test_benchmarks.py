@@ -17,6 +17,7 @@ REFERENCES = {
     "nested": "Strawberry",
     "tiny": "Strawberry",
     "cost": "unit",
+    "history": "pyarrow",
 }
 
 
