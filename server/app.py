@@ -24,6 +24,10 @@ from server import logs
 from server.access_log import AccessLog
 from server.at_once import KeptAnswers, client_finder
 from server.exchanges import Exchanges, Observer, Tracing
+from server.feeds.chronicle import AnsweredChronicle
+from server.feeds.endpoint import PREFIX as FEEDS_PREFIX
+from server.feeds.endpoint import FeedsEndpoint
+from server.feeds.making import FeedMaker
 from server.garbage import ShortCollections
 from server.graphiql import STATIC, StaticFolder, graphiql_page, missing_assets
 from server.graphql.allowances import Allowances
@@ -31,6 +35,7 @@ from server.graphql.answers import Answers
 from server.graphql.endpoint import GraphQLEndpoint
 from server.graphql.event_streams import EventStreams
 from server.graphql.execution import Execution
+from server.graphql.incoming import Incoming
 from server.graphql.lanes import Lanes
 from server.graphql.manifest import read_manifest
 from server.graphql.outgoing import Outgoing
@@ -137,13 +142,16 @@ def create_app(settings: Settings) -> Application:
         answers,
         lanes,
         page=(lambda: graphiql_page(catalog.history, STATIC)) if settings.graphiql else None,
-        max_body=settings.max_body,
+        incoming=Incoming(settings.max_body, settings.reading_bytes),
         outgoing=outgoing,
         allowances=allowances,
         streams=streams,
     )
 
-    recorder = Recorder(lambda: _gauges(watch, library, answers))
+    maker = FeedMaker(library, AnsweredChronicle(execution.answers), lanes)
+    feeds = FeedsEndpoint(catalog, maker, answers.responses, lanes, allowances)
+
+    recorder = Recorder(lambda: _gauges(watch, library, answers, maker))
     folder = Path(settings.metrics_dir) if settings.metrics_dir else None
     tallies = SharedTallies(recorder, folder)
     observers: list[Observer] = [recorder] if settings.metrics else []
@@ -162,6 +170,7 @@ def create_app(settings: Settings) -> Application:
         Route("/", _home),
         Route(f"{GRAPHQL_PATH}/", _without_slash, methods=["GET", "POST", "OPTIONS"]),
         *([Route("/schema.graphql", SchemaText())] if settings.introspection else []),
+        Route(f"{FEEDS_PREFIX}{{path:path}}", feeds),
         Route("/health/live", live),
         Route("/health/ready", Readiness(watch).ready),
         Mount("/static", GZipMiddleware(StaticFolder(directory=STATIC))),
@@ -230,7 +239,7 @@ def _request_spans(
 
 
 def _gauges(
-    watch: CatalogWatch, library: Library, answers: Answers
+    watch: CatalogWatch, library: Library, answers: Answers, feeds: FeedMaker
 ) -> Iterator[tuple[Instrument, str, float]]:
     """Return the numbers of this moment."""
     yield instruments.CACHE_HITS, "", answers.responses.num_hits
@@ -240,6 +249,7 @@ def _gauges(
     yield instruments.CACHE_BYTES, "comparisons", library.comparisons.num_bytes
     yield instruments.CACHE_BYTES, "explanations", library.explanations.num_bytes
     yield instruments.CACHE_BYTES, "returned", library.returned.num_bytes
+    yield instruments.CACHE_BYTES, "stories", feeds.stories.num_bytes
     yield instruments.CACHE_BYTES, "package_changes", library.package_changes.num_bytes
     yield instruments.FRAMES, "", library.frames.num_kept
     yield instruments.REVISIONS, "", len(watch.catalog.history.revisions)

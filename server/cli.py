@@ -13,6 +13,7 @@ from server.commands.comparing import diff_command
 from server.commands.completing import completion_command
 from server.commands.demo import demo_command
 from server.commands.explaining import why_command
+from server.commands.feeding import feed_command
 from server.commands.filling import history_group
 from server.commands.finding import find_command
 from server.commands.gating import gate_command
@@ -90,6 +91,7 @@ for _command in (
     diff_command,
     why_command,
     notes_command,
+    feed_command,
     gate_command,
     history_group,
     remove_command,

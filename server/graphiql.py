@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from server.feeds.addresses import FEEDS, path_of
 from snapshots.history import History
 from snapshots.refs import series
 
@@ -26,6 +27,9 @@ ASSETS = ("react.js", "react-dom.js", "graphiql.js", "graphiql.css")
 
 EXAMPLES = ("explore", "search", "matching", "dependencies", "compare", "why", "history", "notes")
 """The queries that the page shows in tabs, in this order."""
+
+_FEEDS = 50
+"""Of how many series the page names the feeds."""
 
 _SCRIPT = "page.js"
 _STYLE = "page.css"
@@ -68,6 +72,7 @@ def graphiql_page(history: History, static: Path) -> bytes:
         assets={name: _asset(name, static) for name in ASSETS},
         icon=quote(_ICON),
         examples=json_in_script(examples),
+        feeds=[(name, f"{FEEDS}/{path_of(name, None)}") for name in history.series_names[:_FEEDS]],
         script=_versioned(_SCRIPT, static),
         style=_versioned(_STYLE, static),
     )

@@ -69,7 +69,7 @@ class Response:
     """An answer in one media type; each content coding is made when a client first asks for it.
 
     ``codings`` are those on offer beside the plain body: none where it is small. ``tag`` is that of
-    the body where it is known already.
+    the body where it is known already; ``more`` are headers beside those that all responses have.
     """
 
     def __init__(
@@ -79,6 +79,7 @@ class Response:
         content_type: bytes,
         cache_control: bytes,
         tag: bytes | None = None,
+        more: Headers | None = None,
     ) -> None:
         self.status = status
         self.body = body
@@ -88,6 +89,7 @@ class Response:
             (b"content-type", content_type),
             (b"cache-control", cache_control),
             (b"vary", b"accept, accept-encoding"),
+            *(more or ()),
         ]
         self._encoded = {"identity": EncodedBody(body, b'"' + self._tag + b'"', self._headers)}
 

@@ -13,6 +13,7 @@ REFERENCES = {
     "load": "pyarrow",
     "compare": "Python",
     "explain": "Python",
+    "feed": "Jinja",
     "list1000": "Strawberry",
     "nested": "Strawberry",
     "tiny": "Strawberry",

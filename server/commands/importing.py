@@ -13,6 +13,7 @@ from server.parameters import Time, catalog_option, json_option
 
 if TYPE_CHECKING:
     from server.tracing.spans import Spans
+    from server.webhooks.notifying import Notifier
     from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.publishing import Publication
     from snapshots.contents import Snapshot
@@ -23,6 +24,9 @@ _REVISIONS_AT_ONCE = 64
 """How many revisions of a history are published at once: an import that is cut loses no more."""
 
 _PAGES_FOLDER = "_cache"
+
+_UNTOLD = 3
+"""The exit code where all was published, but somebody was not told; 1 means a fault."""
 
 
 @click.command("import")
@@ -68,6 +72,14 @@ _PAGES_FOLDER = "_cache"
     help="With --git: each commit (the default), or the last of each day or week.",
 )
 @click.option("--skip-bad", is_flag=True, help="Leave out what cannot be read, and list it.")
+@click.option(
+    "--notify",
+    "receivers",
+    metavar="URL",
+    multiple=True,
+    help="Tell the program at this URL of each revision that is published (repeatable); by default "
+    "those in CACHELOG_NOTIFY.",
+)
 @json_option
 @catalog_option
 def import_command(
@@ -81,6 +93,7 @@ def import_command(
     since: datetime | None,
     every: "Every | None",
     skip_bad: bool,
+    receivers: tuple[str, ...],
     as_json: bool,
     catalog: str,
 ) -> None:
@@ -88,6 +101,8 @@ def import_command(
 
     All that was asked for is published, or nothing. A history from git is published piece by
     piece: run the same again to go on after an interruption, or to add what is new.
+
+    The exit code is 3 where all was published, but a program of --notify could not be told.
     """
     _require_fitting(
         locations,
@@ -98,14 +113,16 @@ def import_command(
     from server.progress import progress
     from server.settings import settings_from
     from server.tracing.spans import closing, reading, spans_from
+    from server.webhooks.notifying import notifying
     from snapshots.catalog.catalog import Catalog
     from snapshots.errors import CachelogError
     from snapshots.sources.reports import Report
 
-    opened = Catalog(catalog)
+    opened, settings = Catalog(catalog), settings_from(os.environ)
     publications: list[Publication] = []
     with (
-        closing(spans_from(settings_from(os.environ))) as spans,
+        notifying(opened, receivers, settings) as notifier,
+        closing(spans_from(settings)) as spans,
         spans.span("import") as note_import,
         progress() as bars,
     ):
@@ -117,18 +134,22 @@ def import_command(
                 )
                 snapshots = reading(history, spans)
                 while some := list(islice(snapshots, _REVISIONS_AT_ONCE)):
-                    publications += _publish(opened, some, spans, report)
+                    publications += (published := _publish(opened, some, spans, report))
+                    notifier.tell(published)
             else:
                 found = _read(locations, tags, sizes=sizes, report=report)
                 publications += _publish(opened, reading(found, spans), spans, report, taken_at)
+                notifier.tell(publications)
         except CachelogError:
             if publications:
-                _tell(publications, report, as_json=as_json)
+                _tell(publications, report, notifier, as_json=as_json)
             raise
         finally:
             note_import("cachelog.revisions", len(publications))
             note_import("cachelog.skipped", len(report.skipped))
-    _tell(publications, report, as_json=as_json)
+    _tell(publications, report, notifier, as_json=as_json)
+    if notifier.failures:
+        click.get_current_context().exit(_UNTOLD)
 
 
 def _publish(
@@ -214,12 +235,18 @@ def _history(
     )
 
 
-def _tell(publications: "Sequence[Publication]", report: "Report", *, as_json: bool) -> None:
+def _tell(
+    publications: "Sequence[Publication]", report: "Report", notifier: "Notifier", *, as_json: bool
+) -> None:
     from server.printing.revisions import publication_facts, publication_lines
+    from server.webhooks.notifying import notification_facts
 
     _tell_remarks(report)
+    for failure in notifier.failures:
+        note(f"warning: {failure}")
     if as_json:
-        say_json(publication_facts(publications, report))
+        notified = {"notifications": notification_facts(notifier.notifications)}
+        say_json(publication_facts(publications, report) | notified)
     else:
         for line in publication_lines(publications):
             say(line)

@@ -19,10 +19,10 @@ def require_tag(name: str, history: History) -> None:
         raise _unknown("--tag", f"there is no tag {name!r}", close)
 
 
-def require_series(name: str, history: History) -> None:
+def require_series(name: str, history: History, argument: str = "--series") -> None:
     """Raise InvalidArgument, with the series that there are, where no tag is of the series."""
     if name not in history.series_names:
-        raise _unknown("--series", f"there is no series {name!r}", history.series_names)
+        raise _unknown(argument, f"there is no series {name!r}", history.series_names)
 
 
 def require_package(name: str, frames: Sequence[Frame]) -> None:

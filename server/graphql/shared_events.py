@@ -105,23 +105,24 @@ class SharedEvents:
         request = parsed.request._replace(event=revision)
         async with self._free:
             try:
-                body = await self._execute(request, parsed.weight)
+                body, is_good = await self._execute(request, parsed.weight)
             except Exception as error:  # noqa: BLE001 - whatever it is, the next event may be good
-                body = error_body(incident(error)["message"], INTERNAL)
+                body, is_good = error_body(incident(error)["message"], INTERNAL), False
         event = EventText(next_event(body, node_id("Revision", revision.digest, revision.key)))
-        if len(event.text) + _OVERHEAD <= self._made.maxsize:
+        if is_good and len(event.text) + _OVERHEAD <= self._made.maxsize:
             self._made[key] = event
         return event
 
-    async def _execute(self, request: GraphQLRequest, weight: Weight) -> bytes:
+    async def _execute(self, request: GraphQLRequest, weight: Weight) -> tuple[bytes, bool]:
+        """Return the result, and whether it has no errors."""
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 begun = self._execution.begin(request, weight)
                 executed = begun if isinstance(begun, Executed) else await begun
             except BadRequest as error:
                 if attempt == _ATTEMPTS:
-                    return error_body(error.message, error.code)
+                    return error_body(error.message, error.code), False
                 await asyncio.sleep(RETRY_SECONDS)
             else:
-                return executed.body
+                return executed.body, executed.is_good
         raise AssertionError("the last attempt returns")

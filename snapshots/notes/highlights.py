@@ -10,7 +10,6 @@ from snapshots.notes.entries import PackageEntry, Section, StackEntry
 from snapshots.notes.losses import Losses
 from snapshots.notes.rebuilds import Rebuilds
 from snapshots.notes.sentences import Name, Sentence, Value, enumerated, names, spelled
-from snapshots.notes.summary import ExplainedSummary
 from snapshots.wording import counted, size
 
 _FEW = 3
@@ -21,7 +20,13 @@ def highlights(log: Changelog, rebuilds: Rebuilds) -> list[Sentence]:
     summary, losses = log.summary, log.no_longer_available
     is_told = summary.specs_added or summary.specs_removed or losses.coverage
     sentences = [
-        specs_sentence(log.after.num_specs, summary, _num_removed(log)),
+        specs_sentence(
+            log.after.num_specs,
+            added=summary.specs_added,
+            rebuilt=summary.specs_rebuilt,
+            replaced=summary.specs_replaced,
+            removed=_num_removed(log),
+        ),
         packages_sentence(log.packages),
         size_sentence(summary.total_size_before, summary.total_size_after),
         stacks_sentence(log.stacks),
@@ -31,10 +36,14 @@ def highlights(log: Changelog, rebuilds: Rebuilds) -> list[Sentence]:
     return [sentence for sentence in sentences if sentence is not None]
 
 
-def specs_sentence(num_specs: int, summary: ExplainedSummary, removed: int) -> Sentence:
-    """Return what head's specs are, and how many others were ``removed`` without a counterpart."""
-    rebuilt, replaced = summary.specs_rebuilt, summary.specs_replaced
-    new = summary.specs_added - rebuilt - replaced
+def specs_sentence(
+    num_specs: int, *, added: int, rebuilt: int, replaced: int, removed: int
+) -> Sentence:
+    """Return what head's specs are, and how many others were ``removed`` without a counterpart.
+
+    Those that were rebuilt, and those that replaced others, are among the added ones.
+    """
+    new = added - rebuilt - replaced
     parts = (
         (rebuilt, "was rebuilt as it was", "were rebuilt as they were"),
         (replaced, "took the place of another", "took the place of others"),

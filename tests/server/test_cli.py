@@ -27,6 +27,7 @@ COMMANDS = (
     "diff",
     "why",
     "notes",
+    "feed",
     "gate",
     "serve",
     "demo",

@@ -94,7 +94,7 @@ def test_what_people_read_of_a_revision(world: Remembered) -> None:
     assert texts["Targets"] == "x86_64_v3 (3)"
     assert good(world).out == good(world, "develop").out
     releases = labelled(good(world, "v0.2").lines)
-    assert releases["Series"] == "vX.Y.Z, revision 2 of 2"
+    assert releases["Series"] == "vX.Y.Z, revision 2 of 3"
     assert releases["Before"].endswith("from it to this: unchanged")
 
 

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -135,6 +135,20 @@ def test_signs_of_life_and_the_end(catalog: Catalog, tmp_path: Path) -> None:
         assert time.monotonic() - began < 5
     lines = [it for it in log.read_text().splitlines() if "POST /graphql 200" in it]
     assert len(lines) == 2  # one for each, when it has ended
+
+
+@pytest.mark.usefixtures("catalog")
+def test_no_subscription_makes_room_for_others(tmp_path: Path) -> None:
+    """Where there are enough connections, one that waits for its client is closed instead."""
+    with serving(tmp_path / "catalog", tmp_path / "log", max_connections=6, **FAST) as server:
+        place = urlsplit(server.url)
+        with following(server) as first, following(server) as second, ExitStack() as opened:
+            for _ in range(12):
+                address = str(place.hostname), int(place.port or 0)
+                opened.enter_context(socket.create_connection(address, timeout=PATIENCE))
+            assert open_subscriptions(server) == 2
+            for connection in (first, second):
+                read_until(connection, b":\n\n")
 
 
 def test_subscriptions_take_no_time(catalog: Catalog, tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ READ: dict[str, tuple[str, Any]] = {
     "heavy_threads": ("1", 1),
     "queued_requests": ("8", 8),
     "queue_seconds": ("0.5", 0.5),
+    "reading_bytes": ("1000000", 1_000_000),
     "sending_bytes": ("1000000", 1_000_000),
     "max_document_bytes": ("7", 7),
     "max_tokens": ("7", 7),
@@ -69,6 +70,8 @@ READ: dict[str, tuple[str, Any]] = {
     "http_timeout": ("1.5", 1.5),
     "http_deadline": ("86400", 86_400.0),
     "s3_prefixes": ("a=https://a.example", ("a=https://a.example",)),
+    "notify": ("https://a.example/x, http://b", ("https://a.example/x", "http://b")),
+    "notify_secret": ("s, e", "s, e"),
 }
 
 

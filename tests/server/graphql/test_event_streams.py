@@ -494,6 +494,31 @@ def test_an_event_that_cannot_be_made_is_an_error(
     assert "inner detail" in caplog.text
 
 
+def test_an_error_is_not_kept_for_those_who_come_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event is made anew for a client that goes on after an earlier one."""
+    query = SUBSCRIPTION.replace("(first: 0)", "(first: 0, filter: {})")
+
+    def failing(*_: Any, **__: Any) -> Answer:
+        return Answer({"revisionPublished": None}, ({"message": "no"},), executed=True)
+
+    async def test(world: World) -> None:
+        one, two = world.publish(*MADE_UP[1:3])
+        await world.known(two)
+        name = shown(one).name or ""
+        with monkeypatch.context() as patched:
+            patched.setattr(API, "execute", failing)
+            following = await world.follow(query, last_event_id=name)
+            await following.until(lambda it: it.events)
+            assert following.events[0].data["errors"] == [{"message": "no"}]
+        following = await world.follow(query, last_event_id=name)
+        await following.until(lambda it: it.events)
+        assert following.events == [shown(two)]
+
+    run(tmp_path, test)
+
+
 def test_subscriptions_are_charged_as_queries_are(tmp_path: Path) -> None:
     """One begins only where something is left, and each event costs; without it ends."""
 

@@ -1,0 +1,1 @@
+"""Feeds over HTTP: made in lanes, kept as other answers are, sent with their ETags."""

@@ -1,0 +1,97 @@
+"""Feeds as files: the documents that a server sends, for a web server to serve as they are."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from server.feeds.addresses import SUFFIX, FeedAddresses
+from snapshots.errors import IncompleteHistory, OutputError
+from snapshots.notes.atom.document import to_xml
+from snapshots.notes.atom.feeds import counts_of, package_feed, series_feed, told_in
+from snapshots.notes.atom.stories import story
+from snapshots.spack.names import is_name, natural_order
+
+if TYPE_CHECKING:
+    from server.commands.past import Past
+    from snapshots.sources.reports import Progress
+
+AddressesOf = Callable[[str | None], FeedAddresses]
+"""Returns the addresses in the feed of a series (None), or of a package."""
+
+
+def series_document(past: "Past", series: str, addresses: FeedAddresses) -> bytes:
+    """Return the feed of a series that is there."""
+    history, library = past.history, past.library
+    try:
+        points = library.growth(history, series)
+    except IncompleteHistory:  # of a damaged content: the totals of revisions are told
+        points = []
+    stories = {it.pair: story(it, library.explain(*it.pair)) for it in told_in(history, series)}
+    feed = series_feed(history, series, addresses, counts=counts_of(points), stories=stories)
+    return to_xml(feed)
+
+
+def package_document(past: "Past", series: str, name: str, addresses: FeedAddresses) -> bytes:
+    """Return the feed of a package; raises InvalidArgument where the series never had it."""
+    return to_xml(package_feed(past.package_timeline(name, series), addresses))
+
+
+def write_all(
+    past: "Past",
+    wanted: Iterable[str],
+    folder: Path,
+    addresses: AddressesOf,
+    progress: "Progress",
+) -> int:
+    """Write the feeds of some series, and of their packages; return how many files changed.
+
+    The packages are those of the newest revision, and those that have a file already: so who reads
+    the feed of a package hears that it is gone.
+    """
+    num_written = 0
+    for series in wanted:
+        document = series_document(past, series, addresses(None))
+        num_written += write(folder / f"{series}{SUFFIX}", document)
+        names = _packages(past, series, folder / series)
+        for done, name in enumerate(names, 1):
+            progress(f"feeds of {series}", done, len(names))
+            timeline = past.library.package_timeline(past.history, series, name)
+            if timeline is not None:
+                file = folder / series / f"{name}{SUFFIX}"
+                num_written += write(file, to_xml(package_feed(timeline, addresses(name))))
+    return num_written
+
+
+def write(file: Path, document: bytes) -> bool:
+    """Write a file in one step, where it does not hold just that; return whether it did not.
+
+    A web server so goes on to tell readers that nothing changed. Raises OutputError.
+    """
+    beside = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    try:
+        if file.is_file() and file.read_bytes() == document:
+            return False
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            beside.write_bytes(document)
+            beside.replace(file)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(str(file), error.strerror or str(error)) from None
+    return True
+
+
+def _packages(past: "Past", series: str, folder: Path) -> list[str]:
+    newest = past.history.of_series(series)[0]
+    return natural_order({*past.library.frames.get(newest.digest).packages, *_written(folder)})
+
+
+def _written(folder: Path) -> Iterator[str]:
+    """Yield the names of packages that have a file in a folder."""
+    if folder.is_dir():
+        for file in folder.glob(f"*{SUFFIX}"):
+            name = file.name.removesuffix(SUFFIX)
+            if is_name(name):
+                yield name

@@ -1,0 +1,152 @@
+"""Making the documents of feeds, each piece of the work in the lane that it belongs in."""
+
+import sys
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from difflib import get_close_matches
+from functools import partial
+from typing import NamedTuple, Protocol
+
+from server.feeds.addresses import FeedAddresses
+from server.graphql.lanes import Lane, Lanes
+from snapshots.catalog.library import Library, SharedCache
+from snapshots.errors import IncompleteHistory, RevisionNotFound
+from snapshots.escaping import quoted
+from snapshots.history import History, Neighbours, Pair
+from snapshots.notes.atom.document import Feed, to_xml
+from snapshots.notes.atom.feeds import counts_of, package_feed, series_feed, told_in
+from snapshots.notes.atom.stories import story
+from snapshots.spack.names import is_name
+from snapshots.timelines.growth import GrowthPoint
+from snapshots.timelines.packages import PackageTimeline
+
+STORY_BYTES = 8 << 20
+"""How many bytes of stories are kept: those of some 300 pairs of revisions."""
+
+_NEAREST = 3
+_LONGEST_NAME = 200
+
+
+class NoSuchFeed(Exception):
+    """There is no feed under an address; the text says why, and names what is near."""
+
+
+class Document(NamedTuple):
+    """A feed as XML, and when it last came to say something else."""
+
+    body: bytes
+    updated: datetime
+
+
+class Chronicle(Protocol):
+    """Tells what the catalog's history keeps; raises IncompleteHistory where something is missing.
+
+    Both take long where ``is_whole`` says that something has to be made first.
+    """
+
+    def is_whole(self, history: History, series: str) -> bool:
+        """Tell whether all is there that the others need."""
+
+    def growth(self, history: History, series: str) -> list[GrowthPoint]:
+        """Return a point for each revision of a series."""
+
+    def package_timeline(self, history: History, series: str, name: str) -> PackageTimeline | None:
+        """Return what touched a package; None where the series never had it."""
+
+
+class FeedMaker:
+    """Makes feeds of the revisions of a catalog.
+
+    The numbers come from what the history keeps, without loading a revision. Only the stories of
+    the newest revisions are made of their contents, one at a time so that other explanations come
+    in between, and are kept.
+    """
+
+    def __init__(self, library: Library, chronicle: Chronicle, lanes: Lanes) -> None:
+        self._library = library
+        self._chronicle = chronicle
+        self._lanes = lanes
+        self.stories: SharedCache[Neighbours, str] = SharedCache(
+            self._story, sys.getsizeof, STORY_BYTES
+        )
+
+    async def series(self, history: History, series: str, after: str | None) -> Document:
+        """Return the feed of a series. Raises NoSuchFeed, and what lanes and catalogs raise."""
+        await self._require_series(history, series)
+        lane = self._lane(history, series)
+        try:
+            points = await lane.run(partial(self._chronicle.growth, history, series))
+        except IncompleteHistory:
+            points = []  # the totals of revisions are told, until the changes are known
+        stories = {} if after else await self._told(told_in(history, series))
+        return await self._made(
+            lambda: series_feed(
+                history,
+                series,
+                FeedAddresses.of_server(None),
+                counts=counts_of(points),
+                stories=stories,
+                after=after,
+            )
+        )
+
+    async def package(
+        self, history: History, series: str, name: str, after: str | None
+    ) -> Document:
+        """Return the feed of a package in a series.
+
+        Raises as ``series``, and IncompleteHistory where not all of its changes are known yet.
+        """
+        await self._require_series(history, series)
+        if not is_name(name):  # such texts are never looked up, and so never kept
+            raise NoSuchFeed(f"{quoted(name)} can be no package")
+        asked = partial(self._chronicle.package_timeline, history, series, name)
+        timeline = await self._lane(history, series).run(asked)
+        if timeline is None:
+            reason = f"no revision of {series} has a package {quoted(name)}"
+            raise await self._missing(reason, name, self._library.package_names)
+        addresses = FeedAddresses.of_server(name)
+        return await self._made(lambda: package_feed(timeline, addresses, after))
+
+    async def _made(self, make: Callable[[], Feed]) -> Document:
+        def document() -> Document:
+            feed = make()
+            return Document(to_xml(feed), feed.updated)
+
+        try:
+            return await self._lanes.light.run(document)
+        except RevisionNotFound as error:
+            raise NoSuchFeed(str(error)) from None
+
+    async def _told(self, neighbours: Iterable[Neighbours]) -> dict[Pair, str]:
+        """Return the stories of neighbours, made where they are not kept."""
+        stories = {}
+        for it in neighbours:
+            kept = self.stories.kept(it)
+            if kept is None:
+                kept = await self._lanes.explaining.run(partial(self.stories.get, it))
+            stories[it.pair] = kept
+        return stories
+
+    def _story(self, neighbours: Neighbours) -> str:
+        return story(neighbours, self._library.explain(*neighbours.pair))
+
+    def _lane(self, history: History, series: str) -> Lane:
+        is_whole = self._chronicle.is_whole(history, series)
+        return self._lanes.loading if is_whole else self._lanes.explaining
+
+    async def _require_series(self, history: History, series: str) -> None:
+        if not history.of_series(series):
+            reason = f"there is no series {quoted(series)}"
+            raise await self._missing(reason, series, lambda: history.series_names)
+
+    async def _missing(
+        self, reason: str, name: str, known: Callable[[], Iterable[str]]
+    ) -> NoSuchFeed:
+        """Return the error of a name that is not there, with those that resemble it."""
+
+        def nearest() -> list[str]:
+            return get_close_matches(name[:_LONGEST_NAME], sorted(known()), _NEAREST, cutoff=0.5)
+
+        near = await self._lanes.loading.run(nearest)
+        return NoSuchFeed(f"{reason}; nearest: {', '.join(near)}" if near else reason)

@@ -1,0 +1,1 @@
+"""Webhooks: programs that are told over HTTP of each revision that is published."""

@@ -1,0 +1,90 @@
+"""``feed``: what a feed takes beside what it is made of, explained differences and kept numbers.
+
+A story is the notes without their complete lists, so it stands beside the whole notes. A document
+of 50 entries stands beside what a reader does with it.
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from functools import partial
+
+import feedparser
+from msgspec.structs import replace
+
+from server.feeds.addresses import FeedAddresses
+from snapshots.catalog.library import Library
+from snapshots.history import History, Neighbours
+from snapshots.models import RevisionInfo
+from snapshots.notes.atom.document import to_xml
+from snapshots.notes.atom.feeds import series_feed, told_in
+from snapshots.notes.atom.pages import PAGE
+from snapshots.notes.atom.stories import story
+from snapshots.notes.changelog import changelog
+from snapshots.notes.rendering import html
+from tests.benchmarks.measuring import Measurement, Target, measure, milliseconds
+from tests.benchmarks.plans import Plan
+
+STORY_TARGET = Target(1.0)
+DOCUMENT_TARGET = Target(0.5)
+
+_NOTES, _STORY = "Jinja: the whole notes in HTML", "cachelog: the story"
+_READ, _MADE = "feedparser: the document is read", "cachelog: it is made and written"
+
+
+def run(plan: Plan) -> Iterator[Measurement]:
+    """Measure both."""
+    catalog = plan.data.opened()
+    history = catalog.require_history()
+    base, head = plan.data.digests()
+    rows = {it.digest: it for it in history.revisions}
+    neighbours = Neighbours(rows[base], rows[head])
+    explanation = Library(catalog).explain(base, head)
+    yield from measure(
+        "feed",
+        f"two revisions of {plan.data.specs:,} specs",
+        {
+            _NOTES: lambda: milliseconds(lambda: html(changelog(*_both(neighbours), explanation))),
+            _STORY: lambda: milliseconds(lambda: story(neighbours, explanation)),
+        },
+        unit="ms",
+        rounds=plan.rounds,
+        targets={_STORY: STORY_TARGET},
+    )
+    make = partial(_document, _grown(rows[head]), story(neighbours, explanation))
+    document = make()
+    yield from measure(
+        "feed",
+        f"{PAGE} entries, {len(document):,} bytes",
+        {
+            _READ: lambda: milliseconds(lambda: feedparser.parse(document)),
+            _MADE: lambda: milliseconds(make),
+        },
+        unit="ms",
+        rounds=plan.rounds,
+        targets={_MADE: DOCUMENT_TARGET},
+    )
+
+
+def _both(neighbours: Neighbours) -> tuple[RevisionInfo, RevisionInfo]:
+    if neighbours.base is None:
+        raise SystemExit("feed: there is nothing to compare with")
+    return neighbours.base, neighbours.head
+
+
+def _grown(revision: RevisionInfo) -> History:
+    """Return a series of two documents' revisions."""
+    return History(
+        replace(
+            revision,
+            tag="develop",
+            digest=f"{number:064x}",
+            taken_at=revision.taken_at + timedelta(days=number),
+        )
+        for number in range(2 * PAGE)
+    )
+
+
+def _document(history: History, told: str) -> bytes:
+    stories = {it.pair: told for it in told_in(history, "develop")}
+    addresses = FeedAddresses.of_server(None)
+    return to_xml(series_feed(history, "develop", addresses, counts={}, stories=stories))

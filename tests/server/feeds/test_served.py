@@ -1,0 +1,83 @@
+"""Feeds of a real server: the way there, what it says of them, and what is found by a browser."""
+
+import re
+import shutil
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+import pytest
+from msgspec.structs import replace
+
+from server.settings import Settings
+from snapshots.catalog.catalog import Catalog
+from snapshots.demo import history
+from tests.server.servers import application, until
+from tests.snapshots.notes.atom.reading import read_feed
+
+
+def test_every_feed_that_the_page_names_is_there(client: httpx.Client) -> None:
+    """The page for browsers names those of all series, as readers look for them."""
+    page = client.get("/graphql", headers={"accept": "text/html"}).text
+    links = re.findall(
+        r'<link rel="alternate" type="application/atom\+xml" title="([^"]+)" href="([^"]+)">', page
+    )
+    assert {title for title, _ in links} == {"develop", "develop-DATE", "vX.Y.Z"}
+    for _, href in links:
+        answer = client.get(client.get("/graphql").request.url.join(href))
+        assert answer.status_code == 200
+        assert read_feed(answer.content).entries
+
+
+def test_links_of_entries_lead_to_answers(client: httpx.Client, demo_catalog: Path) -> None:
+    """The question behind each, asked by a program, is answered without errors."""
+    catalog = Catalog(str(demo_catalog))
+    package = catalog.load(catalog.require_history().of_series("develop-DATE")[0].digest).packages[
+        0
+    ]
+    for path in ("/feeds/develop-DATE.atom", f"/feeds/develop-DATE/{package}.atom"):
+        feed = read_feed(client.get(path).content)
+        for entry in feed.entries:
+            answer = client.get(httpx.URL(f"http://host{path}").join(entry.link).raw_path.decode())
+            assert "errors" not in answer.json()
+            assert answer.json()["data"]
+
+
+@pytest.mark.parametrize("name", ["v1.0+x_y", "2.0", "a.atom", "UPPER"])
+def test_names_of_series_come_through(tmp_path: Path, name: str) -> None:
+    """Whatever a tag may be made of, escaped or not."""
+    (snapshot,) = history(revisions=1, packages=2, specs=4)
+    Catalog(str(tmp_path)).publish([replace(snapshot, tag=name)])
+    with application(Settings(catalog=str(tmp_path))) as client:
+        for text in (name, quote(name, safe=""), "".join(f"%{ord(it):02x}" for it in name)):
+            feed = read_feed(client.get(f"/feeds/{text}.atom").content)
+            assert feed.feed.title == f"Spack build cache: {name}"
+            url = httpx.URL(f"{client.base_url}/feeds/{text}.atom")
+            again = read_feed(client.get(url.join(feed.feed.links[0].href)).content)
+            assert again.feed.id == feed.feed.id
+
+
+def test_a_new_revision_is_in_the_next_answer(tmp_path: Path) -> None:
+    """Without a restart; until then a reader is told that nothing changed."""
+    *earlier, newest = (it for it in history(revisions=4, packages=4, specs=20) if "-" in it.tag)
+    Catalog(str(tmp_path)).publish(earlier)
+    path = "/feeds/develop-DATE.atom"
+    with application(Settings(catalog=str(tmp_path), refresh=0.05)) as client:
+        first = client.get(path)
+        headers = {"if-none-match": first.headers["etag"]}
+        assert client.get(path, headers=headers).status_code == 304
+        Catalog(str(tmp_path)).publish([newest])
+        until(lambda: client.get(path, headers=headers).status_code == 200, "a new feed", 20)
+        feed = read_feed(client.get(path).content)
+        assert feed.entries[0].tags[0].term == newest.tag
+
+
+def test_an_older_catalog_is_completed_on_the_way(tmp_path: Path) -> None:
+    """The first request for a feed makes what changed between neighbours, and keeps it."""
+    Catalog(str(tmp_path)).publish(list(history(revisions=4, packages=4, specs=20)))
+    for table in ("comparisons", "changes", "hashes"):
+        shutil.rmtree(tmp_path / table)
+    with application(Settings(catalog=str(tmp_path))) as client:
+        feed = read_feed(client.get("/feeds/develop-DATE.atom").content)
+        assert re.search(r": \d+ specs? (new|removed|replaced|rebuilt)", feed.entries[0].title)
+    assert (tmp_path / "comparisons").is_dir()

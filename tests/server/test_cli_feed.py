@@ -1,0 +1,150 @@
+"""``cachelog feed``: the documents of a server, as files."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from server.commands.feeding import feed_command
+from snapshots.catalog.catalog import Catalog
+from snapshots.demo import history
+from tests.server.commands import cachelog
+from tests.server.pages import history_of
+from tests.snapshots.notes.atom.reading import read_feed
+
+DATED = "develop-DATE"
+OPERATING = Path(__file__).parents[2] / "docs" / "operating.md"
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Path:
+    """Return a catalog whose history is kept, to be written to."""
+    folder = tmp_path / "catalog"
+    Catalog(str(folder)).publish(list(history(revisions=5, packages=6, specs=40)))
+    return folder
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    """Return what all files in a folder hold, by their paths in it."""
+    files = (it for it in folder.rglob("*") if it.is_file())
+    return {str(it.relative_to(folder)): it.read_bytes() for it in files}
+
+
+def test_a_feed_goes_to_the_terminal_or_to_a_file(catalog: Path, tmp_path: Path) -> None:
+    """The same document; of a series, or of a package in it."""
+    shown = cachelog("feed", DATED, catalog=catalog)
+    assert (shown.code, shown.err) == (0, "")
+    feed = read_feed(shown.out.encode())
+    tags = [it.tag for it in history_of(catalog).of_series(DATED)]
+    assert [it.tags[0].term for it in feed.entries] == tags
+    assert [it.href for it in feed.feed.links] == [f"{DATED}.atom"]
+    assert not any(it.get("links") for it in feed.entries)
+    file = tmp_path / "new" / "feed.atom"
+    assert cachelog("feed", DATED, "--output", file, catalog=catalog).out == ""
+    assert file.read_text("utf-8") == shown.out
+    name = Catalog(str(catalog)).load(history_of(catalog).of_series(DATED)[0].digest).packages[0]
+    of_package = read_feed(cachelog("feed", DATED, name, catalog=catalog).out.encode())
+    assert of_package.feed.links[0].href == f"../{DATED}/{name}.atom"
+    assert of_package.entries[-1].title.startswith(f"{name}: added")
+
+
+def test_all_feeds_become_a_folder(catalog: Path, tmp_path: Path) -> None:
+    """As a server has them at /feeds/; all are valid, and name their addresses."""
+    folder = tmp_path / "feeds"
+    urls = ("--base-url", "https://example.org/f", "--server-url", "https://example.org/cachelog/")
+    done = cachelog("feed", "--all", "--output", folder, *urls, catalog=catalog)
+    assert (done.code, done.out) == (0, "")
+    files, past = files_in(folder), history_of(catalog)
+    assert done.err == f"{len(files):,} files written in {folder}\n"
+    for series in past.series_names:
+        packages = Catalog(str(catalog))
+        packages.refresh()
+        names = packages.load(past.of_series(series)[0].digest).packages
+        assert {f"{series}/{name}.atom" for name in names} <= files.keys()
+    for path, document in files.items():
+        feed = read_feed(document)
+        assert feed.feed.links[0].href == f"https://example.org/f/{path}"
+        assert len(feed.feed.links) == 1
+        for entry in feed.entries:
+            assert entry.link.startswith("https://example.org/cachelog/graphql?query=")
+
+
+def test_only_what_changed_is_written_again(catalog: Path, tmp_path: Path) -> None:
+    """A web server goes on to say that the others are as they were; nothing else is left there."""
+    folder = tmp_path / "feeds"
+    cachelog("feed", "--all", "--output", folder, catalog=catalog)
+    written = {path: (folder / path).stat().st_mtime_ns for path in files_in(folder)}
+    changed = folder / f"{DATED}.atom"
+    changed.write_text("something else")
+    done = cachelog("feed", "--all", "--output", folder, catalog=catalog)
+    assert done.err == f"1 file written in {folder}\n"
+    assert files_in(folder).keys() == written.keys()
+    same = [path for path, at in written.items() if (folder / path).stat().st_mtime_ns == at]
+    assert len(same) == len(written) - 1
+    assert read_feed(changed.read_bytes()).entries
+
+
+def test_readers_hear_that_a_package_is_gone(catalog: Path, tmp_path: Path) -> None:
+    """Its file goes on after the newest revision has none of it; other files are left alone."""
+    folder = tmp_path / "feeds"
+    cachelog("feed", DATED, "--all", "--output", folder, catalog=catalog)
+    opened = Catalog(str(catalog))
+    newest = opened.require_history().of_series(DATED)[0]
+    emptied = next(iter(history(revisions=1, packages=1, specs=1, seed=7)))
+    packages = opened.load(newest.digest).packages
+    gone = next(it for it in packages if it not in emptied.content.packages)
+    for name in (".hidden", "never-there"):
+        (folder / DATED / f"{name}.atom").write_text("of somebody else")
+    opened.publish([replace(emptied, tag="develop-2044-01-01", taken_at=None)])
+    cachelog("feed", DATED, "--all", "--output", folder, catalog=catalog)
+    feed = read_feed((folder / DATED / f"{gone}.atom").read_bytes())
+    assert feed.entries[0].title.startswith(f"{gone}: removed, ")
+    assert (folder / DATED / "never-there.atom").read_text() == "of somebody else"
+
+
+def test_an_older_catalog_is_completed_first(catalog: Path) -> None:
+    """What changed between neighbours is made and kept; the feed is that of a whole one."""
+    whole = cachelog("feed", DATED, catalog=catalog).out
+    for table in ("comparisons", "changes", "hashes"):
+        shutil.rmtree(catalog / table)
+    assert cachelog("feed", DATED, catalog=catalog).out == whole
+    assert (catalog / "comparisons").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "text"),
+    [
+        ((), 2, "Name a SERIES, or write all feeds with --all."),
+        (("--all",), 2, "name a folder with --output"),
+        ((DATED, "hdf5", "--all", "-o", "x"), 2, "leave PACKAGE out"),
+        (("develop-DAT",), 1, "SERIES: there is no series 'develop-DAT'; nearest: develop"),
+        ((DATED, "hdf555"), 1, f"PACKAGE: no revision of the series {DATED} has ever had"),
+        ((DATED, "--base-url", "example.org"), 1, "--base-url: 'example.org' is none of http://"),
+        ((DATED, "--server-url", "https://x/?a=b"), 1, "--server-url: "),
+        ((DATED, "-o", "/dev/null/x"), 1, "/dev/null/x: cannot be written"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_written(
+    demo_catalog: Path, options: tuple[str, ...], code: int, text: str
+) -> None:
+    """An error says which option or name is at fault, and why."""
+    done = cachelog("feed", *options, catalog=demo_catalog)
+    assert done.code == code
+    assert text in done.err
+    assert done.out == ""
+
+
+def test_the_examples_of_the_documentation_are_right() -> None:
+    """Every argument and option is one that there is."""
+    section = OPERATING.read_text("utf-8").split("\n## Feeds\n")[1].split("\n## ")[0]
+    (block,) = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    lines = block.splitlines()
+    assert len(lines) == 2
+    for line in lines:
+        program, command, *arguments = shlex.split(line)
+        assert (program, command) == ("cachelog", "feed")
+        feed_command.make_context("feed", arguments)

@@ -1,0 +1,90 @@
+"""A program that is told of revisions: it keeps what it was sent, and answers as it is told to."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from time import sleep
+from typing import Any
+
+import orjson
+
+
+@dataclass(frozen=True)
+class Received:
+    """A request: its path, headers and body."""
+
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body as a program reads it."""
+        return orjson.loads(self.body)
+
+
+@dataclass
+class Hook:
+    """A receiver at a ``url``, and the requests that it ``received``."""
+
+    url: str
+    received: list[Received] = field(default_factory=list)
+
+    @property
+    def tags(self) -> list[str]:
+        """The tags that it was told of."""
+        return [it.json["revision"]["tag"] for it in self.received]
+
+
+Answer = tuple[int, dict[str, str]]
+
+
+@contextmanager
+def receiving(
+    answers: Sequence[Answer] = (), *, silent_seconds: float = 0, drips: bool = False
+) -> Iterator[Hook]:
+    """Receive on a free port: the ``answers`` one by one, and 204 after them.
+
+    It may be silent for a while first, or send its answer drop by drop without an end.
+    """
+    given = iter(answers)
+    lock = threading.Lock()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            with lock:
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                hook.received.append(Received(self.path, headers, body))
+                status, more = next(given, (204, {}))
+            sleep(silent_seconds)
+            if drips:
+                for _ in range(100):
+                    self.wfile.write(b"H")
+                    self.wfile.flush()
+                    sleep(0.05)
+            self.send_response(status)
+            for name, value in more.items():
+                self.send_header(name, value)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *_arguments: Any) -> None:
+            pass
+
+        def handle(self) -> None:
+            with suppress(OSError):  # whoever posted may have left
+                super().handle()
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    hook = Hook(f"http://127.0.0.1:{server.server_port}/hooks/token?key=s3cret")
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield hook
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,165 @@
+"""Deliveries: signed, tried again where that may help, and bounded whatever a receiver does."""
+
+import hmac
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from server.webhooks.delivering import Delivered, Deliverer, Patience
+from server.webhooks.receivers import Receiver, receivers_of
+from snapshots.errors import InvalidArgument
+from snapshots.history import Neighbours
+from snapshots.notes.announcement import NUM_CAUSES, Announcement, announcement
+from snapshots.notes.sentences import plain
+from tests.server.servers import free_port
+from tests.server.webhooks.hooks import Answer, receiving
+from tests.snapshots.factories import a_revision
+from tests.snapshots.notes.stories import BASE, HEAD, told
+
+LOG = told(BASE, HEAD)
+TOLD = announcement(Neighbours(LOG.base, LOG.head), LOG)
+SOON = Patience(attempts=4, silence=0.3, attempt_seconds=0.6)
+
+
+def deliver(
+    url: str, secret: str = "", announced: Announcement = TOLD, patience: Patience = SOON
+) -> tuple[Delivered, list[float]]:
+    """Deliver to a URL; return what became of it, and the pauses that were made."""
+    receivers, pauses = receivers_of([url], "--notify"), list[float]()
+    with Deliverer(receivers, secret, patience, pauses.append) as deliverer:
+        return deliverer.deliver(announced, receivers[0]), pauses
+
+
+def test_a_delivery_tells_what_the_notes_begin_with() -> None:
+    """The revision and the one before it, the highlights, the numbers, and the main causes."""
+    before = datetime.now(UTC)
+    with receiving() as hook:
+        delivered, pauses = deliver(hook.url)
+    (received,) = hook.received
+    assert (delivered.attempts, delivered.reason, pauses) == (1, None, [])
+    assert received.path == "/hooks/token?key=s3cret"
+    assert received.headers["content-type"] == "application/json"
+    assert received.headers["user-agent"].startswith("cachelog/")
+    assert received.headers["x-cachelog-event"] == "revision.published"
+    assert received.headers["x-cachelog-delivery"] == delivered.id
+    assert "x-cachelog-signature-256" not in received.headers
+    told = received.json
+    assert (told["format"], told["event"]) == (1, "revision.published")
+    assert told["delivery"] == delivered.id
+    assert before <= datetime.fromisoformat(told["sent_at"]) <= datetime.now(UTC)
+    assert (told["base"]["tag"], told["revision"]["tag"]) == ("v0.21.0", "v0.22.0")
+    assert told["series"] == "vX.Y.Z"
+    assert told["highlights"] == " ".join(map(plain, LOG.highlights))
+    assert told["summary"]["specs_added"] == LOG.summary.specs_added
+    assert [it["title"] for it in told["causes"]] == [it.title for it in LOG.causes[:NUM_CAUSES]]
+    assert told["num_causes"] == len(LOG.causes)
+
+
+def test_the_first_of_a_series_has_nothing_before_it() -> None:
+    """What it holds is told, and no numbers of changes are made up."""
+    with receiving() as hook:
+        deliver(hook.url, announced=announcement(Neighbours(None, a_revision("develop", 0)), None))
+    told = hook.received[0].json
+    assert (told["base"], told["summary"], told["causes"]) == (None, None, [])
+    assert told["highlights"].startswith("The first revision of its series, with 1 spec")
+
+
+def test_each_attempt_is_signed_with_its_moment() -> None:
+    """The same delivery keeps its id, but no old body can be sent again later."""
+    with receiving([(503, {})]) as hook:
+        delivered, _ = deliver(hook.url, "sécret")
+    first, second = hook.received
+    for received in (first, second):
+        expected = hmac.new("sécret".encode(), received.body, "sha256").hexdigest()
+        assert received.headers["x-cachelog-signature-256"] == f"sha256={expected}"
+        assert received.json["delivery"] == delivered.id
+    assert first.json["sent_at"] < second.json["sent_at"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "attempts", "reason"),
+    [
+        ([(500, {}), (503, {}), (429, {})], 4, None),
+        ([(202, {})], 1, None),
+        ([(400, {})], 1, "HTTP 400 Bad Request"),
+        ([(404, {})], 1, "HTTP 404 Not Found"),
+        ([(302, {"location": "/elsewhere"})], 1, "HTTP 302 Found"),
+        ([(307, {"location": "http://127.0.0.1:1/"})], 1, "HTTP 307 Temporary Redirect"),
+        ([(502, {})] * 9, 4, "HTTP 502 Bad Gateway"),
+        ([(503, {"retry-after": "61"})], 1, "HTTP 503 Service Unavailable"),
+    ],
+    ids=str,
+)
+def test_what_is_tried_again(answers: list[Answer], attempts: int, reason: str | None) -> None:
+    """What may get better; no redirect is followed, and nobody waits for longer than a minute."""
+    with receiving(answers) as hook:
+        delivered, pauses = deliver(hook.url)
+    assert (delivered.attempts, delivered.reason) == (attempts, reason)
+    assert len(hook.received) == attempts == len(pauses) + 1
+    assert {it.path for it in hook.received} == {"/hooks/token?key=s3cret"}
+
+
+def test_pauses_grow_and_heed_the_receiver() -> None:
+    """Each is about twice the one before, and no shorter than the receiver asks for."""
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=50), usegmt=True)
+    with receiving(
+        [(503, {}), (429, {"retry-after": "20"}), (503, {"retry-after": later})]
+    ) as hook:
+        _, pauses = deliver(hook.url)
+    assert 0.75 <= pauses[0] <= 1.25
+    assert pauses[1] == 20
+    assert 40 < pauses[2] <= 50
+    with receiving([(503, {})] * 3) as hook:
+        _, pauses = deliver(hook.url)
+    for number, pause in enumerate(pauses):
+        assert 0.75 * 2**number <= pause <= 1.25 * 2**number
+
+
+@pytest.mark.parametrize("how", ["nobody", "silent", "drips"])
+def test_a_dead_receiver_is_given_up(how: str) -> None:
+    """One that is away, says nothing, or never comes to an end: within the time of all attempts."""
+    patience = SOON._replace(attempts=2)
+    if how == "nobody":
+        delivered, pauses = deliver(f"http://127.0.0.1:{free_port()}/", patience=patience)
+        assert delivered.reason == "the connection failed: ConnectError"
+    else:
+        with receiving(silent_seconds=0.5 * (how == "silent"), drips=how == "drips") as hook:
+            delivered, pauses = deliver(hook.url, patience=patience)
+        reasons = {"silent": "silent for 0.3 s", "drips": "no answer within 0.6 s"}
+        assert delivered.reason == reasons[how]
+    assert (delivered.attempts, delivered.may_recover, len(pauses)) == (2, True, 1)
+
+
+def test_an_answer_is_not_read() -> None:
+    """Its status says all; however long the rest is, nobody waits for it."""
+    with receiving([(200, {"transfer-encoding": "chunked"})]) as hook:
+        delivered, _ = deliver(hook.url)
+    assert delivered.reason is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "example.org",
+        "ftp://example.org/",
+        "http://",
+        "http://[::1",
+        "http://a:b/",
+        "file:///x",
+        "https://example.org/\x00",
+        "//example.org/x",
+        "http://a:99999/",
+    ],
+)
+def test_what_is_no_receiver(url: str) -> None:
+    """It is refused by its place: the text may be a secret."""
+    with pytest.raises(InvalidArgument, match="URL 2 is none of http:// or https://HOST"):
+        receivers_of(["http://example.org/", url], "--notify")
+
+
+def test_messages_show_no_more_than_the_host() -> None:
+    """The rest may be all that keeps others from posting there; each URL is told once."""
+    url = "https://user:word@hooks.example.org:8443/services/T0/B0?key=x"
+    assert receivers_of([url, url], "--notify") == [Receiver(url, "https://hooks.example.org:8443")]

@@ -1,0 +1,176 @@
+"""Feeds: valid whatever happened, one entry a revision, with ids that stay."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from snapshots.errors import RevisionNotFound
+from snapshots.history import History
+from snapshots.notes.atom.document import Feed, to_xml
+from snapshots.notes.atom.feeds import package_feed, series_feed, told_in
+from snapshots.notes.atom.pages import PAGE
+from snapshots.timelines.packages import package_timeline
+from tests.snapshots.factories import NAMES, a_revision, a_spec
+from tests.snapshots.notes.atom.reading import Somewhere, read_feed
+from tests.snapshots.timelines.naive import Past
+from tests.snapshots.timelines.pasts import PASTS, a_past
+
+ONE, OTHER, THIRD = a_spec("1"), a_spec("2", version="1.14.6"), a_spec("3", name="zlib")
+PAST = a_past(("develop", 0, [ONE]), ("develop", 1, [ONE, THIRD]), ("develop", 3, [OTHER, THIRD]))
+
+
+def of_series(past: Past, series: str = "develop", *, after: str | None = None) -> Feed:
+    """Return the feed of a series, with all counts that there are."""
+    counts = {pair: past.counts(pair) for pair in past.history.pairs}
+    return series_feed(past.history, series, Somewhere(), counts=counts, stories={}, after=after)
+
+
+def of_package(past: Past, name: str, series: str = "develop") -> Feed | None:
+    """Return the feed of a package; None where the series never had it."""
+    timeline = package_timeline(past.rows(), name, series, past.history)
+    return None if timeline is None else package_feed(timeline, Somewhere())
+
+
+@given(PASTS)
+def test_every_feed_is_valid(past: Past) -> None:
+    """By the grammar and a reader, whatever came and went; one entry a revision, newest first."""
+    for series in past.history.series_names:
+        read = read_feed(to_xml(of_series(past, series)))
+        tags = [it.tag for it in past.history.of_series(series)]
+        assert [entry.tags[0].term for entry in read.entries] == tags
+        for name in NAMES[:4]:
+            if (feed := of_package(past, name, series)) is not None:
+                assert read_feed(to_xml(feed)).entries
+
+
+@given(PASTS)
+def test_no_two_entries_have_one_id(past: Past) -> None:
+    """Not even of two series, or of a series and its packages."""
+    feeds = [of_series(past, series) for series in past.history.series_names]
+    for series in past.history.series_names:
+        feeds += [it for name in NAMES[:4] if (it := of_package(past, name, series))]
+    ids = [feed.id for feed in feeds] + [it.id for feed in feeds for it in feed.entries]
+    assert len(ids) == len(set(ids))
+
+
+def test_what_entries_say() -> None:
+    """Titles and summaries in numbers, the totals of the first; the content says no less."""
+    entries = read_feed(to_xml(of_series(PAST))).entries
+    assert [it.title for it in entries] == [
+        "develop of 8 January 2025: 1 spec replaced",
+        "develop of 6 January 2025: 1 spec new",
+        "develop of 5 January 2025: the first of its series, 1 spec",
+    ]
+    assert entries[0].summary.startswith("Of 1 spec, 1 took the place of another. Packages: 1 ")
+    assert entries[2].summary == "The first revision of its series, with 1 spec of 1 package."
+    assert all(it.summary.split(".")[0] in it.content[0].value for it in entries)
+
+
+def test_what_entries_of_a_package_say() -> None:
+    """The versions that came and went, and why the specs did; revisions without it are left out."""
+    feed = of_package(PAST, "hdf5")
+    assert feed is not None
+    entries = read_feed(to_xml(feed)).entries
+    assert [it.title for it in entries] == [
+        "hdf5: upgraded, 1.14.6 came, 1.14.5 went in develop of 8 January 2025",
+        "hdf5: added, 1.14.5 came in develop of 5 January 2025",
+    ]
+    assert "Specs: 1 added, 1 removed. By reason: " in entries[0].summary
+    assert "1 replaces" in entries[0].summary
+    assert of_package(PAST, "cmake") is None
+
+
+def test_counts_that_are_not_known_are_not_made_up() -> None:
+    """The totals of the revisions say how many more specs there are."""
+    history = grown(3)
+    feed = series_feed(history, "develop", Somewhere(), counts={}, stories={})
+    read = read_feed(to_xml(feed))
+    assert read.entries[0].title.endswith("2025: 5 specs, 1 more than before")
+    assert "There are 5 specs, 1 more than before." in read.entries[0].summary
+
+
+def test_a_story_takes_the_place_of_numbers() -> None:
+    """Where there is one, and of no other entry."""
+    newest = told_in(PAST.history, "develop")[0]
+    story = "<p>Café &amp; <code>&lt;b&gt;</code></p>\n<ul>\n<li>x</li>\n</ul>\n"
+    feed = series_feed(
+        PAST.history, "develop", Somewhere(), counts={}, stories={newest.pair: story}
+    )
+    entries = read_feed(to_xml(feed)).entries
+    assert entries[0].content[0].value.strip() == story.strip()
+    assert "story" not in entries[1].content[0].value
+    assert entries[1].content[0].value.startswith("<p>")
+
+
+# -- ids and moments
+
+
+def test_ids_never_change() -> None:
+    """Another id makes an entry a new one to every reader: these are for ever."""
+    feed = of_series(PAST)
+    assert feed.id == "urn:uuid:8e3a8938-a171-56b8-8984-1cd6c5568310"
+    assert feed.entries[0].id == "urn:uuid:45f416fc-fd2f-5455-ba6a-cd676f1446d9"
+    of_hdf5 = of_package(PAST, "hdf5")
+    assert of_hdf5 is not None
+    assert of_hdf5.id == "urn:uuid:477e8d2f-de87-5d56-8848-548d70124c59"
+
+
+def test_an_entry_is_updated_when_it_came_to_say_something_else() -> None:
+    """A revision that is put in before it later moves its moment, and leaves its id."""
+    old, new = a_revision("develop", 0, "a"), a_revision("develop", 9, "b")
+    late = a_revision("develop", 5, "c")
+    late = replace(late, published_at=new.published_at + timedelta(days=30))
+    before, after = (
+        series_feed(History(rows), "develop", Somewhere(), counts={}, stories={})
+        for rows in ([old, new], [old, late, new])
+    )
+    assert before.entries[0].id == after.entries[0].id
+    assert before.entries[0].updated == before.updated == new.published_at
+    assert after.entries[0].updated == after.updated == late.published_at
+    assert after.entries[-1] == before.entries[-1]
+    assert {it.published for it in after.entries} == {it.taken_at for it in (old, late, new)}
+
+
+# -- documents after the first
+
+
+def grown(number: int) -> History:
+    """Return a series of so many revisions, each with a spec more."""
+    return History(
+        replace(a_revision("develop", day, str(day)), num_specs=3 + day, total_size=None)
+        for day in range(number)
+    )
+
+
+@given(st.integers(1, 3 * PAGE + 2))
+def test_documents_one_after_the_other_have_every_entry_once(number: int) -> None:
+    """Each leads to the next until the last, and to the first."""
+    history, after, seen = grown(number), None, []
+    while True:
+        feed = series_feed(history, "develop", Somewhere(), counts={}, stories={}, after=after)
+        links = {it.rel: it.href for it in feed.links}
+        assert links["self"] == Somewhere().feed("develop", None, after)
+        seen += [entry.id for entry in feed.entries]
+        if "next" not in links:
+            break
+        assert len(feed.entries) == PAGE
+        assert links["first"] == Somewhere().feed("develop", None)
+        after = links["next"].partition("=")[2]
+    assert len(seen) == len(set(seen)) == number
+
+
+def test_a_revision_that_no_entry_has_begins_no_document() -> None:
+    """That of another series, say."""
+    with pytest.raises(RevisionNotFound, match="no entry of this feed"):
+        of_series(PAST, after="0" * 18)
+
+
+@pytest.mark.parametrize("text", ["\x00", "\x1b[31m", "\ufffe", "\ud800", "a\u202eb", "]]>", "<&>"])
+def test_what_xml_cannot_hold_is_written_out(text: str) -> None:
+    """Whatever a source may have let through; the document stays well formed."""
+    feed = of_series(PAST)
+    entry = replace(feed.entries[0], title=f"x{text}", html=f"<p>{text}</p>", category=f"t{text}")
+    assert read_feed(to_xml(replace(feed, title=f"x{text}", entries=[entry]))).entries

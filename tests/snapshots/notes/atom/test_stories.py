@@ -1,0 +1,87 @@
+"""Stories: what entries tell of the newest revisions, short and with everything escaped."""
+
+from html.parser import HTMLParser
+
+from msgspec.structs import replace
+
+from snapshots.history import History
+from snapshots.notes.atom.document import to_xml
+from snapshots.notes.atom.feeds import series_feed, told_in
+from snapshots.notes.atom.stories import NUM_TOLD, story_of
+from snapshots.notes.sentences import html
+from tests.snapshots.factories import a_spec
+from tests.snapshots.notes.atom.reading import Somewhere, read_feed
+from tests.snapshots.notes.atom.test_feeds import PAST, grown
+from tests.snapshots.notes.stories import BASE, HEAD, told
+
+NUM_MANY = 2_000
+MOST_BYTES = 1 << 20
+
+
+class Elements(HTMLParser):
+    """Notes the elements of a piece of HTML, which must be balanced."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note a beginning; nothing of a story has attributes."""
+        assert not attrs
+        self.open.append(tag)
+        self.seen.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Note an end."""
+        assert self.open.pop() == tag
+
+
+def test_a_story_tells_what_the_notes_begin_with() -> None:
+    """The highlights, what is gone and what came, in elements that every reader shows."""
+    log = told(BASE, HEAD)
+    story = story_of(log)
+    assert " ".join(map(html, log.highlights)) in story
+    assert "<h3>No longer available (" in story
+    assert "<h3>Added packages (2)</h3>" in story
+    assert "<code>abinit</code>" in story
+    assert "Left out" not in story
+    assert Elements(story).seen <= {"p", "h3", "ul", "li", "code", "em"}
+
+
+def test_a_story_says_what_it_left_out() -> None:
+    """The first of long lists are told, and how many more there are."""
+    many = [a_spec(f"x{n}", name=f"package-with-a-long-name-{n}") for n in range(NUM_MANY)]
+    story = story_of(told(BASE, [*HEAD, *many]))
+    assert f"<h3>Added packages ({NUM_MANY + 2:,})</h3>" in story
+    shown = story.count("<code>package-with")
+    assert 50 < shown < NUM_MANY
+    left_out = f"Left out for want of room: {NUM_MANY + 2 - shown - 2:,} packages of"
+    assert left_out in story
+    Elements(story)
+
+
+def test_a_feed_of_long_stories_is_no_larger_than_a_mebibyte() -> None:
+    """Even where all that it tells has to be escaped twice."""
+    awkward = "&" * 150
+    base = [a_spec(f"b{n}", name=f"p{n}", version=f"1{awkward}{n}") for n in range(NUM_MANY)]
+    head = [a_spec(f"h{n}", name=f"p{n}", version=f"2{awkward}{n}") for n in range(NUM_MANY)]
+    story = story_of(told(base, head))
+    history = grown(60)
+    stories = {it.pair: story for it in told_in(history, "develop")}
+    assert len(stories) == NUM_TOLD
+    document = to_xml(series_feed(history, "develop", Somewhere(), counts={}, stories=stories))
+    assert len(document) < MOST_BYTES
+    assert read_feed(document).entries[0].content[0].value.startswith("<p>Of 2,000 specs")
+
+
+def test_no_story_is_told_of_what_did_not_change() -> None:
+    """Nor of the first revision, which is a change from nothing."""
+    assert [it.head.taken_at.day for it in told_in(PAST.history, "develop")] == [8, 6]
+    assert told_in(grown(1), "develop") == []
+    again = [
+        replace(it, tag=tag) for it, tag in zip(grown(1).revisions * 2, ("v1", "v2"), strict=True)
+    ]
+    assert told_in(History(again), "vX.Y.Z") == []

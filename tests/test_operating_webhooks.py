@@ -1,0 +1,77 @@
+"""docs/operating.md on webhooks: its example accepts what is sent, and the table has every name."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from server.webhooks.delivering import Patience, document
+from server.webhooks.signing import HEADER, signature
+from snapshots.history import Neighbours
+from snapshots.notes.announcement import AnnouncedCause, announcement
+from tests.snapshots.notes.stories import BASE, HEAD, told
+
+TEXT = (Path(__file__).parents[1] / "docs" / "operating.md").read_text("utf-8")
+SECTION = TEXT.split("\n## Webhooks\n")[1].split("\n## ")[0]
+LOG = told(BASE, HEAD)
+TOLD = announcement(Neighbours(LOG.base, LOG.head), LOG)
+SECRET = "only for tests"  # noqa: S105
+
+Receive = Callable[[bytes, dict[str, str], str, set[str]], Any]
+
+
+@pytest.fixture(scope="module")
+def received() -> Receive:
+    """Return the function of the example."""
+    (block,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(block, names)  # noqa: S102
+    found: Receive = names["received"]
+    return found
+
+
+def a_delivery(sent_at: datetime, secret: str = SECRET) -> tuple[bytes, dict[str, str]]:
+    """Return a body and its headers as receivers see them."""
+    body = document(TOLD, "an id", sent_at)
+    return body, {HEADER.lower(): signature(body, secret)}
+
+
+def test_the_example_takes_what_is_sent_once(received: Receive) -> None:
+    """The second time it is a replay."""
+    seen: set[str] = set()
+    body, headers = a_delivery(datetime.now(UTC))
+    assert received(body, headers, SECRET, seen)["revision"]["tag"] == "v0.22.0"
+    assert received(body, headers, SECRET, seen) is None
+
+
+@pytest.mark.parametrize("wrong", ["secret", "body", "header", "late"])
+def test_the_example_refuses_what_is_not_right(received: Receive, wrong: str) -> None:
+    """Another secret or body, no signature, or one of an hour ago."""
+    sent_at = datetime.now(UTC) - timedelta(hours=wrong == "late")
+    body, headers = a_delivery(sent_at, "another" if wrong == "secret" else SECRET)
+    if wrong == "body":
+        body = body.replace(b"v0.22.0", b"v0.23.0")
+    if wrong == "header":
+        headers = {}
+    assert received(body, headers, SECRET, set()) is None
+
+
+def test_the_table_has_every_name_of_the_body() -> None:
+    """And of a cause."""
+    rows = re.findall(r"^\| (`.*?) \| (.*) \|$", SECTION, re.MULTILINE)
+    named = {name for cell, _ in rows for name in re.findall(r"`(\w+)`", cell)}
+    assert named == set(orjson.loads(document(TOLD, "an id", datetime.now(UTC))))
+    (causes,) = [text for cell, text in rows if "`causes`" in cell]
+    assert set(re.findall(r"`(\w+)`", causes)) == set(AnnouncedCause.__struct_fields__)
+
+
+def test_the_times_are_those_of_deliveries() -> None:
+    """Attempts, pauses and bounds."""
+    patience = Patience()
+    assert patience == Patience(6, 1.0, 10.0, 30.0, 60.0)
+    for words in ("10 s of silence", "six times in all", "1, 2, 4, 8 and 16 s", "than 30 s"):
+        assert words in " ".join(SECTION.split())
