@@ -215,7 +215,9 @@ def test_a_history_that_is_not_whole(demo_catalog: Path) -> None:
     served.asked(ask)
 
 
-def test_a_content_that_cannot_be_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_content_that_cannot_be_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The feed tells the numbers without the story; it is not kept, as that may get better."""
     snapshots = [it for it in demo(revisions=4, packages=4, specs=20) if "-" in it.tag]
     Catalog(str(tmp_path)).publish(snapshots)
