@@ -114,7 +114,7 @@ class HashHistory(Node):
 
     @strawberry.field(
         description="All its facts, from the newest revision that has it.",
-        metadata=Cost(weight=20, once=LOADING).metadata,
+        metadata=Cost(weight=20, each_loaded=LOADING).metadata,
     )
     def spec(self, info: Info) -> Spec:
         loaded = info.context.load(self.known.newest)

@@ -25,13 +25,13 @@ class Limits:
     max_selections: int = 1_000
     """Fields in an operation, those of fragments each time they are spread."""
 
-    max_variable_bytes: int = 64_000
-    """Bytes of the variables that the operation declares, as JSON."""
+    max_variable_bytes: int = 1_000_000
+    """Bytes of the variables that the operation declares, as JSON: 2,000 specs of a lock file."""
 
     max_variable_depth: int = 10
     """Lists and objects within each other in a variable."""
 
-    max_list_length: int = 1_000
+    max_list_length: int = 2_000
     """Values in a list of a variable or of a document, such as ``nodes(ids:)`` has."""
 
     max_filter_values: int = 500

@@ -31,7 +31,7 @@ _REF = (
 RESOLVING = ArgumentCost(weight=500)
 """A ref is looked up; where there is none of it, those are searched that resemble it."""
 
-COVERING_ALL = 150_000
+COVERING_ALL = 120_000
 """A hundred contents are asked for hashes; the share of reading them is in it."""
 
 HELD_HASH = 400

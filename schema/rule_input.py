@@ -1,6 +1,6 @@
 """Rules as arguments: as a file of rules has them, in the terms of GraphQL."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import strawberry
@@ -134,30 +134,43 @@ def _read(rule: RuleInput) -> Rule:
     return read_rule(keys, covered)
 
 
-def _weigh(rules: Any) -> float:
+def _weigh(given: Any) -> float:
     """Return what judging by some rules costs, in thousands of units.
 
-    Of the largest revisions a narrowed rule takes up to 6 ms, a query about dependencies some 10 ms
-    for each of them, cells 10 ms and more with each dimension, a glob half a millisecond.
+    Of the largest revisions a narrowed rule takes up to 6 ms, once for all that are narrowed alike;
+    a query some 2 ms for each package in it, cells 10 ms and more with each dimension, a glob half
+    a millisecond.
     """
-    return sum(map(_weigh_one, rules)) if isinstance(rules, list) else _weigh_one(rules)
+    rules = [it for it in (given if isinstance(given, list) else [given]) if isinstance(it, dict)]
+    scopes = {repr([rule.get(name) for name in _NARROWING]): rule for rule in rules}
+    return sum(map(_weigh_demand, rules)) + sum(map(_weigh_scope, scopes.values()))
 
 
-def _weigh_one(rule: Any) -> float:
-    if not isinstance(rule, dict):
+_NARROWING = ("stack", "packages", "matching", "except")
+
+
+def _weigh_scope(rule: Mapping[str, Any]) -> float:
+    """Return what finding the specs that a rule is about costs."""
+    if not any(rule.get(name) for name in _NARROWING):
         return 0
-    units = 5.0
-    lists = {name: rule.get(name) for name in ("packages", "except", "forEach", "cover")}
-    sizes = {name: len(it) if isinstance(it, list) else 0 for name, it in lists.items()}
-    if rule.get("stack") or rule.get("matching") or sizes["packages"] or sizes["except"]:
-        units += 25
-    units += 3 * (sizes["packages"] + sizes["except"])
-    for query in (rule.get("matching"), rule.get("require")):
-        if isinstance(query, str):
-            units += 20 * (1 + num_parts(query))
-    if "coverage" in f"{rule.get('forbid')} {rule.get('limit')}":
-        units += 50
-    return units + 25 * sizes["forEach"] + CONCRETE_SPECS.each * sizes["cover"] / 1_000
+    globs = _size(rule, "packages") + _size(rule, "except")
+    return 25 + 3 * globs + _weigh_query(rule.get("matching"))
+
+
+def _weigh_demand(rule: Mapping[str, Any]) -> float:
+    """Return what a rule costs once its specs are found."""
+    cells = 50 if "coverage" in f"{rule.get('forbid')} {rule.get('limit')}" else 0
+    specs = CONCRETE_SPECS.each * _size(rule, "cover") / 1_000
+    return 5 + cells + 25 * _size(rule, "forEach") + specs + _weigh_query(rule.get("require"))
+
+
+def _weigh_query(query: Any) -> float:
+    return 10 * (1 + num_parts(query)) if isinstance(query, str) else 0
+
+
+def _size(rule: Mapping[str, Any], name: str) -> int:
+    value = rule.get(name)
+    return len(value) if isinstance(value, list) else 0
 
 
 RULES = ArgumentCost(each=1_000, parts=_weigh)

@@ -13,8 +13,8 @@ describe_enum(
         SpecChangeReason.REBUILT: "Added: it took the place of a spec with the same facts of its "
         "own; only dependencies differ, or nothing that the source tells.",
         SpecChangeReason.REPLACES: "Added: it took the place of a spec whose own facts differ.",
-        SpecChangeReason.RETURNED: "Added: an earlier revision of the series had the hash, "
-        f"one of the newest {MOST_CONTENTS}.",
+        SpecChangeReason.RETURNED: "Added: an earlier revision of the series had the hash; where "
+        f"the history is not complete, one of the newest {MOST_CONTENTS}.",
         SpecChangeReason.NEW_PACKAGE: "Added: base has no spec of the package.",
         SpecChangeReason.NEW_STACK: "Added: all its stacks but root are new.",
         SpecChangeReason.NEW_VERSION: "Added: base has the package, not the version.",

@@ -35,6 +35,7 @@ from server.graphql.answers import Answers
 from server.graphql.endpoint import GraphQLEndpoint
 from server.graphql.event_streams import EventStreams
 from server.graphql.execution import Execution
+from server.graphql.incoming import Incoming
 from server.graphql.lanes import Lanes
 from server.graphql.manifest import read_manifest
 from server.graphql.outgoing import Outgoing
@@ -141,7 +142,7 @@ def create_app(settings: Settings) -> Application:
         answers,
         lanes,
         page=(lambda: graphiql_page(catalog.history, STATIC)) if settings.graphiql else None,
-        max_body=settings.max_body,
+        incoming=Incoming(settings.max_body, settings.reading_bytes),
         outgoing=outgoing,
         allowances=allowances,
         streams=streams,

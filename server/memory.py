@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from schema.documents import KEPT_BYTES
 from server.feeds.making import STORY_BYTES
 from server.graphql.answers import PARSED_BYTES
+from server.graphql.incoming import LARGE_BODY
 from server.graphql.lanes import EXPLAINING_THREADS, LIGHT_THREADS, LOADING_THREADS
+from server.graphql.parsed_requests import BYTES_A_BYTE_OF_JSON
 from server.graphql.persisted_documents import MAX_PERSISTED_BYTES
 from server.graphql.shared_events import EVENT_BYTES
 from server.settings import Settings
@@ -22,6 +24,9 @@ _EXPLAINING = 192 << 20
 
 _ANSWER_COPIES = 3
 """An answer that is being made stands in memory as pieces, as objects and as bytes."""
+
+_REQUEST_COPIES = 1 + BYTES_A_BYTE_OF_JSON
+"""A large request stands in memory as bytes and as objects."""
 
 _CONNECTION = 600 << 10
 """What a connection holds: buffers, the piece that is being sent, an answer that is not large."""
@@ -52,7 +57,8 @@ def memory_shares(settings: Settings) -> Mapping[str, int]:
         "explanations being made": EXPLAINING_THREADS * _EXPLAINING,
         "answers being made": executing * _ANSWER_COPIES * settings.max_answer_bytes,
         "answers on their way": settings.sending_bytes + 2 * settings.max_answer_bytes,
-        "requests being read": settings.max_connections * settings.max_body,
+        "requests being read": settings.max_connections * min(settings.max_body, LARGE_BODY),
+        "large requests": _REQUEST_COPIES * max(settings.reading_bytes, settings.max_body),
         "connections": settings.max_connections * _CONNECTION,
     }
 

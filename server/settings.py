@@ -52,8 +52,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     refresh: Seconds = 1.0
     """How many seconds pass between two looks for new revisions."""
 
-    max_body: Bytes = 256 << 10
+    max_body: Bytes = 1 << 20
     """How many bytes a request's body may have."""
+
+    reading_bytes: Bytes = 8 << 20
+    """How many bytes bodies over 64 KiB may have together; more are refused with status 503."""
 
     heavy_threads: Count = 2
     """How many large requests are executed at the same time."""

@@ -18,7 +18,7 @@ def history_group() -> None:
     type=click.IntRange(1, 256),
     default=1,
     show_default=True,
-    help="In so many processes; each takes up to 500 MB for contents of 60,000 specs.",
+    help="In so many processes; each takes some 500 MB for contents of 60,000 specs.",
 )
 @json_option
 @catalog_option

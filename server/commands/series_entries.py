@@ -69,7 +69,7 @@ def _entries(past: Past, series: str, batch: Sequence[_Compared]) -> Iterator[Se
             num_added=point.num_added,
             num_removed=point.num_removed,
             num_changed=point.num_changed,
-            reasons=told_apart(point.counts.reasons, returned.get(point.revision, {})),
+            reasons=told_apart(point.counts, returned.get(point.revision, {})),
             most_changed=most_changed,
             num_packages=num_packages,
         )

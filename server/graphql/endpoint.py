@@ -13,6 +13,7 @@ from server.graphql.answers import Answer, Answers, Charge
 from server.graphql.errors import BadRequest
 from server.graphql.event_streams import EventStreams
 from server.graphql.hang_ups import GONE, unless_gone
+from server.graphql.incoming import LARGE_BODY, Body, Incoming
 from server.graphql.lanes import Lanes
 from server.graphql.outgoing import Outgoing
 from server.graphql.parsed_requests import RequestBytes
@@ -30,8 +31,8 @@ _HTML = b"text/html; charset=utf-8"
 class GraphQLEndpoint:
     """Sends what ``answers`` has to say to GET, HEAD and POST, and browsers the ``page``, if any.
 
-    ``max_body`` bounds the bytes of a request's body, ``outgoing`` those of all large responses
-    that are on their way, ``allowances`` what a client may ask for. The lanes are those that
+    ``incoming`` bounds the bytes of bodies, ``outgoing`` those of all large responses that are on
+    their way, ``allowances`` what a client may ask for. The lanes are those that
     ``answers`` works in. Clients that take server-sent events are answered by ``streams``.
     """
 
@@ -41,7 +42,7 @@ class GraphQLEndpoint:
         lanes: Lanes,
         *,
         page: Callable[[], bytes] | None,
-        max_body: int,
+        incoming: Incoming,
         outgoing: Outgoing,
         allowances: Allowances,
         streams: EventStreams,
@@ -50,12 +51,16 @@ class GraphQLEndpoint:
         self._allowances = allowances
         self._lanes = lanes
         self._page = page
-        self._max_body = max_body
+        self._incoming = incoming
         self._outgoing = outgoing
         self._streams = streams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
+        with self._incoming.body() as body:
+            await self._answer(scope, receive, send, body)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, body: Body) -> None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         try:
             method = scope["method"]
@@ -64,7 +69,7 @@ class GraphQLEndpoint:
                 self._allowances.count_request(scope)
                 charge = partial(self._allowances.charge, scope)
             if method == "POST":
-                content = await self._body(receive)
+                content = await body.read(receive)
                 if content is None:
                     await send_head(send, GONE, [])
                     return
@@ -152,29 +157,20 @@ class GraphQLEndpoint:
         if not takes_events(accept):
             return False
         events_only = prefers_events(accept)
+        if len(asked.content) > LARGE_BODY:
+            if not events_only:
+                return False
+            # A subscription would hold it for as long as it lasts.
+            raise BadRequest(
+                f"the body of a request for events has more than {LARGE_BODY} bytes",
+                status=413,
+                code="PAYLOAD_TOO_LARGE",
+            )
         if events_only:
             asked = asked._replace(accept=JSON.encode())  # for what is in the events
         return await self._streams.answer(
             asked, scope, receive, send, charge=charge, events_only=events_only
         )
-
-    async def _body(self, receive: Receive) -> bytes | None:
-        """Return the body; None where the client hangs up before its end."""
-        body = b""
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return None
-            part: bytes = message.get("body", b"")
-            body += part
-            if len(body) > self._max_body:
-                raise BadRequest(
-                    f"the body has more than {self._max_body} bytes",
-                    status=413,
-                    code="PAYLOAD_TOO_LARGE",
-                )
-            if not message.get("more_body"):
-                return body
 
 
 def _request_bytes(method: str, content: bytes, headers: dict[bytes, bytes]) -> RequestBytes:

@@ -15,12 +15,15 @@ from server.graphql.loads import Loads
 from server.graphql.requests import GraphQLRequest
 from server.responses import tag_of
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_answers import HistoryAnswers, HistoryQuestion
+from snapshots.catalog.history_answers import HashesAsked, HistoryAnswers, HistoryQuestion
 from snapshots.catalog.library import Library
 from snapshots.errors import CachelogError, CatalogError
 
 _LIGHT_UNITS, _LIGHT_BYTES = 50_000, 4_000_000
 """Requests that cost more are executed in the lane for heavy ones."""
+
+_MANY_HASHES = 20
+"""Of so many hashes the changes of nearly as many packages are read: seconds of years' history."""
 
 _LOADS = 6
 """How many things a request has loaded one after the other before it loads the others itself."""
@@ -160,7 +163,7 @@ class Execution:
         """Return where to make what is missing: who needs only a revision waits for no other."""
         takes_long = missing.cache in (self._library.explanations, self._library.returned)
         if isinstance(missing.key, HistoryQuestion):
-            takes_long = self._has_to_be_filled(missing.key)
+            takes_long = _is_large(missing.key) or self._has_to_be_filled(missing.key)
         return self._lanes.explaining if takes_long else self._lanes.loading
 
     def _has_to_be_filled(self, question: HistoryQuestion) -> bool:
@@ -216,3 +219,8 @@ class Execution:
             is_good=answer.executed and not answer.errors,
             is_permanent=context.is_permanent,
         )
+
+
+def _is_large(question: HistoryQuestion) -> bool:
+    """Tell whether answering a question takes reading most of the kept changes."""
+    return isinstance(question.asked, HashesAsked) and len(question.asked.named) > _MANY_HASHES

@@ -9,7 +9,7 @@ from server.graphql.requests import GraphQLRequest
 _CONFIRMATIONS = "confirmedAt"
 """What a document names that is about more than the revisions: when they were last seen."""
 
-_BYTES_A_BYTE_OF_JSON = 35
+BYTES_A_BYTE_OF_JSON = 35
 """How much memory a byte of JSON takes as Python's objects, in the worst case: ``{"a":0}``."""
 
 
@@ -65,7 +65,7 @@ class ParsedRequest:
         self.permanent_key = CacheKey(
             request.query, variables, request.operation_name, media_type, None, request.tell_cost
         )
-        objects = _BYTES_A_BYTE_OF_JSON * len(variables)
+        objects = BYTES_A_BYTE_OF_JSON * len(variables)
         self.num_bytes = 2 * self.permanent_key.num_bytes + objects + num_bytes
         self._current_key = self.permanent_key
         self._is_about_confirmations = _CONFIRMATIONS in request.query

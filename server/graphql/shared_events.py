@@ -65,12 +65,13 @@ class SharedEvents:
             EVENT_BYTES, lambda event: len(event.text) + _OVERHEAD
         )
 
+    def kept(self, parsed: ParsedRequest, revision: RevisionInfo) -> EventText | None:
+        """Return the event of a revision for a subscription where it is made already."""
+        return self._made.get(self._key(parsed, revision))
+
     async def of(self, parsed: ParsedRequest, revision: RevisionInfo) -> EventText:
-        """Return the event of a revision for a subscription."""
-        key = (parsed.permanent_key, revision.key, self._catalog.state)
-        made = self._made.get(key)
-        if made is not None:
-            return made
+        """Return the event of a revision for a subscription, as soon as it is made."""
+        key = self._key(parsed, revision)
         making = self._under_way.get(key)
         if making is None:
             making = _Making(asyncio.ensure_future(self._make(parsed, revision, key)))
@@ -101,27 +102,31 @@ class SharedEvents:
             if event.counted and not event.num_readers:
                 self._outgoing.end(event.counted)
 
+    def _key(self, parsed: ParsedRequest, revision: RevisionInfo) -> _Key:
+        return parsed.permanent_key, revision.key, self._catalog.state
+
     async def _make(self, parsed: ParsedRequest, revision: RevisionInfo, key: _Key) -> EventText:
         request = parsed.request._replace(event=revision)
         async with self._free:
             try:
-                body = await self._execute(request, parsed.weight)
+                body, is_good = await self._execute(request, parsed.weight)
             except Exception as error:  # noqa: BLE001 - whatever it is, the next event may be good
-                body = error_body(incident(error)["message"], INTERNAL)
+                body, is_good = error_body(incident(error)["message"], INTERNAL), False
         event = EventText(next_event(body, node_id("Revision", revision.digest, revision.key)))
-        if len(event.text) + _OVERHEAD <= self._made.maxsize:
+        if is_good and len(event.text) + _OVERHEAD <= self._made.maxsize:
             self._made[key] = event
         return event
 
-    async def _execute(self, request: GraphQLRequest, weight: Weight) -> bytes:
+    async def _execute(self, request: GraphQLRequest, weight: Weight) -> tuple[bytes, bool]:
+        """Return the result, and whether it has no errors."""
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 begun = self._execution.begin(request, weight)
                 executed = begun if isinstance(begun, Executed) else await begun
             except BadRequest as error:
                 if attempt == _ATTEMPTS:
-                    return error_body(error.message, error.code)
+                    return error_body(error.message, error.code), False
                 await asyncio.sleep(RETRY_SECONDS)
             else:
-                return executed.body
+                return executed.body, executed.is_good
         raise AssertionError("the last attempt returns")

@@ -8,8 +8,8 @@ from snapshots.changes.sides import Side
 from snapshots.errors import CachelogError
 from snapshots.history import Pair
 
-ROWS_AT_ONCE = 200_000
-"""So many changes are written at once, or a few more: some 60 MB in memory."""
+ROWS_AT_ONCE = 60_000
+"""So many changes are written at once, or a few more; eight such runs become one."""
 
 
 def in_chains(pairs: Iterable[Pair]) -> list[list[Pair]]:

@@ -7,17 +7,14 @@ kept, each question raises IncompleteHistory.
 from collections.abc import Iterable, Mapping
 from itertools import islice
 
-import pyarrow as pa
-
 from snapshots.catalog.catalog import Catalog
 from snapshots.errors import AmbiguousHash, IncompleteHistory, InvalidArgument
 from snapshots.escaping import quoted
 from snapshots.frames.hashes import WIDTH, is_beginning
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
-from snapshots.timelines import growth, packages, spans
+from snapshots.timelines import growth, spans
 from snapshots.timelines.growth import GrowthPoint
-from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
 
 _MOST_CANDIDATES = 50
@@ -71,17 +68,6 @@ def hash_histories(
     require_complete(catalog, history)
     rows = catalog.changes.changes_of(packages.values(), packages)
     return spans.hash_histories(rows, packages, history)
-
-
-def package_timeline(
-    catalog: Catalog, history: History, series: str, name: str, rows: pa.Table
-) -> PackageTimeline | None:
-    """Return what became of a package in a series; None where no revision of it had any.
-
-    ``rows`` are all changes of the package.
-    """
-    require_complete(catalog, history, series)
-    return packages.package_timeline(rows, name, series, history)
 
 
 def growth_of(catalog: Catalog, history: History, series: str) -> list[GrowthPoint]:

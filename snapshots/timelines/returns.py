@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
+from snapshots.changes.pair_counts import PairCounts
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.history import History
 from snapshots.models import RevisionInfo
@@ -31,9 +32,13 @@ def count_returned(rows: pa.Table, series: str, history: History) -> dict[Revisi
     return dict(found)
 
 
-def told_apart(reasons: Counts, returned: Counts) -> dict[SpecChangeReason, int]:
-    """Return counts of reasons with those that returned counted as such, and as nothing else."""
-    counts = Counter(reasons)
+def told_apart(of_pair: PairCounts, returned: Counts) -> dict[SpecChangeReason, int]:
+    """Return how many specs have each reason, the changed ones too.
+
+    Those that returned count as such, and as nothing else.
+    """
+    counts = Counter(of_pair.reasons)
+    counts[SpecChangeReason.FACTS] = of_pair.specs_changed
     counts.subtract(returned)
     counts[SpecChangeReason.RETURNED] += sum(returned.values())
     return {reason: counts[reason] for reason in REASONS if counts[reason]}

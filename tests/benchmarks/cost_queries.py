@@ -123,6 +123,7 @@ OF_CATALOG = {
     "cachelog: revisions that hold nothing": f"{{ revisionsHolding(hashes: [{_HASHES}]) "
     "{ totalCount } }",
     "cachelog: a hash": f'{{ hash(hash: "{"a" * 32}") {{ version }} }}',
+    "cachelog: an event": "subscription { revisionPublished { id tag digest numSpecs } }",
     "cachelog: introspection": "{ __schema { types { name fields { name type { name } } } } }",
     "cachelog: ids of nothing": f"{{ nodes(ids: [{_IDS}]) {{ id }} }}",
     "cachelog: unknown refs": f"{{ {_REFS} }}",

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from snapshots.changes.rules.files import read_rules
 from snapshots.contents import Content
 from snapshots.errors import CachelogError
 from snapshots.history import History
@@ -60,6 +61,26 @@ OLD_INDEX = database(
     ),
     version="7",
 )
+RULES = """# Before publishing.
+[[rule]]
+name = "Users of e4s lose nothing"
+forbid = "package-removed"
+stack = "e4s"
+except = [
+  "py-*", # Python's own
+]
+
+[[rule]]
+name = 'MPI'
+require = "hdf5+mpi ^openmpi"
+for-each = ["target", "stack"]
+
+[[rule]]
+name = "Flood"
+level = "warning"
+limit = "specs-removed"
+at-most = "5 %"
+"""
 QUERIES = (
     "hdf5@1.12:1.14,=2 +mpi~cxx build_type=Release %gcc@13 target=x86_64_v3 ^zlib@1.3: /abc",
     'builtin.hdf5 cflags="-O2 -g" patches=abc os=ubuntu22.04 ^mpi',
@@ -180,6 +201,13 @@ def _location(random: Random, folder: Path) -> None:
         _checked(snapshot.content.specs(), snapshot.content.outside.specs)
 
 
+def _rules(random: Random, folder: Path) -> None:
+    file = put(folder / "rules.toml", mutated_bytes(RULES.encode(), random))
+    for rule in read_rules(str(file)):
+        assert rule.line is not None
+        assert file.read_bytes().split(b"\n")[rule.line - 1].strip()
+
+
 def _query(random: Random, _: Path) -> None:
     text = mutated_bytes(random.choice(QUERIES).encode(), random).decode(errors="replace")
     parse(str(parse(text)))
@@ -216,6 +244,7 @@ READERS: Mapping[str, Case] = {
     "manifests": _manifest,
     "gzip": _gzip,
     "locations": _location,
+    "rules": _rules,
     "queries": _query,
     "refs": _ref,
     "repositories": _repository,

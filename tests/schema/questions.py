@@ -107,9 +107,9 @@ fragment C on Cause {
   id kind package before after title whyUnknown facts { path before after } numSpecs numInvolved
   packages
 }"""
-HISTORIES = """query($series: String!, $name: String!, $hash: String!, $hashes: [String!]!) {
+HISTORIES = """query($of: String!, $name: String!, $hash: String!, $hashes: [String!]!) {
   allSeries { id name latest { digest } }
-  series(name: $series) {
+  series(name: $of) {
     revisions { totalCount nodes { seriesInfo { name } tagInfo { seriesInfo { name } } } }
     growth {
       revision { digest } comparison { id } tag takenAt numSpecs numPackages numStacks totalSize
@@ -127,7 +127,7 @@ HISTORIES = """query($series: String!, $name: String!, $hash: String!, $hashes: 
     }
   }
   hash(hash: $hash) { ...H }
-  revisionsHolding(hashes: $hashes, series: $series) { totalCount nodes { digest } }
+  revisionsHolding(hashes: $hashes, series: $of) { totalCount nodes { digest } }
   revision { package(name: $name) { history { id } } spec(hash: $hash) { history { ...H } } }
 }
 fragment H on HashHistory {
@@ -139,7 +139,7 @@ fragment H on HashHistory {
 }"""
 LOOKUPS = """query($ref: String!, $specs: [ConcreteSpecInput!]!, $series: String, $first: Int) {
   revision(ref: $ref) { lookup(specs: $specs) { ...L } }
-  bestCovering(specs: $specs, series: $series) { ...L }
+  bestCovering(specs: $specs, series: $series, first: 1) { ...L }
 }
 fragment L on Lookup {
   revision { digest } numWanted numFound numRootsWanted numRootsFound

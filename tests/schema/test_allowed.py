@@ -56,10 +56,11 @@ VALUES = {
     "head": "develop",
     "ids": ["a"] * 100,
     "by": ["STACK"],
-    "series": "develop",
+    "of": "develop",
     "hashes": ["a" * 32] * 100,
     "specs": [{"hash": "a" * 32, "name": "a"}] * 500,
     "first": 100,
+    "rules": [{"name": "a", "forbid": "package-removed"}, {"name": "b", "require": "a ^b"}] * 5,
 }
 
 

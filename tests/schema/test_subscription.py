@@ -22,7 +22,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 async def nothing() -> AsyncIterator[RevisionInfo]:
     """Yield no event."""
-    for event in ():
+    for event in tuple[RevisionInfo, ...]():
         yield event
 
 

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from snapshots.catalog.catalog import Catalog
 from snapshots.models import Dependency, Spec
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
@@ -22,6 +24,7 @@ def _spec(label: str, name: str, version: str, *needs: str, **facts: object) -> 
 ZLIB = _spec("zlib:1", "zlib", "1.2")
 NEWER_ZLIB = _spec("zlib:2", "zlib", "1.3")
 HDF5 = _spec("hdf5:1", "hdf5", "1.14", "zlib:zlib:1", "gcc:gcc", size=2048)
+LARGER_HDF5 = replace(HDF5, size=3072)
 NEWER_HDF5 = _spec("hdf5:2", "hdf5", "1.14", "zlib:zlib:2", "gcc:gcc", size=4096)
 CMAKE = _spec("cmake", "cmake", "3.30", stacks=("tools", "root"))
 
@@ -33,6 +36,7 @@ STATES = (
     ("develop", 5, (ZLIB, HDF5, CMAKE)),
     ("v0.1", 3, (ZLIB, HDF5)),
     ("v0.2", 4, (ZLIB, HDF5)),
+    ("v0.3", 4, (ZLIB, LARGER_HDF5)),
 )
 
 

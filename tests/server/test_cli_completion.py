@@ -92,6 +92,29 @@ def test_packages_and_stacks(demo_catalog: Path) -> None:
     assert offered("why develop~1 develop-2025-01-0", demo_catalog)
 
 
+def test_series(demo_catalog: Path) -> None:
+    """Those of the catalog, in its order."""
+    names = Catalog(str(demo_catalog)).require_history().series_names
+    assert offered("log --series ", demo_catalog) == names
+    assert offered("log --series dev", demo_catalog) == [it for it in names if "dev" in it]
+
+
+def test_what_log_and_show_tell_of(demo_catalog: Path) -> None:
+    """Packages, and for show revisions first; nothing is offered for a hash."""
+    catalog = Catalog(str(demo_catalog))
+    history = catalog.require_history()
+    packages = offered("why develop~1 develop ", demo_catalog)
+    assert packages
+    assert offered("log ", demo_catalog) == packages
+    assert offered("show ", demo_catalog) == [*history.tags, *packages]
+    of_first = catalog.load(history.resolve(history.tags[-1]).digest).packages
+    assert offered(f"show {history.tags[-1]} ", demo_catalog) == sorted(of_first, key=natural_key)
+    assert offered("packages dev", demo_catalog) == [it for it in history.tags if "dev" in it]
+    assert offered("packages --stack e4", demo_catalog)
+    for typed in ("log /", "show /a", "show develop /a"):
+        assert offered(typed, demo_catalog) == []
+
+
 def test_the_catalog_that_is_named(demo_catalog: Path, tmp_path: Path) -> None:
     """An option before it counts more than the environment."""
     assert "develop" in offered(f"diff --catalog {demo_catalog} dev", tmp_path / "none")

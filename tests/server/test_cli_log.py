@@ -90,7 +90,10 @@ def test_the_entries_of_a_series(world: Remembered) -> None:
             assert entry["specs_removed"] == len(base - head)
             assert entry["packages_changed"] == len(entry["most_changed"])
             reasons: dict[str, int] = {}
-            for text in base ^ head:
+            before, after = (world.past.specs_of(it) if it else {} for it in (step.base, step.head))
+            changed = {text for text in base & head if before[text] != after[text]}
+            assert entry["specs_changed"] == len(changed)
+            for text in (base ^ head) | changed:
                 reason = world.past.reason(step, text).value
                 reasons[reason] = reasons.get(reason, 0) + 1
             assert entry["reasons"] == reasons
@@ -206,7 +209,14 @@ def test_one_line_an_entry(world: Remembered) -> None:
     ]
     assert good(world, "zlib", "--oneline").lines[-1].endswith(": added, +1.2 (+1)")
     releases = good(world, "--oneline", "--series", "vX.Y.Z").lines
-    assert releases[1].endswith("v0.2: unchanged")
+    assert releases[1].endswith("v0.3: =1")
+    assert releases[2].endswith("v0.2: unchanged")
+    whole = good(world, "--series", "vX.Y.Z").lines
+    assert [line for line in whole if line.startswith("    ")] == [
+        "    = 1 changed",
+        "    nothing changed",
+        "    + 2 added: 2 new package",
+    ]
 
 
 def test_what_is_left_out(world: Remembered) -> None:
@@ -214,7 +224,7 @@ def test_what_is_left_out(world: Remembered) -> None:
     tags = good(world, "--tag", "v0.1", "--json").json
     assert [it["revision"]["tag"] for it in tags["entries"]] == ["v0.1"]
     assert tags["series"] == "vX.Y.Z"
-    assert tags["num_revisions"] == 2
+    assert tags["num_revisions"] == 3
     for subject in ((), ("zlib",), (f"/{ZLIB.hash}",)):
         every = good(world, *subject, "--json").json["entries"]
         assert good(world, *subject, "--json", "-n", 1).json["entries"] == every[:1]
@@ -232,7 +242,7 @@ def test_what_is_left_out(world: Remembered) -> None:
         (("hdf",), 1, "nearest: hdf5"),
         (("cmake", "--series", "vX.Y.Z"), 1, "these had it: develop (--series)"),
         (("--series", "dev"), 1, "--series: there is no series 'dev'; nearest: develop, vX.Y.Z"),
-        (("--tag", "v0.3"), 1, "--tag: there is no tag 'v0.3'; nearest: v0.2, v0.1"),
+        (("--tag", "v9"), 1, "--tag: there is no tag 'v9'; nearest: "),
         (("--tag", "v0.1", "--series", "develop"), 2, "v0.1 is not in the series develop"),
         (("/",), 2, "Write a package, or /HASH"),
         ((" ",), 2, "Write a package, or /HASH"),
@@ -265,6 +275,23 @@ def test_what_is_missing_is_made_first(tmp_path: Path) -> None:
     assert good(world, "zlib", "--json").json == before
     assert (tmp_path / "catalog" / "comparisons").is_dir()
     assert good(world, f"/{ZLIB.hash}", "--json").json["name"] == "zlib"
+
+
+def test_what_cannot_be_made(tmp_path: Path) -> None:
+    """A content that is damaged is named, with what to do; other series are told of."""
+    world = remembered(tmp_path / "catalog")
+    for table in ("comparisons", "changes", "hashes"):
+        shutil.rmtree(tmp_path / "catalog" / table)
+    damaged = world.past.history.of_series("develop")[2].digest
+    shutil.rmtree(tmp_path / "catalog" / "specs" / f"digest={damaged}")
+    for arguments in (("zlib",), ("--oneline",), ()):
+        done = ask(world, *arguments)
+        assert (done.code, done.out) == (1, "")
+        first, second = done.err.splitlines()
+        assert f"the content {damaged[:16]} is damaged" in first
+        assert "import the same again to replace it" in first
+        assert second.startswith("cachelog: the history is not complete: 2 of 5 pairs")
+    assert good(world, "zlib", "--series", "vX.Y.Z").lines
 
 
 def test_lines_fit_a_terminal(world: Remembered) -> None:

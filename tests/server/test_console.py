@@ -1,13 +1,16 @@
 """What the commands print cannot act on a terminal, whatever the catalog holds."""
 
 import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
 
 import click
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from server.console import note, say, say_json
+from server.console import note, say, say_blocks, say_json
 from server.printing import styles
 from snapshots.escaping import is_plain
 
@@ -46,6 +49,43 @@ def test_remarks(capsys: pytest.CaptureFixture[str]) -> None:
     """Remarks may have several lines, a caret below a query; nothing else of them acts."""
     note("a\x1b[31m\n  ^")
     assert capsys.readouterr().err == "a\\x1b[31m\n  ^\n"
+
+
+def test_blocks(capsys: pytest.CaptureFixture[str]) -> None:
+    """An empty line stands between them; what is not seen in them is written out."""
+    say_blocks([["a", "b\x1b[5m"], ["c"]])
+    assert capsys.readouterr().out == "a\nb\\x1b[5m\n\nc\n"
+    say_blocks([])
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(("num_blocks", "is_paged"), [(3, False), (4, True), (100, True)])
+def test_blocks_at_a_terminal(
+    num_blocks: int,
+    is_paged: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """They go through the pager where they do not fit, and are made as far as it is read."""
+    made: list[int] = []
+    read: list[str] = []
+
+    def blocks() -> Iterator[list[str]]:
+        for number in range(num_blocks):
+            made.append(number)
+            yield [str(number)]
+
+    def pager(texts: Iterable[str]) -> None:
+        read.extend(text for _, text in zip(range(5), texts, strict=False))
+
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr("server.console.get_terminal_size", lambda: os.terminal_size((80, 7)))
+    monkeypatch.setattr(click, "echo_via_pager", pager)
+    say_blocks(blocks())
+    shown = "".join(read) if is_paged else capsys.readouterr().out
+    assert shown.split() == [str(number) for number in range(min(num_blocks, 5 if is_paged else 3))]
+    assert len(made) <= 6
 
 
 @FIXTURES

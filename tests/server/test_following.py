@@ -7,7 +7,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -135,6 +135,34 @@ def test_signs_of_life_and_the_end(catalog: Catalog, tmp_path: Path) -> None:
         assert time.monotonic() - began < 5
     lines = [it for it in log.read_text().splitlines() if "POST /graphql 200" in it]
     assert len(lines) == 2  # one for each, when it has ended
+
+
+@pytest.mark.usefixtures("catalog")
+def test_no_subscription_makes_room_for_others(tmp_path: Path) -> None:
+    """Where there are enough connections, one that waits for its client is closed instead."""
+    with serving(tmp_path / "catalog", tmp_path / "log", max_connections=6, **FAST) as server:
+        place = urlsplit(server.url)
+        with following(server) as first, following(server) as second, ExitStack() as opened:
+            for _ in range(12):
+                address = str(place.hostname), int(place.port or 0)
+                opened.enter_context(socket.create_connection(address, timeout=PATIENCE))
+            assert open_subscriptions(server) == 2
+            for connection in (first, second):
+                read_until(connection, b":\n\n")
+
+
+def test_a_client_of_http_1_0_gets_no_chunks(catalog: Catalog, tmp_path: Path) -> None:
+    """As a proxy may be one: the events end where the connection does."""
+    head = HEAD.replace(b"HTTP/1.1", b"HTTP/1.0")
+    with serving(tmp_path / "catalog", tmp_path / "log", **FAST) as server:
+        with following(server, head) as connection:
+            published(catalog, 1)
+            event = read_until(connection, b"}}}\n\n")
+            assert event.replace(b":\n\n", b"").startswith(b"event: next\nid: ")
+            server.process.send_signal(signal.SIGTERM)
+            rest = b"".join(iter(lambda: connection.recv(65_536), b""))
+        assert rest.endswith(b"event: complete\ndata: \n\n")
+        server.process.wait(PATIENCE)
 
 
 def test_subscriptions_take_no_time(catalog: Catalog, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_the_documented_sum_is_that_of_the_settings() -> None:
         "max_answer_bytes",
         "sending_bytes",
         "max_connections",
-        "max_body",
+        "reading_bytes",
     ],
 )
 def test_a_larger_setting_has_a_larger_sum(name: str) -> None:

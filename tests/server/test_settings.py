@@ -29,6 +29,7 @@ READ: dict[str, tuple[str, Any]] = {
     "heavy_threads": ("1", 1),
     "queued_requests": ("8", 8),
     "queue_seconds": ("0.5", 0.5),
+    "reading_bytes": ("1000000", 1_000_000),
     "sending_bytes": ("1000000", 1_000_000),
     "max_document_bytes": ("7", 7),
     "max_tokens": ("7", 7),

@@ -105,7 +105,7 @@ class _Rewriting:
         self.added: list[AddAction] = []
 
     def take(self, path: str, size: int, goes: Goes) -> None:
-        rows = _rows(self._storage, f"{self._name}/{path}", size)
+        rows = rows_of(self._storage, f"{self._name}/{path}", size)
         left = rows.filter(pc.invert(goes(rows)))
         if len(left) == len(rows):
             return
@@ -123,8 +123,18 @@ class _Rewriting:
             self._storage.remove(f"{self._name}/{action.path}")
 
 
-def _rows(storage: Storage, path: str, size: int) -> pa.Table:
+def rows_of(storage: Storage, path: str, size: int) -> pa.Table:
+    """Read a file of a table whole; raises CatalogError where it is damaged."""
     try:
-        return from_parquet(path, storage.read(path, size))
+        return _with_plain_texts(from_parquet(path, storage.read(path, size)))
     except (pa.ArrowInvalid, FileNotFoundError) as error:
         raise CatalogError(storage.location.text, f"{reason_of(error)}; {RESTORE}") from None
+
+
+def _with_plain_texts(rows: pa.Table) -> pa.Table:
+    """Return rows whose texts are of the type that cachelog writes; other tools have others."""
+    fields = [
+        field.with_type(pa.string()) if pa.types.is_string_view(field.type) else field
+        for field in rows.schema
+    ]
+    return rows.cast(pa.schema(fields))

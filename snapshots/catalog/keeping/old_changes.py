@@ -18,9 +18,9 @@ from xxhash import xxh3_64_intdigest
 
 from snapshots.catalog.delta import Mark, Table
 from snapshots.catalog.history_tables import HOW_TO_MEND
-from snapshots.catalog.keeping.dropping import Goes, Write, drop_rows, out_of_use, written
+from snapshots.catalog.keeping.dropping import Goes, Write, drop_rows, out_of_use, rows_of, written
 from snapshots.catalog.sorted_table import rewritten
-from snapshots.catalog.storage import Storage, from_parquet
+from snapshots.catalog.storage import Storage
 from snapshots.history import Pair
 from snapshots.sources.reports import Progress
 from snapshots.tables import CHANGES, COMPARISONS, HASHES
@@ -80,7 +80,7 @@ class OldChanges:
         gone = set(out_of_use(self._storage, self._comparisons, self._hours))
         for path, found in self._storage.find(name).items():
             if path.endswith(".parquet") and not path.startswith("_") and path not in gone:
-                rows = from_parquet(path, self._storage.read(f"{name}/{path}", found.size))
+                rows = rows_of(self._storage, f"{name}/{path}", found.size)
                 yield from _joined(rows).to_pylist()
 
     def _parts(self, table: Table) -> Iterator[pa.Table]:
@@ -90,7 +90,7 @@ class OldChanges:
             zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True)
         ):
             self._progress(f"reading {table.name}", number, len(files))
-            yield from_parquet(path, self._storage.read(f"{table.name}/{path}", size))
+            yield rows_of(self._storage, f"{table.name}/{path}", size)
         self._progress(f"reading {table.name}", len(files), len(files))
 
     def _drop(

@@ -72,7 +72,7 @@ class HistoryCheck:
 
     def _kept(self) -> KeptPairs:
         kept = KeptPairs()
-        for path, rows in self._files(Table(self._storage, "changes", CHANGES)):
+        for path, rows in self._files("changes", CHANGES):
             kept.take(path, rows)
         return kept
 
@@ -99,7 +99,7 @@ class HistoryCheck:
 
     def _unfound(self, kept: KeptPairs) -> Iterator[Finding]:
         wanted: Sums = np.unique(np.concatenate([np.empty(0, np.uint64), *kept.added]))
-        for _, rows in self._files(Table(self._storage, "hashes", HASHES)):
+        for _, rows in self._files("hashes", HASHES):
             wanted = np.setdiff1d(wanted, numbers_of(rows["hash"]))
         if len(wanted):
             yield _damage(f"{len(wanted):,} hashes that changes has are missing in hashes")
@@ -124,7 +124,8 @@ class HistoryCheck:
                 elif any(it != rows for it in found_rows):
                     yield _damage(f"{_named(made.pair)}: a comparison finds other changes")
 
-    def _files(self, table: Table) -> Iterator[tuple[str, pa.Table]]:
+    def _files(self, name: str, schema: pa.Schema) -> Iterator[tuple[str, pa.Table]]:
+        table = Table(self._storage, name, schema)
         try:
             table.current()
         except TableNotFoundError:
@@ -132,10 +133,12 @@ class HistoryCheck:
         files = table.files()
         paths = zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True)
         for number, (path, size) in enumerate(paths, 1):
-            self._progress(f"reading {table.name}", number, len(files))
-            name = f"{table.name}/{path}"
+            self._progress(f"reading {name}", number, len(files))
+            whole = f"{name}/{path}"
             try:
-                yield path, from_parquet(name, self._storage.read(name, size))
+                rows = from_parquet(whole, self._storage.read(whole, size))
+                # Other tools write texts of other types of Arrow.
+                yield path, rows.select(schema.names).cast(schema)
             except (pa.ArrowInvalid, OSError) as error:
                 raise CatalogError(self._storage.location.text, reason_of(error)) from None
 

@@ -11,6 +11,12 @@ from collections.abc import Iterator
 _ENDS = ("]", "}", '"""', "'''")
 """What the last line of a value of several lines has one of."""
 
+_MOST_READ = 20_000_000
+"""Characters that are read to find ends of statements, a second's work: lines beyond are not told.
+
+It takes thousands of lines in one value, each of which could be its last.
+"""
+
 Place = tuple[int, str | None]
 """The number of a table of an array of tables, -1 for none, and a key in it; None for its head."""
 
@@ -18,7 +24,8 @@ Place = tuple[int, str | None]
 def lines_of(text: str, array: str) -> dict[Place, int]:
     """Return the line, from 1, of each table of an array of tables and of each key in it.
 
-    The keys beside the array have the number -1. The text must be TOML.
+    The keys beside the array have the number -1. The text must be TOML. Those of texts that take
+    too long are left out from some line on.
     """
     found: dict[Place, int] = {}
     number, outside = -1, True
@@ -39,7 +46,7 @@ def lines_of(text: str, array: str) -> dict[Place, int]:
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
     """Yield each statement with the line that it begins on."""
-    start, lines = 1, text.replace("\r\n", "\n").split("\n")
+    start, left, lines = 1, _MOST_READ, text.replace("\r\n", "\n").split("\n")
     held: list[str] = []
     for number, line in enumerate(lines, 1):
         if not held:
@@ -47,6 +54,9 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
         held.append(line)
         if len(held) == 1 or any(end in line for end in _ENDS):
             statement = "\n".join(held)
+            left -= len(statement)
+            if left < 0:
+                return
             if _is_toml(statement):
                 yield start, statement
                 held = []

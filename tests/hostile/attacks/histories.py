@@ -26,7 +26,7 @@ def _packages(_target: Target) -> Iterator[Ask]:
     """Ask for the timelines of ever other packages, those of the catalog and made-up ones."""
     for start in range(0, 2_000, 50):
         asked = (
-            f'p{number}:package(name:"package-{number}"){{{_ENTRIES}}}'
+            f'p{number}:package(name:"package-{number}"){{lastSeen{{id}}entries(first:5){{nodes{{kind}}}}}}'
             for number in range(start, start + 50)
         )
         yield _series(" ".join(asked))
@@ -65,12 +65,12 @@ def _histories_of_pages(_target: Target) -> Iterator[Ask]:
 ATTACKS = (
     *_of_series(
         {
-            "growth x 100": aliased(100, _POINTS),
+            "growth x 40": aliased(40, _POINTS),
             "growth, rendered x 200": aliased(200, "growth{takenAt numSpecs specsAdded}"),
             "growth of contents": "growth{revision{specs{nodes{short}}}}",
             "growth of comparisons": "growth{comparison{causes{totalCount}}}",
             "growth of growth": "growth{revision{seriesInfo{" * 3 + "name" + "}}}" * 3,
-            "a package x 190": aliased(190, 'package(name:"zlib"){' + _ENTRIES + "}"),
+            "a package x 60": aliased(60, 'package(name:"zlib"){' + _ENTRIES + "}"),
         }
     ),
     Attack("many packages", "timelines of ever others", asking(_packages)),

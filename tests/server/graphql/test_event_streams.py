@@ -419,6 +419,27 @@ def test_an_event_that_nobody_waits_for_is_not_made(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
+def test_an_event_that_takes_long_holds_up_nothing(tmp_path: Path) -> None:
+    """Signs of life are sent while it is made, and a server that stops does not wait for it."""
+
+    async def test(world: World) -> None:
+        events = streams_of(world.app)
+        async with events._free:
+            following = await world.follow()
+            world.publish(MADE_UP[1])
+            async with asyncio.timeout(SOON):
+                while not events._under_way:
+                    await asyncio.sleep(0.005)
+            beats = following.text.count(":\n\n")
+            await following.until(lambda it: it.text.count(":\n\n") > beats + 2)
+            assert world.app.drain is not None
+            world.app.drain()
+            assert await following.ended() == [END]
+            assert not events._under_way
+
+    run(tmp_path, test, heartbeat=0.02)
+
+
 def streams_of(app: Application) -> Any:
     """Return what shares the events of an application."""
     stack: Any = app.build_middleware_stack()
@@ -492,6 +513,31 @@ def test_an_event_that_cannot_be_made_is_an_error(
 
     run(tmp_path, test)
     assert "inner detail" in caplog.text
+
+
+def test_an_error_is_not_kept_for_those_who_come_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event is made anew for a client that goes on after an earlier one."""
+    query = SUBSCRIPTION.replace("(first: 0)", "(first: 0, filter: {})")
+
+    def failing(*_: Any, **__: Any) -> Answer:
+        return Answer({"revisionPublished": None}, ({"message": "no"},), executed=True)
+
+    async def test(world: World) -> None:
+        one, two = world.publish(*MADE_UP[1:3])
+        await world.known(two)
+        name = shown(one).name or ""
+        with monkeypatch.context() as patched:
+            patched.setattr(API, "execute", failing)
+            following = await world.follow(query, last_event_id=name)
+            await following.until(lambda it: it.events)
+            assert following.events[0].data["errors"] == [{"message": "no"}]
+        following = await world.follow(query, last_event_id=name)
+        await following.until(lambda it: it.events)
+        assert following.events == [shown(two)]
+
+    run(tmp_path, test)
 
 
 def test_subscriptions_are_charged_as_queries_are(tmp_path: Path) -> None:

@@ -12,7 +12,10 @@ import httpx
 import pyarrow as pa
 import pytest
 
+from snapshots.catalog import sorted_table
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.filling import missing_pairs
+from snapshots.catalog.library import Library
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.storage import Storage
 from snapshots.errors import CatalogError, NoCatalog
@@ -21,6 +24,9 @@ from tests.snapshots.importers import TAGS, publish_state, publish_together, spe
 
 LOADING_REQUESTS = 4
 """How many requests a revision may take to load, once its catalog has been read."""
+
+HISTORY_REQUESTS = 8
+"""How many requests a package's past may take: the state of the table, and a file of each run."""
 
 
 class Emulator:
@@ -89,6 +95,29 @@ def test_a_catalog_in_a_bucket(emulator: Emulator, variables: dict[str, str]) ->
     frame = reader.load(history.resolve(TAGS[0]).digest)
     assert len(frame) == 12
     assert 0 < emulator.num_requests() - before <= LOADING_REQUESTS
+
+
+def test_the_history_in_a_bucket(
+    emulator: Emulator, variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is kept, merged, filled and asked as in a folder, with few requests a question."""
+    assert variables
+    monkeypatch.setattr(sorted_table, "FAN_IN", 3)
+    catalog = Catalog("s3://bucket/history")
+    for number in range(5):
+        publish_state(catalog, number)
+    reader = Catalog(catalog.location)
+    library, history = Library(reader), reader.require_history()
+    assert missing_pairs(reader, history) == []
+    newest = reader.load(history.of_tag(TAGS[0])[0].digest)
+    found = library.hash_history(history, newest.hashes.at(0))
+    assert found is not None
+    assert [(it.series, it.first.taken_at) for it in found.spans] == [(it, day(4)) for it in TAGS]
+    before = emulator.num_requests()
+    timeline = library.package_timeline(history, TAGS[0], found.name)
+    assert timeline is not None
+    assert len(timeline.entries) == 5
+    assert emulator.num_requests() - before <= HISTORY_REQUESTS
 
 
 def test_imports_at_once(variables: dict[str, str]) -> None:

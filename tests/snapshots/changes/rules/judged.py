@@ -14,13 +14,14 @@ from snapshots.contents import Content
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
+from tests.snapshots.factories import NAMES
 
 
 def judged(base: Sequence[Spec] | None, head: Sequence[Spec]) -> Judged:
     """Return the comparison of two contents, or head alone, ready to be judged."""
     sides = [_loaded(specs) for specs in (base, head) if specs is not None]
 
-    find = finder(sides[0] if base is not None else None, sides[-1], lambda: ())
+    find = finder(sides[0] if base is not None else None, sides[-1], lambda: NAMES)
     if base is None:
         return Judged(sides[-1].frame, find)
     comparison = Comparison(sides[0].frame, sides[1].frame)

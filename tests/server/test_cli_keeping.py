@@ -1,0 +1,256 @@
+"""``cachelog remove``, ``prune``, ``vacuum`` and ``verify``."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.models import revision_facts
+from tests.server.commands import Done, cachelog
+from tests.snapshots.keeping import drop, grow_old, hours_ago, publish, rows, stored
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    """Return a catalog: four days of develop, and a release with the content of the second."""
+    made = Catalog(str(tmp_path / "catalog"))
+    for number in range(4):
+        publish(made, number, number)
+    publish(made, 1, 1, "v1.0")
+    return made
+
+
+def run(catalog: Catalog, *arguments: object, code: int = 0, err: str = "") -> Done:
+    """Run a command that ends so."""
+    done = cachelog(*arguments, catalog=catalog.location)
+    assert (done.code, done.err) == (code, err)
+    return done
+
+
+def days(catalog: Catalog, tag: str = "develop") -> list[int]:
+    """Return the days of the rows of a tag."""
+    return sorted(taken for name, taken, _ in rows(catalog) if name == tag)
+
+
+# -- remove
+
+
+def test_remove(catalog: Catalog) -> None:
+    """Revisions are named as everywhere; what becomes of their contents is told."""
+    done = run(catalog, "remove", "develop~1", "develop@2025-01-06")
+    assert [line.split()[0] for line in done.lines[:-1]] == ["tag", "develop", "develop"]
+    assert done.lines[-1].startswith(
+        "2 revisions removed; 'cachelog vacuum' deletes 1 content after some time, "
+    )
+    assert days(catalog) == [0, 3]
+    assert days(catalog, "v1.0") == [1]
+    done = run(catalog, "remove", "v1.0")
+    assert done.lines[-1].startswith("1 revision removed; 'cachelog vacuum' deletes 1 content")
+
+
+def test_remove_one_of_two_with_a_content(catalog: Catalog) -> None:
+    """The content stays, and that is said."""
+    done = run(catalog, "remove", "v1.0")
+    assert done.lines[-1] == "1 revision removed; others have the same contents"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("remove", "develop~1"), ("prune", "--keep", "1 last"), ("vacuum",)],
+    ids=lambda it: it[0],
+)
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_dry_run_changes_nothing(
+    catalog: Catalog, arguments: tuple[str, ...], form: tuple[str, ...]
+) -> None:
+    """It tells what would be done."""
+    grow_old(catalog)
+    before = {it: it.stat().st_mtime for it in Path(catalog.location).rglob("*")}
+    done = run(catalog, *arguments, "--dry-run", *form)
+    assert {it: it.stat().st_mtime for it in Path(catalog.location).rglob("*")} == before
+    if form:
+        assert done.json["dry_run"] is True
+    else:
+        assert "would be removed" in done.out or arguments == ("vacuum",)
+
+
+def test_remove_as_json(catalog: Catalog) -> None:
+    """The revisions with all facts, and the contents that nothing names from then on."""
+    going = catalog.history.resolve("develop")
+    found = run(catalog, "remove", "develop", "--json").json
+    assert found == {
+        "dry_run": False,
+        "removed": [revision_facts(going)],
+        "unused_contents": [going.digest],
+        "unused_bytes": found["unused_bytes"],
+        "warnings": [],
+    }
+    assert found["unused_bytes"] > 0
+
+
+def test_what_cannot_be_removed(catalog: Catalog) -> None:
+    """Nothing is, where one of the names is wrong."""
+    done = cachelog("remove", "develop", "nope", catalog=catalog.location)
+    assert (done.code, done.out) == (1, "")
+    assert "no revision 'nope'" in done.err
+    assert days(catalog) == [0, 1, 2, 3]
+
+
+def test_what_could_not_be_compared_is_told(catalog: Catalog) -> None:
+    """It is removed all the same."""
+    digest = catalog.history.resolve("develop~2").digest
+    for name in stored(catalog):
+        if digest in name:
+            Path(catalog.location, "specs", name).write_bytes(b"nothing")
+    done = cachelog("remove", "develop~1", catalog=catalog.location)
+    assert done.code == 0
+    assert done.err.startswith("warning: not compared, until it is asked for: ")
+    assert days(catalog) == [0, 1, 3]
+
+
+# -- prune
+
+
+def test_prune(catalog: Catalog) -> None:
+    """What stays is told series by series, in a dry run revision by revision with the reasons."""
+    done = run(catalog, "prune", "--keep", "2 last, all releases", "--dry-run")
+    assert [line.split()[4:] for line in done.lines[1:6]] == [
+        ["2", "last"],
+        ["2", "last"],
+        ["goes"],
+        ["2", "last,", "all", "releases"],
+        ["goes"],
+    ] or len(done.lines) == 9
+    done = run(catalog, "prune", "--keep", "2 last, all releases")
+    assert done.lines[:2] == [
+        "develop: 2 of 4 revisions stay",
+        "vX.Y.Z: 1 of 1 revision stay",
+    ]
+    assert done.lines[2].startswith("2 revisions removed; 'cachelog vacuum' deletes 1 content")
+    assert days(catalog) == [2, 3]
+    assert run(catalog, "prune", "--keep", "2 last").lines[-1] == "nothing to remove"
+
+
+def test_prune_one_series(catalog: Catalog) -> None:
+    """The others stay."""
+    publish(catalog, 5, 5, "main")
+    publish(catalog, 6, 6, "main")
+    run(catalog, "prune", "--keep", "1 last", "--series", "main")
+    assert (days(catalog, "main"), days(catalog)) == ([6], [0, 1, 2, 3])
+    done = cachelog("prune", "--keep", "1 last", "--series", "nope", catalog=catalog.location)
+    assert done.code == 1
+    assert "there is no series 'nope'; nearest: develop" in done.err
+
+
+def test_prune_whole_tags(catalog: Catalog) -> None:
+    """They go where that is asked for; that it can be is said."""
+    for number in range(3):
+        publish(catalog, number, number, f"nightly-2025-01-0{number + 5}")
+    done = run(catalog, "prune", "--keep", "1 last", "--series", "nightly-DATE")
+    assert "2 of them as the newest of a tag alone; --whole-tags lets these go" in done.lines
+    assert done.lines[-1] == "nothing to remove"
+    run(catalog, "prune", "--keep", "1 last", "--series", "nightly-DATE", "--whole-tags")
+    catalog.refresh()
+    assert [it for it in catalog.history.tags if it.startswith("n")] == ["nightly-2025-01-07"]
+
+
+def test_prune_as_json(catalog: Catalog) -> None:
+    """With what stays, and why."""
+    found: dict[str, Any] = run(catalog, "prune", "--keep", "1 last", "--json").json
+    assert found.keys() == {
+        "dry_run",
+        "removed",
+        "unused_contents",
+        "unused_bytes",
+        "warnings",
+        "kept",
+    }
+    assert [it["tag"] for it in found["removed"]] == ["develop"] * 3
+    assert [(it["tag"], it["kept_by"]) for it in found["kept"]] == [
+        ("develop", ["1 last"]),
+        ("v1.0", ["1 last"]),
+    ]
+
+
+def test_no_policy() -> None:
+    """It is refused before anything is read."""
+    done = cachelog("prune", "--keep", "2 dayly", catalog="/nowhere")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("cachelog: keep: '2 dayly' is no rule: write a number, or all, ")
+
+
+# -- vacuum
+
+
+def test_vacuum(catalog: Catalog) -> None:
+    """What it deleted, table by table; then there is nothing more."""
+    with hours_ago(30):
+        drop(catalog, "develop")
+    grow_old(catalog, 30)
+    done = run(catalog, "vacuum")
+    assert [line.rpartition(", ")[0] for line in done.lines if "deleted" in line] == [
+        "revisions: 1 file deleted",
+        "specs: 1 file deleted",
+    ]
+    assert days(catalog) == [0, 1, 2]
+    assert run(catalog, "vacuum", "--older-than", "1w").lines == ["nothing to delete"]
+
+
+def test_vacuum_as_json(catalog: Catalog) -> None:
+    """Numbers for each table."""
+    drop(catalog, "develop")
+    found = run(catalog, "vacuum", "--older-than", "0", "--nothing-runs", "--json").json
+    assert [it["table"] for it in found["tables"]] == [
+        "revisions",
+        "specs",
+        "comparisons",
+        "changes",
+        "hashes",
+    ]
+    assert [it["files"] for it in found["tables"]][:2] == [1, 1]
+    assert all(it["bytes"] > 0 for it in found["tables"])
+    assert (found["dry_run"], found["struck_off"], found["relisted"]) == (False, [], [])
+    assert found["forgotten_pairs"] == 1
+    assert found["forgotten_rows"] > 0
+    assert run(catalog, "verify", "--json").json["sound"] is True
+
+
+def test_no_time_of_grace(catalog: Catalog) -> None:
+    """What that risks is said, and how it is asked for all the same."""
+    done = cachelog("vacuum", "--older-than", "0", catalog=catalog.location)
+    assert done.code == 1
+    assert "still needs what was just removed" in done.err
+    assert "--nothing-runs" in done.err
+
+
+# -- verify
+
+
+def test_verify(catalog: Catalog) -> None:
+    """All is read."""
+    done = run(catalog, "verify", "--deep")
+    assert done.lines == ["4 contents of 5 revisions read, 46 specs: all is sound"]
+    assert run(catalog, "verify", "--json").json == {
+        "sound": True,
+        "revisions": 5,
+        "contents": 4,
+        "specs": 46,
+        "pairs": 5,
+        "findings": [],
+    }
+
+
+def test_verify_of_a_damaged_one(catalog: Catalog) -> None:
+    """It leaves with 1, and says what to do."""
+    digest = catalog.history.resolve("develop").digest
+    for name in stored(catalog):
+        if digest in name:
+            Path(catalog.location, "specs", name).write_bytes(b"nothing")
+    done = run(catalog, "verify", code=1)
+    assert done.lines[0].startswith(f"damaged: content {digest[:16]}: ")
+    assert done.lines[0].endswith("import the same again to replace it")
+    assert done.lines[1] == "4 contents of 5 revisions read, 33 specs: 1 damage found"
+    found = run(catalog, "verify", "--json", code=1).json
+    assert (found["sound"], [it["damaged"] for it in found["findings"]]) == (False, [True])
+    assert found["findings"][0].keys() == {"damaged", "place", "reason", "advice"}

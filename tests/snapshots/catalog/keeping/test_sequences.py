@@ -1,0 +1,128 @@
+"""Whatever is published, removed, pruned and cleaned, in any order: what should stay stays."""
+
+import tempfile
+from collections.abc import Callable
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.keeping.removing import plan, remove
+from snapshots.catalog.keeping.retention import choose, parse_policy
+from snapshots.catalog.library import Library
+from snapshots.catalog.past import missing_pairs
+from snapshots.catalog.verifying.verify import verify
+from snapshots.contents import Content
+from snapshots.models import Spec
+from tests.snapshots.factories import a_snapshot, day, seeded
+from tests.snapshots.keeping import clean, grow_old, hours_ago, listed, rows, stored
+from tests.snapshots.timelines.naive import Past
+from tests.snapshots.timelines.pasts import HASHES, TAGS, _state
+
+POLICIES = ("1 last", "2 daily", "1 weekly, 2 last", "2 monthly", "all releases")
+Row = tuple[str, int, str]
+
+
+class Run:
+    """A catalog, and beside it all that it should hold: each row, and each content."""
+
+    def __init__(self, location: str, random: Random) -> None:
+        self.catalog = Catalog(location)
+        self.random = random
+        self.states: list[list[Spec]] = [[]]
+        for _ in range(5):
+            self.states.append(_state(random, random.choice(self.states)))
+        self.contents = {Content.of(it).digest: it for it in self.states}
+        self.expected: set[Row] = set()
+
+    def publish(self) -> None:
+        """Publish one or two states at once, in no order of days."""
+        some = [
+            (self.random.choice(TAGS), self.random.randrange(40), self.random.choice(self.states))
+            for _ in range(self.random.randrange(1, 3))
+        ]
+        self.catalog.publish([a_snapshot(specs, tag, day(taken)) for tag, taken, specs in some])
+        # What is new to the catalog is its own to say; nothing else may have come or gone.
+        before, after = self.expected, rows(self.catalog)
+        assert before <= after
+        assert after - before <= {(tag, at, Content.of(it).digest) for tag, at, it in some}
+        self.expected = after
+
+    def remove(self) -> None:
+        """Remove some revisions, by name."""
+        self.catalog.refresh(missing_ok=True)
+        history = self.catalog.history
+        some = [it for it in history.revisions if self.random.random() < 0.3]
+        self._forget([row for it in some for row in history.seen(it)])
+        remove(self.catalog, plan(self.catalog, some))
+
+    def prune(self) -> None:
+        """Remove all but what a policy keeps."""
+        self.catalog.refresh(missing_ok=True)
+        history = self.catalog.history
+        policy = parse_policy(self.random.choice(POLICIES))
+        choices = choose(history, policy, whole_tags=self.random.random() < 0.5)
+        going = [it.revision for it in choices if not it.kept_by]
+        self._forget([row for it in going for row in history.seen(it)])
+        remove(self.catalog, plan(self.catalog, going))
+
+    def _forget(self, going: list[Any]) -> None:
+        self.expected -= {(it.tag, (it.taken_at - day(0)).days, it.digest) for it in going}
+
+    def clean(self) -> None:
+        """Give space back, of what went out of use two hours ago."""
+        if self.catalog.generation == -1:
+            return
+        grow_old(self.catalog)
+        clean(self.catalog)
+
+    def clean_all(self) -> None:
+        """Give all space back: then nothing is stored that no row names."""
+        if self.catalog.generation == -1:
+            return
+        clean(self.catalog, timedelta(0))
+        named = {file.path for it in self.catalog.history.digests for file in self._files(it)}
+        assert stored(self.catalog) == named
+        assert set(self.catalog.counts) <= set(self.catalog.history.pairs)
+
+    def _files(self, digest: str) -> Any:
+        return self.catalog.files_of(digest)
+
+    def check(self) -> None:
+        """Compare all that the catalog tells with what it should hold."""
+        if self.catalog.generation == -1:
+            return
+        read = Catalog(self.catalog.location)
+        read.refresh()
+        history = read.history
+        assert rows(read) == self.expected
+        assert verify(read.location).is_sound
+        assert listed(read) == {it for it in history.digests if read.files_of(it)}
+        assert missing_pairs(read, history) == []
+        past = Past(history, {it: self.contents[it] for it in history.digests})
+        library = Library(read)
+        for text in HASHES:
+            assert library.hash_history(history, text) == past.hash_history(text)
+
+
+@settings(max_examples=25)
+@given(random=seeded(lambda random: random), steps=st.lists(st.integers(0, 9), max_size=9))
+def test_what_should_stay_stays(random: Random, steps: list[int]) -> None:
+    """Rows, contents, and the answers of the history, which equal those of a brute force."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run(f"{folder}/catalog", random)
+        kinds: list[Callable[[], None]] = [
+            *[run.publish] * 5,
+            run.remove,
+            run.prune,
+            run.clean,
+            run.clean,
+            run.clean_all,
+        ]
+        for step in steps:
+            with hours_ago(2 if random.random() < 0.5 else 0):
+                kinds[step]()
+        run.check()

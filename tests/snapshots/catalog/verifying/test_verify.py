@@ -1,0 +1,280 @@
+"""A catalog is verified: a sound one is sound, and each damage is found and named."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from deltalake import DeltaTable
+from msgspec.structs import replace
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_tables import HistoryTables
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.revisions_table import RevisionsTable
+from snapshots.catalog.specs_table import SpecsTable
+from snapshots.catalog.storage import Storage
+from snapshots.catalog.verifying.verify import Verified, verify
+from snapshots.changes.kept_changes import KeptChanges
+from snapshots.errors import NoCatalog
+from snapshots.tables import CHANGES
+from tests.snapshots.factories import a_snapshot, day
+from tests.snapshots.importers import specs_of
+from tests.snapshots.keeping import clean, drop, grow_old, hours_ago, publish, stored
+
+STATES = 4
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    """Return a catalog of some states of develop, a day apart, and one of them a release."""
+    made = Catalog(str(tmp_path / "catalog"))
+    for number in range(STATES):
+        publish(made, number, number)
+    publish(made, 1, 9, "v1.0")
+    return made
+
+
+def found(catalog: Catalog, *, deep: bool = False) -> list[tuple[bool, str]]:
+    """Return whether each finding is damage, and what is told of it."""
+    return [(it.is_damage, str(it)) for it in verify(catalog.location, deep=deep).findings]
+
+
+def storage_of(catalog: Catalog) -> Storage:
+    """Return the files of a catalog."""
+    return Storage(parse_location(catalog.location))
+
+
+def test_no_catalog(tmp_path: Path) -> None:
+    """There is nothing to verify."""
+    with pytest.raises(NoCatalog):
+        verify(str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_sound_catalog(catalog: Catalog, jobs: int, *, deep: bool) -> None:
+    """Nothing is found, and what was read is counted."""
+    publish(catalog, 2, 20)
+    catalog.publish([a_snapshot([], "empty", day(3))])
+    told: list[tuple[str, int, int | None]] = []
+    verified = verify(catalog.location, deep=deep, jobs=jobs, progress=lambda *it: told.append(it))
+    assert verified == Verified(
+        num_revisions=STATES + 3,
+        num_contents=STATES + 1,
+        num_specs=sum(len(specs_of(it)) for it in range(STATES)),
+        num_pairs=6,
+        findings=(),
+    )
+    assert verified.is_sound
+    assert ("reading contents", STATES + 1, STATES + 1) in told
+
+
+def test_an_empty_catalog(catalog: Catalog) -> None:
+    """All revisions were removed: that is no damage."""
+    drop(catalog, "v1.0", *(f"develop~{number}" for number in range(STATES)))
+    assert verify(catalog.location).is_sound
+
+
+def test_what_a_vacuum_is_for_is_no_damage(catalog: Catalog) -> None:
+    """It is told, until it was done."""
+    with hours_ago():
+        drop(catalog, "develop")
+    Path(catalog.location, "specs", ".1.tmp").write_bytes(b"half")
+    grow_old(catalog)
+    told = found(catalog)
+    assert [damaged for damaged, _ in told] == [False]
+    assert "2 files out of use" in told[0][1]
+    assert "'cachelog vacuum' deletes it in time" in told[0][1]
+    clean(catalog)
+    assert found(catalog) == []
+
+
+def test_contents_that_no_row_names(catalog: Catalog) -> None:
+    """A killed import left them."""
+    table = SpecsTable(storage_of(catalog))
+    content = a_snapshot(specs_of(30)).content
+    table.write([(content.digest, content.table())], {})
+    ((damaged, text),) = found(catalog)
+    assert not damaged
+    assert "1 file of contents that no row names" in text
+
+
+def test_contents_that_the_log_lacks(catalog: Catalog) -> None:
+    """Cachelog finds them, other tools do not; a vacuum lists them again."""
+    digest = catalog.history.resolve("v1.0").digest
+    DeltaTable(f"{catalog.location}/specs").delete(f"digest = '{digest}'")
+    ((damaged, text),) = found(catalog)
+    assert not damaged
+    assert "1 content that rows name: only cachelog finds them" in text
+    clean(catalog)
+    assert found(catalog) == []
+
+
+def test_a_catalog_of_before(catalog: Catalog) -> None:
+    """It has no history tables, and no files in its rows."""
+    for name in ("comparisons", "changes", "hashes"):
+        for file in sorted(Path(catalog.location, name).rglob("*"), reverse=True):
+            file.rmdir() if file.is_dir() else file.unlink()
+    ((damaged, text),) = found(catalog)
+    assert not damaged
+    assert "5 of 5 pairs of neighbours are not compared yet; 'cachelog history fill'" in text
+
+
+def rewrite_row(catalog: Catalog, **facts: object) -> None:
+    """Add a row that says other things of a content than the one that it confirms."""
+    row = replace(catalog.history.resolve("develop"), taken_at=day(40), **facts)
+    table = RevisionsTable(storage_of(catalog))
+    table.refresh()
+    table.append([row], table.files)
+
+
+def write_other_content(catalog: Catalog) -> None:
+    """Write the rows of one content as another one's, with the right checksums."""
+    digest = catalog.history.resolve("develop").digest
+    other = a_snapshot(specs_of(50)).content
+    table = SpecsTable(storage_of(catalog))
+    files = table.write([(digest, other.table())], {digest: catalog.files_of(digest)})
+    rows = RevisionsTable(storage_of(catalog))
+    rows.refresh()
+    rows.append([replace(catalog.history.resolve("develop"), taken_at=day(40))], files)
+
+
+def flip_content(catalog: Catalog) -> None:
+    """Flip a bit of a content."""
+    digest = catalog.history.resolve("develop").digest
+    (name,) = (it for it in stored(catalog) if digest in it)
+    flip(Path(catalog.location, "specs", name))
+
+
+def lose_content(catalog: Catalog) -> None:
+    """Delete a content's file."""
+    digest = catalog.history.resolve("develop").digest
+    (name,) = (it for it in stored(catalog) if digest in it)
+    Path(catalog.location, "specs", name).unlink()
+
+
+def flip(file: Path) -> None:
+    """Flip a bit in the middle of a file."""
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+
+
+def flip_changes(catalog: Catalog) -> None:
+    """Flip a bit of some changes."""
+    flip(next(Path(catalog.location, "changes").glob("*.parquet")))
+
+
+def lose_changes(catalog: Catalog) -> None:
+    """Take all changes of one pair away, properly committed."""
+    base = catalog.history.resolve("develop~1").digest
+    DeltaTable(f"{catalog.location}/changes").delete(f"base = '{base}'")
+
+
+def lose_a_change(catalog: Catalog) -> None:
+    """Take one change of one pair away."""
+    hash_ = specs_of(2)[0].hash
+    DeltaTable(f"{catalog.location}/changes").delete(f"hash = '{hash_}' AND kind = 'added'")
+
+
+def lose_hashes(catalog: Catalog) -> None:
+    """Take some hashes away."""
+    DeltaTable(f"{catalog.location}/hashes").delete(f"hash = '{specs_of(2)[0].hash}'")
+
+
+def change_a_reason(catalog: Catalog) -> None:
+    """Let changes give another reason than a comparison does, as many as before."""
+    names = ("comparisons", "changes", "hashes")
+    rows = DeltaTable(f"{catalog.location}/changes").to_pyarrow_table()
+    for name in names:
+        DeltaTable(f"{catalog.location}/{name}").delete()
+    pair, counts = next((pair, it) for pair, it in catalog.counts.items() if pair.base != pair.head)
+    rows = rows.filter(
+        pc.and_(pc.equal(rows["base"], pair.base), pc.equal(rows["head"], pair.head))
+    ).select(CHANGES.names)
+    reasons = pa.array(["returned"] * len(rows), pa.string())
+    rows = rows.set_column(CHANGES.get_field_index("reason"), "reason", reasons).cast(CHANGES)
+    tables = HistoryTables(storage_of(catalog))
+    tables.refresh()
+    tables.keep([KeptChanges(pair, rows, counts)])
+
+
+def empty_log(catalog: Catalog) -> None:
+    """Empty the last commit of the table of contents."""
+    commits = sorted(Path(catalog.location, "specs", "_delta_log").glob("*.json"))
+    commits[-1].write_bytes(b"[1, 2]")
+
+
+def lose_rows(catalog: Catalog) -> None:
+    """Delete a file of the table of revisions."""
+    next(Path(catalog.location, "revisions").glob("*.parquet")).unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (flip_content, "does not have the bytes that were written.*import the same again"),
+        (lose_content, "content [0-9a-f]{16}: is damaged.*import the same again"),
+        (write_other_content, "its rows have the digest [0-9a-f]{16}; remove its revisions"),
+        (
+            lambda it: rewrite_row(it, num_specs=7),
+            "revision develop of 2025-02-14: its row says num_specs 7, its content has 13; remove",
+        ),
+        (lambda it: rewrite_row(it, num_packages=1), "num_packages 1, its content has 7"),
+        (lambda it: rewrite_row(it, num_stacks=9), "num_stacks 9, its content has 1"),
+        (lambda it: rewrite_row(it, total_size=5), "total_size 5, its content has None"),
+        (flip_changes, "history: changes/.*does not have the bytes.*cachelog history fill"),
+        (lose_changes, r"history: .*\.\..*: its changes are missing; remove the tables"),
+        (lose_a_change, "history: .*: its changes do not lead from the one to the other"),
+        (lose_hashes, "history: 1 hashes that changes has are missing in hashes"),
+        (empty_log, r"log of specs: .*\d+.json is no commit of a Delta table; restore it"),
+        (lose_rows, "revisions: .*No such file.*; restore it from a copy"),
+    ],
+)
+def test_damage(catalog: Catalog, damage: Callable[[Catalog], None], told: str) -> None:
+    """It is named, with what to do about it."""
+    damage(catalog)
+    verified = verify(catalog.location)
+    assert not verified.is_sound
+    texts = [str(it) for it in verified.findings if it.is_damage]
+    matching = [text for text in texts if re.search(told, text)]
+    assert matching, texts
+    # No line tells the same advice twice.
+    assert all(text.count("; remove the tables") <= 1 for text in texts)
+
+
+def test_other_reasons_are_found_by_comparing(catalog: Catalog) -> None:
+    """The changes lead to the right contents all the same, so that takes ``deep``."""
+    change_a_reason(catalog)
+    assert [damaged for damaged, _ in found(catalog)] == [False]
+    told = [text for damaged, text in found(catalog, deep=True) if damaged]
+    assert len(told) == 1
+    assert "a comparison finds other changes" in told[0]
+
+
+def test_what_is_done_about_damage_mends_it(catalog: Catalog) -> None:
+    """Import the same again; remove and import again."""
+    flip_content(catalog)
+    publish(catalog, STATES - 1, STATES - 1)
+    assert verify(catalog.location).is_sound
+    write_other_content(catalog)
+    digest = catalog.history.resolve("develop").digest
+    catalog.refresh()
+    while digest in catalog.history.digests:
+        drop(catalog, digest)
+    publish(catalog, STATES - 1, STATES - 1)
+    assert verify(catalog.location, deep=True).is_sound
+
+
+def test_much_damage_is_told_in_few_lines(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some pairs, and how many more."""
+    monkeypatch.setattr("snapshots.catalog.verifying.history._SHOWN", 2)
+    DeltaTable(f"{catalog.location}/changes").delete()
+    texts = [text for _, text in found(catalog)]
+    assert len([text for text in texts if "its changes are missing" in text]) == 2
+    assert any("3 pairs more" in text for text in texts)
