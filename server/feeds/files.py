@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from server.feeds.addresses import SUFFIX, FeedAddresses
-from snapshots.catalog.past import package_timeline
+from snapshots.catalog.past import require_complete
 from snapshots.errors import IncompleteHistory, OutputError
 from snapshots.notes.atom.document import to_xml
 from snapshots.notes.atom.feeds import counts_of, package_feed, series_feed, told_in
 from snapshots.notes.atom.stories import story
 from snapshots.spack.names import is_name
+from snapshots.timelines.packages import PackageTimeline, package_timeline
 
 if TYPE_CHECKING:
     from server.commands.past import Past
     from snapshots.sources.reports import Progress
-    from snapshots.timelines.packages import PackageTimeline
 
 _READ_AT_ONCE = 32
 
@@ -86,18 +86,18 @@ def write(file: Path, document: bytes) -> bool:
     return True
 
 
-def _timelines(
-    past: "Past", series: str, names: Sequence[str]
-) -> "Iterator[PackageTimeline | None]":
+def _timelines(past: "Past", series: str, names: Sequence[str]) -> Iterator[PackageTimeline | None]:
     """Yield the timeline of each package, None where the series never had it.
 
     Changes are kept by package: those of packages that follow one another are read at once.
+    Raises IncompleteHistory where some of them are not kept.
     """
+    require_complete(past.catalog, past.history, series)
     for start in range(0, len(names), _READ_AT_ONCE):
         some = names[start : start + _READ_AT_ONCE]
         rows = past.catalog.changes.changes_of(some)
         for name in some:
-            yield package_timeline(past.catalog, past.history, series, name, rows)
+            yield package_timeline(rows, name, series, past.history)
 
 
 def _packages(past: "Past", series: str, folder: Path) -> list[str]:
