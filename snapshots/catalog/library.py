@@ -5,7 +5,7 @@ others wait. Where memory is short, what was not used for the longest time is dr
 """
 
 import threading
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
@@ -187,6 +187,12 @@ class Library:
         past.require_complete(self._catalog, history, series)
         rows = self.package_changes.get((self._catalog.state, name))
         return packages.package_timeline(rows, name, series, history)
+
+    def package_timelines(
+        self, history: History, series: str, names: Collection[str]
+    ) -> dict[str, PackageTimeline]:
+        """Return the same of many packages, without those never there: all are read at once."""
+        return past.package_timelines(self._catalog, history, series, names)
 
     def growth(self, history: History, series: str) -> list[GrowthPoint]:
         """Return what came and went with each revision of a series, oldest first."""

@@ -4,8 +4,11 @@ No content is read for it. What is asked about must be complete: where changes o
 kept, each question raises IncompleteHistory.
 """
 
-from collections.abc import Iterable, Mapping
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice, pairwise
+
+import numpy as np
+import pyarrow as pa
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.errors import AmbiguousHash, IncompleteHistory, InvalidArgument
@@ -13,8 +16,9 @@ from snapshots.escaping import quoted
 from snapshots.frames.hashes import WIDTH, is_beginning
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
-from snapshots.timelines import growth, spans
+from snapshots.timelines import growth, packages, spans
 from snapshots.timelines.growth import GrowthPoint
+from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
 
 _MOST_CANDIDATES = 50
@@ -62,12 +66,37 @@ def hash_history(catalog: Catalog, history: History, text: str) -> HashHistory |
 
 
 def hash_histories(
-    catalog: Catalog, history: History, packages: Mapping[str, str]
+    catalog: Catalog, history: History, named: Mapping[str, str]
 ) -> dict[str, HashHistory]:
-    """Return the history of each hash that any revision had; ``packages`` has the name of each."""
+    """Return the history of each hash that any revision had; ``named`` has the package of each."""
     require_complete(catalog, history)
-    rows = catalog.changes.changes_of(packages.values(), packages)
-    return spans.hash_histories(rows, packages, history)
+    rows = catalog.changes.changes_of(named.values(), named)
+    return spans.hash_histories(rows, named, history)
+
+
+def package_timelines(
+    catalog: Catalog, history: History, series: str, names: Iterable[str]
+) -> dict[str, PackageTimeline]:
+    """Return what became of packages in a series, without those of which no revision had any."""
+    require_complete(catalog, history, series)
+    rows = catalog.changes.changes_of(names)
+    told = {
+        name: packages.package_timeline(of_package, name, series, history)
+        for name, of_package in _by_package(rows)
+    }
+    return {name: it for name, it in told.items() if it is not None}
+
+
+def _by_package(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the changes of each package, of rows that are sorted by package."""
+    if not len(rows):
+        return
+    names = rows["name"].combine_chunks().dictionary_encode()
+    starts = np.flatnonzero(np.diff(names.indices.to_numpy(), prepend=-1)).tolist()
+    for name, (start, end) in zip(
+        names.dictionary.to_pylist(), pairwise([*starts, len(rows)]), strict=True
+    ):
+        yield name, rows.slice(start, end - start)
 
 
 def growth_of(catalog: Catalog, history: History, series: str) -> list[GrowthPoint]:
