@@ -108,8 +108,15 @@ def growth_of(catalog: Catalog, history: History, series: str) -> list[GrowthPoi
 def holding(
     catalog: Catalog, history: History, hashes: Iterable[str], series: str | None
 ) -> list[RevisionInfo]:
-    """Return the revisions that have all of the hashes, newest first; of one series or of all."""
-    require_complete(catalog, history)
+    """Return the revisions that have all of the hashes, newest first; of one series or of all.
+
+    Raises InvalidArgument for a text that is no hash.
+    """
     wanted = set(hashes)
+    for text in wanted:
+        if len(text) != WIDTH or not is_beginning(text):
+            reason = f"{quoted(text)} is no hash, which is {WIDTH} characters of a-z2-7"
+            raise InvalidArgument("hashes", reason)
+    require_complete(catalog, history)
     found = hash_histories(catalog, history, catalog.changes.packages_of(wanted))
     return spans.holding(found.values(), history, series) if len(found) == len(wanted) else []
