@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 LOOKED_UP = Cost(weight=2_000, items=NumberOf("first"), once=LOADING)
 """The specs that are there, or those that are missing."""
 
-HISTORIES = 100_000
+HISTORIES = 60_000
 """The changes of all packages of which something is missing are read: that can be most of them."""
 
 LAST_SEEN = Cost(weight=5, once=HISTORIES)

@@ -5,6 +5,12 @@ _IDS = " ".join(f'"U3BlYzox{number:04}"' for number in range(400))
 _HASHES = " ".join(f'"{chr(97 + it // 20) * 31}{chr(97 + it % 20)}"' for it in range(400))
 _REFS = " ".join(f'a{number}: revision(ref: "develop-{number}x") {{ tag }}' for number in range(40))
 
+_WANTED = " ".join(
+    f'{{hash: "{chr(97 + number // 26)}{chr(97 + number % 26):a<31}", name: "{name}", '
+    'version: "1.2"}'
+    for number, name in enumerate(("acts", "adios2", "hdf5", "zlib") * 24)
+)
+
 IN_REVISION = {
     "unit: a page of 1,000 specs": "specs(first: 1000) { nodes { hash name version compiler } }",
     "cachelog: one number": "numSpecs",
@@ -55,6 +61,9 @@ IN_REVISION = {
     "spans { first { tag takenAt } goneIn { tag } } } } }",
     "cachelog: histories of packages": "packages(first: 100) { nodes { history { lastSeen { tag } "
     "entries { nodes { kind versionsAdded reasons { reason count } } } } } }",
+    "cachelog: a lookup": f"lookup(specs: [{_WANTED}]) {{ numFound numRootsFound }}",
+    "cachelog: what is nearest": f"lookup(specs: [{_WANTED}]) {{ found {{ hash }} missing {{ "
+    "hash nearest { hash version } differences { path before after } } }",
     "cachelog: edges of dependencies": "specs(first: 200) { nodes { dependencies { "
     "edges { types virtuals node { name hash spec { version } } } } } }",
 }
@@ -115,6 +124,7 @@ OF_COMPARISON = {
     "cachelog: release notes as JSON": "releaseNotes(format: JSON)",
 }
 OF_CATALOG = {
+    "cachelog: what holds most": f"{{ bestCovering(specs: [{_WANTED}]) {{ numFound }} }}",
     "cachelog: tags": "{ tags { name series latest { numSpecs } } }",
     "cachelog: series": "{ allSeries { name latest { tag } revisions { totalCount } } }",
     "cachelog: growth": "{ allSeries { growth { numSpecs specsAdded specsRemoved } } }",

@@ -1,0 +1,220 @@
+"""``cachelog check``: what of a lock file is in a build cache."""
+
+import io
+import sys
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.models import Spec
+from tests.server.commands import Done, cachelog
+from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
+from tests.snapshots.sources.buildcache.indexes import node
+from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
+
+ARCH = {"platform": "linux", "platform_os": "ubuntu22.04", "target": "x86_64_v3"}
+
+
+def built(label: str, **facts: Any) -> Spec:
+    """Return a spec of the catalog."""
+    return a_spec(label, compiler=None, variants=("+mpi",), **facts)
+
+
+def locked(label: str, name: str = "hdf5", version: str = "1.14.5", **more: Any) -> dict[str, Any]:
+    """Return a spec of a lock file that is the same as ``built``."""
+    facts = {"arch": ARCH, "parameters": {"mpi": True}, "namespace": None, "package_hash": None}
+    return node(name, hash_of(label), version, **facts | more)
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Path:
+    """Publish three states of develop and a release."""
+    made = Catalog(str(tmp_path / "catalog"))
+    zlib = built("zlib", name="zlib", version="1.3")
+    made.publish(
+        [
+            a_snapshot([built("old"), zlib], "develop", day(1)),
+            a_snapshot([built("new", version="1.14.6"), zlib], "develop", day(2)),
+            a_snapshot([built("new", version="1.14.6"), zlib], "v1.0.0", day(3)),
+            a_snapshot([built("old"), zlib, built("x")], "v0.9.0", day(0)),
+        ]
+    )
+    return tmp_path / "catalog"
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> Path:
+    """Write a lock file: two roots, one of which never was, a dependency, and an external one."""
+    specs = [
+        locked("old"),
+        locked("never", "lua", "5.4"),
+        locked("zlib", "zlib", "1.3"),
+        locked("gcc", "gcc", "13.2.0", external={"path": "/usr"}),
+    ]
+    file = tmp_path / "spack.lock"
+    file.write_bytes(as_bytes(lock_file(specs, [hash_of("old"), hash_of("never")])))
+    return file
+
+
+def check(catalog: Path, *arguments: object) -> Done:
+    """Run the command in a catalog."""
+    return cachelog("check", *arguments, catalog=catalog)
+
+
+def test_what_is_there_and_what_is_missing(catalog: Path, lock: Path) -> None:
+    """In the newest revision of develop: counts, what is left out, and each that is missing."""
+    done = check(catalog, lock)
+    assert (done.code, done.err) == (0, "")
+    assert [line for line in done.lines if "(" not in line or line.startswith("Left")] == [
+        "  roots         0 of 2    0.0 %",
+        "  dependencies  1 of 1  100.0 %",
+        "  all           1 of 3   33.3 %",
+        "Left out, as in no build cache: gcc@13.2.0 (external).",
+        "",
+        f"- hdf5@1.14.5 {hash_of('old')[:7]}, a root",
+        f"    nearest: hdf5@1.14.6 {hash_of('new')[:7]}: version: 1.14.5 -> 1.14.6",
+        f"- lua@5.4 {hash_of('never')[:7]}, a root",
+        "    never seen in this catalog",
+        "    no other spec of the package is there",
+    ]
+    assert done.lines[0].startswith("Looked in develop of 2025-01-07 (")
+    (seen,) = (line for line in done.lines if "last in" in line)
+    assert seen.startswith("    last in develop of 2025-01-06 (")
+    assert ", gone in develop of 2025-01-07 (" in seen
+    assert seen.endswith("): replaced")
+
+
+def test_one_revision(catalog: Path, lock: Path) -> None:
+    """A ref names it; a hash that is still in a newer one is said to be there."""
+    done = check(catalog, lock, "--in", "develop~1")
+    assert "  roots         1 of 2   50.0 %" in done.lines
+    done = check(catalog, lock, "--in", "nope")
+    assert done.code == 1
+    assert done.err.startswith("cachelog: no revision 'nope'")
+
+
+def test_what_another_series_has(catalog: Path, tmp_path: Path) -> None:
+    """Where the series never had it, the last of any series is told."""
+    file = tmp_path / "x.lock"
+    file.write_bytes(as_bytes(lock_file([locked("x")], [])))
+    (seen,) = (line for line in check(catalog, file).lines if "last in" in line)
+    assert seen.startswith("    last in v0.9.0 of 2025-01-05 (")
+    assert "gone in v1.0.0 of 2025-01-08 (" in seen
+    older = check(catalog, file, "--in", "v1.0.0", "--json").json["missing"][0]
+    assert older["last_seen"]["tag"] == "v0.9.0"
+    assert older["gone_in"]["tag"] == "v1.0.0"
+
+
+def test_the_best(catalog: Path, lock: Path) -> None:
+    """The newest of each tag, or all of a series; then all of the best."""
+    done = check(catalog, lock, "--best")
+    assert [line.split()[0] for line in done.lines[:4]] == ["TAG", "v0.9.0", "v1.0.0", "develop"]
+    assert done.lines[1].endswith("2 of 3  1 of 2")
+    assert done.lines[5].startswith("Looked in v0.9.0 of 2025-01-05 (")
+    of_series = check(catalog, lock, "--best", "--series", "develop", "--json").json
+    assert [it["num_found"] for it in of_series["best"]] == [2, 1]
+    assert of_series["revision"] == of_series["best"][0]["revision"]
+    done = check(catalog, lock, "--best", "--series", "nope")
+    assert (done.code, done.out) == (1, "")
+    assert "there is no series 'nope'; there are develop, vX.Y.Z" in done.err
+
+
+def test_json(catalog: Path, lock: Path) -> None:
+    """The same for programs; docs/lock-files.md names each key."""
+    told = check(catalog, lock, "--json").json
+    assert told["format"] == 1
+    assert told["revision"]["tag"] == "develop"
+    assert [told[f"num_{it}"] for it in ("wanted", "found", "roots_wanted", "roots_found")] == [
+        3,
+        1,
+        2,
+        0,
+    ]
+    assert told["found"] == [hash_of("zlib")]
+    (gcc,) = told["left_out"]
+    assert gcc == {
+        "hash": hash_of("gcc"),
+        "name": "gcc",
+        "version": "13.2.0",
+        "why": "external",
+        "is_root": False,
+    }
+    old, never = told["missing"]
+    assert (old["hash"], old["reason"], old["is_root"]) == (hash_of("old"), "replaced", True)
+    assert old["nearest"]["hash"] == hash_of("new")
+    assert old["differences"] == [{"path": "version", "before": "1.14.5", "after": "1.14.6"}]
+    assert (never["last_seen"], never["reason"], never["gone_in"]) == (None, None, None)
+    assert never["nearest"] is None
+    text = (Path(__file__).parents[2] / "docs" / "lock-files.md").read_text("utf-8")
+    for key in (*told, *gcc, *old, *old["differences"][0], "best"):
+        assert f"`{key}`" in text, key
+
+
+@pytest.mark.parametrize(
+    ("percent", "code"), [("0", 0), ("33.3", 0), ("33.4", 1), ("100%", 1), ("101", 2), ("a", 2)]
+)
+def test_fail_under(catalog: Path, lock: Path, percent: str, code: int) -> None:
+    """Less than so much of all specs is exit status 1; what is no share is wrong usage."""
+    done = check(catalog, lock, "--fail-under", percent)
+    assert done.code == code
+    assert bool(done.out) == (code < 2)
+    assert ("That is less than" in done.err) == (code == 1)
+
+
+def test_nothing_wanted_is_wholly_there(catalog: Path, tmp_path: Path) -> None:
+    """An empty environment lacks nothing."""
+    file = tmp_path / "empty.lock"
+    file.write_bytes(as_bytes(lock_file([], [])))
+    done = check(catalog, file, "--fail-under", "100", "--best")
+    assert done.code == 0
+    assert "  all           0 of 0  100.0 %" in done.lines
+
+
+def test_standard_input(catalog: Path, lock: Path) -> None:
+    """A dash reads it."""
+    with mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(lock.read_bytes()))):
+        done = check(catalog, "-", "--json")
+    assert done.json == check(catalog, lock, "--json").json
+    with mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"{"))):
+        done = check(catalog, "-")
+    assert (done.code, done.err) == (
+        1,
+        "cachelog: standard input, line 1: is no good JSON: Expecting property name enclosed in "
+        "double quotes\n",
+    )
+
+
+def test_a_folder_is_its_environment(catalog: Path, lock: Path) -> None:
+    """As Spack names one."""
+    assert check(catalog, lock.parent).out == check(catalog, lock).out
+    done = check(catalog, lock.parent / "none")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.endswith("none: does not exist\n")
+
+
+def test_where_the_history_cannot_be_told(catalog: Path, lock: Path) -> None:
+    """All the rest is, and a remark says why."""
+    for file in (catalog / "changes").rglob("*.parquet"):
+        file.write_bytes(b"")
+    done = check(catalog, lock, "--json")
+    assert done.code == 0
+    assert done.err.startswith("When they were last there cannot be told: ")
+    assert done.json["is_history_known"] is False
+    assert done.json["missing"][0]["nearest"]["hash"] == hash_of("new")
+
+
+@pytest.mark.parametrize("options", [("--series", "develop"), ("--best", "--in", "develop")])
+def test_options_that_contradict(catalog: Path, lock: Path, options: tuple[str, ...]) -> None:
+    """They are refused with what to do."""
+    done = check(catalog, lock, *options)
+    assert (done.code, done.out) == (2, "")
+
+
+def test_lines_fit_the_terminal(catalog: Path, lock: Path) -> None:
+    """Long ones go on below, and columns are left out."""
+    done = cachelog("check", lock, "--best", catalog=catalog, terminal=60)
+    assert max(map(len, done.lines)) <= 60 + 30  # styles take room
+    assert done.code == 0

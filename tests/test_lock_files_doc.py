@@ -1,0 +1,54 @@
+"""docs/lock-files.md: its examples run, its bounds are those of the code."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from schema import api
+from snapshots.catalog.covering import MOST_CONTENTS
+from snapshots.changes import nearest_specs
+from snapshots.sources.lockfiles import MAX_BYTES, nodes
+from tests.server.commands import cachelog
+from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
+
+TEXT = (Path(__file__).parents[1] / "docs" / "lock-files.md").read_text("utf-8")
+(CONSOLE,) = re.findall(r"```console\n(.*?)```", TEXT, re.DOTALL)
+(QUERY,) = re.findall(r"```graphql\n(.*?)```", TEXT, re.DOTALL)
+COMMANDS = [line for line in CONSOLE.splitlines() if line.startswith("cachelog")]
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_each_command_runs(
+    line: str, demo_catalog: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a lock file of which nothing is there."""
+    (tmp_path / "spack.lock").write_bytes(as_bytes(small_lock_file()))
+    monkeypatch.chdir(tmp_path)
+    done = cachelog(*shlex.split(line)[1:], catalog=demo_catalog)
+    assert done.code == int("--fail-under" in line), done.err
+    assert "  all           0 of 2    0.0 %" in done.lines
+
+
+def test_the_query_is_one() -> None:
+    """It is valid, and allowed for 2,000 specs."""
+    specs = [{"hash": "a" * 32, "name": "a"}] * 2_000
+    assert api.document(QUERY).errors == ()
+    assert 0 < api.cost(QUERY, None, {"specs": specs}).units <= api._DEFAULT.limits.max_cost
+
+
+def test_bounds_are_those_of_the_code() -> None:
+    """How large a file may be, which versions are read, how many contents are searched."""
+    assert f"{MAX_BYTES >> 20} MiB and {nodes.MAX_SPECS:,} specs" in TEXT
+    *others, last = map(str, nodes.LOCK_FILE_VERSIONS)
+    assert f"versions {', '.join(others)} and {last}:" in TEXT
+    assert f"its newest {MOST_CONTENTS} contents" in TEXT
+
+
+def test_the_definition_of_near_is_that_of_the_code() -> None:
+    """Step by step, as the docstring has it."""
+    steps = re.compile(r"^ +(\d\. .*)$", re.MULTILINE)
+    told = steps.findall(nearest_specs.nearest_specs.__doc__ or "")
+    assert len(told) == 5
+    assert steps.findall(TEXT) == told
