@@ -7,8 +7,8 @@ from typing import Any
 from tests.hostile.attack import Ask, Attack, Target, asking, query
 
 _LOOKUP = (
-    "query($s: [ConcreteSpecInput!]!) { revision { lookup(specs: $s) { numFound found { short } "
-    "missing { hash lastSeen { tag } reason nearest { hash short } "
+    "query($s: [ConcreteSpecInput!]!) { revision { lookup(specs: $s) { numFound found { hash } "
+    "missing { hash lastSeen { tag } reason nearest { hash } "
     "differences { path before after } } } } }"
 )
 _BEST = (
