@@ -1,6 +1,6 @@
 """What a request's resolvers share: the catalog as of the request's start, and what is loaded."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Hashable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -39,7 +39,7 @@ _HELD = 2
 _LOADS_EACH = 2
 """How many things may be made for each revision that is allowed: its frame, and one more."""
 
-_HISTORIES_EACH = 10
+_HISTORIES_EACH = 5
 """How many questions to the history may be asked for each revision that is allowed."""
 
 
@@ -132,6 +132,7 @@ class Context:
     _masks: dict[tuple[str, str], Mask] = field(default_factory=dict, init=False)
     _answers: HistoryAnswers = field(init=False)
     _asked: set[Asked] = field(default_factory=set, init=False)
+    _told: dict[Asked, dict[str, Any]] = field(default_factory=dict, init=False)
     _has_filled: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -206,6 +207,21 @@ class Context:
             self._has_filled = True
             raise
 
+    def of_each(
+        self, names: Iterable[str], asked: Callable[[frozenset[str]], Asked]
+    ) -> Mapping[str, Any]:
+        """Return what the history tells of each name, those that it knows.
+
+        ``asked`` makes the question about some of them. All that are asked for at once are read at
+        once, and known when they are asked for one by one: a list is tried as a whole first.
+        """
+        kind = asked(frozenset())
+        told = self._told.setdefault(kind, {})
+        if new := frozenset(names).difference(told):
+            found: Mapping[str, Any] = self.of_history(asked(new))
+            told.update({name: found.get(name) for name in new})
+        return told
+
     def _loaded(self, cache: Cache[Any, Value], key: Hashable) -> Value:
         """Return what a cache has; the time to make it is no time of the request.
 
@@ -254,6 +270,7 @@ class Context:
         """Let go of what was loaded: the request is over, and the executor holds its context."""
         self._latest.clear()
         self._masks.clear()
+        self._told.clear()
 
     def matching(self, loaded: LoadedRevision, query: str) -> Mask:
         """Return which specs of a revision a query means; each is answered once in a request."""

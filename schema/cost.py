@@ -103,10 +103,13 @@ EXPLAINING = 100_000
 COVERING = 60_000
 """The cells of all specs of two revisions are compared."""
 
-TIMELINE = 2_000
+TIMELINE = 8_000
 """What a revision after the other did to a package is worked out from its changes."""
 
-SPAN_OF_HASH = 150
+SPANS_OF_HASH = 5_000
+"""The same of a hash."""
+
+SPANS_OF_EACH = 150
 """The same of a hash, of many at once."""
 
 SPECS_ARGUMENTS = {

@@ -7,9 +7,9 @@ import numpy as np
 import strawberry
 
 from schema.connections import Connection, Page
-from schema.context import Context, Info, LoadedRevision
+from schema.context import Context, LoadedRevision
 from schema.cost import STACKS, TIMELINE, ArgumentCost, Cost
-from schema.many import LazyList, Sublists, Table, for_many
+from schema.many import LazyList, Sublists, Table, WhereKnown, for_many
 from schema.node import Node, in_revision, node_id
 from schema.package_arguments import PackageFilter, PackageOrder
 from schema.paging import PageArguments, Paged, bad_cursor, window
@@ -17,6 +17,7 @@ from schema.scalars import ByteCount, none_if_omitted
 from schema.spec_arguments import FilterArgument, MatchingArgument, OrderArgument, OrderDirection
 from schema.spec_connection import SpecConnection, SpecPages, spec_page
 from snapshots import refs
+from snapshots.catalog.history_answers import PackagesAsked
 from snapshots.frames import filters
 from snapshots.frames.columns import Column, ListColumn, Rows
 from snapshots.frames.frame import Frame
@@ -106,6 +107,17 @@ def _revisions(packages: "PackageRows") -> Sequence["Revision"]:
     return [Revision(info=packages.loaded.info)] * len(packages)
 
 
+def _histories(packages: "PackageRows") -> WhereKnown:
+    from schema.package_history import PackageHistory
+
+    loaded, names = packages.loaded, _names(packages)
+    series = refs.series(loaded.info.tag)
+    told = loaded.context.of_each(names, lambda some: PackagesAsked(series, some))
+    known = [told.get(name) for name in names]
+    found = [PackageHistory(timeline=it) for it in known if it is not None]
+    return WhereKnown(found, [it is not None for it in known])
+
+
 def _specs(
     packages: "PackageRows",
     matching: MatchingArgument = strawberry.UNSET,
@@ -173,15 +185,11 @@ class Package(Node):
         extensions=[Paged()],
     )
 
-    @strawberry.field(
-        description="The package through all revisions of the series that this one is part of.",
-        metadata=Cost(weight=TIMELINE).metadata,
+    history: LazyHistory | None = for_many(
+        _histories,
+        "The package through all revisions of the series that this one is part of.",
+        cost=Cost(weight=TIMELINE),
     )
-    def history(self, info: Info) -> LazyHistory | None:
-        from schema.package_history import PackageHistory
-
-        series = refs.series(self.loaded.info.tag)
-        return PackageHistory.of(info.context, series, self.loaded.frame.packages[self.code])
 
     @classmethod
     def of_id(cls, context: Context, parts: list[str]) -> Self | None:

@@ -8,7 +8,7 @@ from schema.comparison import Comparison
 from schema.concrete_spec import CONCRETE_SPECS, ConcreteSpecsArgument, concrete_specs
 from schema.connections import Connection, connection_field
 from schema.context import Context, Info
-from schema.cost import LOADING, TIMELINE, ArgumentCost, Cost, ItemsOf, NumberOf
+from schema.cost import LOADING, SPANS_OF_HASH, ArgumentCost, Cost, ItemsOf, NumberOf
 from schema.hash_history import HashHistory
 from schema.lookup import Lookup
 from schema.node import Node, find_node
@@ -107,7 +107,7 @@ class Query:
     @strawberry.field(
         description="What the catalog knows of a hash (or an unambiguous prefix), in whatever "
         "revision; null where it never saw it.",
-        metadata=Cost(weight=TIMELINE).metadata,
+        metadata=Cost(weight=SPANS_OF_HASH).metadata,
     )
     def hash(
         self,

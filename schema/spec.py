@@ -8,7 +8,7 @@ import strawberry
 
 from schema.connections import connection_field
 from schema.context import Context, LoadedRevision
-from schema.cost import SPAN_OF_HASH, Cost, texts
+from schema.cost import SPANS_OF_EACH, Cost, texts
 from schema.dependency import (
     WALK,
     DependencyConnection,
@@ -63,14 +63,11 @@ def _histories(specs: "SpecRows") -> WhereKnown:
     from schema.hash_history import HashHistory
 
     frame, context = specs.loaded.frame, specs.loaded.context
-    codes = frame.package.codes[specs.rows].tolist()
+    names = [frame.packages[code] for code in frame.package.codes[specs.rows].tolist()]
     # By packages, whose changes lie together, however few of their specs are asked for.
-    of_package = {
-        code: context.of_history(ContentAsked(frame.digest, frame.packages[code]))
-        for code in dict.fromkeys(codes)
-    }
+    told = context.of_each(names, lambda some: ContentAsked(frame.digest, some))
     texts = map(frame.hashes.at, specs.rows.tolist())
-    known = [of_package[code].get(text) for code, text in zip(codes, texts, strict=True)]
+    known = [told[name].get(text) for name, text in zip(names, texts, strict=True)]
     found = [HashHistory(known=it) for it in known if it is not None]
     return WhereKnown(found, [it is not None for it in known])
 
@@ -136,7 +133,7 @@ class Spec(SpecFacts):
     history: LazyHistory | None = for_many(
         _histories,
         "In which revisions of all series its hash was, since when, and why it came.",
-        cost=Cost(weight=SPAN_OF_HASH),
+        cost=Cost(weight=SPANS_OF_EACH),
     )
 
     @classmethod

@@ -151,7 +151,7 @@ def create_app(settings: Settings) -> Application:
     maker = FeedMaker(library, AnsweredChronicle(execution.answers), lanes)
     feeds = FeedsEndpoint(catalog, maker, answers.responses, lanes, allowances)
 
-    recorder = Recorder(lambda: _gauges(watch, library, answers, maker))
+    recorder = Recorder(lambda: _gauges(watch, library, answers, execution, maker))
     folder = Path(settings.metrics_dir) if settings.metrics_dir else None
     tallies = SharedTallies(recorder, folder)
     observers: list[Observer] = [recorder] if settings.metrics else []
@@ -239,7 +239,11 @@ def _request_spans(
 
 
 def _gauges(
-    watch: CatalogWatch, library: Library, answers: Answers, feeds: FeedMaker
+    watch: CatalogWatch,
+    library: Library,
+    answers: Answers,
+    execution: Execution,
+    feeds: FeedMaker,
 ) -> Iterator[tuple[Instrument, str, float]]:
     """Return the numbers of this moment."""
     yield instruments.CACHE_HITS, "", answers.responses.num_hits
@@ -251,6 +255,7 @@ def _gauges(
     yield instruments.CACHE_BYTES, "returned", library.returned.num_bytes
     yield instruments.CACHE_BYTES, "stories", feeds.stories.num_bytes
     yield instruments.CACHE_BYTES, "package_changes", library.package_changes.num_bytes
+    yield instruments.CACHE_BYTES, "histories", execution.answers.num_bytes
     yield instruments.FRAMES, "", library.frames.num_kept
     yield instruments.REVISIONS, "", len(watch.catalog.history.revisions)
     yield instruments.REFRESH_AGE, "", watch.age

@@ -11,6 +11,7 @@ from server.graphql.parsed_requests import BYTES_A_BYTE_OF_JSON
 from server.graphql.persisted_documents import MAX_PERSISTED_BYTES
 from server.graphql.shared_events import EVENT_BYTES
 from server.settings import Settings
+from snapshots.catalog.history_answers import ANSWER_BYTES as HISTORY_BYTES
 from snapshots.catalog.library import CHANGES_BYTES, HASH_SET_BYTES, RETURNED_BYTES
 
 _PROCESS = 320 << 20
@@ -47,6 +48,7 @@ def memory_shares(settings: Settings) -> Mapping[str, int]:
         "explanations": settings.comparison_cache,
         "hashes that returned": RETURNED_BYTES,
         "changes of packages": CHANGES_BYTES,
+        "answers about the history": HISTORY_BYTES,
         "hashes of revisions": HASH_SET_BYTES,
         "stories of feeds": STORY_BYTES,
         "documents": KEPT_BYTES,

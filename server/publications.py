@@ -54,7 +54,9 @@ class Subscriber(AsyncIterator[RevisionInfo]):
         self._is_wanted: Callable[[RevisionInfo], bool] | None = None
         self._waiting: deque[RevisionInfo] = deque()
         self._news = asyncio.Event()
-        self._has_ended = False
+        self.ended = asyncio.Event()
+        """Set when it gives out nothing more."""
+
         self._room = MAX_WAITING
 
     def follow(self, is_wanted: Callable[[RevisionInfo], bool]) -> Self:
@@ -64,7 +66,7 @@ class Subscriber(AsyncIterator[RevisionInfo]):
 
     def offer(self, published: Iterable[RevisionInfo]) -> None:
         """Take what it follows of revisions that were published."""
-        if self._is_wanted is None or self._has_ended:
+        if self._is_wanted is None or self.ended.is_set():
             return
         self._waiting.extend(filter(self._is_wanted, published))
         if len(self._waiting) > self._room:
@@ -80,14 +82,14 @@ class Subscriber(AsyncIterator[RevisionInfo]):
 
     def end(self) -> None:
         """Give out nothing more, not even what waits."""
-        self._has_ended = True
+        self.ended.set()
         self._waiting.clear()
         self._news.set()
 
     async def __anext__(self) -> RevisionInfo:
         """Return the next revision, as soon as there is one; may be cancelled without a loss."""
         while not self._waiting:
-            if self._has_ended:
+            if self.ended.is_set():
                 raise StopAsyncIteration
             self._news.clear()
             await self._news.wait()

@@ -62,6 +62,14 @@ class RuleUnusable(CachelogError):
         super().__init__(visible(f"rule {quoted(rule)}, {key}: {reason}"))
 
 
+class RefusedByRules(CachelogError):
+    """What was to be published breaks rules; ``location`` is their file."""
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+        super().__init__(f"{location}: rules are broken, so nothing was published")
+
+
 class TagNeeded(CachelogError):
     """The input does not say which tag it describes, and the caller did not either."""
 

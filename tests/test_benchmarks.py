@@ -18,6 +18,7 @@ REFERENCES = {
     "nested": "Strawberry",
     "tiny": "Strawberry",
     "cost": "unit",
+    "history": "pyarrow",
 }
 
 

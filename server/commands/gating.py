@@ -1,15 +1,18 @@
 """``cachelog gate``: whether revisions keep the rules of a file."""
 
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from server.completion import complete_range, complete_ref
-from server.console import say, say_fault, say_pages, width
+from server.console import note, say, say_fault, say_pages, width
 from server.parameters import REF_FORMS, catalog_option, refs_of
 
 if TYPE_CHECKING:
     from server.printing.verdicts import Report
+    from snapshots.catalog.publishing import Approve, Planned
 
 BROKEN = 1
 """The exit code where a rule of level error is broken."""
@@ -89,7 +92,6 @@ def _judged(base: str, head: str | None, rules: str, catalog: str) -> "Report":
     from snapshots.catalog.library import Library
     from snapshots.changes.rules.files import read_rules
     from snapshots.changes.rules.judging import judge
-    from snapshots.errors import RulesError, RuleUnusable, SourceError
 
     wanted = read_rules(rules)
     opened = Catalog(catalog)
@@ -99,13 +101,50 @@ def _judged(base: str, head: str | None, rules: str, catalog: str) -> "Report":
     *before, after = map(history.resolve, refs)
     base_info = before[0] if before else None
     what = judged(Library(opened), base_info.digest if base_info else None, after.digest)
-    try:
+    with _placed(rules):
         verdict = judge(wanted, what)
+    return Report(rules, base_info, after, verdict)
+
+
+@contextmanager
+def _placed(rules: str) -> Iterator[None]:
+    """Tell where in a file a rule stands that cannot be judged."""
+    from snapshots.errors import RulesError, RuleUnusable, SourceError
+
+    try:
+        yield
     except RuleUnusable as error:
         reason = f"rule {error.rule!r}: {error.reason}"
         place = SourceError(rules, reason, line=error.line, key=error.key)
         raise RulesError([place]) from None
-    return Report(rules, base_info, after, verdict)
+
+
+def gatekeeper(rules: str, names: "Callable[[], Collection[str]]") -> "Approve":
+    """Return what lets only revisions be published that keep the rules of a file.
+
+    The file is read now; raises RulesError as ``read_rules`` does. What breaks a rule is told on
+    standard error; ``names`` is asked for the packages that the catalog knows.
+    """
+    from snapshots.changes.rules.files import read_rules
+
+    wanted = read_rules(rules)
+
+    def approve(planned: "Planned") -> None:
+        from server.printing.verdicts import Report, verdict_lines
+        from snapshots.catalog.judging import judge_planned
+        from snapshots.errors import RefusedByRules
+
+        is_refused = False
+        with _placed(rules):
+            for base, head, verdict in judge_planned(wanted, planned, names):
+                if any(not it.passed for it in verdict.results):
+                    for line in verdict_lines(Report(rules, base, head, verdict), None):
+                        note(click.unstyle(line))
+                is_refused |= not verdict.passed
+        if is_refused:
+            raise RefusedByRules(rules)
+
+    return approve
 
 
 def _say(report: "Report", form: str) -> None:

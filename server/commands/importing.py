@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from server.commands.gating import gatekeeper
 from server.console import note, say, say_json
 from server.parameters import Time, catalog_option, json_option
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from server.tracing.spans import Spans
     from server.webhooks.notifying import Notifier
     from snapshots.catalog.catalog import Catalog
-    from snapshots.catalog.publishing import Publication
+    from snapshots.catalog.publishing import Approve, Publication
     from snapshots.contents import Snapshot
     from snapshots.sources.git import Every
     from snapshots.sources.reports import Report
@@ -71,6 +72,13 @@ _UNTOLD = 3
     type=click.Choice(["commit", "day", "week"]),
     help="With --git: each commit (the default), or the last of each day or week.",
 )
+@click.option(
+    "--gate",
+    type=click.Path(),
+    metavar="FILE",
+    help="Publish nothing that breaks the rules of this file, as 'cachelog gate' judges: each "
+    "revision against the one before it in its series.",
+)
 @click.option("--skip-bad", is_flag=True, help="Leave out what cannot be read, and list it.")
 @click.option(
     "--notify",
@@ -92,6 +100,7 @@ def import_command(
     path: str | None,
     since: datetime | None,
     every: "Every | None",
+    gate: str | None,
     skip_bad: bool,
     receivers: tuple[str, ...],
     as_json: bool,
@@ -119,6 +128,7 @@ def import_command(
     from snapshots.sources.reports import Report
 
     opened, settings = Catalog(catalog), settings_from(os.environ)
+    approve = None if gate is None else gatekeeper(gate, opened.package_names)
     publications: list[Publication] = []
     with (
         notifying(opened, receivers, settings) as notifier,
@@ -134,11 +144,12 @@ def import_command(
                 )
                 snapshots = reading(history, spans)
                 while some := list(islice(snapshots, _REVISIONS_AT_ONCE)):
-                    publications += (published := _publish(opened, some, spans, report))
+                    published = _publish(opened, some, spans, report, approve)
+                    publications += published
                     notifier.tell(published)
             else:
-                found = _read(locations, tags, sizes=sizes, report=report)
-                publications += _publish(opened, reading(found, spans), spans, report, taken_at)
+                found = reading(_read(locations, tags, sizes=sizes, report=report), spans)
+                publications += _publish(opened, found, spans, report, approve, taken_at)
                 notifier.tell(publications)
         except CachelogError:
             if publications:
@@ -157,11 +168,12 @@ def _publish(
     snapshots: "Iterable[Snapshot]",
     spans: "Spans",
     report: "Report",
+    approve: "Approve | None",
     taken_at: datetime | None = None,
 ) -> "list[Publication]":
     """Publish in a span; that of what is read on the way stand beside it, not within."""
     with spans.span("publish") as note_publishing:
-        published = catalog.publish(snapshots, taken_at=taken_at)
+        published = catalog.publish(snapshots, taken_at=taken_at, approve=approve)
         note_publishing("cachelog.revisions", len(published))
         note_publishing("cachelog.new_revisions", sum(it.is_new for it in published))
     for reason in dict.fromkeys(it.unkept for it in published if it.unkept):

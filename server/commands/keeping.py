@@ -136,7 +136,7 @@ def _remove(catalog: "Catalog", removal: "Removal", *, dry_run: bool) -> "Remova
 def vacuum_command(
     *, older_than: timedelta, nothing_runs: bool, dry_run: bool, as_json: bool, catalog: str
 ) -> None:
-    """Delete what nothing needs any more, and give its space back.
+    """Delete what nothing needs any more.
 
     That is what 'remove' and 'prune' left, what killed imports left, and files that were merged
     into others; all of it only after it was out of use for some time.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from server.commands.past import Past
 from server.printing.logs import MOST_CHANGED, SeriesEntry
-from snapshots.changes.package_changes import PackageChange
+from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.models import NOTHING
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.returns import count_returned, told_apart
@@ -47,11 +47,13 @@ def _compared(past: Past, point: GrowthPoint) -> _Compared:
         rows = comparison.pairing.added
         names = (head.package.values[code] for code in head.package.codes[rows].tolist())
         added = dict(zip(map(head.hashes.at, rows.tolist()), names, strict=True))
-    return _Compared(point, nlargest(MOST_CHANGED, packages, _num_changed), len(packages), added)
+    return _Compared(point, nlargest(MOST_CHANGED, packages, _news), len(packages), added)
 
 
-def _num_changed(change: PackageChange) -> int:
-    return change.specs_added + change.specs_removed + change.specs_changed
+def _news(change: PackageChange) -> tuple[int, bool]:
+    """Return how much there is to tell of a change: of equal ones a mere rebuild tells less."""
+    num_changed = change.specs_added + change.specs_removed + change.specs_changed
+    return num_changed, change.kind is not PackageChangeKind.REBUILT
 
 
 def _has_new(point: GrowthPoint) -> bool:

@@ -133,6 +133,8 @@ def _show_spec(past: "Past", revision: "RevisionInfo | None", text: str, *, as_j
         shown_spec_lines,
         spec_document,
     )
+    from snapshots.errors import CatalogError
+    from snapshots.wording import title
 
     known = past.hash_history(text if revision is None else _hash_in(past, revision, text))
     revision = revision or known.newest
@@ -140,7 +142,10 @@ def _show_spec(past: "Past", revision: "RevisionInfo | None", text: str, *, as_j
     graph = past.library.dependencies.get(revision.digest)
     row = frame.hashes.find(known.hash)
     if row is None:
-        raise LookupError(f"{known.hash} is not in {revision.digest}, as its history has it")
+        reason = (
+            f"{title(revision)} lacks {known.hash}, which it has by what is kept of the history"
+        )
+        raise CatalogError(past.catalog.location, f"{reason}; see 'cachelog verify'")
     took_place_of, replaced_by = _counterparts(past, known)
     shown = ShownSpec(
         spec=frame.spec(row),

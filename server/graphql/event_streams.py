@@ -1,6 +1,7 @@
 """Answers as server-sent events: subscriptions, and queries of clients that read events alone."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from starlette.types import Receive, Scope, Send
@@ -22,10 +23,11 @@ from server.graphql.execution import Execution
 from server.graphql.hang_ups import GONE, unless_gone
 from server.graphql.outgoing import Outgoing
 from server.graphql.parsed_requests import ParsedRequest, RequestBytes
-from server.graphql.shared_events import SharedEvents
+from server.graphql.shared_events import EventText, SharedEvents
 from server.publications import MAX_WAITING, Publications, Subscriber
 from server.sending import send_head, send_in_pieces
 from snapshots.errors import InvalidArgument
+from snapshots.models import RevisionInfo
 
 _FELL_BEHIND = (
     f"More than {MAX_WAITING:,} revisions wait for this client to read them. Subscribe again, with "
@@ -34,6 +36,10 @@ _FELL_BEHIND = (
 
 _ABOUT_DOCUMENTS = "PERSISTED_QUERY"
 """How the codes of those refusals begin that are about a document, and not the HTTP request."""
+
+
+Write = Callable[[bytes], Awaitable[None]]
+"""Sends a part of an answer that goes on."""
 
 
 class EventStreams:
@@ -165,7 +171,9 @@ class EventStreams:
                     continue
                 if charge is not None:
                     charge(parsed.units)
-                event = await self._events.of(parsed, revision)
+                event = self._events.kept(parsed, revision)
+                if event is None:
+                    event = await self._made(parsed, revision, subscriber, write)
                 with self._events.sending(event):
                     await write(event.text)
         except StopAsyncIteration:
@@ -174,6 +182,31 @@ class EventStreams:
         except BadRequest as error:
             await write(next_event(error_body(error.message, error.code)))
         await send_in_pieces(send, COMPLETE)
+
+    async def _made(
+        self, parsed: ParsedRequest, revision: RevisionInfo, subscriber: Subscriber, write: Write
+    ) -> EventText:
+        """Wait for an event, with signs of life meanwhile.
+
+        Raises StopAsyncIteration where the subscriber is ended before.
+        """
+        making = asyncio.ensure_future(self._events.of(parsed, revision))
+        ending = asyncio.ensure_future(subscriber.ended.wait())
+        try:
+            while True:
+                done, _ = await asyncio.wait(
+                    (making, ending),
+                    timeout=self._heartbeat,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                if making in done:
+                    return making.result()
+                if ending in done:
+                    raise StopAsyncIteration
+                await write(SIGN_OF_LIFE)
+        finally:
+            making.cancel()
+            ending.cancel()
 
 
 async def _send_one(send: Send, body: bytes) -> None:

@@ -65,12 +65,13 @@ class SharedEvents:
             EVENT_BYTES, lambda event: len(event.text) + _OVERHEAD
         )
 
+    def kept(self, parsed: ParsedRequest, revision: RevisionInfo) -> EventText | None:
+        """Return the event of a revision for a subscription where it is made already."""
+        return self._made.get(self._key(parsed, revision))
+
     async def of(self, parsed: ParsedRequest, revision: RevisionInfo) -> EventText:
-        """Return the event of a revision for a subscription."""
-        key = (parsed.permanent_key, revision.key, self._catalog.state)
-        made = self._made.get(key)
-        if made is not None:
-            return made
+        """Return the event of a revision for a subscription, as soon as it is made."""
+        key = self._key(parsed, revision)
         making = self._under_way.get(key)
         if making is None:
             making = _Making(asyncio.ensure_future(self._make(parsed, revision, key)))
@@ -100,6 +101,9 @@ class SharedEvents:
             event.num_readers -= 1
             if event.counted and not event.num_readers:
                 self._outgoing.end(event.counted)
+
+    def _key(self, parsed: ParsedRequest, revision: RevisionInfo) -> _Key:
+        return parsed.permanent_key, revision.key, self._catalog.state
 
     async def _make(self, parsed: ParsedRequest, revision: RevisionInfo, key: _Key) -> EventText:
         request = parsed.request._replace(event=revision)

@@ -4,6 +4,7 @@ uvicorn checks the name and the value of each header each time, and writes head 
 For a small answer that is a third of all the time that it takes.
 """
 
+import sys
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import (
@@ -31,6 +32,7 @@ class AnswerCycle(RequestResponseCycle):
     """A request and its answer, whose head is written with the first part of its body."""
 
     _head: bytes | None = None
+    _ends_with_connection = False
 
     async def send(self, message: Any) -> None:
         """Take a message of the application; see ASGI's specification."""
@@ -57,6 +59,8 @@ class AnswerCycle(RequestResponseCycle):
                 self._complete()
                 return
             self.transport.write(head)
+        if self._ends_with_connection and not message.get("more_body"):
+            self.expected_content_length = len(message.get("body", b""))
         await super().send(message)
 
     def _complete(self) -> None:
@@ -83,7 +87,11 @@ class AnswerCycle(RequestResponseCycle):
         if not self.keep_alive and not is_closing:
             parts.append(b"connection: close\r\n")
         has_body = self.scope["method"] != "HEAD" and status not in (204, 304)
-        if self.chunked_encoding is None and has_body:
+        if self.chunked_encoding is None and has_body and self.scope["http_version"] == "1.0":
+            # Clients of HTTP/1.0 do not know chunks (RFC 9112, 6.1).
+            self._ends_with_connection = True
+            self.chunked_encoding, self.expected_content_length = False, sys.maxsize
+        elif self.chunked_encoding is None and has_body:
             self.chunked_encoding = True
             parts.append(b"transfer-encoding: chunked\r\n")
         parts.append(b"\r\n")

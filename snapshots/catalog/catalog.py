@@ -8,8 +8,7 @@ it is not there it is made again.
 """
 
 import threading
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from itertools import chain
@@ -25,14 +24,14 @@ from snapshots.catalog.failures import translated
 from snapshots.catalog.history_tables import HistoryTables
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.pair_making import PairMaker, in_chains, keep_all
-from snapshots.catalog.publishing import Planner, Publication
+from snapshots.catalog.publishing import Approve, Planner, Publication, rows_to_write
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import FRESH_SECONDS, SpecsTable
 from snapshots.catalog.storage import Storage
 from snapshots.changes.kept_changes import KeptChanges
 from snapshots.changes.pair_counts import PairCounts
 from snapshots.changes.sides import Side
-from snapshots.contents import Snapshot, SuccessiveTables
+from snapshots.contents import Snapshot
 from snapshots.errors import CatalogError, EmptyCatalog, NoCatalog
 from snapshots.frames.frame import Frame
 from snapshots.frames.hash_sets import HashSet
@@ -202,7 +201,11 @@ class Catalog:
     # -- publishing
 
     def publish(
-        self, snapshots: Iterable[Snapshot], *, taken_at: datetime | None = None
+        self,
+        snapshots: Iterable[Snapshot],
+        *,
+        taken_at: datetime | None = None,
+        approve: Approve | None = None,
     ) -> list[Publication]:
         """Publish all snapshots at once, or none where anything fails.
 
@@ -210,7 +213,8 @@ class Catalog:
         ``taken_at`` counts, else the argument, else the date in the tag's name, else now. A state
         that the tag already had at that time is not published again, but confirmed. A content
         that is damaged in the store is replaced. Raises InvalidArgument for a tag that cannot be
-        one, and SourceError for a content with too many stacks.
+        one, SourceError for a content with too many stacks, and what ``approve`` raises: it is
+        called once all is known, and before anything of it is visible.
         """
         started = monotonic()
         self.refresh(missing_ok=True)
@@ -223,11 +227,13 @@ class Catalog:
                 digest == NOTHING or self._specs.is_intact(digest, known_files.get(digest))
             )
 
-        rows = _rows_to_write(snapshots, planner, is_stored)
+        rows = rows_to_write(snapshots, planner, is_stored)
         with self._translated():
             first = next(rows, None)
             written = self._specs.write(chain([first], rows), known_files) if first else {}
         files: Files = known_files | written
+        if approve is not None:
+            approve(planner.planned(self._reader(files).side))
         unkept = self._keep_new_pairs(known_pairs, files, planner.added)
         if planner.added:
             with self._lock, self._translated():
@@ -285,17 +291,3 @@ class Catalog:
 
     def _translated(self) -> AbstractContextManager[None]:
         return translated(self.location)
-
-
-def _rows_to_write(
-    snapshots: Iterable[Snapshot], planner: Planner, is_stored: Callable[[str], bool]
-) -> Iterator[tuple[str, pa.Table]]:
-    """Plan each snapshot, and yield the rows of those contents that the catalog does not have."""
-    tables: defaultdict[str, SuccessiveTables] = defaultdict(SuccessiveTables)
-    seen: set[str] = set()
-    for snapshot in snapshots:
-        digest = planner.take(snapshot).digest
-        if digest not in seen:
-            seen.add(digest)
-            if not is_stored(digest):
-                yield digest, tables[snapshot.tag].table(snapshot.content)

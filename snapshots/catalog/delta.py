@@ -217,10 +217,12 @@ class Table:
             else:
                 return
 
-    def merge(self, sizes: Mapping[str, int], merged: Sequence[AddAction]) -> bool:
-        """Put files in the place of others; False where another import was faster."""
+    def merge(
+        self, sizes: Mapping[str, int], merged: Sequence[AddAction], seen: Mark | None = None
+    ) -> bool:
+        """Put files in the place of others with the same rows; False as ``exchange``."""
         removed = [remove_action(path, size, is_lost=False) for path, size in sizes.items()]
-        return self.exchange(removed, merged)
+        return self.exchange(removed, merged, seen)
 
     def exchange(
         self,
@@ -228,7 +230,7 @@ class Table:
         added: Sequence[AddAction],
         seen: Mark | None = None,
     ) -> bool:
-        """Put files in the place of others at once; False where there was another commit since.
+        """Put files in the place of others at once; False where there was another commit.
 
         That is since ``seen``, or since what ``current`` or ``commit`` found last.
         """
@@ -236,9 +238,8 @@ class Table:
             found = self._open or self._brought_up_to_date()
             if seen not in (None, found.mark):
                 return False
-            table = found.table
             try:
-                table.create_write_transaction(
+                found.table.create_write_transaction(
                     [*removed, *added],
                     "append",
                     self._schema,
@@ -248,12 +249,16 @@ class Table:
                 )
             except CommitFailedError:
                 return False
-            self._after_commit(table)
+            self._after_commit(found.table)
             return True
 
     def _after_commit(self, table: DeltaTable) -> None:
         """Take in the commit that was just made; each time that they are many, tidy the log."""
-        table.update_incremental()
+        try:
+            table.update_incremental()
+        except DeltaError:  # others have made so many since that some are not there any more
+            self._open = None
+            return
         if self._open is not None:
             self._open.mark = self._mark_of(table)
         if table.version() % _CHECKPOINT_EVERY:

@@ -80,21 +80,48 @@ class HashesAsked(msgspec.Struct, frozen=True):
 
 
 class ContentAsked(msgspec.Struct, frozen=True):
-    """A package in a content: the HashHistory of each of its hashes there."""
+    """Packages in a content: for each of them, the HashHistory of each of its hashes there."""
 
     digest: str
-    name: str
+    names: frozenset[str]
 
     @property
     def needs(self) -> None:
         """See HashAsked."""
 
     def answer(self, library: Library, history: History) -> Answer:
-        """Return the histories by hash."""
+        """Return the histories by package and hash."""
         frame = library.frames.get(self.digest)
-        rows = range(len(frame))[frame.rows_of(self.name) or slice(0)]
-        hashes = dict.fromkeys(map(frame.hashes.at, rows), self.name)
-        return HashesAsked(frozenset(hashes.items())).answer(library, history)
+        every = range(len(frame))
+        of_names = {
+            name: [frame.hashes.at(row) for row in every[frame.rows_of(name) or slice(0)]]
+            for name in self.names
+        }
+        named = {text: name for name, hashes in of_names.items() for text in hashes}
+        told = HashesAsked(frozenset(named.items())).answer(library, history)
+        found = {
+            name: {text: told.value[text] for text in hashes if text in told.value}
+            for name, hashes in of_names.items()
+        }
+        return Answer(found, _ANSWER * len(found) + told.num_bytes)
+
+
+class PackagesAsked(msgspec.Struct, frozen=True):
+    """Packages in a series: the PackageTimeline of each that was ever there."""
+
+    series: str
+    names: frozenset[str]
+
+    @property
+    def needs(self) -> str:
+        """See HashAsked."""
+        return self.series
+
+    def answer(self, library: Library, history: History) -> Answer:
+        """Return the timelines by package."""
+        found = library.package_timelines(history, self.series, self.names)
+        entries = sum(len(it.entries) for it in found.values())
+        return Answer(found, _ANSWER * len(self.names) + _ENTRY * entries)
 
 
 class PackageAsked(msgspec.Struct, frozen=True):
@@ -146,7 +173,15 @@ class HoldingAsked(msgspec.Struct, frozen=True):
         return Answer(found, _ANSWER + 100 * len(self.hashes) + _LINE * len(found))
 
 
-Asked = HashAsked | HashesAsked | ContentAsked | PackageAsked | GrowthAsked | HoldingAsked
+Asked = (
+    HashAsked
+    | HashesAsked
+    | ContentAsked
+    | PackagesAsked
+    | PackageAsked
+    | GrowthAsked
+    | HoldingAsked
+)
 
 
 @dataclass(frozen=True)

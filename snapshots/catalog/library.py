@@ -5,7 +5,7 @@ others wait. Where memory is short, what was not used for the longest time is dr
 """
 
 import threading
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
@@ -25,6 +25,7 @@ from snapshots.frames.hash_sets import HashSet
 from snapshots.frames.package_names import require_known
 from snapshots.history import History
 from snapshots.models import RevisionInfo
+from snapshots.timelines import packages
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
@@ -131,7 +132,6 @@ class Library:
         self.returned: SharedCache[EarlierContents, Returned] = SharedCache(
             self._find_returned, lambda it: it.num_bytes, RETURNED_BYTES
         )
-
         self.package_changes: SharedCache[tuple[int, str], pa.Table] = SharedCache(
             self._read_package_changes, lambda it: it.nbytes, CHANGES_BYTES
         )
@@ -184,8 +184,15 @@ class Library:
 
     def package_timeline(self, history: History, series: str, name: str) -> PackageTimeline | None:
         """Return what became of a package in a series; None where it was never in it."""
+        past.require_complete(self._catalog, history, series)
         rows = self.package_changes.get((self._catalog.state, name))
-        return past.package_timeline(self._catalog, history, series, name, rows)
+        return packages.package_timeline(rows, name, series, history)
+
+    def package_timelines(
+        self, history: History, series: str, names: Collection[str]
+    ) -> dict[str, PackageTimeline]:
+        """Return the same of many packages, without those never there: all are read at once."""
+        return past.package_timelines(self._catalog, history, series, names)
 
     def growth(self, history: History, series: str) -> list[GrowthPoint]:
         """Return what came and went with each revision of a series, oldest first."""

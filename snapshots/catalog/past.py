@@ -4,9 +4,10 @@ No content is read for it. What is asked about must be complete: where changes o
 kept, each question raises IncompleteHistory.
 """
 
-from collections.abc import Iterable, Mapping
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice, pairwise
 
+import numpy as np
 import pyarrow as pa
 
 from snapshots.catalog.catalog import Catalog
@@ -65,23 +66,37 @@ def hash_history(catalog: Catalog, history: History, text: str) -> HashHistory |
 
 
 def hash_histories(
-    catalog: Catalog, history: History, packages: Mapping[str, str]
+    catalog: Catalog, history: History, named: Mapping[str, str]
 ) -> dict[str, HashHistory]:
-    """Return the history of each hash that any revision had; ``packages`` has the name of each."""
+    """Return the history of each hash that any revision had; ``named`` has the package of each."""
     require_complete(catalog, history)
-    rows = catalog.changes.changes_of(packages.values(), packages)
-    return spans.hash_histories(rows, packages, history)
+    rows = catalog.changes.changes_of(named.values(), named)
+    return spans.hash_histories(rows, named, history)
 
 
-def package_timeline(
-    catalog: Catalog, history: History, series: str, name: str, rows: pa.Table
-) -> PackageTimeline | None:
-    """Return what became of a package in a series; None where no revision of it had any.
-
-    ``rows`` are all changes of the package.
-    """
+def package_timelines(
+    catalog: Catalog, history: History, series: str, names: Iterable[str]
+) -> dict[str, PackageTimeline]:
+    """Return what became of packages in a series, without those of which no revision had any."""
     require_complete(catalog, history, series)
-    return packages.package_timeline(rows, name, series, history)
+    rows = catalog.changes.changes_of(names)
+    told = {
+        name: packages.package_timeline(of_package, name, series, history)
+        for name, of_package in _by_package(rows)
+    }
+    return {name: it for name, it in told.items() if it is not None}
+
+
+def _by_package(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the changes of each package, of rows that are sorted by package."""
+    if not len(rows):
+        return
+    names = rows["name"].combine_chunks().dictionary_encode()
+    starts = np.flatnonzero(np.diff(names.indices.to_numpy(), prepend=-1)).tolist()
+    for name, (start, end) in zip(
+        names.dictionary.to_pylist(), pairwise([*starts, len(rows)]), strict=True
+    ):
+        yield name, rows.slice(start, end - start)
 
 
 def growth_of(catalog: Catalog, history: History, series: str) -> list[GrowthPoint]:
@@ -93,8 +108,15 @@ def growth_of(catalog: Catalog, history: History, series: str) -> list[GrowthPoi
 def holding(
     catalog: Catalog, history: History, hashes: Iterable[str], series: str | None
 ) -> list[RevisionInfo]:
-    """Return the revisions that have all of the hashes, newest first; of one series or of all."""
-    require_complete(catalog, history)
+    """Return the revisions that have all of the hashes, newest first; of one series or of all.
+
+    Raises InvalidArgument for a text that is no hash.
+    """
     wanted = set(hashes)
+    for text in wanted:
+        if len(text) != WIDTH or not is_beginning(text):
+            reason = f"{quoted(text)} is no hash, which is {WIDTH} characters of a-z2-7"
+            raise InvalidArgument("hashes", reason)
+    require_complete(catalog, history)
     found = hash_histories(catalog, history, catalog.changes.packages_of(wanted))
     return spans.holding(found.values(), history, series) if len(found) == len(wanted) else []

@@ -1,14 +1,18 @@
 """Which states are new: what is to be written for the snapshots of an import. Nothing is read."""
 
 from bisect import bisect_right, insort
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import msgspec
+import pyarrow as pa
 
-from snapshots.contents import Snapshot
+from snapshots.changes.sides import Side
+from snapshots.contents import Snapshot, SuccessiveTables
 from snapshots.errors import SourceError
-from snapshots.history import History, Pair, age
+from snapshots.history import History, Neighbours, Pair, age
 from snapshots.models import RevisionInfo, utc
 from snapshots.refs import check_tag, tag_date
 from snapshots.spack.names import ROOT_STACK
@@ -28,6 +32,27 @@ class Publication(msgspec.Struct, frozen=True):
     is_new: bool
     is_mended: bool = False
     unkept: str | None = None
+
+
+class Planned(NamedTuple):
+    """What an import is about to publish: ``history`` as it will be, and the rows that are new.
+
+    ``load`` reads a content, be it published or about to be.
+    """
+
+    history: History
+    added: Sequence[RevisionInfo]
+    load: Callable[[str], Side]
+
+    def neighbours(self) -> list[Neighbours]:
+        """Return each new revision beside the one before it in its series, oldest first."""
+        keys = {row.key for row in self.added}
+        found = [it for name in self.history.series_names for it in self.history.neighbours(name)]
+        return sorted((it for it in found if it.head.key in keys), key=lambda it: it.head.taken_at)
+
+
+Approve = Callable[[Planned], None]
+"""Looks at what is about to be published; raises what shall keep it from being so."""
 
 
 class Planner:
@@ -64,6 +89,11 @@ class Planner:
             insort(known, row, key=age)
             self.added.append(row)
         return row
+
+    def planned(self, load: Callable[[str], Side]) -> Planned:
+        """Return what is about to be published."""
+        history = History([*self._history.by_key.values(), *self.added])
+        return Planned(history, tuple(self.added), load)
 
     def publications(
         self,
@@ -109,3 +139,17 @@ def _describe(snapshot: Snapshot, taken_at: datetime, published_at: datetime) ->
         total_size=content.total_size(),
         source=snapshot.source,
     )
+
+
+def rows_to_write(
+    snapshots: Iterable[Snapshot], planner: Planner, is_stored: Callable[[str], bool]
+) -> Iterator[tuple[str, pa.Table]]:
+    """Plan each snapshot, and yield the rows of those contents that the catalog does not have."""
+    tables: defaultdict[str, SuccessiveTables] = defaultdict(SuccessiveTables)
+    seen: set[str] = set()
+    for snapshot in snapshots:
+        digest = planner.take(snapshot).digest
+        if digest not in seen:
+            seen.add(digest)
+            if not is_stored(digest):
+                yield digest, tables[snapshot.tag].table(snapshot.content)

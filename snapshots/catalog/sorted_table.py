@@ -106,26 +106,33 @@ class SortedTable:
             sizes = self._sizes(files[start : start + _FILES_AT_ONCE])
             for path, data in zip(sizes, self._storage.read_all(sizes), strict=True):
                 try:
-                    yield parts_of_parquet(path, data, may_have)
+                    rows = parts_of_parquet(path, data, may_have)
                 except pa.ArrowInvalid as error:
                     raise self._damaged(error) from None
+                # Other tools write texts of other types.
+                is_own = rows.schema.equals(self._schema)
+                yield rows if is_own else rows.select(self._schema.names).cast(self._schema)
 
     def _sizes(self, files: Sequence[_File]) -> dict[str, int]:
         return {f"{self._name}/{file.path}": file.size for file in files}
 
     def _files(self) -> list[_File]:
         """Return the files of the table as it is now."""
+        return self._listing()[1]
+
+    def _listing(self) -> tuple[Mark, list[_File]]:
+        """Return the state of the table, and its files as of then or of a moment later."""
         try:
             self._table.current()
         except TableNotFoundError:
             raise self._error(f"the table {self._name} is missing; {self._advice}") from None
-        mark = self._table.mark()
-        if self._listed is None or self._listed[0] != mark:
+        known, mark = self._listed, self._table.mark()
+        if known is None or known[0] != mark:
             listed = self._table.files([self._key])
             columns = ("path", "size", "num_records", f"min.{self._key}", f"max.{self._key}")
             rows = zip(*(listed[name].to_pylist() for name in columns), strict=True)
-            self._listed = mark, [_file(*row) for row in rows]
-        return self._listed[1]
+            self._listed = known = mark, [_file(*row) for row in rows]
+        return known
 
     def _sorted(self, tables: Sequence[pa.Table]) -> pa.Table:
         """Return the rows of tables in their order, equal ones once."""
@@ -167,10 +174,15 @@ class SortedTable:
         """Merge runs of a size where they are many, unless another process is faster."""
         # What was added stands, whatever becomes of this.
         with suppress(CatalogError, DeltaError, OSError):
-            while files := _to_merge(self._files()):
+            while True:
+                mark, listed = self._listing()
+                files = _to_merge(listed)
+                if not files:
+                    return
                 read = (self._parts([file], lambda _: True) for file in files)
                 merged = self._write_run(self._sorted(list(chain(*read))), is_new=False)
-                if not self._table.merge({file.path: file.size for file in files}, merged):
+                sizes = {file.path: file.size for file in files}
+                if not self._table.merge(sizes, merged, seen=mark):
                     for action in merged:
                         self._storage.remove(f"{self._name}/{action.path}")
                     return

@@ -132,7 +132,6 @@ def test_covering(world: World) -> None:
         ({"require": "a@"}, "rules[1].require: "),
         ({"cover": [{"hash": "x", "name": "a"}]}, "rules[1].cover: specs[0]: hash: 'x' is no hash"),
         ({"forbid": "spec-removed", "stack": "hpe"}, "rule 'b', stack: neither revision has 'hpe'"),
-        ({"require": "apq"}, "rule 'b', require: no package 'apq'"),
         ({"forbid": "spec-removed", "matching": "apq"}, "rule 'b', matching: no package 'apq'"),
     ],
 )

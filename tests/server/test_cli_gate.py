@@ -155,7 +155,6 @@ def test_one_revision_alone(world: World, tmp_path: Path) -> None:
             "[[rule]]\nname = 'a'\nforbid = 'spec-removed'\nmatching = 'apq'",
             "line 1, matching: rule 'a': no package 'apq'",
         ),
-        ("[[rule]]\nname = 'a'\nrequire = 'apq'", "line 1, require: rule 'a': no package 'apq'"),
     ],
 )
 def test_what_cannot_be_judged_leaves_with_2(
@@ -165,6 +164,14 @@ def test_what_cannot_be_judged_leaves_with_2(
     done = gate(world, *REFS, "--rules", written(tmp_path, text))
     assert (done.code, done.out) == (2, "")
     assert fault in done.err
+
+
+def test_a_package_that_nobody_knows_is_not_there(world: World, tmp_path: Path) -> None:
+    """To require it is to have it missing; the names that are near are told."""
+    done = gate(world, *REFS, "--rules", written(tmp_path, "[[rule]]\nname='a'\nrequire='apq'"))
+    assert (done.code, done.err) == (1, "")
+    assert "error: a: no package 'apq' in this revision or in the newest of any tag" in done.out
+    assert "nearest: app" in done.out
 
 
 def test_all_faults_of_a_file_stand_below_each_other(world: World, tmp_path: Path) -> None:

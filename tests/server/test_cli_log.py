@@ -52,8 +52,8 @@ def test_a_series_reads_like_git_log(world: Remembered) -> None:
         "    + 2 added: 1 rebuilt, 1 replaces\n"
         "    - 2 removed: 2 replaced\n"
         "\n"
-        " hdf5 | 2 +- rebuilt\n"
         " zlib | 2 +- downgraded 1.3 -> 1.2\n"
+        " hdf5 | 2 +- rebuilt\n"
         "\n"
         f"revision {digest(world, 4)} (develop)\n"
         "Date:   2025-01-09 00:00\n"
@@ -211,6 +211,12 @@ def test_one_line_an_entry(world: Remembered) -> None:
     releases = good(world, "--oneline", "--series", "vX.Y.Z").lines
     assert releases[1].endswith("v0.3: =1")
     assert releases[2].endswith("v0.2: unchanged")
+    whole = good(world, "--series", "vX.Y.Z").lines
+    assert [line for line in whole if line.startswith("    ")] == [
+        "    = 1 changed",
+        "    nothing changed",
+        "    + 2 added: 2 new package",
+    ]
 
 
 def test_what_is_left_out(world: Remembered) -> None:
@@ -269,6 +275,23 @@ def test_what_is_missing_is_made_first(tmp_path: Path) -> None:
     assert good(world, "zlib", "--json").json == before
     assert (tmp_path / "catalog" / "comparisons").is_dir()
     assert good(world, f"/{ZLIB.hash}", "--json").json["name"] == "zlib"
+
+
+def test_what_cannot_be_made(tmp_path: Path) -> None:
+    """A content that is damaged is named, with what to do; other series are told of."""
+    world = remembered(tmp_path / "catalog")
+    for table in ("comparisons", "changes", "hashes"):
+        shutil.rmtree(tmp_path / "catalog" / table)
+    damaged = world.past.history.of_series("develop")[2].digest
+    shutil.rmtree(tmp_path / "catalog" / "specs" / f"digest={damaged}")
+    for arguments in (("zlib",), ("--oneline",), ()):
+        done = ask(world, *arguments)
+        assert (done.code, done.out) == (1, "")
+        first, second = done.err.splitlines()
+        assert f"the content {damaged[:16]} is damaged" in first
+        assert "import the same again to replace it" in first
+        assert second.startswith("cachelog: the history is not complete: 2 of 5 pairs")
+    assert good(world, "zlib", "--series", "vX.Y.Z").lines
 
 
 def test_lines_fit_a_terminal(world: Remembered) -> None:

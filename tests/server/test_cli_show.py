@@ -1,11 +1,17 @@
 """``cachelog show``: all there is to say of a revision, a package or a spec."""
 
 import re
+import shutil
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from snapshots.models import SPEC_FACTS, Spec, revision_facts
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
+from snapshots.models import SPEC_FACTS, Dependency, Source, Spec, revision_facts
 from tests.server.commands import Done, cachelog
 from tests.server.remembered import (
     CMAKE,
@@ -16,7 +22,7 @@ from tests.server.remembered import (
     Remembered,
     remembered,
 )
-from tests.snapshots.factories import day, hash_of
+from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -253,3 +259,73 @@ def test_lines_fit_a_terminal(world: Remembered, words: tuple[str, ...]) -> None
     assert "\x1b[" in done.out
     assert max(map(len, ESCAPE.sub("", done.out).splitlines())) <= 80
     assert "\x1b[" not in good(world, *words).out
+
+
+def test_a_history_that_does_not_fit(world: Remembered, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept may be wrong: then it is said so, and how to look further."""
+    known = world.past.hash_history(CMAKE.hash)
+    assert known
+    wrong = replace(known, hash=hash_of("never there"))
+    monkeypatch.setattr(Library, "hash_history", lambda *_: wrong)
+    done = ask(world, f"/{wrong.hash}")
+    assert (done.code, done.out) == (1, "")
+    assert f"lacks {wrong.hash}, which it has by what is kept" in done.err
+    assert "cachelog verify" in done.err
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a catalog whose one spec is needed by many packages, and one tells nothing."""
+    zlib = a_spec("zlib", name="zlib", dependencies=())
+    edge = Dependency("zlib", zlib.hash, ("link",))
+    others = [a_spec(f"p{it}", name=f"p{it}", dependencies=(edge,)) for it in range(25)]
+    silent = a_spec("silent", name="silent")
+    snapshot = a_snapshot([zlib, silent, *others], "develop", day(1))
+    source = Source(kind="git", location="pages", version="0123abc", importer="cachelog 1")
+    catalog = Catalog(str(tmp_path_factory.mktemp("many")))
+    catalog.publish([replace(snapshot, source=source)])
+    catalog.publish([a_snapshot([a_spec("alone", name="alone")], "main", day(0))])
+    return catalog.location
+
+
+def test_what_a_source_does_not_tell(many: str) -> None:
+    """Dependencies that are not known are not none."""
+    document = cachelog("show", f"/{hash_of('silent')}", "--json", catalog=many).json
+    assert (document["dependencies"], document["dependents"]) == (None, [])
+    text = cachelog("show", f"/{hash_of('silent')}", catalog=many).out
+    assert "What it depends on is not known." in text
+    alone = cachelog("show", "main", f"/{hash_of('alone')}", "--json", catalog=many).json
+    assert (alone["dependencies"], alone["dependents"]) == (None, None)
+
+
+def test_many_of_a_kind(many: str) -> None:
+    """People are told the first ones, and how many more there are; programs all."""
+    document = cachelog("show", f"/{hash_of('zlib')}", "--json", catalog=many).json
+    assert len(document["dependents"]) == 25
+    lines = cachelog("show", f"/{hash_of('zlib')}", catalog=many).lines
+    assert "25 specs need it directly:" in lines
+    assert "  and 5 more" in lines
+    log = cachelog("log", catalog=many).lines
+    assert log[-1] == " and 17 more packages"
+    assert "Source: git pages (0123abc)" in log
+
+
+def test_a_prefix_of_several_hashes_of_a_revision(many: str) -> None:
+    """They are named, as far as they are few."""
+    hashes = sorted(hash_of(f"p{it}") for it in range(25))
+    first = next(a[0] for a, b in pairwise(hashes) if a[0] == b[0])
+    done = cachelog("show", "develop", f"/{first}", catalog=many)
+    assert (done.code, done.out) == (1, "")
+    assert f"'{first}' begins " in done.err
+
+
+def test_counts_that_are_not_kept(tmp_path: Path) -> None:
+    """To show a revision nothing is made: its neighbours stand there without counts."""
+    world = remembered(tmp_path)
+    for table in ("comparisons", "changes", "hashes"):
+        shutil.rmtree(tmp_path / table)
+    found = good(world, "develop", "--json").json
+    assert found["before"]["specs_added"] is None
+    assert found["after"] is None
+    assert labelled(good(world, "develop").lines)["Before"].endswith(")")
+    assert not (tmp_path / "comparisons").exists()

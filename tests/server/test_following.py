@@ -151,6 +151,20 @@ def test_no_subscription_makes_room_for_others(tmp_path: Path) -> None:
                 read_until(connection, b":\n\n")
 
 
+def test_a_client_of_http_1_0_gets_no_chunks(catalog: Catalog, tmp_path: Path) -> None:
+    """As a proxy may be one: the events end where the connection does."""
+    head = HEAD.replace(b"HTTP/1.1", b"HTTP/1.0")
+    with serving(tmp_path / "catalog", tmp_path / "log", **FAST) as server:
+        with following(server, head) as connection:
+            published(catalog, 1)
+            event = read_until(connection, b"}}}\n\n")
+            assert event.replace(b":\n\n", b"").startswith(b"event: next\nid: ")
+            server.process.send_signal(signal.SIGTERM)
+            rest = b"".join(iter(lambda: connection.recv(65_536), b""))
+        assert rest.endswith(b"event: complete\ndata: \n\n")
+        server.process.wait(PATIENCE)
+
+
 def test_subscriptions_take_no_time(catalog: Catalog, tmp_path: Path) -> None:
     """They are counted as requests, but how long they last says nothing of how quick a server is.
 

@@ -113,6 +113,8 @@ class _Search:
     ) -> Iterator[tuple[Places, Places, bool]]:
         """Yield pairs with one key as places of candidates, and whether there may be more."""
         base, head = map(np.flatnonzero, self._free)
+        if not len(base) or not len(head):
+            return
         both = np.concatenate([self._base.keys(facts)[base], self._head.keys(facts)[head]])
         distinct, keys = np.unique(both, return_inverse=True)
         of_base, of_head = np.split(keys, [len(base)])

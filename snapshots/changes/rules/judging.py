@@ -13,7 +13,7 @@ from snapshots.changes.rules.lost_cells import lost_cells
 from snapshots.changes.rules.records import Cover, Forbid, Limit, Only, Require, Rule
 from snapshots.changes.rules.scopes import HeadScope, Judged, Scope, scope_of
 from snapshots.changes.rules.verdict import Breach, RuleResult, Verdict
-from snapshots.errors import CachelogError, CatalogError, RuleUnusable
+from snapshots.errors import CachelogError, CatalogError, RuleUnusable, UnknownPackage
 from snapshots.escaping import quoted
 from snapshots.wording import counted
 
@@ -75,7 +75,10 @@ def _found(rule: Rule, scope: HeadScope) -> tuple[str, Sequence[Breach], bool]:
 
 def _require(demand: Require, scope: HeadScope) -> tuple[str, Sequence[Breach]]:
     """Return the breaches of ``require``: nothing matches, or nothing in a cell that base had."""
-    before, after = scope.find(demand.query)
+    try:
+        before, after = scope.find(demand.query)
+    except UnknownPackage as error:  # neither side has it, whatever it is
+        return str(error), (Breach(str(error)),)
     found = int(after.sum())
     if demand.for_each and isinstance(scope, Scope) and before is not None:
         lost = scope.lost_for_query(demand.query, demand.for_each)

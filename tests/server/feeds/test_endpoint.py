@@ -5,6 +5,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from time import sleep
+from typing import Any
 
 import httpx
 import pytest
@@ -18,6 +19,7 @@ from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.demo import history as demo
+from snapshots.errors import CatalogError
 from snapshots.history import History
 from snapshots.timelines.growth import GrowthPoint
 from tests.server.feeds.chronicles import PlainChronicle
@@ -213,17 +215,54 @@ def test_a_history_that_is_not_whole(demo_catalog: Path) -> None:
     served.asked(ask)
 
 
-def test_a_catalog_that_cannot_be_read(tmp_path: Path) -> None:
-    """503 without saying where it is; nothing of it is kept."""
-    Catalog(str(tmp_path)).publish(list(demo(revisions=3, packages=4, specs=20)))
+def test_a_content_that_cannot_be_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The feed tells the numbers without the story; it is not kept, as that may get better."""
+    snapshots = [it for it in demo(revisions=4, packages=4, specs=20) if "-" in it.tag]
+    Catalog(str(tmp_path)).publish(snapshots)
     served = Served(tmp_path)
-    for file in (tmp_path / "specs").rglob("*.parquet"):
-        file.write_bytes(b"no parquet")
-    path = f"/feeds/{served.catalog.history.series_names[0]}.atom"
-    answer = served.get(path)
-    assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
-    assert answer.text == "the catalog cannot be read at the moment\n"
-    assert served.responses.num_bytes == 0
+    points = served.chronicle.growth(served.catalog.history, "develop-DATE")
+    monkeypatch.setattr(served.chronicle, "growth", lambda *_: points)
+    files = {it: it.read_bytes() for it in (tmp_path / "specs").rglob("*.parquet")}
+
+    async def ask(client: httpx.AsyncClient) -> None:
+        for file in files:
+            file.write_bytes(b"no parquet")
+        damaged = read_feed((await client.get(SERIES)).content)
+        assert served.responses.num_bytes == 0
+        for file, content in files.items():
+            file.write_bytes(content)
+        mended = read_feed((await client.get(SERIES)).content)
+        assert served.responses.num_bytes > 0
+        assert [it.title for it in damaged.entries] == [it.title for it in mended.entries]
+        assert "<h3>" in mended.entries[0].content[0].value
+        assert "<h3>" not in damaged.entries[0].content[0].value
+
+    served.asked(ask)
+    assert "no parquet" not in caplog.text
+    assert caplog.records
+
+
+def test_changes_that_cannot_be_read(demo_catalog: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A series is told by the totals of its revisions; a package is refused, without a place."""
+    served = Served(demo_catalog)
+
+    def fail(*_arguments: object) -> Any:
+        raise CatalogError(str(demo_catalog), "the table changes is damaged")
+
+    monkeypatch.setattr(served.chronicle, "growth", fail)
+    monkeypatch.setattr(served.chronicle, "package_timeline", fail)
+
+    async def ask(client: httpx.AsyncClient) -> None:
+        feed = read_feed((await client.get(SERIES)).content)
+        assert "before" in feed.entries[0].title
+        assert served.responses.num_bytes == 0
+        refused = await client.get("/feeds/develop-DATE/hdf5.atom")
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
+        assert refused.text == "the catalog cannot be read at the moment\n"
+
+    served.asked(ask)
 
 
 def test_a_full_lane_refuses(demo_catalog: Path) -> None:

@@ -419,6 +419,27 @@ def test_an_event_that_nobody_waits_for_is_not_made(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
+def test_an_event_that_takes_long_holds_up_nothing(tmp_path: Path) -> None:
+    """Signs of life are sent while it is made, and a server that stops does not wait for it."""
+
+    async def test(world: World) -> None:
+        events = streams_of(world.app)
+        async with events._free:
+            following = await world.follow()
+            world.publish(MADE_UP[1])
+            async with asyncio.timeout(SOON):
+                while not events._under_way:
+                    await asyncio.sleep(0.005)
+            beats = following.text.count(":\n\n")
+            await following.until(lambda it: it.text.count(":\n\n") > beats + 2)
+            assert world.app.drain is not None
+            world.app.drain()
+            assert await following.ended() == [END]
+            assert not events._under_way
+
+    run(tmp_path, test, heartbeat=0.02)
+
+
 def streams_of(app: Application) -> Any:
     """Return what shares the events of an application."""
     stack: Any = app.build_middleware_stack()

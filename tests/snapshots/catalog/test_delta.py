@@ -101,6 +101,26 @@ def test_a_commit_that_fails(storage: Storage, monkeypatch: pytest.MonkeyPatch) 
     assert values(storage) == [1, 3]
 
 
+def test_a_commit_that_others_have_left_far_behind(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stands, though what was committed since can no longer be followed step by step."""
+    made = table(storage)
+    made.prepare()
+    add(storage, made, 1)
+
+    def failing(_: DeltaTable) -> None:
+        raise DeltaError("Kernel error: File not found: 00000000000000000006.json")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DeltaTable, "update_incremental", failing)
+        add(storage, made, 2)
+    add(storage, made, 3)
+    assert len(made.files()) == 3
+    assert values(storage) == [1, 2, 3]
+    assert made.mark() == table(storage).mark()
+
+
 def test_merging_files(storage: Storage) -> None:
     """One stands in the place of all; who was too slow is told, and changes nothing."""
     slow, quick = table(storage), table(storage)

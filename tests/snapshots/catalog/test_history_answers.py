@@ -21,6 +21,7 @@ from snapshots.catalog.history_answers import (
     HistoryQuestion,
     HoldingAsked,
     PackageAsked,
+    PackagesAsked,
 )
 from snapshots.catalog.library import Library
 from snapshots.catalog.past import missing_pairs
@@ -46,7 +47,8 @@ HASH = a_spec("a").hash
 QUESTIONS: list[Asked] = [
     HashAsked(HASH),
     HashesAsked(frozenset({(HASH, "hdf5")})),
-    ContentAsked(Content.of(STATES[3]).digest, "hdf5"),
+    ContentAsked(Content.of(STATES[3]).digest, frozenset({"hdf5"})),
+    PackagesAsked("develop", frozenset({"hdf5", "nope"})),
     PackageAsked("develop", "hdf5"),
     GrowthAsked("develop"),
     HoldingAsked(frozenset({HASH}), "develop"),
@@ -106,13 +108,29 @@ def test_an_answer_is_made_once(
     assert answers.get(question(catalog, asked)) is answers.kept(question(catalog, asked)) is made
 
 
-def test_hashes_of_a_content_are_those_of_a_package(catalog: Catalog) -> None:
+def test_hashes_of_a_content_are_those_of_its_packages(catalog: Catalog) -> None:
     """Each with its whole history; of another package there are none."""
     answers, digest = answers_of(catalog), Content.of(STATES[3]).digest
-    found = answers.get(question(catalog, ContentAsked(digest, "hdf5"))).value
-    assert found.keys() == {HASH, a_spec("c").hash}
-    assert found[HASH] == answers.get(question(catalog, HashAsked(HASH))).value
-    assert answers.get(question(catalog, ContentAsked(digest, "nope"))).value == {}
+    asked = ContentAsked(digest, frozenset({"hdf5", "nope"}))
+    found = answers.get(question(catalog, asked)).value
+    assert found.keys() == {"hdf5", "nope"}
+    assert found["nope"] == {}
+    assert found["hdf5"].keys() == {HASH, a_spec("c").hash}
+    assert found["hdf5"][HASH] == answers.get(question(catalog, HashAsked(HASH))).value
+
+
+def test_timelines_of_many_packages_are_those_of_each(tmp_path: Path) -> None:
+    """Read at once; packages that were never there are left out."""
+    names = ("zlib", "cmake", "hdf5")
+    states = [[a_spec(name, name=name) for name in names[:count]] for count in (2, 3, 1)]
+    catalog = published(tmp_path, [("develop", it, state) for it, state in enumerate(states)])
+    answers = answers_of(catalog)
+    asked = PackagesAsked("develop", frozenset({*names, "nope"}))
+    told = answers.get(question(catalog, asked)).value
+    assert told == {
+        name: answers.get(question(catalog, PackageAsked("develop", name))).value for name in names
+    }
+    assert answers.get(question(catalog, PackagesAsked("v0", frozenset(names)))).value == {}
 
 
 def test_questions_of_different_kinds_are_different(catalog: Catalog) -> None:

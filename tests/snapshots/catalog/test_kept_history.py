@@ -161,6 +161,14 @@ def test_beginnings_of_hashes(catalog: Catalog) -> None:
             library.hash_history(history, text)
 
 
+@pytest.mark.parametrize("text", ["", "abc", "A" * 32, "a" * 33, "é" * 32])
+def test_only_whole_hashes_are_held(catalog: Catalog, text: str) -> None:
+    """Where part of one could be meant, it is not taken for one that nobody has."""
+    catalog.publish(states("ab"))
+    with pytest.raises(InvalidArgument, match="is no hash, which is 32 characters"):
+        Library(catalog).holding(catalog.history, [hash_of("a"), text])
+
+
 def beginning_with(beginning: str) -> Spec:
     """Return a spec whose hash begins so."""
     return replace(a_spec(beginning), hash=beginning.ljust(32, "a"))

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -15,12 +16,16 @@ import pytest
 from snapshots.catalog import sorted_table
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.filling import missing_pairs
+from snapshots.catalog.keeping.removing import plan, remove
+from snapshots.catalog.keeping.vacuum import vacuum
 from snapshots.catalog.library import Library
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.storage import Storage
+from snapshots.catalog.verifying.verify import verify
 from snapshots.errors import CatalogError, NoCatalog
 from tests.snapshots.factories import a_snapshot, day
 from tests.snapshots.importers import TAGS, publish_state, publish_together, specs_of
+from tests.snapshots.keeping import hours_ago
 
 LOADING_REQUESTS = 4
 """How many requests a revision may take to load, once its catalog has been read."""
@@ -257,3 +262,62 @@ def test_a_damaged_table_of_revisions(
         publish_state(Catalog(location), 1)
     assert list(storage.sizes("specs")) == []
     assert list(storage.sizes("revisions")) == ([name] if damage else [])
+
+
+def test_what_is_forgotten_in_a_bucket(variables: dict[str, str]) -> None:
+    """Revisions are removed, space is given back after some time, and what is left is sound."""
+    assert variables
+    catalog = Catalog("s3://bucket/forgetting")
+    for number in range(4):
+        publish_state(catalog, number)
+    history = catalog.history
+    going = [it for it in history.revisions if it.taken_at == day(1)]
+    with hours_ago():
+        removal = remove(catalog, plan(catalog, going))
+    assert len(removal.contents) == 1
+    assert {it.taken_at for it in catalog.history.revisions} == {day(0), day(2), day(3)}
+    (file,) = catalog_files(removal.contents[0], catalog)
+    done = vacuum(catalog, older_than=timedelta(hours=1))
+    assert [len(done.files[name]) for name in ("revisions", "specs")] == [1, 1]
+    assert done.files["specs"] == (file,)
+    assert catalog_files(removal.contents[0], catalog) == []
+    found = verify(catalog.location, deep=True)
+    assert (found.is_sound, found.findings) == (True, ())
+    publish_state(catalog, 1)
+    vacuum(catalog, older_than=timedelta(0))
+    found = verify(catalog.location, deep=True)
+    assert (found.num_contents, found.findings) == (4, ())
+
+
+def test_removals_and_imports_at_once_in_a_bucket(variables: dict[str, str]) -> None:
+    """No row of an import is lost."""
+    assert variables
+    location = "s3://bucket/forgetting-at-once"
+    catalog = Catalog(location)
+    for number in range(3):
+        publish_state(catalog, number)
+    context = get_context("spawn")
+    barrier, importers = context.Barrier(3), []
+    for number in (10, 11):
+        here, there = context.Pipe()
+        process = context.Process(target=publish_together, args=(location, number, barrier, there))
+        process.start()
+        importers.append((process, here))
+    barrier.wait()
+    for number in range(2):
+        catalog.refresh()
+        going = [it for it in catalog.history.revisions if it.taken_at == day(number)]
+        remove(catalog, plan(catalog, going))
+    for process, here in importers:
+        assert here.recv() is None
+        process.join()
+    catalog.refresh()
+    taken = {(it.tag, it.taken_at) for it in catalog.history.revisions}
+    assert taken == {(tag, day(number)) for tag in TAGS for number in (2, 10, 11)}
+    assert verify(location).is_sound
+
+
+def catalog_files(digest: str, catalog: Catalog) -> list[str]:
+    """Return the files of a content that are there."""
+    storage = Storage(parse_location(catalog.location))
+    return [path for path in storage.find("specs") if digest in path]

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
+from deltalake.transaction import AddAction
 
 from snapshots.catalog import delta, sorted_table
 from snapshots.catalog.locations import parse_location
@@ -149,16 +150,19 @@ def test_what_the_log_tells_outlives_a_checkpoint(
 
 
 def test_files_of_other_tools(storage: Storage) -> None:
-    """What another tool has merged, in its own order and under its own names, is found as well."""
+    """What another tool has merged or rewritten, under its own names, is found as well."""
     table = opened(storage)
     for number in range(5):
         add(table, [(f"key-{number}", ""), (f"key-{number + 10}", "")])
     DeltaTable(storage.location.uri("things")).optimize.compact()
     assert len(files(storage)) == 1
     assert found(table, "key-3") == [("key-3", "")]
+    DeltaTable(storage.location.uri("things")).delete("key = 'key-1'")
+    assert found(table, "key-1") == []
+    assert found(table, "key-3") == [("key-3", "")]
     for number in range(20, 20 + FAN_IN):
         add(table, [(f"key-{number}", "")])
-    assert len(every(opened(storage))) == 10 + FAN_IN
+    assert len(every(opened(storage))) == 9 + FAN_IN
 
 
 def test_files_that_were_merged_away_are_looked_for_anew(
@@ -188,6 +192,28 @@ def test_files_that_were_merged_away_are_looked_for_anew(
         found(reader, "key-3")
 
 
+def test_nothing_is_merged_that_is_no_longer_so(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even where this process has seen meanwhile what another one has done."""
+    table, other = opened(storage), opened(storage)
+    for number in range(FAN_IN - 1):
+        add(table, [(f"key-{number}", "")])
+    writing = SortedTable._write_run
+
+    def writing_late(self: SortedTable, rows: pa.Table, *, is_new: bool) -> list[AddAction]:
+        if self is table and not is_new:
+            add(other, [("other", "")])
+            table._files()
+        return writing(self, rows, is_new=is_new)
+
+    monkeypatch.setattr(SortedTable, "_write_run", writing_late)
+    add(table, [("key-9", "")])
+    assert len(files(storage)) == 2  # merged by the other one, but for its own row
+    assert len(list(Path(storage.location.uri("things")).glob("*.parquet"))) == FAN_IN + 2
+    assert len(every(table)) == FAN_IN + 1
+
+
 def test_damage_is_named(storage: Storage) -> None:
     """A file that has other bytes than were written, and a table that is not there."""
     table = opened(storage)
@@ -205,7 +231,7 @@ def test_damage_is_named(storage: Storage) -> None:
 
 def _write(root: str, first: int, barrier: Barrier) -> None:
     sorted_table.SIZES = (10, 80)
-    delta._CHECKPOINT_EVERY = 4
+    delta._CHECKPOINT_EVERY = 10
     table = opened(Storage(parse_location(root)))
     barrier.wait()
     for number in range(first, first + 40):

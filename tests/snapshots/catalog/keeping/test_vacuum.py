@@ -11,12 +11,12 @@ from snapshots.catalog import catalog as catalog_module
 from snapshots.catalog import delta, specs_table, whole_table
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.keeping.contents import Contents
-from snapshots.catalog.keeping.vacuum import check_grace, vacuum
+from snapshots.catalog.keeping.vacuum import vacuum
 from snapshots.catalog.library import Library
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.past import missing_pairs
 from snapshots.catalog.storage import Storage, named_by_bytes
-from snapshots.errors import CatalogError, InvalidArgument, NoCatalog
+from snapshots.errors import CatalogError, NoCatalog
 from tests.snapshots.importers import specs_of
 from tests.snapshots.keeping import (
     HOUR,
@@ -276,29 +276,3 @@ def test_a_second_file_of_a_content(catalog: Catalog) -> None:
         specs_table.SpecsTable(storage).list_again({digest: (second,)})
     assert clean(catalog).struck_off == (digest,)
     assert listed(catalog) == loaded(catalog).keys()
-
-
-@pytest.mark.parametrize(("hours", "whole"), [(1, 1), (24, 24), (1.5, 1), (168, 168)])
-def test_times_of_grace(hours: float, whole: int) -> None:
-    """They are whole hours."""
-    assert check_grace(timedelta(hours=hours), nothing_runs=False) == timedelta(hours=whole)
-
-
-@pytest.mark.parametrize(
-    ("hours", "nothing_runs", "reason"),
-    [
-        (0, False, "still needs what was just removed.*--nothing-runs"),
-        (0.9, False, "--nothing-runs"),
-        (0.9, True, "from 1h to 7d"),
-        (169, False, "from 1h to 7d$"),
-    ],
-)
-def test_times_that_are_none(hours: float, *, nothing_runs: bool, reason: str) -> None:
-    """What runs could lose what it needs, or the log forget when something went out of use."""
-    with pytest.raises(InvalidArgument, match=reason):
-        check_grace(timedelta(hours=hours), nothing_runs=nothing_runs)
-
-
-def test_no_time_of_grace_where_nothing_runs() -> None:
-    """Who says so may have all space at once."""
-    assert check_grace(timedelta(0), nothing_runs=True) == timedelta(0)

@@ -1,0 +1,71 @@
+"""What docs/operating.md says of keeping and forgetting: the examples run, the keys are those."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.keeping.retention import parse_policy
+from snapshots.catalog.keeping.vacuum import LEAST, MOST
+from tests.server.commands import cachelog
+from tests.snapshots.keeping import publish
+
+TEXT = (Path(__file__).parents[1] / "docs" / "operating.md").read_text("utf-8")
+(SECTION,) = re.findall(r"^## Keeping and forgetting\n(.*?)^## ", TEXT, re.MULTILINE | re.DOTALL)
+COMMANDS = [
+    line.removeprefix("cachelog ")
+    for block in re.findall(r"```sh\n(.*?)```", SECTION, re.DOTALL)
+    for line in block.splitlines()
+]
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    """Return a catalog that has what the examples name."""
+    made = Catalog(str(tmp_path / "catalog"))
+    for number in range(3):
+        publish(made, number, number)
+        publish(made, number, number, f"develop-2025-01-0{number + 5}")
+    publish(made, 1, 1, "v1.0")
+    return made
+
+
+def test_the_examples_run(catalog: Catalog) -> None:
+    """One after the other, each without a complaint."""
+    assert len(COMMANDS) == 5
+    for command in COMMANDS:
+        done = cachelog(*shlex.split(command), catalog=catalog.location)
+        assert (done.code, done.err) == (0, ""), command
+
+
+@pytest.mark.parametrize("rule", re.findall(r"`((?:\d+|all)(?: \w+)?)`", SECTION))
+def test_the_rules_that_are_named_are_rules(rule: str) -> None:
+    """Each of the table."""
+    if rule != "all":
+        assert str(parse_policy(rule)[0]) == rule
+    else:
+        assert parse_policy(rule)
+
+
+def test_the_bounds_are_those() -> None:
+    """Of the time of grace."""
+    hours, days = LEAST.total_seconds() / 3_600, MOST.total_seconds() / 86_400
+    assert f"from `{hours:.0f}h` to `{days:.0f}d`" in SECTION
+
+
+@pytest.mark.parametrize("command", ["remove develop", "prune --keep all", "vacuum", "verify"])
+def test_the_keys_are_named(catalog: Catalog, command: str) -> None:
+    """All that the JSON has, and what stands in its lists."""
+    name, *_ = command.split()
+    (row,) = (
+        line for line in SECTION.splitlines() if line.startswith("| `") and f"`{name}`" in line
+    )
+    found: dict[str, Any] = cachelog(*command.split(), "--json", catalog=catalog.location).json
+    assert found
+    for key, value in found.items():
+        assert f"`{key}`" in row
+        if isinstance(value, list) and key not in ("removed", "kept"):
+            assert all(f"`{it}`" in row for one in value if isinstance(one, dict) for it in one)
