@@ -68,6 +68,10 @@ def test_the_contract_says_no_less_than_it_did() -> None:
 
 
 OFFERED = {
+    "ConcreteSpecInput.namespace": "String",
+    "ConcreteSpecInput.packageHash": "String",
+    "MissingSpec.isRoot": "Boolean!",
+    "MissingSpec.version": "String",
     "Package.totalSize": "ByteCount",
     "Revision.confirmedAt": "DateTime!",
     "Revision.source": "Source!",
