@@ -68,6 +68,8 @@ def test_the_contract_says_no_less_than_it_did() -> None:
 
 
 OFFERED = {
+    "ConcreteSpecInput.namespace": "String",
+    "ConcreteSpecInput.packageHash": "String",
     "GrowthPoint.comparison": "Comparison",
     "GrowthPoint.specsRebuilt": "Int!",
     "GrowthPoint.specsReplaced": "Int!",
@@ -75,6 +77,8 @@ OFFERED = {
     "GrowthPoint.takenAt": "DateTime!",
     "HashHistory.id": "ID!",
     "HashHistory.newest": "Revision!",
+    "MissingSpec.isRoot": "Boolean!",
+    "MissingSpec.version": "String",
     "Package.history": "PackageHistory",
     "Package.totalSize": "ByteCount",
     "PackageHistory.id": "ID!",
