@@ -149,6 +149,23 @@ def test_no_more_is_kept_than_is_allowed(catalog: Catalog) -> None:
     assert answers.num_bytes == 0
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        PackageAsked("develop", "é" * 4_000),
+        PackagesAsked("develop", frozenset({"é" * 4_000})),
+        HoldingAsked(frozenset({HASH}), "é" * 4_000),
+        HashesAsked(frozenset({(HASH, "é" * 4_000)})),
+    ],
+    ids=lambda it: type(it).__name__,
+)
+def test_what_clients_write_counts(catalog: Catalog, asked: Asked) -> None:
+    """A key stays in memory as long as its answer."""
+    answers = answers_of(catalog)
+    answers.get(question(catalog, asked))
+    assert answers.num_bytes > 4_000
+
+
 def test_answers_go_with_their_history(catalog: Catalog) -> None:
     """A question to the next one drops them; one that began before is still answered."""
     answers = answers_of(catalog)
