@@ -277,3 +277,16 @@ def test_imports_removals_and_cleanings_at_once(catalog: Catalog) -> None:
     assert {it[:2] for it in rows(catalog)} == expected
     assert listed(catalog) == loaded(catalog).keys()
     assert verify(catalog.location, deep=True).is_sound
+
+
+def test_striking_off_gives_up_where_others_never_cease(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And says so; nothing is struck off then."""
+    monkeypatch.setattr(contents, "_WAIT_SECONDS", 0)
+    monkeypatch.setattr("snapshots.catalog.delta.Table.exchange", lambda *_: False)
+    found = Contents(catalog.location)
+    monkeypatch.setattr(found, "named", dict)
+    with pytest.raises(CatalogError, match="others wrote into the table specs all the time"):
+        found.strike_off(lambda _: True)
+    assert len(listed(catalog)) == 3
