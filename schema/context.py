@@ -11,7 +11,6 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.covering import Covered, best_covering, candidates
 from snapshots.catalog.history_answers import Asked, HistoryAnswers, HistoryQuestion
 from snapshots.catalog.library import Library
-from snapshots.catalog.returned import earlier_contents
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.wanted import Wanted
@@ -176,7 +175,7 @@ class Context:
         """Return which rows of head an earlier revision of the series had, and base has not."""
         if len(self.explain(base, head).without_counterpart()):
             self.is_permanent = False  # a state from before may be imported yet
-        key = earlier_contents(self.history, base, head)
+        key = self.library.earlier_contents(self.history, base, head)
         return self._loaded(self.library.returned, key).mask
 
     def best_covering(self, wanted: Wanted, series: str | None) -> list[Covered]:
