@@ -191,7 +191,7 @@ class Library:
     def package_timeline(self, history: History, series: str, name: str) -> PackageTimeline | None:
         """Return what became of a package in a series; None where it was never in it."""
         past.require_complete(self._catalog, history, series)
-        rows = self.package_changes.get((self._catalog.state, name))
+        rows = self.package_changes.get((self._catalog.changes.state, name))
         return packages.package_timeline(rows, name, series, history)
 
     def package_timelines(
