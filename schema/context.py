@@ -9,7 +9,8 @@ import strawberry
 from schema.budget import QUERY_TOO_LARGE, Budget, BudgetExceeded
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.covering import Covered, best_covering, candidates
-from snapshots.catalog.history_answers import Asked, HistoryAnswers, HistoryQuestion
+from snapshots.catalog.history_answers import HistoryAnswers, HistoryQuestion
+from snapshots.catalog.history_questions import Asked
 from snapshots.catalog.library import Library
 from snapshots.catalog.returned import earlier_contents
 from snapshots.changes.diff import Comparison

@@ -17,7 +17,7 @@ from schema.revision import Revision, Tag, revision_connection
 from schema.scalars import DateTime, none_if_omitted
 from schema.series import Series
 from snapshots.catalog.covering import MOST_CONTENTS
-from snapshots.catalog.history_answers import HoldingAsked
+from snapshots.catalog.history_questions import HoldingAsked
 from snapshots.changes.wanted import Wanted
 from snapshots.errors import CachelogError, InvalidArgument, RevisionNotFound
 from snapshots.models import RevisionInfo
