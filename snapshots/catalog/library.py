@@ -14,7 +14,7 @@ from cachetools import LRUCache
 
 from snapshots.catalog import past
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.returned import EarlierContents, Returned, earlier_contents, find_returned
+from snapshots.catalog.returned import EarlierContents, Returned, asked_of, find_returned
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
 from snapshots.frames import matching
@@ -171,7 +171,13 @@ class Library:
         mask. Where changes of the series are missing this can take reading earlier contents, a
         second or two where they are hundreds; ``returned`` keeps the answer.
         """
-        return self.returned.get(earlier_contents(history, base, head)).mask
+        return self.returned.get(self.earlier_contents(history, base, head)).mask
+
+    def earlier_contents(
+        self, history: History, base: RevisionInfo, head: RevisionInfo
+    ) -> EarlierContents:
+        """Return the key that ``returned`` keeps an answer by; another one where more is known."""
+        return asked_of(self._catalog, history, base, head)
 
     # -- the past: each raises IncompleteHistory where changes are missing
 
@@ -194,7 +200,7 @@ class Library:
         if not is_name(name) or not history.of_series(series):
             return None
         past.require_complete(self._catalog, history, series)
-        rows = self.package_changes.get((self._catalog.state, name))
+        rows = self.package_changes.get((self._catalog.changes.state, name))
         return packages.package_timeline(rows, name, series, history)
 
     def package_timelines(

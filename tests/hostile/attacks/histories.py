@@ -24,10 +24,10 @@ def _of_series(names: dict[str, str]) -> Iterator[Attack]:
 
 def _packages(_target: Target) -> Iterator[Ask]:
     """Ask for the timelines of ever other packages, those of the catalog and made-up ones."""
-    for start in range(0, 2_000, 50):
+    for start in range(0, 2_000, 20):
         asked = (
             f'p{number}:package(name:"package-{number}"){{lastSeen{{id}}entries(first:5){{nodes{{kind}}}}}}'
-            for number in range(start, start + 50)
+            for number in range(start, start + 20)
         )
         yield _series(" ".join(asked))
 
@@ -70,7 +70,7 @@ ATTACKS = (
             "growth of contents": "growth{revision{specs{nodes{short}}}}",
             "growth of comparisons": "growth{comparison{causes{totalCount}}}",
             "growth of growth": "growth{revision{seriesInfo{" * 3 + "name" + "}}}" * 3,
-            "a package x 60": aliased(60, 'package(name:"zlib"){' + _ENTRIES + "}"),
+            "a package x 25": aliased(25, 'package(name:"zlib"){' + _ENTRIES + "}"),
         }
     ),
     Attack("many packages", "timelines of ever others", asking(_packages)),

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.filling import fill
 from snapshots.catalog.history_answers import HistoryAnswers, HistoryQuestion
 from snapshots.catalog.history_questions import (
     Asked,
@@ -22,6 +23,7 @@ from snapshots.catalog.history_questions import (
     PackageAsked,
     PackagesAsked,
 )
+from snapshots.catalog.history_tables import HistoryTables
 from snapshots.catalog.library import Library
 from snapshots.catalog.past import missing_pairs
 from snapshots.changes.kept_changes import KeptChanges
@@ -303,3 +305,22 @@ def test_damaged_tables_are_the_catalogs_error(catalog: Catalog) -> None:
         answers_of(damaged).get(question(damaged, GrowthAsked("develop")))
     with pytest.raises(CatalogError):
         answers_of(damaged).is_whole(question(damaged, GrowthAsked("develop")))
+
+
+def test_a_package_asked_while_pairs_are_being_kept(
+    older: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its changes are not taken from those that were read before the pairs were there."""
+    library = Library(older)
+    fill(older, missing_pairs(older, older.history, "vX.Y.Z"))
+    assert library.package_timeline(older.history, "vX.Y.Z", "hdf5")
+    found = []
+
+    def asked_meanwhile(_: HistoryTables) -> None:
+        found.append(library.package_timeline(older.history, "develop", "hdf5"))
+
+    monkeypatch.setattr(HistoryTables, "compact", asked_meanwhile)
+    fill(older, missing_pairs(older, older.history, "develop"))
+    assert found == [library.package_timeline(older.history, "develop", "hdf5")]
+    assert found[0] is not None
+    assert len(found[0].entries) == len(STATES)
