@@ -1,6 +1,7 @@
 """What a lock file wants, against what a revision holds: as lines of text and as plain values."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -45,7 +46,7 @@ class Checked(NamedTuple):
     seen: Mapping[str, LastSeen] | None
     covered: Sequence[Covered] = ()
 
-    def is_under(self, percent: float) -> bool:
+    def is_under(self, percent: Fraction) -> bool:
         """Tell whether less of what is wanted is there."""
         return 100 * self.lookup.num_found < percent * len(self.lookup.wanted)
 
