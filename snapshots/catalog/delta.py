@@ -231,10 +231,7 @@ class Table:
         added: Sequence[AddAction],
         seen: Mark | None = None,
     ) -> bool:
-        """Put files in the place of others at once; False where there was another commit.
-
-        That is since ``seen``, or since what ``current`` or ``commit`` found last.
-        """
+        """Put files in the place of others; False where there was another commit since ``seen``."""
         with self._lock:
             found = self._open or self._brought_up_to_date()
             if seen not in (None, found.mark):
