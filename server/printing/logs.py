@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from server.printing import styles
-from server.printing.differences import package_headline, reason_text
+from server.printing.differences import SIGNS, package_headline
 from server.printing.layout import wrapped
 from snapshots.changes.package_changes import PackageChange
 from snapshots.changes.reasons import REASONS, SpecChangeReason
@@ -15,7 +15,7 @@ from snapshots.models import RevisionInfo
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 from snapshots.timelines.spans import HashHistory, Span
-from snapshots.wording import counted, minute, short_digest, title
+from snapshots.wording import counted, in_words, minute, short_digest, title, versioned
 
 _INDENT = " " * 4
 _WIDEST_BAR = 40
@@ -23,12 +23,6 @@ _NARROWEST_BAR = 10
 
 MOST_CHANGED = 10
 """So many packages are named in an entry of a series."""
-
-_SIGNS = {
-    SpecChangeKind.ADDED: ("+", styles.added),
-    SpecChangeKind.REMOVED: ("-", styles.removed),
-    SpecChangeKind.CHANGED: ("=", styles.changed),
-}
 
 Reasons = Mapping[SpecChangeReason, int]
 
@@ -90,8 +84,8 @@ def package_title(timeline: PackageTimeline, num_revisions: int) -> list[str]:
 
 def hash_title(known: HashHistory, spans: Sequence[Span], width: int | None) -> list[str]:
     """Return what is told of a hash: its package and version, and when it was there."""
-    name = known.name if known.version is None else f"{known.name}@{known.version}"
-    return [f"{styles.name(name)} {styles.digest(f'/{known.hash}')}", *span_lines(spans, width)]
+    name = styles.name(versioned(known.name, known.version))
+    return [f"{name} {styles.digest(f'/{known.hash}')}", *span_lines(spans, width)]
 
 
 def span_lines(spans: Iterable[Span], width: int | None) -> Iterator[str]:
@@ -102,8 +96,8 @@ def span_lines(spans: Iterable[Span], width: int | None) -> Iterator[str]:
             revisions += f" to {title(span.last)}"
         end = "still there"
         if span.gone_in is not None and span.reason_gone is not None:
-            end = f"gone in {title(span.gone_in)} ({reason_text(span.reason_gone)})"
-        text = f"{span.series}: {revisions}: {reason_text(span.reason_came)}; {end}"
+            end = f"gone in {title(span.gone_in)} ({in_words(span.reason_gone.value)})"
+        text = f"{span.series}: {revisions}: {in_words(span.reason_came.value)}; {end}"
         yield from wrapped(text, width)
 
 
@@ -142,7 +136,7 @@ def package_text(entry: PackageEntry) -> str:
     """Return what became of a package: upgraded, +1.3 -1.2."""
     versions = [f"+{it}" for it in entry.versions_added]
     versions += [f"-{it}" for it in entry.versions_removed]
-    kind = entry.kind.value.replace("_", " ")
+    kind = in_words(entry.kind.value)
     return f"{kind}, {' '.join(versions)}" if versions else kind
 
 
@@ -160,8 +154,8 @@ def point_text(point: GrowthPoint) -> str:
 def event_text(event: HashEvent) -> str:
     """Return that a hash came or went, and why."""
     if event.has_come:
-        return styles.added(f"+ came: {reason_text(event.reason)}")
-    return styles.removed(f"- went: {reason_text(event.reason)}")
+        return styles.added(f"+ came: {in_words(event.reason.value)}")
+    return styles.removed(f"- went: {in_words(event.reason.value)}")
 
 
 def oneline(head: RevisionInfo, text: str) -> str:
@@ -171,7 +165,7 @@ def oneline(head: RevisionInfo, text: str) -> str:
 
 def counts_text(added: int, removed: int, changed: int) -> str:
     """Return how many specs came, went and changed: +12 -3 =1."""
-    parts = zip(_SIGNS.values(), (added, removed, changed), strict=True)
+    parts = zip(SIGNS.values(), (added, removed, changed), strict=True)
     return (
         " ".join(style(f"{sign}{count:,}") for (sign, style), count in parts if count)
         or "unchanged"
@@ -195,7 +189,7 @@ def _count_lines(
     if not any(counts):
         yield f"{_INDENT}nothing changed"
     for kind, count in zip(SpecChangeKind, counts, strict=True):
-        sign, style = _SIGNS[kind]
+        sign, style = SIGNS[kind]
         if count:
             text = f"{_INDENT}{sign} {count:,} {kind.value}{_reasons_text(kind, reasons)}"
             yield from map(style, wrapped(text, width, _INDENT * 2))
@@ -203,7 +197,7 @@ def _count_lines(
 
 def _reasons_text(kind: SpecChangeKind, reasons: Reasons) -> str:
     told = [
-        f"{reasons[reason]:,} {reason_text(reason)}"
+        f"{reasons[reason]:,} {in_words(reason.value)}"
         for reason in REASONS
         if reasons.get(reason) and kind_of(reason) is kind
     ]
@@ -240,7 +234,7 @@ def _bars(packages: Sequence[PackageChange], width: int | None) -> Iterator[str]
 def _bar(change: PackageChange, scale: float) -> str:
     """Return a sign for each change, or for several of them; the smallest part has one, too."""
     counts = change.specs_added, change.specs_removed, change.specs_changed
-    parts = zip(_SIGNS.values(), counts, strict=True)
+    parts = zip(SIGNS.values(), counts, strict=True)
     return "".join(
         style(sign * max(1, int(count * scale))) for (sign, style), count in parts if count
     )
