@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from server.printing import styles
-from server.printing.differences import field_text, reason_text, short_hash
+from server.printing.differences import field_text, short_hash
 from server.printing.layout import Column, table, wrapped
+from server.printing.reasons import reason_text
 from snapshots.catalog.covering import Covered
 from snapshots.changes.facts import FieldChange
 from snapshots.changes.lookup import Lookup

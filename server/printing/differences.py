@@ -6,6 +6,7 @@ from itertools import groupby
 
 from server.printing import styles
 from server.printing.layout import Style, wrapped
+from server.printing.reasons import reason_text
 from server.printing.reports import PAIRED, Report, Told
 from snapshots.changes.cause import CauseKind
 from snapshots.changes.facts import FieldChange
@@ -119,11 +120,6 @@ def _spec_lines(report: Report, told: Told, width: int | None) -> Iterator[str]:
     if told.reason is SpecChangeReason.REPLACED and after is not None:
         text += f" by {short_hash(after.hash)}"
     yield styles.quiet(f"      {text}")
-
-
-def reason_text(reason: SpecChangeReason) -> str:
-    """Return a reason in words: new package, version gone."""
-    return reason.value.replace("_", " ")
 
 
 def pair_text(before: Spec, after: Spec) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from server.printing import styles
-from server.printing.differences import pair_text, reason_text, short_hash
+from server.printing.differences import pair_text, short_hash
 from server.printing.layout import Column, table, wrapped
+from server.printing.reasons import reason_text
 from server.printing.reports import Report, Told, hash_at
 from snapshots.changes.causes import Cause, CauseCount, Causes, CauseStep
 from snapshots.changes.reasons import SpecChangeReason

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshots.catalog.sorted_table import run_of
-from snapshots.catalog.verifying.hash_sums import MODULUS, SetOfHashes, Sums, numbers_of
+from snapshots.catalog.verifying.hash_sums import MODULUS, SetOfHashes
+from snapshots.changes.hash_numbers import Numbers, numbers_of
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.history import Pair
 from snapshots.tables import CHANGES
@@ -47,7 +48,7 @@ class KeptPairs:
 
     def __init__(self) -> None:
         self._sums: dict[tuple[Pair, str], _Sums] = {}
-        self.added: list[Sums] = []
+        self.added: list[Numbers] = []
 
     def take(self, path: str, rows: pa.Table) -> None:
         """Add the rows of a file."""

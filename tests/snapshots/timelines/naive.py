@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import explain
+from snapshots.changes.kept_changes import comparisons_table, keep_changes
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.spec_changes import SpecChange
 from snapshots.history import History, Neighbours, Pair
@@ -73,6 +74,11 @@ class Past:
                     }
                 )
         return pa.Table.from_pylist(rows, CHANGE_ROWS)
+
+    def comparisons(self) -> pa.Table:
+        """Return the rows that the table ``comparisons`` has of all pairs."""
+        made = [keep_changes(*map(self._side, pair)) for pair in self.history.pairs]
+        return comparisons_table(made, "cachelog", None)
 
     def counts(self, pair: Pair) -> PairCounts:
         """Return the counts of a pair."""
