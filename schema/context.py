@@ -11,7 +11,6 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.covering import Covered, best_covering, candidates
 from snapshots.catalog.history_answers import Asked, HistoryAnswers, HistoryQuestion
 from snapshots.catalog.library import Library
-from snapshots.catalog.returned import earlier_contents
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.wanted import Wanted
@@ -32,6 +31,9 @@ ValueOut = TypeVar("ValueOut", covariant=True)
 
 Follow = Callable[[Callable[[RevisionInfo], bool]], AsyncIterator[RevisionInfo]]
 """Returns the revisions that are published from now on, those that a condition holds for."""
+
+MOST_CONTENTS = 200
+"""In so many contents a request may look for specs: twice as many as real caches have tags."""
 
 _HELD = 2
 """How many frames, graphs and comparisons a request holds: those of two revisions."""
@@ -176,12 +178,12 @@ class Context:
         """Return which rows of head an earlier revision of the series had, and base has not."""
         if len(self.explain(base, head).without_counterpart()):
             self.is_permanent = False  # a state from before may be imported yet
-        key = earlier_contents(self.history, base, head)
+        key = self.library.earlier_contents(self.history, base, head)
         return self._loaded(self.library.returned, key).mask
 
     def best_covering(self, wanted: Wanted, series: str | None) -> list[Covered]:
-        """Return which revisions hold most of what is wanted, as ``snapshots.catalog.covering``."""
-        revisions = candidates(self.changing_history(), series)
+        """Return which revisions hold most of what is wanted, of those with the newest contents."""
+        revisions = candidates(self.changing_history(), series, MOST_CONTENTS)
         kept = self.library.hash_sets.kept
         is_read = all(kept(it.digest) is not None for it in revisions)
         if not (self.may_take_long if is_read else self.may_load):

@@ -7,7 +7,7 @@ import strawberry
 from schema.comparison import Comparison
 from schema.concrete_spec import CONCRETE_SPECS, ConcreteSpecsArgument, concrete_specs
 from schema.connections import Connection, connection_field
-from schema.context import Context, Info
+from schema.context import MOST_CONTENTS, Context, Info
 from schema.cost import LOADING, SPANS_OF_HASH, ArgumentCost, Cost, ItemsOf, NumberOf
 from schema.hash_history import HashHistory
 from schema.lookup import Lookup
@@ -16,7 +16,6 @@ from schema.paging import PAGE_MAX, PageArguments
 from schema.revision import Revision, Tag, revision_connection
 from schema.scalars import DateTime, none_if_omitted
 from schema.series import Series
-from snapshots.catalog.covering import MOST_CONTENTS
 from snapshots.catalog.history_answers import HoldingAsked
 from snapshots.changes.wanted import Wanted
 from snapshots.errors import CachelogError, InvalidArgument, RevisionNotFound
@@ -188,8 +187,9 @@ class Query:
 
     @strawberry.field(
         description="Specs as lookup has them, over the newest revision of each tag, or over all "
-        f"of a series with its newest {MOST_CONTENTS} contents: which holds most of them first, "
-        "then which holds most of the roots, then the newer. An unknown series has none.",
+        "of a series: which holds most of them first, then which holds most of the roots, then the "
+        f"newer. The newest {MOST_CONTENTS} different contents are looked into. An unknown series "
+        "has none.",
         metadata=Cost(
             weight=COVERING_ALL,
             items=NumberOf("first", default=10),

@@ -2,9 +2,15 @@
 
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import orjson
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.filling import fill, missing_pairs
+from snapshots.catalog.verifying.verify import verify
+from tests.benchmarks.years import catalog_of_years, copy_of
 
 ROOT = Path(__file__).parents[1]
 REFERENCES = {
@@ -73,3 +79,22 @@ def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
     assert done.returncode == 2
     assert "lits1000" in done.stderr
     assert "list1000" in done.stderr
+
+
+def test_a_catalog_of_years_is_as_imports_make_it(tmp_path: Path) -> None:
+    """Sound, with real churn, made once; a copy of it is a catalog of its own."""
+    folder = catalog_of_years(tmp_path, revisions=6, specs=1_000, processes=2)
+    assert catalog_of_years(tmp_path, revisions=6, specs=1_000) == folder
+    catalog = Catalog(str(copy_of(folder, tmp_path / "copy")))
+    history = catalog.require_history()
+    hashes = []
+    for revision in history.of_series("develop"):
+        frame = catalog.load(revision.digest)
+        hashes.append({frame.hashes.at(row) for row in range(len(frame))})
+    assert [len(it) for it in hashes] == [it.num_specs for it in history.of_series("develop")]
+    churn = [len(new - old) / len(new) for new, old in pairwise(hashes)]
+    assert 0.02 < sum(churn) / len(churn) < 0.15
+    fill(catalog, missing_pairs(catalog, history))
+    assert verify(catalog.location, deep=True).findings == ()
+    original = Catalog(str(folder))
+    assert len(missing_pairs(original, original.require_history())) == 6

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from schema import api
-from snapshots.catalog.covering import MOST_CONTENTS
+from schema.context import MOST_CONTENTS
 from snapshots.changes import nearest_specs
 from snapshots.sources.lockfiles import MAX_BYTES, nodes
 from tests.server.commands import cachelog
@@ -43,7 +43,7 @@ def test_bounds_are_those_of_the_code() -> None:
     assert f"{MAX_BYTES >> 20} MiB and {nodes.MAX_SPECS:,} specs" in TEXT
     *others, last = map(str, nodes.LOCK_FILE_VERSIONS)
     assert f"versions {', '.join(others)} and {last}:" in TEXT
-    assert f"its newest {MOST_CONTENTS} contents" in TEXT
+    assert f"the newest {MOST_CONTENTS} different contents" in TEXT
 
 
 def test_the_definition_of_near_is_that_of_the_code() -> None:

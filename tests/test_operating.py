@@ -1,6 +1,10 @@
 """docs/operating.md: what it names is there, and what it shows is well formed."""
 
+import ast
+import inspect
 import re
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +13,10 @@ import yaml
 from graphql import OperationType
 from msgspec.structs import fields
 
+import server.settings
 from schema import api
 from server.metrics.instruments import INSTRUMENTS, sample_names
-from server.settings import Settings, variable_of
+from server.settings import PREFIX, Settings, environ_of, variable_of
 
 TEXT = (Path(__file__).parents[1] / "docs" / "operating.md").read_text("utf-8")
 METRICS = {name for instrument in INSTRUMENTS for name in sample_names(instrument)}
@@ -49,7 +54,7 @@ def test_each_alert_is_well_formed(rule: dict[str, Any]) -> None:
 
 def test_each_variable_that_is_named_is_a_setting() -> None:
     """A misspelt one would keep the server from starting."""
-    named = set(re.findall(r"`(CACHELOG_[A-Z_]*[A-Z])", TEXT))
+    named = set(re.findall(r"`(CACHELOG_[A-Z0-9_]*[A-Z])", TEXT))
     assert named <= {variable_of(field.name) for field in fields(Settings)}
 
 
@@ -71,3 +76,29 @@ def test_subscriptions_that_are_shown_are_valid() -> None:
     for text in shown:
         assert api.document(text).errors == ()
         assert api.operation_type(api.document(text), None) is OperationType.SUBSCRIPTION
+
+
+def documented_settings() -> Iterator[tuple[str, str]]:
+    """Yield each setting's name with the text that documents it in the source."""
+    tree = ast.parse(inspect.getsource(server.settings))
+    body = next(
+        node.body
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and node.name == "Settings"
+    )
+    for field, text in pairwise(body):
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+            yield ast.unparse(field.target), ast.literal_eval(text.value)
+
+
+def test_settings() -> None:
+    """The table has each setting with its variable, its default and what its docstring says."""
+    documented = dict(documented_settings())
+    defaults = environ_of(Settings())
+    rows = [
+        f"| `{variable}` | {f'`{default}`' if default else ''} | {text.replace('``', '`')} |"
+        for variable, default in defaults.items()
+        for text in (documented[variable.removeprefix(PREFIX).lower()],)
+    ]
+    table = "\n".join(["| Variable | Default | Meaning |", "|---|---|---|", *rows, ""])
+    assert table in TEXT, f"the table should be\n{table}"

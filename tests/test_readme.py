@@ -1,7 +1,5 @@
-"""The README is true: its examples run as they stand, and its table is that of the settings."""
+"""The README is true: its examples run as they stand."""
 
-import ast
-import inspect
 import os
 import re
 import shutil
@@ -10,13 +8,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from doctest import ELLIPSIS, OutputChecker
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-import server.settings
-from server.settings import PREFIX, Settings, environ_of
 from tests.server.servers import environ, serving
 
 ROOT = Path(__file__).parents[1]
@@ -34,19 +29,6 @@ def examples() -> Iterator[tuple[str, str]]:
                 n for n in range(1, len(lines) + 1) if "".join(lines[:n]).count("'") % 2 == 0
             )
             yield "".join(lines[:end]), "".join(lines[end:])
-
-
-def documented_settings() -> Iterator[tuple[str, str]]:
-    """Yield each setting's name with the text that documents it in the source."""
-    tree = ast.parse(inspect.getsource(server.settings))
-    body = next(
-        node.body
-        for node in tree.body
-        if isinstance(node, ast.ClassDef) and node.name == "Settings"
-    )
-    for field, text in pairwise(body):
-        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
-            yield ast.unparse(field.target), ast.literal_eval(text.value)
 
 
 def test_examples(tmp_path: Path) -> None:
@@ -73,16 +55,3 @@ def test_examples(tmp_path: Path) -> None:
             assert OutputChecker().check_output(shown, printed, ELLIPSIS), f"{command}: {printed}"
             count += 1
     assert count >= 7
-
-
-def test_settings() -> None:
-    """The table has each setting with its variable, its default and what its docstring says."""
-    documented = dict(documented_settings())
-    defaults = environ_of(Settings())
-    rows = [
-        f"| `{variable}` | {f'`{default}`' if default else ''} | {text.replace('``', '`')} |"
-        for variable, default in defaults.items()
-        for text in (documented[variable.removeprefix(PREFIX).lower()],)
-    ]
-    table = "\n".join(["| Variable | Default | Meaning |", "|---|---|---|", *rows, ""])
-    assert table in README, f"the table should be\n{table}"

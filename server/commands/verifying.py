@@ -13,7 +13,7 @@ from server.parameters import catalog_option, json_option
     type=click.IntRange(1, 256),
     default=1,
     show_default=True,
-    help="Read in so many processes; each takes up to 500 MB for contents of 60,000 specs.",
+    help="Read in so many processes; each takes up to 400 MB for contents of 60,000 specs.",
 )
 @json_option
 @catalog_option

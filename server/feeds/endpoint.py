@@ -144,7 +144,8 @@ class FeedsEndpoint:
         else:
             document = await self._maker.package(history, series, package, after)
         response = FeedResponse(document)
-        self._responses.put(key, response)
+        if document.is_whole:
+            self._responses.put(key, response)
         return response
 
     def _made(self, key: CacheKey, making: "asyncio.Task[FeedResponse]") -> None:

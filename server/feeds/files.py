@@ -1,20 +1,24 @@
 """Feeds as files: the documents that a server sends, for a web server to serve as they are."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from server.feeds.addresses import SUFFIX, FeedAddresses
+from snapshots.catalog.past import require_complete
 from snapshots.errors import IncompleteHistory, OutputError
 from snapshots.notes.atom.document import to_xml
 from snapshots.notes.atom.feeds import counts_of, package_feed, series_feed, told_in
 from snapshots.notes.atom.stories import story
-from snapshots.spack.names import is_name, natural_order
+from snapshots.spack.names import is_name
+from snapshots.timelines.packages import PackageTimeline, package_timeline
 
 if TYPE_CHECKING:
     from server.commands.past import Past
     from snapshots.sources.reports import Progress
+
+_READ_AT_ONCE = 32
 
 AddressesOf = Callable[[str | None], FeedAddresses]
 """Returns the addresses in the feed of a series (None), or of a package."""
@@ -54,12 +58,11 @@ def write_all(
         document = series_document(past, series, addresses(None))
         num_written += write(folder / f"{series}{SUFFIX}", document)
         names = _packages(past, series, folder / series)
-        for done, name in enumerate(names, 1):
+        for done, timeline in enumerate(_timelines(past, series, names), 1):
             progress(f"feeds of {series}", done, len(names))
-            timeline = past.library.package_timeline(past.history, series, name)
             if timeline is not None:
-                file = folder / series / f"{name}{SUFFIX}"
-                num_written += write(file, to_xml(package_feed(timeline, addresses(name))))
+                feed = package_feed(timeline, addresses(timeline.name))
+                num_written += write(folder / series / f"{timeline.name}{SUFFIX}", to_xml(feed))
     return num_written
 
 
@@ -83,9 +86,23 @@ def write(file: Path, document: bytes) -> bool:
     return True
 
 
+def _timelines(past: "Past", series: str, names: Sequence[str]) -> Iterator[PackageTimeline | None]:
+    """Yield the timeline of each package, None where the series never had it.
+
+    Changes are kept by package: those of packages that follow one another are read at once.
+    Raises IncompleteHistory where some of them are not kept.
+    """
+    require_complete(past.catalog, past.history, series)
+    for start in range(0, len(names), _READ_AT_ONCE):
+        some = names[start : start + _READ_AT_ONCE]
+        rows = past.catalog.changes.changes_of(some)
+        for name in some:
+            yield package_timeline(rows, name, series, past.history)
+
+
 def _packages(past: "Past", series: str, folder: Path) -> list[str]:
     newest = past.history.of_series(series)[0]
-    return natural_order({*past.library.frames.get(newest.digest).packages, *_written(folder)})
+    return sorted({*past.library.frames.get(newest.digest).packages, *_written(folder)})
 
 
 def _written(folder: Path) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Making the documents of feeds, each piece of the work in the lane that it belongs in."""
 
+import logging
 import sys
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -10,18 +11,20 @@ from typing import NamedTuple, Protocol
 from server.feeds.addresses import FeedAddresses
 from server.graphql.lanes import Lane, Lanes
 from snapshots.catalog.library import Library, SharedCache
-from snapshots.errors import IncompleteHistory, RevisionNotFound
-from snapshots.escaping import quoted
+from snapshots.errors import CatalogError, IncompleteHistory, RevisionNotFound
+from snapshots.escaping import quoted, visible
 from snapshots.history import History, Neighbours, Pair
 from snapshots.notes.atom.document import Feed, to_xml
 from snapshots.notes.atom.feeds import counts_of, package_feed, series_feed, told_in
 from snapshots.notes.atom.stories import story
 from snapshots.spack.names import is_name
-from snapshots.timelines.growth import GrowthPoint
+from snapshots.timelines.growth import GrowthPoint, PairCounts
 from snapshots.timelines.packages import PackageTimeline
 
 STORY_BYTES = 8 << 20
 """How many bytes of stories are kept: those of some 300 pairs of revisions."""
+
+_log = logging.getLogger("cachelog.server")
 
 _NEAREST = 3
 _LONGEST_NAME = 200
@@ -32,10 +35,14 @@ class NoSuchFeed(Exception):
 
 
 class Document(NamedTuple):
-    """A feed as XML, and when it last came to say something else."""
+    """A feed as XML, and when it last came to say something else.
+
+    It ``is_whole`` unless something that it would tell could not be read.
+    """
 
     body: bytes
     updated: datetime
+    is_whole: bool = True
 
 
 class Chronicle(Protocol):
@@ -71,31 +78,34 @@ class FeedMaker:
         )
 
     async def series(self, history: History, series: str, after: str | None) -> Document:
-        """Return the feed of a series. Raises NoSuchFeed, and what lanes and catalogs raise."""
+        """Return the feed of a series. Raises NoSuchFeed, and what lanes raise.
+
+        Where contents or changes cannot be read, it tells as much as it can without them.
+        """
         await self._require_series(history, series)
-        lane = self._lane(history, series)
-        try:
-            points = await lane.run(partial(self._chronicle.growth, history, series))
-        except IncompleteHistory:
-            points = []  # the totals of revisions are told, until the changes are known
-        stories = {} if after else await self._told(told_in(history, series))
-        return await self._made(
+        counts, has_counts = await self._counts(history, series)
+        told = [] if after else told_in(history, series)
+        stories = await self._told(told)
+        document = await self._made(
             lambda: series_feed(
                 history,
                 series,
                 FeedAddresses.of_server(None),
-                counts=counts_of(points),
+                counts=counts,
                 stories=stories,
                 after=after,
             )
         )
+        has_stories = all(it.pair in stories for it in told)
+        return document._replace(is_whole=has_counts and has_stories)
 
     async def package(
         self, history: History, series: str, name: str, after: str | None
     ) -> Document:
         """Return the feed of a package in a series.
 
-        Raises as ``series``, and IncompleteHistory where not all of its changes are known yet.
+        Raises as ``series``, IncompleteHistory where not all of its changes are known yet, and
+        CatalogError where they cannot be read.
         """
         await self._require_series(history, series)
         if not is_name(name):  # such texts are never looked up, and so never kept
@@ -118,14 +128,35 @@ class FeedMaker:
         except RevisionNotFound as error:
             raise NoSuchFeed(str(error)) from None
 
+    async def _counts(self, history: History, series: str) -> tuple[dict[Pair, PairCounts], bool]:
+        """Return the counts of a series, and whether those that are kept could be read.
+
+        Where they are not known, the totals of revisions are told: the revisions are there.
+        """
+        try:
+            lane = self._lane(history, series)
+            points = await lane.run(partial(self._chronicle.growth, history, series))
+        except IncompleteHistory:
+            return {}, True
+        except CatalogError as error:
+            _log.error("%s", visible(str(error)))
+            return {}, False
+        return counts_of(points), True
+
     async def _told(self, neighbours: Iterable[Neighbours]) -> dict[Pair, str]:
-        """Return the stories of neighbours, made where they are not kept."""
+        """Return the stories of neighbours, made where they are not kept.
+
+        That of a content that cannot be read is left out.
+        """
         stories = {}
         for it in neighbours:
             kept = self.stories.kept(it)
-            if kept is None:
-                kept = await self._lanes.explaining.run(partial(self.stories.get, it))
-            stories[it.pair] = kept
+            try:
+                if kept is None:
+                    kept = await self._lanes.explaining.run(partial(self.stories.get, it))
+                stories[it.pair] = kept
+            except CatalogError as error:
+                _log.error("%s", visible(str(error)))
         return stories
 
     def _story(self, neighbours: Neighbours) -> str:

@@ -6,8 +6,12 @@ from server.graphql.cache import CacheKey
 from server.graphql.execution import Weight
 from server.graphql.requests import GraphQLRequest
 
-_CONFIRMATIONS = "confirmedAt"
-"""What a document names that is about more than the revisions: when they were last seen."""
+_MORE_THAN_REVISIONS = ("confirmedAt", "reason", "releaseNotes")
+"""What a document names that follows from more than the revisions.
+
+When they were last seen; and which hashes returned: of a long series whose changes are not all kept
+that is told of the newest contents alone.
+"""
 
 BYTES_A_BYTE_OF_JSON = 35
 """How much memory a byte of JSON takes as Python's objects, in the worst case: ``{"a":0}``."""
@@ -37,7 +41,7 @@ class ParsedRequest:
 
     __slots__ = (
         "_current_key",
-        "_is_about_confirmations",
+        "_is_about_more",
         "is_permanent",
         "is_subscription",
         "num_bytes",
@@ -68,7 +72,7 @@ class ParsedRequest:
         objects = BYTES_A_BYTE_OF_JSON * len(variables)
         self.num_bytes = 2 * self.permanent_key.num_bytes + objects + num_bytes
         self._current_key = self.permanent_key
-        self._is_about_confirmations = _CONFIRMATIONS in request.query
+        self._is_about_more = any(it in request.query for it in _MORE_THAN_REVISIONS)
         self.is_permanent = False
 
     def key_at(self, generation: int, state: int) -> CacheKey:
@@ -76,7 +80,7 @@ class ParsedRequest:
 
         Where it is about more than the revisions, it holds only in one state of a generation.
         """
-        if self._is_about_confirmations:
+        if self._is_about_more:
             generation = state
         if self._current_key.generation != generation:
             self._current_key = self.permanent_key._replace(generation=generation)

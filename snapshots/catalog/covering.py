@@ -11,9 +11,6 @@ from snapshots.changes.wanted import Wanted
 from snapshots.history import History
 from snapshots.models import RevisionInfo
 
-MOST_CONTENTS = 200
-"""So many contents of a series are searched, the newest ones: weekly revisions of four years."""
-
 
 class Covered(NamedTuple):
     """A revision, with how many of the wanted specs and of the roots it has."""
@@ -23,17 +20,20 @@ class Covered(NamedTuple):
     num_roots_found: int
 
 
-def candidates(history: History, series: str | None = None) -> Sequence[RevisionInfo]:
+def candidates(
+    history: History, series: str | None = None, most: int | None = None
+) -> Sequence[RevisionInfo]:
     """Return what is searched, newest first: the newest revision of each tag, or all of a series.
 
-    Of a series it is those with the newest ``MOST_CONTENTS`` contents. There are none where no tag
-    is in the series.
+    With ``most`` it is those with so many of the newest contents. There are none where no tag is in
+    the series.
     """
     if series is None:
         newest = {history.of_tag(tag)[0] for tag in history.tags}
-        return [revision for revision in history.revisions if revision in newest]
-    revisions = history.select(series=series)
-    digests = {*islice(dict.fromkeys(it.digest for it in revisions), MOST_CONTENTS)}
+        revisions = [revision for revision in history.revisions if revision in newest]
+    else:
+        revisions = [*history.select(series=series)]
+    digests = {*islice(dict.fromkeys(it.digest for it in revisions), most)}
     return [revision for revision in revisions if revision.digest in digests]
 
 

@@ -21,6 +21,7 @@ from snapshots.catalog.actions import remove_action
 from snapshots.catalog.damage import what_is_broken
 from snapshots.catalog.failures import reason_of
 from snapshots.catalog.log import Log
+from snapshots.catalog.opening import ask_anew
 from snapshots.catalog.storage import RESTORE, Storage
 from snapshots.errors import CatalogError
 
@@ -108,7 +109,7 @@ class Table:
                     self._open = found
                     return found
         with self._damage_named():
-            table = DeltaTable(self._storage.location.uri(self.name))
+            table = ask_anew(self._storage.location.uri(self.name), lambda it: it)
         self._refuse_empty_commits()
         self._open = _Open(table, table.version(), self._mark_of(table))
         return self._open
@@ -230,10 +231,7 @@ class Table:
         added: Sequence[AddAction],
         seen: Mark | None = None,
     ) -> bool:
-        """Put files in the place of others at once; False where there was another commit.
-
-        That is since ``seen``, or since what ``current`` or ``commit`` found last.
-        """
+        """Put files in the place of others; False where there was another commit since ``seen``."""
         with self._lock:
             found = self._open or self._brought_up_to_date()
             if seen not in (None, found.mark):

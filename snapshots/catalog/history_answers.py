@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from sys import getsizeof
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -61,7 +62,7 @@ class HashAsked(msgspec.Struct, frozen=True):
     def answer(self, library: Library, history: History) -> Answer:
         """Return the history of the hash; raises InvalidArgument and AmbiguousHash."""
         found = library.hash_history(history, self.text)
-        return Answer(found, _size_of_hash(found))
+        return Answer(found, getsizeof(self.text) + _size_of_hash(found))
 
 
 class HashesAsked(msgspec.Struct, frozen=True):
@@ -76,7 +77,9 @@ class HashesAsked(msgspec.Struct, frozen=True):
     def answer(self, library: Library, history: History) -> Answer:
         """Return the histories by hash."""
         found = library.hash_histories(history, dict(self.named))
-        return Answer(found, _ANSWER * len(self.named) + sum(map(_size_of_hash, found.values())))
+        texts = sum(getsizeof(text) for pair in self.named for text in pair)
+        told = sum(map(_size_of_hash, found.values()))
+        return Answer(found, _ANSWER * (1 + len(self.named)) + texts + told)
 
 
 class ContentAsked(msgspec.Struct, frozen=True):
@@ -121,7 +124,8 @@ class PackagesAsked(msgspec.Struct, frozen=True):
         """Return the timelines by package."""
         found = library.package_timelines(history, self.series, self.names)
         entries = sum(len(it.entries) for it in found.values())
-        return Answer(found, _ANSWER * len(self.names) + _ENTRY * entries)
+        texts = sum(map(getsizeof, self.names))
+        return Answer(found, _ANSWER * (1 + len(self.names)) + texts + _ENTRY * entries)
 
 
 class PackageAsked(msgspec.Struct, frozen=True):
@@ -138,7 +142,8 @@ class PackageAsked(msgspec.Struct, frozen=True):
     def answer(self, library: Library, history: History) -> Answer:
         """Return the timeline."""
         found: PackageTimeline | None = library.package_timeline(history, self.series, self.name)
-        return Answer(found, _ANSWER + (_ENTRY * len(found.entries) if found else 0))
+        entries = len(found.entries) if found else 0
+        return Answer(found, _ANSWER + getsizeof(self.name) + _ENTRY * entries)
 
 
 class GrowthAsked(msgspec.Struct, frozen=True):
@@ -170,7 +175,8 @@ class HoldingAsked(msgspec.Struct, frozen=True):
     def answer(self, library: Library, history: History) -> Answer:
         """Return the revisions; raises InvalidArgument for what can be no hash."""
         found: list[RevisionInfo] = library.holding(history, sorted(self.hashes), self.series)
-        return Answer(found, _ANSWER + 100 * len(self.hashes) + _LINE * len(found))
+        texts = sum(map(getsizeof, self.hashes)) + getsizeof(self.series)
+        return Answer(found, _ANSWER * (1 + len(self.hashes)) + texts + _LINE * len(found))
 
 
 Asked = (

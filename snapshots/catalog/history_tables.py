@@ -60,6 +60,7 @@ class HistoryTables:
         self._hashes = SortedTable(storage, "hashes", HASHES, advice=HOW_TO_MEND)
         self._location = storage.location.text
         self._counts: dict[Pair, PairCounts] = {}
+        self._state = 0
         self._problem: CatalogError | None = None
 
     def refresh(self) -> bool:
@@ -74,7 +75,8 @@ class HistoryTables:
             if not isinstance(error.__cause__, TableNotFoundError):
                 is_new, self._problem = self._problem is None, error
                 return is_new
-            is_new, self._counts = bool(self._counts), {}
+            is_new = bool(self._counts)
+            self._show({})
         else:
             if is_new:
                 self._take_over()
@@ -85,7 +87,21 @@ class HistoryTables:
         counts: dict[Pair, PairCounts] = {}
         for rows in self._comparisons.rows:
             counts |= rows
+        self._show(counts)
+
+    def _show(self, counts: dict[Pair, PairCounts]) -> None:
+        # In this order: who sees the counts of a pair knows a state with its changes.
+        self._state += 1
         self._counts = counts
+
+    @property
+    def state(self) -> int:
+        """A number that is another one for other counts.
+
+        What is read of the changes after it was asked for has those of all pairs that ``counts``
+        had before.
+        """
+        return self._state
 
     @property
     def counts(self) -> Mapping[Pair, PairCounts]:

@@ -14,7 +14,7 @@ from cachetools import LRUCache
 
 from snapshots.catalog import past
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.returned import EarlierContents, Returned, earlier_contents, find_returned
+from snapshots.catalog.returned import EarlierContents, Returned, asked_of, find_returned
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
 from snapshots.changes.pair_packages import PackageCounts
@@ -169,7 +169,13 @@ class Library:
         mask. Where changes of the series are missing this can take reading earlier contents, a
         second or two where they are hundreds; ``returned`` keeps the answer.
         """
-        return self.returned.get(earlier_contents(history, base, head)).mask
+        return self.returned.get(self.earlier_contents(history, base, head)).mask
+
+    def earlier_contents(
+        self, history: History, base: RevisionInfo, head: RevisionInfo
+    ) -> EarlierContents:
+        """Return the key that ``returned`` keeps an answer by; another one where more is known."""
+        return asked_of(self._catalog, history, base, head)
 
     # -- the past: each raises IncompleteHistory where changes are missing
 
@@ -187,7 +193,7 @@ class Library:
     def package_timeline(self, history: History, series: str, name: str) -> PackageTimeline | None:
         """Return what became of a package in a series; None where it was never in it."""
         past.require_complete(self._catalog, history, series)
-        rows = self.package_changes.get((self._catalog.state, name))
+        rows = self.package_changes.get((self._catalog.changes.state, name))
         return packages.package_timeline(rows, name, series, history)
 
     def package_timelines(

@@ -8,7 +8,7 @@ from snapshots.changes.sides import Side
 from snapshots.errors import CachelogError
 from snapshots.history import Pair
 
-ROWS_AT_ONCE = 60_000
+ROWS_AT_ONCE = 48_000
 """So many changes are written at once, or a few more; eight such runs become one."""
 
 

@@ -31,11 +31,16 @@ _BYTES_OF_DIGEST = 130
 
 
 class EarlierContents(NamedTuple):
-    """The contents of base and head, and of all revisions that stood before them, oldest first."""
+    """The contents of base and head, and of all revisions that stood before them, oldest first.
+
+    Where they are more than are read, ``is_kept`` tells whether the changes of all are kept: then
+    the answer is about all of them.
+    """
 
     base: str
     head: str
     states: tuple[str, ...]
+    is_kept: bool = False
 
     @property
     def digests(self) -> tuple[str, ...]:
@@ -82,6 +87,19 @@ def earlier_contents(history: History, base: RevisionInfo, head: RevisionInfo) -
         revisions = min(revisions, history.earlier(base), key=len)
     states = tuple(revision.digest for revision in reversed(revisions))
     return EarlierContents(base.digest, head.digest, states)
+
+
+def asked_of(
+    catalog: Catalog, history: History, base: RevisionInfo, head: RevisionInfo
+) -> EarlierContents:
+    """Return the same, with whether the changes of a long series are kept."""
+    asked = earlier_contents(history, base, head)
+    if len(asked.states) <= MOST_CONTENTS:
+        return asked
+    try:
+        return asked._replace(is_kept=asked.pairs <= catalog.counts.keys())
+    except CatalogError:
+        return asked
 
 
 def find_returned(catalog: Catalog, explanation: Explanation, asked: EarlierContents) -> Returned:

@@ -102,6 +102,7 @@ def _plan(options: argparse.Namespace) -> Plan:
         mercurius=options.mercurius,
         revisions=5 if options.quick else 200,
         contents=20 if options.quick else 1_000,
+        specs_of_years=400 if options.quick else 60_000,
     )
 
 

@@ -50,7 +50,7 @@ def run(plan: Plan) -> Iterator[Measurement]:
 
 def _filled(plan: Plan, revisions: int) -> Path:
     """Return the kept catalog of so many revisions, with its history."""
-    plain = catalog_of_years(plan.data.cache, revisions=revisions, specs=plan.data.specs)
+    plain = catalog_of_years(plan.data.cache, revisions=revisions, specs=plan.specs_of_years)
     folder = plain.with_name(f"filled-{plain.name}")
     if not folder.exists():
         # Renamed when it is whole, so that a run that is stopped half way leaves no half data.
@@ -75,7 +75,7 @@ def _questions(plan: Plan, folder: Path) -> Iterator[Measurement]:
     digests = [it.digest for it in history.of_series(_SERIES)]
     frame = catalog.load(digests[len(digests) // 2])
     hashes, names = _drawn(frame)
-    subject = f"of {len(digests):,} revisions of {plan.data.specs:,} specs"
+    subject = f"of {len(digests):,} revisions of {plan.specs_of_years:,} specs"
 
     def scanned() -> None:
         catalog.hashes_in(digests[:_SAMPLE], [next(hashes), "none"])
@@ -132,7 +132,7 @@ def _size_mb(folder: Path) -> float:
 
 def _publishing(plan: Plan, many: Path) -> Iterator[Measurement]:
     few = _filled(plan, min(_FEW, plan.contents))
-    next_state = _edited(LivingCache(plan.data.specs))
+    next_state = _edited(LivingCache(plan.specs_of_years))
 
     def publish(folder: Path) -> float:
         with tempfile.TemporaryDirectory(dir=plan.data.cache) as own:

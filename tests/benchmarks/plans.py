@@ -103,6 +103,7 @@ class Plan:
     mercurius: bool
     revisions: int
     contents: int
+    specs_of_years: int
     notes: list[str] = field(default_factory=list)
 
 

@@ -12,6 +12,7 @@ from tests.hostile.attacks import (
     feeds,
     histories,
     lists,
+    lookups,
     sockets,
     subscriptions,
 )
@@ -22,6 +23,7 @@ GROUPS: dict[str, tuple[Attack, ...]] = {
     "expensive arguments": arguments.ATTACKS,
     "causes, paths and coverage": explained.ATTACKS,
     "histories": histories.ATTACKS,
+    "lock files": lookups.ATTACKS,
     "documents hard to read": documents.ATTACKS,
     "odd bodies and floods": bodies.ATTACKS,
     "connections and framing": sockets.ATTACKS,

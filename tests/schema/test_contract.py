@@ -68,16 +68,38 @@ def test_the_contract_says_no_less_than_it_did() -> None:
 
 
 OFFERED = {
+    "ConcreteSpecInput.namespace": "String",
+    "ConcreteSpecInput.packageHash": "String",
+    "GrowthPoint.comparison": "Comparison",
+    "GrowthPoint.specsRebuilt": "Int!",
+    "GrowthPoint.specsReplaced": "Int!",
+    "GrowthPoint.tag": "String!",
+    "GrowthPoint.takenAt": "DateTime!",
+    "HashHistory.id": "ID!",
+    "HashHistory.newest": "Revision!",
+    "MissingSpec.isRoot": "Boolean!",
+    "MissingSpec.version": "String",
+    "Package.history": "PackageHistory",
     "Package.totalSize": "ByteCount",
+    "PackageHistory.id": "ID!",
+    "PackageHistory.isCurrent": "Boolean!",
+    "PackageHistoryEntry.reasons": "[ReasonCount!]!",
     "Revision.confirmedAt": "DateTime!",
+    "Revision.seriesInfo": "Series!",
     "Revision.source": "Source!",
     "Revision.tagInfo": "Tag!",
     "Revision.totalSize": "ByteCount",
+    "Series.id": "ID!",
+    "Span.goneIn": "Revision",
+    "Span.reasonCame": "SpecChangeReason!",
+    "Span.seriesInfo": "Series!",
     "Spec.dependencies": "DependencyConnection",
     "Spec.dependents": "DependencyConnection",
+    "Spec.history": "HashHistory",
     "Spec.short": "String!",
     "Stack.totalSize": "ByteCount",
     "Tag.id": "ID!",
+    "Tag.seriesInfo": "Series!",
 }
 """Fields beyond the contract that front ends may use by now, with their types."""
 

@@ -132,7 +132,7 @@ NO_IDS = {
     "no base64": "a",
     "odd letters": "ü\n",
     "no UTF-8": base64.b64encode(b"\xff:\xff").decode(),
-    "another type": node_id("Series", "develop"),
+    "another type": node_id("GrowthPoint", "develop"),
     "the interface": node_id("Node", "develop"),
     "no type": node_id(""),
 }

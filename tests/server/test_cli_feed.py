@@ -114,6 +114,19 @@ def test_an_older_catalog_is_completed_first(catalog: Path) -> None:
     assert (catalog / "comparisons").is_dir()
 
 
+def test_a_damaged_content_is_told(catalog: Path, tmp_path: Path) -> None:
+    """In a line that says what to do about it; nothing half is written."""
+    for file in (catalog / "specs").rglob("*.parquet"):
+        file.write_bytes(b"no parquet")
+    for table in ("comparisons", "changes", "hashes"):
+        shutil.rmtree(catalog / table)
+    done = cachelog("feed", DATED, "--output", tmp_path / "feed.atom", catalog=catalog)
+    assert done.code == 1
+    assert "cachelog: catalog " in done.err
+    assert "import" in done.err
+    assert not (tmp_path / "feed.atom").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "code", "text"),
     [

@@ -37,12 +37,12 @@ def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     return folder
 
 
-@pytest.mark.parametrize("option", ["--version", "--help"])
+@pytest.mark.parametrize("option", ["--version", "--help", "gate --schema"])
 def test_the_module_is_the_command(installed: Path, option: str) -> None:
-    """It is named as the command is, whichever way it was installed."""
+    """It is named as the command is, whichever way it was installed, and has its data."""
     script = (
         f"import site, sys, runpy; site.addsitedir({str(installed)!r}); "
-        f"sys.argv[1:] = [{option!r}]; runpy.run_module('cachelog', run_name='__main__')"
+        f"sys.argv[1:] = {option.split()!r}; runpy.run_module('cachelog', run_name='__main__')"
     )
     done = subprocess.run(
         [sys.executable, "-S", "-c", script],
@@ -52,7 +52,7 @@ def test_the_module_is_the_command(installed: Path, option: str) -> None:
         text=True,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == cachelog(option, variables={"COLUMNS": "80"}).out
+    assert done.stdout == cachelog(*option.split(), variables={"COLUMNS": "80"}).out
     assert cachelog_version() in cachelog("--version").out
 
 

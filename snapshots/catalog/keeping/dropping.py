@@ -16,6 +16,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from snapshots.catalog.actions import add_action, remove_action
 from snapshots.catalog.delta import Mark, Table
 from snapshots.catalog.failures import reason_of
+from snapshots.catalog.opening import ask_anew
 from snapshots.catalog.storage import RESTORE, Storage, from_parquet, named_by_bytes, to_parquet
 from snapshots.errors import CatalogError
 
@@ -84,12 +85,14 @@ def out_of_use(storage: Storage, table: Table, hours: int) -> list[str]:
 
     With them come those that no commit ever named, where they were written before that.
     """
+
+    def ask(opened: DeltaTable) -> list[str]:
+        return opened.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True)
+
     try:
-        opened = DeltaTable(storage.location.uri(table.name))
+        return list(map(unquote, ask_anew(storage.location.uri(table.name), ask)))
     except TableNotFoundError:
         return []
-    found = opened.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True)
-    return list(map(unquote, found))
 
 
 class _Rewriting:

@@ -18,8 +18,14 @@ from snapshots.catalog.pair_making import PairMaker, in_chains
 from snapshots.catalog.storage import Storage, from_parquet
 from snapshots.catalog.verifying.findings import FILL, Finding
 from snapshots.catalog.verifying.hash_sums import SetOfHashes
-from snapshots.catalog.verifying.kept_pairs import KeptPairs, SummedUp, summed_up
-from snapshots.changes.hash_numbers import Numbers, numbers_of
+from snapshots.catalog.verifying.kept_pairs import (
+    KeptPairs,
+    SummedUp,
+    numbers_of_named,
+    rows_of_pairs,
+    summed_up,
+)
+from snapshots.changes.hash_numbers import Numbers
 from snapshots.changes.kept_changes import KeptChanges, comparisons_table
 from snapshots.changes.pair_counts import PairCounts
 from snapshots.errors import CatalogError
@@ -64,7 +70,7 @@ class HistoryCheck:
         if not counts:
             return
         try:
-            kept = self._kept()
+            kept = self._kept(counts)
             yield from _some(self._misfits(kept, counts))
             yield from self._unfound(kept)
             if deep:
@@ -72,10 +78,20 @@ class HistoryCheck:
         except CatalogError as error:
             yield _damage(error.reason)
 
-    def _kept(self) -> KeptPairs:
+    def _kept(self, counts: Mapping[Pair, PairCounts]) -> KeptPairs:
         kept = KeptPairs()
         for path, rows in self._files("changes", CHANGES):
             kept.take(path, rows)
+        doubtful = {
+            pair
+            for pair, found in kept.copies()
+            if pair in counts and self._misfit(pair, found, counts[pair])
+        }
+        if doubtful:
+            files = self._files("changes", CHANGES)
+            found = [rows_of_pairs(rows, doubtful) for _, rows in files]
+            rows = pa.concat_tables([CHANGES.empty_table(), *found])
+            kept.replace(doubtful, rows.group_by(CHANGES.names).aggregate([]).select(CHANGES.names))
         return kept
 
     def _misfits(self, kept: KeptPairs, counts: Mapping[Pair, PairCounts]) -> Iterator[Finding]:
@@ -87,7 +103,8 @@ class HistoryCheck:
             if reason := self._misfit(pair, found, counts[pair]):
                 yield _damage(f"{_named(pair)}: {reason}")
         for pair, of_pair in counts.items():
-            if pair not in seen and (of_pair.specs_added or of_pair.specs_removed):
+            specs = (of_pair.specs_added, of_pair.specs_removed, of_pair.specs_changed)
+            if pair not in seen and any(specs):
                 yield _damage(f"{_named(pair)}: its changes are missing")
 
     def _misfit(self, pair: Pair, found: SummedUp, counts: PairCounts) -> str | None:
@@ -102,7 +119,7 @@ class HistoryCheck:
     def _unfound(self, kept: KeptPairs) -> Iterator[Finding]:
         wanted: Numbers = np.unique(np.concatenate([np.empty(0, np.uint64), *kept.added]))
         for _, rows in self._files("hashes", HASHES):
-            wanted = np.setdiff1d(wanted, numbers_of(rows["hash"]))
+            wanted = np.setdiff1d(wanted, numbers_of_named(rows))
         if len(wanted):
             yield _damage(f"{len(wanted):,} hashes that changes has are missing in hashes")
 

@@ -1,11 +1,12 @@
 """The changes that are kept of pairs, summed up while their files are read one by one.
 
-A pair can stand in several runs of files, where two importers have kept it: in each of them it must
-be whole.
+A pair can stand in several runs of files, where two importers have kept it: in each of them it is
+whole. Other tools that rewrite files cut and join runs as they like; there what counts is which
+rows a pair has, however often.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -43,7 +44,8 @@ class _Sums:
 class KeptPairs:
     """Takes the rows of ``changes`` file by file.
 
-    ``added`` are the numbers of all hashes that any pair added, unsorted and some of them twice.
+    ``added`` are the numbers of all hashes that any pair added, each with the name of its package,
+    unsorted and some of them twice.
     """
 
     def __init__(self) -> None:
@@ -56,8 +58,7 @@ class KeptPairs:
             return
         hashes, texts = numbers_of(rows["hash"]), numbers_of(_joined(rows))
         kinds = rows["kind"].combine_chunks().dictionary_encode()
-        pairs = pc.binary_join_element_wise(rows["base"], rows["head"], _SEPARATOR)
-        pairs = pairs.combine_chunks().dictionary_encode()
+        pairs = _pairs(rows).combine_chunks().dictionary_encode()
         num_kinds = len(kinds.dictionary)
         codes = np.asarray(pairs.indices, np.int64) * num_kinds + np.asarray(kinds.indices)
         size = len(pairs.dictionary) * num_kinds
@@ -72,13 +73,29 @@ class KeptPairs:
             sums.counts[kind] += int(counts[number])
             sums.totals[kind] += int(of_hashes[number])
             sums.rows += int(of_rows[number])
-            if kind == SpecChangeKind.ADDED.value:
-                self.added.append(hashes[codes == number])
+        is_added = pc.equal(rows["kind"], SpecChangeKind.ADDED.value)
+        self.added.append(numbers_of_named(rows.filter(is_added)))
+
+    def replace(self, pairs: Collection[Pair], rows: pa.Table) -> None:
+        """Put the rows of some pairs, all of them and each once, in the place of what was taken."""
+        self._sums = {it: sums for it, sums in self._sums.items() if it[0] not in pairs}
+        self.take("", rows)
 
     def copies(self) -> Iterator[tuple[Pair, SummedUp]]:
         """Yield each pair, once for each run that it stands in."""
         for (pair, _), sums in self._sums.items():
             yield pair, _summed_up(sums)
+
+
+def rows_of_pairs(rows: pa.Table, pairs: Collection[Pair]) -> pa.Table:
+    """Return those rows of ``changes`` that are of some pairs."""
+    wanted = pa.array(map(_SEPARATOR.join, pairs), pa.string())
+    return rows.filter(pc.is_in(_pairs(rows), wanted))
+
+
+def numbers_of_named(rows: pa.Table) -> Numbers:
+    """Return the number of each hash with the name of its package."""
+    return numbers_of(pc.binary_join_element_wise(rows["hash"], rows["name"], _SEPARATOR))
 
 
 def summed_up(rows: pa.Table) -> SummedUp:
@@ -102,3 +119,7 @@ def _summed_up(sums: _Sums) -> SummedUp:
 
 def _joined(rows: pa.Table) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(*(rows[name] for name in _OF_ROW), _SEPARATOR)
+
+
+def _pairs(rows: pa.Table) -> pa.ChunkedArray:
+    return pc.binary_join_element_wise(rows["base"], rows["head"], _SEPARATOR)

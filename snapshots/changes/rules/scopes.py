@@ -126,6 +126,8 @@ class Scope(HeadScope):
 
     def num_cells(self, dimensions: Sequence[CoverageDimension]) -> int:
         """Return how many cells base has."""
+        if self.only.stack is not None:  # all of the specs stand in it, and it alone counts
+            dimensions = [it for it in dimensions if it is not CoverageDimension.STACK]
         return count_cells(self._whole.base, self.base_rows, dimensions)
 
     # -- what changed, but of no stack that the rule is not about

@@ -70,7 +70,7 @@ ATTACKS = (
             "growth of contents": "growth{revision{specs{nodes{short}}}}",
             "growth of comparisons": "growth{comparison{causes{totalCount}}}",
             "growth of growth": "growth{revision{seriesInfo{" * 3 + "name" + "}}}" * 3,
-            "a package x 60": aliased(60, 'package(name:"zlib"){' + _ENTRIES + "}"),
+            "a package x 25": aliased(25, 'package(name:"zlib"){' + _ENTRIES + "}"),
         }
     ),
     Attack("many packages", "timelines of ever others", asking(_packages)),

@@ -1,80 +1,15 @@
 """The endpoint of feeds: what it answers under which address, how often it is made, and 304."""
 
 import asyncio
-import threading
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from time import sleep
 
 import httpx
 import pytest
 
-from server.feeds.endpoint import FeedsEndpoint
-from server.feeds.making import FeedMaker
-from server.graphql.allowances import Allowances
-from server.graphql.cache import ResponseCache
-from server.graphql.lanes import Lanes
-from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
 from snapshots.demo import history as demo
-from snapshots.history import History
-from snapshots.timelines.growth import GrowthPoint
-from tests.server.feeds.chronicles import PlainChronicle
+from tests.server.feeds.endpoints import SERIES, Served
 from tests.snapshots.notes.atom.reading import read_feed
-
-Ask = Callable[[httpx.AsyncClient], Awaitable[None]]
-
-SERIES = "/feeds/develop-DATE.atom"
-
-
-class Served:
-    """The endpoint over a catalog, without a server."""
-
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        is_missing: bool = False,
-        requests: int = 0,
-        cost: int = 0,
-        seconds: float = 10,
-        **settings: float,
-    ) -> None:
-        self.catalog = Catalog(str(folder))
-        self.catalog.refresh(missing_ok=True)
-        self.library = Library(self.catalog)
-        self.chronicle = PlainChronicle(self.catalog, is_missing=is_missing)
-        self.lanes = Lanes.of(Settings(**settings))  # type: ignore[arg-type]
-        self.maker = FeedMaker(self.library, self.chronicle, self.lanes)
-        self.responses = ResponseCache(1 << 24)
-        allowances = Allowances(requests=requests, cost=cost, is_trusted=None)
-        self.endpoint = FeedsEndpoint(
-            self.catalog, self.maker, self.responses, self.lanes, allowances, seconds=seconds
-        )
-
-    def asked(self, ask: Ask) -> None:
-        """Let something be asked in an event loop."""
-
-        async def asking() -> None:
-            transport = httpx.ASGITransport(self.endpoint)
-            async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
-                await ask(client)
-
-        try:
-            asyncio.run(asking())
-        finally:
-            self.lanes.close()
-
-    def get(self, path: str, **headers: str) -> httpx.Response:
-        """Return the answer to one request."""
-        found: list[httpx.Response] = []
-
-        async def ask(client: httpx.AsyncClient) -> None:
-            found.append(await client.get(path, headers=headers))
-
-        self.asked(ask)
-        return found[0]
 
 
 def test_the_feed_of_a_series(demo_catalog: Path) -> None:
@@ -195,105 +130,5 @@ def test_a_feed_is_made_once_until_the_catalog_changes(tmp_path: Path) -> None:
         again = await client.get(path)
         assert again.headers["etag"] != answers[0].headers["etag"]
         assert served.chronicle.num_asked == 2
-
-    served.asked(ask)
-
-
-def test_a_history_that_is_not_whole(demo_catalog: Path) -> None:
-    """A series is told by the totals of its revisions; a package must wait, and is told so."""
-    served = Served(demo_catalog, is_missing=True)
-
-    async def ask(client: httpx.AsyncClient) -> None:
-        feed = read_feed((await client.get(SERIES)).content)
-        assert "before" in feed.entries[0].title
-        refused = await client.get("/feeds/develop-DATE/hdf5.atom")
-        assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
-        assert "cachelog history fill" in refused.text
-
-    served.asked(ask)
-
-
-def test_a_catalog_that_cannot_be_read(tmp_path: Path) -> None:
-    """503 without saying where it is; nothing of it is kept."""
-    Catalog(str(tmp_path)).publish(list(demo(revisions=3, packages=4, specs=20)))
-    served = Served(tmp_path)
-    for file in (tmp_path / "specs").rglob("*.parquet"):
-        file.write_bytes(b"no parquet")
-    path = f"/feeds/{served.catalog.history.series_names[0]}.atom"
-    answer = served.get(path)
-    assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
-    assert answer.text == "the catalog cannot be read at the moment\n"
-    assert served.responses.num_bytes == 0
-
-
-def test_a_full_lane_refuses(demo_catalog: Path) -> None:
-    """With status 503, and when to come back; later it is made."""
-    served = Served(demo_catalog, queue_seconds=0.01)
-
-    async def ask(client: httpx.AsyncClient) -> None:
-        release = asyncio.Event()
-        blocking = [
-            asyncio.create_task(served.lanes.loading.run(lambda: _wait(release))) for _ in range(2)
-        ]
-        await asyncio.sleep(0)
-        refused = await client.get(SERIES)
-        assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
-        release.set()
-        await asyncio.gather(*blocking)
-        assert (await client.get(SERIES)).status_code == 200
-
-    served.asked(ask)
-
-
-def _wait(release: asyncio.Event) -> None:
-    while not release.is_set():
-        sleep(0.01)
-
-
-def test_clients_may_ask_so_often(demo_catalog: Path) -> None:
-    """Feeds count as other requests do."""
-    served = Served(demo_catalog, requests=2)
-
-    async def ask(client: httpx.AsyncClient) -> None:
-        statuses = [(await client.get("/feeds/x.atom")).status_code for _ in range(3)]
-        assert statuses == [404, 404, 429]
-
-    served.asked(ask)
-
-
-def test_what_has_to_be_made_costs(demo_catalog: Path) -> None:
-    """As queries do that load as much; what is kept is free."""
-    served = Served(demo_catalog, cost=150_000)
-
-    async def ask(client: httpx.AsyncClient) -> None:
-        paths = (SERIES, SERIES, "/feeds/develop.atom", SERIES, "/feeds/vX.Y.Z.atom")
-        statuses = [(await client.get(path)).status_code for path in paths]
-        assert statuses == [200, 200, 200, 200, 429]
-
-    served.asked(ask)
-
-
-def test_nobody_waits_for_longer_than_is_sensible(demo_catalog: Path) -> None:
-    """They are told to come back, while it is made; then it is there, made once."""
-    served = Served(demo_catalog, seconds=0.1)
-    growth = served.chronicle.growth
-    release = threading.Event()
-
-    def slow(history: History, series: str) -> list[GrowthPoint]:
-        release.wait(20)
-        return growth(history, series)
-
-    served.chronicle.growth = slow  # type: ignore[method-assign]
-
-    async def ask(client: httpx.AsyncClient) -> None:
-        answers = await asyncio.gather(*(client.get(SERIES) for _ in range(3)))
-        assert {it.status_code for it in answers} == {503}
-        assert {it.headers["retry-after"] for it in answers} == {"2"}
-        assert "still being made" in answers[0].text
-        release.set()
-        while (answer := await client.get(SERIES)).status_code == 503:
-            await asyncio.sleep(0.01)
-        assert read_feed(answer.content).entries
-        assert served.chronicle.num_asked == 1
 
     served.asked(ask)

@@ -127,6 +127,20 @@ def test_a_new_generation_asks_anew_what_may_have_changed(
     assert len(execution.requests) == 3
 
 
+@pytest.mark.parametrize("field", ["specs { nodes { reason } }", "releaseNotes", "leftOut"])
+def test_what_tells_of_returned_hashes_is_asked_anew_when_changes_are_kept(
+    answers: Answers, catalog: Catalog, execution: CountingExecution, field: str
+) -> None:
+    """They may tell of more of the past then; the revisions are the same, and all else is kept."""
+    base, head = (it.tag for it in catalog.history.of_series("develop-DATE")[1::-1])
+    asked = asking(f'{{ compare(base: "{base}", head: "{head}") {{ {field} }} }}')
+    answered(answers, asked, asked)
+    assert len(execution.requests) == 1
+    catalog._state += 1
+    answered(answers, asked)
+    assert len(execution.requests) == (1 if field == "leftOut" else 2)
+
+
 def test_a_confirmation_leaves_what_does_not_tell_it(tmp_path: Path, lanes: Lanes) -> None:
     """An import that finds nothing new has nothing asked anew but when revisions were seen."""
     catalog, moment = Catalog(str(tmp_path)), datetime(2025, 3, 1, tzinfo=UTC)

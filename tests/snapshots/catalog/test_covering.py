@@ -68,12 +68,12 @@ def test_all_of_a_series(catalog: Catalog) -> None:
     assert covered(catalog, wanted_of(""), "develop")[0] == ("develop", 2, 0, 0)
 
 
-def test_only_the_newest_contents_of_a_long_series(
-    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is searched is bounded."""
-    monkeypatch.setattr("snapshots.catalog.covering.MOST_CONTENTS", 1)
-    assert [it.taken_at for it in candidates(catalog.history, "develop")] == [day(2)]
+def test_only_the_newest_contents(catalog: Catalog) -> None:
+    """What is searched can be bounded: revisions with one content count once."""
+    history = catalog.history
+    assert [it.taken_at for it in candidates(history, "develop", 1)] == [day(2)]
+    assert [it.tag for it in candidates(history, None, 3)] == ["empty", "other", "v1.1.0", "v1.0.0"]
+    assert candidates(history, None, 100) == candidates(history)
 
 
 def test_what_was_read_is_kept(catalog: Catalog) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.filling import fill
 from snapshots.catalog.history_answers import (
     Asked,
     ContentAsked,
@@ -23,6 +24,7 @@ from snapshots.catalog.history_answers import (
     PackageAsked,
     PackagesAsked,
 )
+from snapshots.catalog.history_tables import HistoryTables
 from snapshots.catalog.library import Library
 from snapshots.catalog.past import missing_pairs
 from snapshots.changes.kept_changes import KeptChanges
@@ -149,6 +151,23 @@ def test_no_more_is_kept_than_is_allowed(catalog: Catalog) -> None:
     assert answers.num_bytes == 0
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        PackageAsked("develop", "é" * 4_000),
+        PackagesAsked("develop", frozenset({"é" * 4_000})),
+        HoldingAsked(frozenset({HASH}), "é" * 4_000),
+        HashesAsked(frozenset({(HASH, "é" * 4_000)})),
+    ],
+    ids=lambda it: type(it).__name__,
+)
+def test_what_clients_write_counts(catalog: Catalog, asked: Asked) -> None:
+    """A key stays in memory as long as its answer."""
+    answers = answers_of(catalog)
+    answers.get(question(catalog, asked))
+    assert answers.num_bytes > 4_000
+
+
 def test_answers_go_with_their_history(catalog: Catalog) -> None:
     """A question to the next one drops them; one that began before is still answered."""
     answers = answers_of(catalog)
@@ -265,3 +284,22 @@ def test_damaged_tables_are_the_catalogs_error(catalog: Catalog) -> None:
         answers_of(damaged).get(question(damaged, GrowthAsked("develop")))
     with pytest.raises(CatalogError):
         answers_of(damaged).is_whole(question(damaged, GrowthAsked("develop")))
+
+
+def test_a_package_asked_while_pairs_are_being_kept(
+    older: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its changes are not taken from those that were read before the pairs were there."""
+    library = Library(older)
+    fill(older, missing_pairs(older, older.history, "vX.Y.Z"))
+    assert library.package_timeline(older.history, "vX.Y.Z", "hdf5")
+    found = []
+
+    def asked_meanwhile(_: HistoryTables) -> None:
+        found.append(library.package_timeline(older.history, "develop", "hdf5"))
+
+    monkeypatch.setattr(HistoryTables, "compact", asked_meanwhile)
+    fill(older, missing_pairs(older, older.history, "develop"))
+    assert found == [library.package_timeline(older.history, "develop", "hdf5")]
+    assert found[0] is not None
+    assert len(found[0].entries) == len(STATES)

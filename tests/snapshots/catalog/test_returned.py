@@ -9,6 +9,7 @@ import pytest
 
 from snapshots.catalog import returned as catalog_returned
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.filling import fill, missing_pairs
 from snapshots.catalog.library import Library
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.contents import Content, Snapshot
@@ -142,6 +143,19 @@ def test_all_of_the_past_counts_where_its_changes_are_kept(
     library = Library(catalog)
     library.explain(base.digest, head.digest)
     monkeypatch.setattr(Catalog, "_read", None)
+    assert returned(library, base, head) == hashes("ab")
+
+
+def test_an_answer_of_the_newest_contents_goes_when_all_changes_are_kept(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is of less than is known by then, and the same library tells the whole."""
+    monkeypatch.setattr(catalog_returned, "MOST_CONTENTS", 1)
+    *_, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
+    older = forget_changes(catalog)
+    library = Library(older)
+    assert returned(library, base, head) == hashes("b")
+    fill(older, missing_pairs(older, older.history))
     assert returned(library, base, head) == hashes("ab")
 
 

@@ -1,6 +1,7 @@
 """Revisions are removed; what imports and servers do meanwhile is not lost."""
 
 from collections.abc import Callable, Iterator
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,11 @@ from snapshots.catalog.keeping.dropping import drop_rows
 from snapshots.catalog.keeping.removing import plan, remove
 from snapshots.catalog.library import Library
 from snapshots.catalog.past import missing_pairs
+from snapshots.catalog.verifying.verify import verify
 from snapshots.contents import Snapshot
 from snapshots.errors import CatalogError, EmptyCatalog, RevisionNotFound
 from tests.snapshots.factories import a_snapshot, day, hash_of
-from tests.snapshots.importers import specs_of
+from tests.snapshots.importers import TAGS, publish_and_merge, specs_of
 from tests.snapshots.keeping import (
     clean,
     drop,
@@ -245,3 +247,46 @@ def test_a_row_that_appears_while_its_content_is_struck_off(
     found.strike_off(lambda file: file.digest == planned.contents[0])
     assert listed(catalog) == loaded(catalog).keys()
     assert len(loaded(catalog)) == 3
+
+
+def test_imports_removals_and_cleanings_at_once(catalog: Catalog) -> None:
+    """Processes that import and merge files do not notice, and no row of theirs is lost."""
+    context = get_context("spawn")
+    barrier = context.Barrier(3)
+    importers = [
+        context.Process(
+            target=publish_and_merge, args=(catalog.location, first, first + 6, barrier)
+        )
+        for first in (100, 200)
+    ]
+    for importer in importers:
+        importer.start()
+    barrier.wait()
+    expected = {("develop", number) for number in range(3)}
+    expected |= {(tag, first + it) for tag in TAGS for first in (100, 200) for it in range(6)}
+    while any(importer.is_alive() for importer in importers):
+        catalog.refresh()
+        revisions = catalog.history.revisions
+        gone = [*revisions[len(revisions) // 2 :: 4]]
+        expected -= set(facts(gone))
+        remove(catalog, plan(catalog, gone))
+        clean(catalog)
+    for importer in importers:
+        importer.join()
+        assert importer.exitcode == 0
+    assert {it[:2] for it in rows(catalog)} == expected
+    assert listed(catalog) == loaded(catalog).keys()
+    assert verify(catalog.location, deep=True).is_sound
+
+
+def test_striking_off_gives_up_where_others_never_cease(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And says so; nothing is struck off then."""
+    monkeypatch.setattr(contents, "_WAIT_SECONDS", 0)
+    monkeypatch.setattr("snapshots.catalog.delta.Table.exchange", lambda *_: False)
+    found = Contents(catalog.location)
+    monkeypatch.setattr(found, "named", dict)
+    with pytest.raises(CatalogError, match="others wrote into the table specs all the time"):
+        found.strike_off(lambda _: True)
+    assert len(listed(catalog)) == 3

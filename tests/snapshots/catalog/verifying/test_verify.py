@@ -18,7 +18,7 @@ from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.verifying.verify import Verified, verify
 from snapshots.catalog.whole_table import WholeTable
-from snapshots.changes.kept_changes import KeptChanges, comparisons_table
+from snapshots.changes.kept_changes import KeptChanges, comparisons_table, keep_changes
 from snapshots.changes.pair_counts import COUNT_COLUMNS, counts_of
 from snapshots.changes.pair_packages import packages_of
 from snapshots.errors import NoCatalog
@@ -188,6 +188,12 @@ def lose_hashes(catalog: Catalog) -> None:
     DeltaTable(f"{catalog.location}/hashes").delete(f"hash = '{specs_of(2)[0].hash}'")
 
 
+def rename_hashes(catalog: Catalog) -> None:
+    """Let some hashes be of another package."""
+    hashes = DeltaTable(f"{catalog.location}/hashes")
+    hashes.update({"name": "'other'"}, predicate=f"hash = '{specs_of(2)[0].hash}'")
+
+
 def change_a_reason(catalog: Catalog) -> None:
     """Let changes give another reason than a comparison does, as many as before."""
     names = ("comparisons", "changes", "hashes")
@@ -250,6 +256,7 @@ def lose_rows(catalog: Catalog) -> None:
         (lose_changes, r"history: .*\.\..*: its changes are missing; remove the tables"),
         (lose_a_change, "history: .*: its changes do not lead from the one to the other"),
         (lose_hashes, "history: 1 hashes that changes has are missing in hashes"),
+        (rename_hashes, "history: 1 hashes that changes has are missing in hashes"),
         (empty_log, r"log of specs: .*\d+.json is no commit of a Delta table; restore it"),
         (lose_rows, "revisions: .*No such file.*; restore it from a copy"),
     ],
@@ -264,6 +271,26 @@ def test_damage(catalog: Catalog, damage: Callable[[Catalog], None], told: str) 
     assert matching, texts
     # No line tells the same advice twice.
     assert all(text.count("; remove the tables") <= 1 for text in texts)
+
+
+def test_changed_facts_that_are_missing(catalog: Catalog) -> None:
+    """A pair in which nothing came or went has changes all the same."""
+    specs = [replace(it, target="m1") for it in specs_of(STATES - 1)]
+    catalog.publish([a_snapshot(specs, "develop", day(90))])
+    digest = catalog.history.resolve("develop").digest
+    assert [damaged for damaged, _ in found(catalog)] == []
+    DeltaTable(f"{catalog.location}/changes").delete(f"head = '{digest}'")
+    texts = [text for damaged, text in found(catalog) if damaged]
+    assert len(texts) == 1
+    assert "its changes are missing" in texts[0]
+
+
+def test_runs_that_another_tool_joined(catalog: Catalog) -> None:
+    """What two importers kept may stand in one file then, and counts once."""
+    sides = [catalog.load_side(it) for it in catalog.history.pairs[0]]
+    catalog.keep([keep_changes(*sides)])
+    DeltaTable(f"{catalog.location}/changes").optimize.compact()
+    assert verify(catalog.location, deep=True).is_sound
 
 
 def test_other_reasons_are_found_by_comparing(catalog: Catalog) -> None:

@@ -42,6 +42,15 @@ ONLY = st.builds(
 )
 
 
+def have_names_for_ever(pair: tuple[list[Spec], list[Spec]]) -> bool:
+    """Tell whether each hash is of one package, as every real one is."""
+    names = {spec.hash: spec.name for spec in pair[0]}
+    return all(names.get(spec.hash, spec.name) == spec.name for spec in pair[1])
+
+
+PAIRS = pairs().filter(have_names_for_ever)
+
+
 def is_known(stack: str | None, *sides: list[Spec]) -> bool:
     """Tell whether a side has a stack."""
     return stack is None or any(stack in it.stacks for specs in sides for it in specs)
@@ -54,7 +63,7 @@ def matches(query: str | None, spec: Spec) -> bool:
 
 @pytest.mark.parametrize("what", Forbidden)
 @settings(max_examples=40)
-@given(pair=pairs(), only=ONLY)
+@given(pair=PAIRS, only=ONLY)
 def test_forbid(what: Forbidden, pair: tuple[list[Spec], list[Spec]], only: Only) -> None:
     """It finds what the records say of the specs in scope; each breach has its rows in base."""
     base, head = pair
@@ -87,7 +96,7 @@ def facts_of(spec: Spec) -> set[str]:
     return {spec.name, spec.version, spec.hash, spec.target, *spec.stacks}
 
 
-@given(pair=pairs(), only=ONLY, by=st.sampled_from([(CoverageDimension.TARGET,), STACK_TARGET]))
+@given(pair=PAIRS, only=ONLY, by=st.sampled_from([(CoverageDimension.TARGET,), STACK_TARGET]))
 def test_require(
     pair: tuple[list[Spec], list[Spec]], only: Only, by: tuple[CoverageDimension, ...]
 ) -> None:
@@ -112,7 +121,7 @@ def test_require(
     assert len(result.breaches) == (len(lost) or (not after))
 
 
-@given(pair=pairs())
+@given(pair=PAIRS)
 def test_limits_count_as_the_summary_does(pair: tuple[list[Spec], list[Spec]]) -> None:
     """Every count of a comparison's summary can be limited, under its name with dashes."""
     what = judged(*pair)
@@ -252,6 +261,37 @@ def test_require_tells_what_base_has() -> None:
     result = judge_one(Require("zlib"), TEN, TEN[:8])
     assert result.message == "no zlib found, where base has 2 specs"
     assert {*result.breaches[0].hashes()} == {it.hash for it in TEN[8:]}
+
+
+def test_sizes_are_kept_apart_from_counts() -> None:
+    """Every measure has its noun, and only sizes may be limited by bytes."""
+    assert {name for name, it in MEASURES.items() if it.is_size} == {"size-added", "size-removed"}
+
+
+def test_covering_a_stack_tells_what_others_have() -> None:
+    """What is there, but not in the stack, is missing there; what has no like has no nearest."""
+    wanted = (ConcreteSpec(hash=TEN[0].hash, name="hdf5"), ConcreteSpec(hash="q" * 32, name="none"))
+    elsewhere = [replace(TEN[0], stacks=("hep",)), *TEN[1:]]
+    demand = Cover("a list", wanted, read_amount("100 %"))
+    result = judge_one(demand, None, elsewhere, Only(stack="e4s"))
+    assert [it.message for it in result.breaches] == [
+        f"hdf5 /{TEN[0].hash[:7]} is missing there, though other stacks have it",
+        "none /qqqqqqq is missing",
+    ]
+    assert [it.num_specs for it in result.breaches] == [1, 1]
+
+
+def test_a_limit_on_coverage_counts_the_cells_of_base() -> None:
+    """Of the one stack alone, where a rule is about one."""
+    base = [a_spec("a", stacks=("e4s", "hep")), a_spec("b", name="zlib", stacks=("e4s", "hep"))]
+    limit = Limit("coverage-lost", read_amount("0 %"))
+    result = judge_one(limit, base, base[:1])
+    assert result.message == "2 cells lost (50.00 % of 4), at most 0 %"
+    assert result.breaches[0].hashes() == []
+    result = judge_one(limit, base, base[:1], Only(stack="hep"))
+    assert result.message == "1 cell lost (50.00 % of 2), at most 0 %"
+    gained = judge_one(Limit("coverage-gained", read_amount(1)), base[:1], base)
+    assert gained.message == "2 cells gained, at most 1"
 
 
 def test_a_stack_that_nobody_has_is_a_fault() -> None:

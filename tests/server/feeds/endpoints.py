@@ -1,0 +1,70 @@
+"""The endpoint of feeds over a small catalog, without a server."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import httpx
+
+from server.feeds.endpoint import FeedsEndpoint
+from server.feeds.making import FeedMaker
+from server.graphql.allowances import Allowances
+from server.graphql.cache import ResponseCache
+from server.graphql.lanes import Lanes
+from server.settings import Settings
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
+from tests.server.feeds.chronicles import PlainChronicle
+
+Ask = Callable[[httpx.AsyncClient], Awaitable[None]]
+
+SERIES = "/feeds/develop-DATE.atom"
+
+
+class Served:
+    """The endpoint over a catalog, without a server."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        is_missing: bool = False,
+        requests: int = 0,
+        cost: int = 0,
+        seconds: float = 10,
+        **settings: float,
+    ) -> None:
+        self.catalog = Catalog(str(folder))
+        self.catalog.refresh(missing_ok=True)
+        self.library = Library(self.catalog)
+        self.chronicle = PlainChronicle(self.catalog, is_missing=is_missing)
+        self.lanes = Lanes.of(Settings(**settings))  # type: ignore[arg-type]
+        self.maker = FeedMaker(self.library, self.chronicle, self.lanes)
+        self.responses = ResponseCache(1 << 24)
+        allowances = Allowances(requests=requests, cost=cost, is_trusted=None)
+        self.endpoint = FeedsEndpoint(
+            self.catalog, self.maker, self.responses, self.lanes, allowances, seconds=seconds
+        )
+
+    def asked(self, ask: Ask) -> None:
+        """Let something be asked in an event loop."""
+
+        async def asking() -> None:
+            transport = httpx.ASGITransport(self.endpoint)
+            async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+                await ask(client)
+
+        try:
+            asyncio.run(asking())
+        finally:
+            self.lanes.close()
+
+    def get(self, path: str, **headers: str) -> httpx.Response:
+        """Return the answer to one request."""
+        found: list[httpx.Response] = []
+
+        async def ask(client: httpx.AsyncClient) -> None:
+            found.append(await client.get(path, headers=headers))
+
+        self.asked(ask)
+        return found[0]
