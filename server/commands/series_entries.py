@@ -1,6 +1,6 @@
 """The entries of a series' log: what a revision did to it, told with packages and reasons."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import nlargest
 from itertools import islice
 
@@ -8,12 +8,13 @@ from server.commands.past import Past
 from server.printing.logs import MOST_CHANGED, SeriesEntry
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pair_packages import PackageCounts
-from snapshots.history import Neighbours
+from snapshots.history import Neighbours, Pair
+from snapshots.models import RevisionInfo
 from snapshots.timelines.growth import GrowthPoint
-from snapshots.timelines.returns import told_apart
+from snapshots.timelines.returns import Counts, told_apart
 
 _AT_FIRST, _AT_ONCE = 8, 64
-"""What is kept is read for so many entries at once; the first are to be seen soon."""
+"""Packages are read of so many entries at once; the first are to be seen soon."""
 
 
 def series_entries(past: Past, series: str, points: Iterator[GrowthPoint]) -> Iterator[SeriesEntry]:
@@ -21,18 +22,23 @@ def series_entries(past: Past, series: str, points: Iterator[GrowthPoint]) -> It
 
     Raises CatalogError where what is kept of them cannot be read.
     """
-    at_once = _AT_FIRST
-    while batch := list(islice(points, at_once)):
-        yield from _entries(past, series, batch)
-        at_once = _AT_ONCE
+    # To tell what returned reads what any revision removed: once for the first, once for the rest.
+    for some in (list(islice(points, _AT_FIRST)), list(points)):
+        returned = past.library.count_returned(past.history, series, map(_pair, some))
+        for start in range(0, len(some), _AT_ONCE):
+            yield from _entries(past, some[start : start + _AT_ONCE], returned)
 
 
-def _entries(past: Past, series: str, batch: Sequence[GrowthPoint]) -> Iterator[SeriesEntry]:
-    pairs = [Neighbours(point.base, point.revision).pair for point in batch]
-    packages = past.library.package_counts(pairs)
-    returned = past.library.count_returned(past.history, series, pairs)
-    for point, pair in zip(batch, pairs, strict=True):
-        changed = packages.get(pair, ())
+def _pair(point: GrowthPoint) -> Pair:
+    return Neighbours(point.base, point.revision).pair
+
+
+def _entries(
+    past: Past, points: Sequence[GrowthPoint], returned: Mapping[RevisionInfo, Counts]
+) -> Iterator[SeriesEntry]:
+    packages = past.library.package_counts(map(_pair, points))
+    for point in points:
+        changed = packages.get(_pair(point), ())
         yield SeriesEntry(
             base=point.base,
             head=point.revision,

@@ -5,7 +5,7 @@ changes. ``comparisons`` is the commit point: what it does not list is not there
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -110,8 +110,8 @@ class HistoryTables:
             raise self._problem
         return self._counts
 
-    def comparisons(self, pairs: Iterable[Pair], columns: Sequence[str]) -> pa.Table:
-        """Read columns of the rows of ``COMPARISONS`` of some pairs.
+    def comparisons(self, pairs: Iterable[Pair], columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Read columns of the rows of ``COMPARISONS`` of some pairs, file by file.
 
         The digests stand before them. A pair that is not there has no row; one has several where
         it was kept as often.
@@ -120,19 +120,17 @@ class HistoryTables:
         names = ["base", "head", *columns]
         schema = pa.schema([COMPARISONS.field(name) for name in names])
         joined = pa.array(sorted(map("".join, wanted)), pa.string())
-
-        def rows_of(table: pa.Table) -> pa.Table:
-            rows = table.select(names).cast(schema)  # other tools write texts of other types
-            both = pc.binary_join_element_wise(rows["base"], rows["head"], "")
-            return rows.filter(pc.is_in(both, joined))
-
         with translated(self._location):
-            files = self._comparisons.select(names, lambda counts: not wanted.isdisjoint(counts))
-            found = pa.concat_tables([schema.empty_table(), *map(rows_of, files)])
-        if any(column.null_count for column in found.columns):
-            reason = f"the table comparisons lacks values of {', '.join(columns)}; {HOW_TO_MEND}"
-            raise CatalogError(self._location, reason)
-        return found
+            for file in self._comparisons.select(names, lambda it: not wanted.isdisjoint(it)):
+                rows = file.cast(schema)  # other tools write texts of other types
+                both = pc.binary_join_element_wise(rows["base"], rows["head"], "")
+                is_wanted = pc.is_in(both, joined)
+                if not pc.all(is_wanted, min_count=0).as_py():
+                    rows = rows.filter(is_wanted)
+                if any(column.null_count for column in rows.columns):
+                    reason = f"the table comparisons lacks values of {', '.join(columns)}"
+                    raise CatalogError(self._location, f"{reason}; {HOW_TO_MEND}")
+                yield rows
 
     def changes_of(self, names: Iterable[str], hashes: Iterable[str] | None = None) -> pa.Table:
         """Return the changes of packages, or of some of their hashes, in any pair.

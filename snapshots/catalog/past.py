@@ -104,7 +104,10 @@ def package_counts(
     catalog: Catalog, pairs: Iterable[Pair]
 ) -> dict[Pair, tuple[PackageCounts, ...]]:
     """Return what became of each package in some pairs; without those that are not kept."""
-    return packages_of(catalog.changes.comparisons(pairs, ["packages"]))
+    found: dict[Pair, tuple[PackageCounts, ...]] = {}
+    for rows in catalog.changes.comparisons(pairs, ["packages"]):
+        found |= packages_of(rows)
+    return found
 
 
 def count_returned(

@@ -4,7 +4,7 @@ What comes to a revision anew, and was in an earlier one of the series, was remo
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ _Numbers = npt.NDArray[np.int64]
 
 
 def count_returned(
-    new: pa.Table, removed: pa.Table, series: str, history: History
+    new: Iterable[pa.Table], removed: Iterable[pa.Table], series: str, history: History
 ) -> dict[RevisionInfo, Counts]:
     """Return how many specs returned with each revision, by the reason that they are kept with.
 
@@ -32,12 +32,15 @@ def count_returned(
     Revisions that nothing returned with are left out.
     """
     steps = Steps(history, [series])
-    specs = new["new_specs"].combine_chunks().flatten()
-    numbers = np.unique(specs.field("number").to_numpy())
+    specs = {pair: it for rows in new for pair, it in _lists(rows, "new_specs")}
+    of_pairs = [it.field("number").to_numpy() for it in specs.values()]
+    numbers = np.unique(np.concatenate([np.empty(0, np.int64), *of_pairs]))
+    if not len(numbers):
+        return {}
     first_removed = _first_removed(removed, numbers, steps)
     found: dict[RevisionInfo, Counts] = {}
-    for pair, of_pair in _rows(new, "new_specs"):
-        removed_at = first_removed[np.searchsorted(numbers, of_pair.field("number").to_numpy())]
+    for (pair, of_pair), own in zip(specs.items(), of_pairs, strict=True):
+        removed_at = first_removed[np.searchsorted(numbers, own)]
         for place in steps.of_pair(pair):
             came_back = of_pair.field("reason").filter(pa.array(removed_at < place))
             if len(came_back):
@@ -48,31 +51,42 @@ def count_returned(
     return found
 
 
-def _first_removed(removed: pa.Table, numbers: _Numbers, steps: Steps) -> _Numbers:
+def _first_removed(removed: Iterable[pa.Table], numbers: _Numbers, steps: Steps) -> _Numbers:
     """Return for each of some rising numbers the place where it was first removed.
 
     Where it never was, that is behind all places.
     """
     places = np.full(len(numbers), len(steps))
     wanted = pa.array(numbers)
-    for pair, of_pair in _rows(removed, "removed_specs"):
-        stands_at = steps.of_pair(pair)
-        if stands_at:
-            # Of a few among many this is faster than by sorting.
-            gone = of_pair.filter(pc.is_in(of_pair, wanted)).to_numpy()
-            at = np.searchsorted(numbers, gone)
-            places[at] = np.minimum(places[at], stands_at[0])
+    for rows in removed:
+        stands_at = np.array([_first_place(pair, steps) for pair in _pairs(rows)], np.int64)
+        gone, ends = _flat(rows["removed_specs"])
+        # Of a few among many this is faster than by sorting.
+        found = np.flatnonzero(pc.is_in(gone, wanted).to_numpy(zero_copy_only=False))
+        at = np.searchsorted(numbers, gone.take(pa.array(found)).to_numpy())
+        np.minimum.at(places, at, stands_at[np.searchsorted(ends, found, side="right")])
     return places
 
 
-def _rows(table: pa.Table, column: str) -> Iterator[tuple[Pair, pa.Array]]:
+def _first_place(pair: Pair, steps: Steps) -> int:
+    return next(iter(steps.of_pair(pair)), len(steps))
+
+
+def _pairs(table: pa.Table) -> Iterator[Pair]:
+    return map(Pair, table["base"].to_pylist(), table["head"].to_pylist())
+
+
+def _lists(table: pa.Table, column: str) -> Iterator[tuple[Pair, pa.Array]]:
     """Yield each pair, and the items of its list."""
-    pairs = map(Pair, table["base"].to_pylist(), table["head"].to_pylist())
-    cells = table[column].combine_chunks()
-    lists = cells.flatten()
-    ends = np.cumsum(pc.list_value_length(cells).to_numpy(zero_copy_only=False)).tolist()
-    for pair, start, end in zip(pairs, [0, *ends], ends, strict=False):
-        yield pair, lists.slice(start, end - start)
+    items, ends = _flat(table[column])
+    for pair, start, end in zip(_pairs(table), [0, *ends.tolist()], ends.tolist(), strict=False):
+        yield pair, items.slice(start, end - start)
+
+
+def _flat(column: pa.ChunkedArray) -> tuple[pa.Array, _Numbers]:
+    """Return the items of all lists of a column, and where each list ends."""
+    lists = column.combine_chunks()
+    return lists.flatten(), np.cumsum(pc.list_value_length(lists).to_numpy(), dtype=np.int64)
 
 
 def told_apart(of_pair: PairCounts, returned: Counts) -> dict[SpecChangeReason, int]:

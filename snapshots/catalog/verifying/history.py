@@ -147,7 +147,7 @@ class HistoryCheck:
         """Tell whether each row of a pair in ``comparisons`` has what was made of it now."""
         expected = comparisons_table([made], "", None).select(["base", "head", *READ_ON_DEMAND])
         kept = self._catalog.changes.comparisons([made.pair], READ_ON_DEMAND)
-        return bool(kept.equals(pa.concat_tables([expected] * len(kept))))
+        return all(rows.equals(pa.concat_tables([expected] * len(rows))) for rows in kept)
 
     def _files(self, name: str, schema: pa.Schema) -> Iterator[tuple[str, pa.Table]]:
         table = Table(self._storage, name, schema)

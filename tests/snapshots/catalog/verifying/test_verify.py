@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_tables import HistoryTables
 from snapshots.catalog.locations import parse_location
+from snapshots.catalog.past import package_counts
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
@@ -20,7 +21,6 @@ from snapshots.catalog.verifying.verify import Verified, verify
 from snapshots.catalog.whole_table import WholeTable
 from snapshots.changes.kept_changes import KeptChanges, comparisons_table, keep_changes
 from snapshots.changes.pair_counts import COUNT_COLUMNS, counts_of
-from snapshots.changes.pair_packages import packages_of
 from snapshots.errors import NoCatalog
 from snapshots.tables import CHANGES, COMPARISONS
 from tests.snapshots.factories import a_snapshot, day
@@ -208,7 +208,7 @@ def change_a_reason(catalog: Catalog) -> None:
     rows = rows.set_column(CHANGES.get_field_index("reason"), "reason", reasons).cast(CHANGES)
     tables = HistoryTables(storage_of(catalog))
     tables.refresh()
-    packages = packages_of(catalog.changes.comparisons([pair], ["packages"]))[pair]
+    packages = package_counts(catalog, [pair])[pair]
     tables.keep([KeptChanges(pair, rows, counts, packages)])
 
 
@@ -220,7 +220,7 @@ def change_a_package(catalog: Catalog) -> None:
     rows = rows.filter(
         pc.and_(pc.equal(rows["base"], pair.base), pc.equal(rows["head"], pair.head))
     )
-    packages = packages_of(catalog.changes.comparisons([pair], ["packages"]))[pair]
+    packages = package_counts(catalog, [pair])[pair]
     made = KeptChanges(pair, rows, counts, packages[1:])
     table = WholeTable(
         storage, "comparisons", COMPARISONS, counts_of, required=(), columns=COUNT_COLUMNS
