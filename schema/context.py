@@ -9,7 +9,8 @@ import strawberry
 from schema.budget import QUERY_TOO_LARGE, Budget, BudgetExceeded
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.covering import Covered, best_covering, candidates
-from snapshots.catalog.history_answers import Asked, HistoryAnswers, HistoryQuestion
+from snapshots.catalog.history_answers import HistoryAnswers, HistoryQuestion
+from snapshots.catalog.history_questions import Asked
 from snapshots.catalog.library import Library
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
@@ -41,7 +42,7 @@ _HELD = 2
 _LOADS_EACH = 2
 """How many things may be made for each revision that is allowed: its frame, and one more."""
 
-_HISTORIES_EACH = 5
+_HISTORIES_EACH = 2
 """How many questions to the history may be asked for each revision that is allowed."""
 
 

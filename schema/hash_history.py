@@ -10,7 +10,7 @@ from schema.node import Node, node_id, not_known
 from schema.revision import LazySeries, Revision, revision_of
 from schema.spec import Spec
 from schema.spec_change_reason import SpecChangeReason
-from snapshots.catalog.history_answers import HashAsked
+from snapshots.catalog.history_questions import HashAsked
 from snapshots.errors import CatalogError
 from snapshots.timelines import spans
 

@@ -17,7 +17,7 @@ from schema.scalars import none_if_omitted
 from schema.spec import Spec, SpecRows
 from schema.spec_change_reason import SpecChangeReason
 from snapshots.catalog.covering import Covered
-from snapshots.catalog.history_answers import HashesAsked
+from snapshots.catalog.history_questions import HashesAsked
 from snapshots.changes import lookup
 from snapshots.changes.wanted import Wanted
 from snapshots.errors import CachelogError, InvalidArgument

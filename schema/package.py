@@ -17,7 +17,7 @@ from schema.scalars import ByteCount, none_if_omitted
 from schema.spec_arguments import FilterArgument, MatchingArgument, OrderArgument, OrderDirection
 from schema.spec_connection import SpecConnection, SpecPages, spec_page
 from snapshots import refs
-from snapshots.catalog.history_answers import PackagesAsked
+from snapshots.catalog.history_questions import PackagesAsked
 from snapshots.frames import filters
 from snapshots.frames.columns import Column, ListColumn, Rows
 from snapshots.frames.frame import Frame

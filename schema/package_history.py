@@ -11,7 +11,7 @@ from schema.cost import Cost, texts
 from schema.node import Node, node_id, not_known
 from schema.paging import PageArguments
 from schema.revision import LazySeries, Revision
-from snapshots.catalog.history_answers import PackageAsked
+from snapshots.catalog.history_questions import PackageAsked
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.timelines.packages import PackageEntry, PackageTimeline

@@ -16,7 +16,7 @@ from schema.paging import PAGE_MAX, PageArguments
 from schema.revision import Revision, Tag, revision_connection
 from schema.scalars import DateTime, none_if_omitted
 from schema.series import Series
-from snapshots.catalog.history_answers import HoldingAsked
+from snapshots.catalog.history_questions import HoldingAsked
 from snapshots.changes.wanted import Wanted
 from snapshots.errors import CachelogError, InvalidArgument, RevisionNotFound
 from snapshots.models import RevisionInfo

@@ -15,7 +15,7 @@ from schema.package_history import PackageHistory
 from schema.paging import PageArguments
 from schema.revision import Revision, revision_connection
 from schema.scalars import ByteCount, DateTime, none_if_omitted
-from snapshots.catalog.history_answers import GrowthAsked
+from snapshots.catalog.history_questions import GrowthAsked
 from snapshots.timelines import growth
 
 POINTS = 1_000

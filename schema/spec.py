@@ -21,7 +21,7 @@ from schema.many import LazyList, WhereKnown, column, for_many
 from schema.node import Node, in_revision, node_id
 from schema.paging import PageArguments
 from schema.scalars import ByteCount
-from snapshots.catalog.history_answers import ContentAsked
+from snapshots.catalog.history_questions import ContentAsked
 from snapshots.facts import Fact, Kept, Unit
 from snapshots.frames.columns import Rows
 from snapshots.models import SPEC_FACTS

@@ -4,15 +4,19 @@ import os
 import re
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from fractions import Fraction
 from typing import Any, TypeVar
 
 import click
 
-from server.completion import complete_range, complete_ref
+from server.completion import complete_range, complete_ref, complete_series
 
 DEFAULT_CATALOG = "catalog"
 REF_FORMS = "TAG, TAG~N (N before it), TAG@DATE or the beginning of a digest"
 
+_MOST_JOBS = 256
+
+_PERCENT = re.compile(r"(?P<number>\d{1,3}(\.\d{1,6})?) ?%?")
 _DURATION = re.compile(r"(?P<number>\d{1,5})(?P<unit>[hdw])|0")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
@@ -59,6 +63,23 @@ class Duration(click.ParamType[timedelta]):
         return int(found["number"] or 0) * _UNITS[found["unit"] or "h"]
 
 
+class Percent(click.ParamType[Fraction]):
+    """A number of per cent from 0 to 100, with its sign or without; exactly as it is written."""
+
+    name = "percent"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Fraction:
+        """Parse the number."""
+        if isinstance(value, Fraction):
+            return value
+        found = _PERCENT.fullmatch(value)
+        if found is None or Fraction(found["number"]) > 100:
+            self.fail(f"{value!r} is no number of per cent from 0 to 100", param, ctx)
+        return Fraction(found["number"])
+
+
 def _check_variables(ctx: click.Context, _param: click.Parameter, catalog: str) -> str:
     """Return the catalog; raise InvalidArgument for a variable that is no setting.
 
@@ -91,6 +112,23 @@ def json_option(command: Decorated) -> Decorated:
     """Add ``--json``."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")(
         command
+    )
+
+
+def series_option(describe: str) -> Callable[[Decorated], Decorated]:
+    """Return what adds ``--series``, described so."""
+    return click.option("--series", metavar="NAME", shell_complete=complete_series, help=describe)
+
+
+def jobs_option(describe: str) -> Callable[[Decorated], Decorated]:
+    """Return what adds ``--jobs``, described so."""
+    return click.option(
+        "--jobs",
+        type=click.IntRange(1, _MOST_JOBS),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help=describe,
     )
 
 

@@ -6,6 +6,7 @@ Each error carries its data as attributes; its text is complete and needs no tra
 from collections.abc import Sequence
 
 from snapshots.escaping import is_plain, legible, quoted, shortened, visible
+from snapshots.nearest_names import nearest_hint
 
 _EXCERPT_LENGTH = 60
 _LONGEST_KEY = 500
@@ -117,7 +118,7 @@ class RevisionNotFound(CachelogError):
         self.ref = ref
         self.reason = reason
         self.nearest = tuple(nearest)
-        hint = f"; nearest: {', '.join(self.nearest)}" if self.nearest else ""
+        hint = nearest_hint(self.nearest)
         what = f"no revision {quoted(ref)}" if ref else "no revision"
         super().__init__(f"{what}: {reason}{hint}")
 
@@ -154,7 +155,7 @@ class UnknownPackage(CachelogError):
     def __init__(self, name: str, nearest: Sequence[str] = ()) -> None:
         self.name = name
         self.nearest = tuple(nearest)
-        hint = f"; nearest: {', '.join(self.nearest)}" if self.nearest else ""
+        hint = nearest_hint(self.nearest)
         super().__init__(
             f"no package {quoted(name)} in this revision or in the newest of any tag{hint}"
         )

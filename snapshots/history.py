@@ -4,7 +4,6 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from snapshots import refs
 from snapshots.errors import AmbiguousRef, RevisionNotFound
 from snapshots.escaping import legible
 from snapshots.models import NOTHING, RevisionInfo
+from snapshots.nearest_names import nearest_names
 from snapshots.refs import DIGEST_PREFIX_MIN, Ref, age_key, catalog_order, parse_ref, series
 
 _NEAREST = 3
@@ -253,7 +253,7 @@ class History:
         return family[place - steps]
 
     def _nearest(self, name: str) -> list[str]:
-        close = get_close_matches(name, self.tags, _NEAREST, cutoff=0.5)
+        close = nearest_names(name, self.tags)
         stem = name[:_STEM]
         if len(stem) == _STEM:
             close += [digest[:16] for digest in self.digests if digest.startswith(stem)]

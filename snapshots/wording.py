@@ -1,10 +1,11 @@
-"""How numbers, sizes, days and revisions are put into words, wherever people read them."""
+"""How numbers, names, days and revisions are put into words, wherever people read them."""
 
 from datetime import datetime
 
 from snapshots.models import RevisionInfo
 
 _SHORT_DIGEST = 12
+_SHORT_HASH = 7
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 
@@ -40,6 +41,21 @@ def minute(moment: datetime) -> str:
 def short_digest(digest: str) -> str:
     """Return as much of a digest as people need to tell it from others."""
     return digest[:_SHORT_DIGEST]
+
+
+def short_hash(whole: str) -> str:
+    """Return as much of a hash as people need, as Spack shows it."""
+    return whole[:_SHORT_HASH]
+
+
+def in_words(name: str) -> str:
+    """Return the name of a fact, a kind or a reason in words: new package, version gone."""
+    return name.replace("_", " ")
+
+
+def versioned(name: str, version: str | None) -> str:
+    """Return how a build of a package is called: NAME@VERSION, or NAME where that is all."""
+    return name if version is None else f"{name}@{version}"
 
 
 def title(revision: RevisionInfo) -> str:

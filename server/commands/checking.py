@@ -7,10 +7,11 @@ import click
 
 from server.completion import complete_ref
 from server.console import note, say_json, say_pages, width
-from server.parameters import REF_FORMS, catalog_option, json_option
+from server.parameters import REF_FORMS, Percent, catalog_option, json_option, series_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from fractions import Fraction
 
     from server.commands.past import Past
     from snapshots.catalog.covering import Covered
@@ -27,24 +28,6 @@ UNDER = 1
 
 _STDIN = "-"
 _USUAL_TAG = "develop"
-
-
-class Percent(click.ParamType[float]):
-    """A number of per cent from 0 to 100, with its sign or without."""
-
-    name = "percent"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Parse the number."""
-        try:
-            number = float(str(value).removesuffix("%"))
-        except ValueError:
-            number = -1.0
-        if not 0 <= number <= 100:
-            self.fail(f"{value!r} is no number of per cent from 0 to 100", param, ctx)
-        return number
 
 
 @click.command("check")
@@ -68,11 +51,7 @@ class Percent(click.ParamType[float]):
     is_flag=True,
     help="Look in the newest revision of each tag, and list those that hold most.",
 )
-@click.option(
-    "--series",
-    metavar="NAME",
-    help="With --best: look in all revisions of a series, such as develop or vX.Y.Z, instead.",
-)
+@series_option("With --best: look in all revisions of this series instead: develop, vX.Y.Z ...")
 @click.option(
     "--fail-under",
     type=Percent(),
@@ -87,7 +66,7 @@ def check_command(
     ref: str | None,
     best: bool,
     series: str | None,
-    fail_under: float | None,
+    fail_under: "Fraction | None",
     as_json: bool,
     catalog: str,
 ) -> None:
@@ -96,6 +75,7 @@ def check_command(
     For each that is missing: when it was last there, why it went, and what is nearest to it.
     External and development specs are in no build cache, and left out.
     """
+    from server.commands.names import require_series
     from server.commands.past import open_past
     from server.printing.checks import Checked, check_document, check_lines
     from snapshots.changes.lookup import Lookup
@@ -107,6 +87,8 @@ def check_command(
         raise click.UsageError("--in names one revision, --best looks in many; leave one out.")
     locked = _read(file)
     past, wanted = open_past(catalog), Wanted(locked.specs)
+    if series is not None:
+        require_series(series, past.history)
     covered = _best(past.library, past.history, wanted, series) if best else ()
     revision = covered[0].revision if covered else _revision(past.history, ref)
     lookup = Lookup(wanted, past.library.frames.get(revision.digest))
@@ -117,7 +99,7 @@ def check_command(
     else:
         say_pages(check_lines(checked, width()))
     if fail_under is not None and checked.is_under(fail_under):
-        note(f"That is less than {fail_under:g} %.")
+        note(f"That is less than {float(fail_under):g} %.")
         raise SystemExit(UNDER)
 
 
@@ -162,13 +144,7 @@ def _last_seen(
 def _best(
     library: "Library", history: "History", wanted: "Wanted", series: str | None
 ) -> "list[Covered]":
-    """Return what holds most; raises InvalidArgument where there is no such series."""
+    """Return what holds most, of the newest of each tag or of all of a series, best first."""
     from snapshots.catalog.covering import best_covering, candidates
-    from snapshots.errors import InvalidArgument
-    from snapshots.refs import series as series_of
 
-    revisions = candidates(history, series)
-    if not revisions:
-        known = ", ".join(dict.fromkeys(map(series_of, history.tags)))
-        raise InvalidArgument("--series", f"there is no series {series!r}; there are {known}")
-    return best_covering(library, revisions, wanted)
+    return best_covering(library, candidates(history, series), wanted)

@@ -3,7 +3,7 @@
 import click
 
 from server.console import note, say, say_json
-from server.parameters import catalog_option, json_option
+from server.parameters import catalog_option, jobs_option, json_option, series_option
 
 
 @click.group("history")
@@ -12,14 +12,8 @@ def history_group() -> None:
 
 
 @history_group.command("fill")
-@click.option("--series", metavar="SERIES", help="Only this series: develop, vX.Y.Z ...")
-@click.option(
-    "--jobs",
-    type=click.IntRange(1, 256),
-    default=1,
-    show_default=True,
-    help="In so many processes; each takes some 500 MB for contents of 60,000 specs.",
-)
+@series_option("Only this series: develop, vX.Y.Z ...")
+@jobs_option("Compare in so many processes; each takes up to 500 MB for contents of 60,000 specs.")
 @json_option
 @catalog_option
 def fill_command(*, series: str | None, jobs: int, as_json: bool, catalog: str) -> None:

@@ -66,7 +66,7 @@ _UNTOLD = 3
     metavar="FOLDER",
     help=f"With --git: where the pages are in it. By default {_PAGES_FOLDER}.",
 )
-@click.option("--since", type=Time(), metavar="DATE", help="With --git: only commits from then on.")
+@click.option("--since", type=Time(), metavar="TIME", help="With --git: only commits from then on.")
 @click.option(
     "--every",
     type=click.Choice(["commit", "day", "week"]),

@@ -7,11 +7,12 @@ import click
 
 from server.completion import complete_ref
 from server.console import note, say, say_json, width
-from server.parameters import REF_FORMS, Duration, catalog_option, json_option
+from server.parameters import REF_FORMS, Duration, catalog_option, json_option, series_option
 
 if TYPE_CHECKING:
     from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.keeping.removing import Removal
+    from snapshots.catalog.keeping.retention import Rule
 
 _dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Change nothing; tell what would be done."
@@ -50,15 +51,26 @@ def remove_command(refs: tuple[str, ...], *, dry_run: bool, as_json: bool, catal
             say(line)
 
 
+def _policy(_ctx: click.Context, _param: click.Parameter, text: str) -> "tuple[Rule, ...]":
+    from snapshots.catalog.keeping.retention import parse_policy
+    from snapshots.errors import InvalidArgument
+
+    try:
+        return parse_policy(text)
+    except InvalidArgument as error:
+        raise click.BadParameter(error.reason) from None
+
+
 @click.command("prune")
 @click.option(
     "--keep",
     required=True,
     metavar="POLICY",
+    callback=_policy,
     help="What stays, such as '30 daily, 52 weekly, all releases': numbers, or all, of last, "
     "hourly, daily, weekly, monthly, yearly, for each series; 'all releases'; 'all'.",
 )
-@click.option("--series", metavar="SERIES", help="Only this series: develop, vX.Y.Z and so on.")
+@series_option("Only this series: develop, vX.Y.Z ...")
 @click.option(
     "--whole-tags",
     is_flag=True,
@@ -69,7 +81,7 @@ def remove_command(refs: tuple[str, ...], *, dry_run: bool, as_json: bool, catal
 @catalog_option
 def prune_command(
     *,
-    keep: str,
+    keep: "tuple[Rule, ...]",
     series: str | None,
     whole_tags: bool,
     dry_run: bool,
@@ -85,14 +97,13 @@ def prune_command(
     from server.printing.keeping import pruned_facts, pruned_lines
     from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.keeping.removing import plan
-    from snapshots.catalog.keeping.retention import choose, parse_policy
+    from snapshots.catalog.keeping.retention import choose
 
-    rules = parse_policy(keep)
     opened = Catalog(catalog)
     history = opened.require_history()
     if series is not None:
         require_series(series, history)
-    choices = choose(history, rules, only=series, whole_tags=whole_tags)
+    choices = choose(history, keep, only=series, whole_tags=whole_tags)
     removal = plan(opened, [it.revision for it in choices if not it.kept_by])
     removal = _remove(opened, removal, dry_run=dry_run)
     if as_json:
@@ -145,8 +156,12 @@ def vacuum_command(
     from server.progress import progress
     from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.keeping.vacuum import check_grace, vacuum
+    from snapshots.errors import InvalidArgument
 
-    grace = check_grace(older_than, nothing_runs=nothing_runs)
+    try:
+        grace = check_grace(older_than, nothing_runs=nothing_runs)
+    except InvalidArgument as error:
+        raise click.BadParameter(error.reason, param_hint="'--older-than'") from None
     with progress() as bars:
         done = vacuum(Catalog(catalog), older_than=grace, dry_run=dry_run, progress=bars)
     if as_json:

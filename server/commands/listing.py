@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _ref_argument = click.argument(
     "ref",
-    metavar="REF",
+    metavar="[REF]",
     required=False,
     shell_complete=complete_ref,
     help=f"The revision: {REF_FORMS}. By default the newest of the catalog.",

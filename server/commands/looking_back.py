@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import click
 
-from server.completion import complete_package_or_hash, complete_series, complete_tag
+from server.completion import complete_package_or_hash, complete_tag
 from server.console import say_blocks, say_json, width
-from server.parameters import Time, catalog_option, json_option
+from server.parameters import Time, catalog_option, json_option, series_option
 
 if TYPE_CHECKING:
     from server.commands.past import Past
@@ -53,12 +53,9 @@ class Shown(NamedTuple):
     help="A package, or the hash of a spec behind a slash, of which the first characters are "
     "enough. Without it the whole series is told of.",
 )
-@click.option(
-    "--series",
-    metavar="NAME",
-    shell_complete=complete_series,
-    help="The series of revisions: develop, vX.Y.Z ... By default that of the newest revision; of "
-    "a hash all.",
+@series_option(
+    "The series of revisions: develop, vX.Y.Z ... By default that of the newest revision; of a "
+    "hash all."
 )
 @click.option(
     "--tag", metavar="TAG", shell_complete=complete_tag, help="Only the revisions of this tag."

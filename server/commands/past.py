@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from snapshots.timelines.packages import PackageTimeline
     from snapshots.timelines.spans import HashHistory
 
-_NEAREST = 3
 _MOST_REASONS = 3
 _MOST_JOBS = 4
 
@@ -81,9 +80,8 @@ class Past(NamedTuple):
 
     def _where_else(self, name: str, series: str) -> str:
         """Return which other series had a package, or else which names are like it."""
-        from difflib import get_close_matches
-
         from snapshots.catalog.filling import missing_pairs
+        from snapshots.nearest_names import nearest_hint, nearest_names
 
         others = [
             other
@@ -94,8 +92,7 @@ class Past(NamedTuple):
         ]
         if others:
             return f"; these had it: {', '.join(others)} (--series)"
-        near = get_close_matches(name, sorted(self.library.package_names()), _NEAREST)
-        return f"; nearest: {', '.join(near)}" if near else ""
+        return nearest_hint(nearest_names(name, self.library.package_names()))
 
 
 def open_past(location: str) -> Past:

@@ -3,18 +3,12 @@
 import click
 
 from server.console import say, say_json
-from server.parameters import catalog_option, json_option
+from server.parameters import catalog_option, jobs_option, json_option
 
 
 @click.command("verify")
 @click.option("--deep", is_flag=True, help="Compare all neighbours anew, too.")
-@click.option(
-    "--jobs",
-    type=click.IntRange(1, 256),
-    default=1,
-    show_default=True,
-    help="Read in so many processes; each takes up to 400 MB for contents of 60,000 specs.",
-)
+@jobs_option("Read in so many processes; each takes up to 400 MB for contents of 60,000 specs.")
 @json_option
 @catalog_option
 def verify_command(*, deep: bool, jobs: int, as_json: bool, catalog: str) -> None:

@@ -2,13 +2,8 @@
 
 from typing import Any
 
-from snapshots.catalog.history_answers import (
-    Asked,
-    GrowthAsked,
-    HistoryAnswers,
-    HistoryQuestion,
-    PackageAsked,
-)
+from snapshots.catalog.history_answers import HistoryAnswers, HistoryQuestion
+from snapshots.catalog.history_questions import Asked, GrowthAsked, PackageAsked
 from snapshots.history import History
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageTimeline

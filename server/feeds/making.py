@@ -4,7 +4,6 @@ import logging
 import sys
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from difflib import get_close_matches
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -14,6 +13,7 @@ from snapshots.catalog.library import Library, SharedCache
 from snapshots.errors import CatalogError, IncompleteHistory, RevisionNotFound
 from snapshots.escaping import quoted, visible
 from snapshots.history import History, Neighbours, Pair
+from snapshots.nearest_names import nearest_hint, nearest_names
 from snapshots.notes.atom.document import Feed, to_xml
 from snapshots.notes.atom.feeds import counts_of, package_feed, series_feed, told_in
 from snapshots.notes.atom.stories import story
@@ -25,9 +25,6 @@ STORY_BYTES = 8 << 20
 """How many bytes of stories are kept: those of some 300 pairs of revisions."""
 
 _log = logging.getLogger("cachelog.server")
-
-_NEAREST = 3
-_LONGEST_NAME = 200
 
 
 class NoSuchFeed(Exception):
@@ -175,9 +172,5 @@ class FeedMaker:
         self, reason: str, name: str, known: Callable[[], Iterable[str]]
     ) -> NoSuchFeed:
         """Return the error of a name that is not there, with those that resemble it."""
-
-        def nearest() -> list[str]:
-            return get_close_matches(name[:_LONGEST_NAME], sorted(known()), _NEAREST, cutoff=0.5)
-
-        near = await self._lanes.loading.run(nearest)
-        return NoSuchFeed(f"{reason}; nearest: {', '.join(near)}" if near else reason)
+        near = await self._lanes.loading.run(lambda: nearest_names(name, known()))
+        return NoSuchFeed(reason + nearest_hint(near))

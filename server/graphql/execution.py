@@ -15,7 +15,8 @@ from server.graphql.loads import Loads
 from server.graphql.requests import GraphQLRequest
 from server.responses import tag_of
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_answers import HashesAsked, HistoryAnswers, HistoryQuestion
+from snapshots.catalog.history_answers import HistoryAnswers, HistoryQuestion
+from snapshots.catalog.history_questions import HashesAsked
 from snapshots.catalog.library import Library
 from snapshots.errors import CachelogError, CatalogError
 

@@ -1,22 +1,30 @@
 """What a lock file wants, against what a revision holds: as lines of text and as plain values."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
 
 from server.printing import styles
-from server.printing.differences import field_text, short_hash
+from server.printing.differences import field_text
 from server.printing.layout import Column, table, wrapped
-from server.printing.reasons import reason_text
 from snapshots.catalog.covering import Covered
 from snapshots.changes.facts import FieldChange
 from snapshots.changes.lookup import Lookup
 from snapshots.models import ConcreteSpec, RevisionInfo, revision_facts
 from snapshots.sources.lockfiles import LeftOut
 from snapshots.timelines.last_seen import LastSeen
-from snapshots.wording import counted, day, short_digest, title
+from snapshots.wording import (
+    counted,
+    in_words,
+    minute,
+    short_digest,
+    short_hash,
+    title,
+    versioned,
+)
 
 FORMAT = 1
 """The version of the document that ``check --json`` prints."""
@@ -38,7 +46,7 @@ class Checked(NamedTuple):
     seen: Mapping[str, LastSeen] | None
     covered: Sequence[Covered] = ()
 
-    def is_under(self, percent: float) -> bool:
+    def is_under(self, percent: Fraction) -> bool:
         """Tell whether less of what is wanted is there."""
         return 100 * self.lookup.num_found < percent * len(self.lookup.wanted)
 
@@ -50,7 +58,7 @@ def check_lines(checked: Checked, width: int | None) -> Iterator[str]:
         yield ""
     yield from _summary(checked)
     if checked.left_out:
-        left = (f"{it.name}@{it.version} ({it.why.value})" for it in checked.left_out)
+        left = (f"{versioned(it.name, it.version)} ({it.why.value})" for it in checked.left_out)
         yield from wrapped(f"Left out, as in no build cache: {', '.join(left)}.", width)
     missing = checked.lookup.missing
     if len(missing):
@@ -68,11 +76,11 @@ def _best_lines(checked: Checked, width: int | None) -> Iterator[str]:
     roots = [_share(it.num_roots_found, wanted.num_roots) for it in covered]
     yield from table(
         [
-            Column("TAG", [it.tag for it in revisions], 0, style=styles.name),
-            Column("TAKEN", [day(it.taken_at) for it in revisions], 2),
-            Column("DIGEST", [short_digest(it.digest) for it in revisions], 3, style=styles.digest),
-            Column("SPECS", specs, 0, is_number=True),
-            Column("ROOTS", roots, 1, is_number=True),
+            Column("tag", [it.tag for it in revisions], 0, style=styles.name),
+            Column("taken at", [minute(it.taken_at) for it in revisions], 2),
+            Column("digest", [short_digest(it.digest) for it in revisions], 3, style=styles.digest),
+            Column("specs", specs, 0, is_number=True),
+            Column("roots", roots, 1, is_number=True),
         ],
         width,
     )
@@ -97,8 +105,9 @@ def _summary(checked: Checked) -> Iterator[str]:
 
 def _missing_lines(checked: Checked, number: int, width: int | None) -> Iterator[str]:
     spec = _missing(checked, number)
+    name = styles.name(versioned(spec.name, spec.version))
     root = ", a root" if spec.is_root else ""
-    yield f"{styles.removed('-')} {styles.name(_called(spec))} {short_hash(spec.hash)}{root}"
+    yield f"{styles.removed('-')} {name} {short_hash(spec.hash)}{root}"
     for text in _about(checked, number):
         yield from (f"    {line}" for line in wrapped(text, width and width - 4))
 
@@ -115,7 +124,7 @@ def _about(checked: Checked, number: int) -> Iterator[str]:
     differences = lookup.differences(number)
     texts = [_difference(it) for it in differences]
     what = "; ".join(texts) or "the same over other dependencies"
-    yield f"nearest: {near.name}@{near.version} {short_hash(near.hash)}: {what}"
+    yield f"nearest: {versioned(near.name, near.version)} {short_hash(near.hash)}: {what}"
 
 
 def _seen_text(seen: LastSeen | None) -> str:
@@ -125,7 +134,7 @@ def _seen_text(seen: LastSeen | None) -> str:
     text = f"last in {title(seen.revision)}"
     if seen.gone_in is None or seen.reason is None:
         return f"{text}, the newest of its series"
-    return f"{text}, gone in {title(seen.gone_in)}: {reason_text(seen.reason)}"
+    return f"{text}, gone in {title(seen.gone_in)}: {in_words(seen.reason.value)}"
 
 
 def _missing(checked: Checked, number: int) -> ConcreteSpec:
@@ -187,10 +196,6 @@ def _missing_facts(checked: Checked, number: int) -> dict[str, Any]:
         "nearest": nearest,
         "differences": [msgspec.to_builtins(it) for it in lookup.differences(number)],
     }
-
-
-def _called(spec: ConcreteSpec) -> str:
-    return spec.name if spec.version is None else f"{spec.name}@{spec.version}"
 
 
 def _share(found: int, wanted: int) -> str:

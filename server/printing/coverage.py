@@ -9,6 +9,7 @@ from server.printing.layout import wrapped
 from snapshots.changes.cells import CoverageDimension
 from snapshots.changes.coverage import CoverageChange, CoverageChangeKind, CoverageChanges
 from snapshots.spack.names import ROOT_STACK
+from snapshots.wording import in_words
 
 _STYLES = {CoverageChangeKind.LOST: styles.removed, CoverageChangeKind.GAINED: styles.added}
 _SIGNS = {CoverageChangeKind.LOST: "-", CoverageChangeKind.GAINED: "+"}
@@ -29,7 +30,7 @@ def cell_lines(cells: CoverageChanges, width: int | None) -> Iterator[str]:
 def cell_totals(cells: CoverageChanges) -> str:
     """Return how many cells were lost and gained."""
     counts = {kind: cells.count(kind) for kind in CoverageChangeKind}
-    what = ", ".join(_words(it) for it in ("package", *map(_name, cells.dimensions)))
+    what = ", ".join(in_words(it) for it in ("package", *map(_name, cells.dimensions)))
     return ", ".join(f"{count:,} {kind.value}" for kind, count in counts.items()) + f" ({what})"
 
 
@@ -44,7 +45,3 @@ def _nearest(cells: CoverageChanges, cell: CoverageChange) -> str:
 
 def _name(dimension: CoverageDimension) -> str:
     return dimension.value
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")

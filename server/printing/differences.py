@@ -6,7 +6,6 @@ from itertools import groupby
 
 from server.printing import styles
 from server.printing.layout import Style, wrapped
-from server.printing.reasons import reason_text
 from server.printing.reports import PAIRED, Report, Told
 from snapshots.changes.cause import CauseKind
 from snapshots.changes.facts import FieldChange
@@ -16,24 +15,20 @@ from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.models import RevisionInfo, Spec
 from snapshots.notes.entries import Section
 from snapshots.spack.names import natural_key
-from snapshots.wording import title
+from snapshots.wording import in_words, short_hash, title
 
-_SIGNS: dict[SpecChangeKind, tuple[str, Style]] = {
+SIGNS: dict[SpecChangeKind, tuple[str, Style]] = {
     SpecChangeKind.ADDED: ("+", styles.added),
     SpecChangeKind.REMOVED: ("-", styles.removed),
     SpecChangeKind.CHANGED: ("=", styles.changed),
 }
+"""The sign and the colour of each kind of change."""
+
 _STORIES = {SpecChangeReason.REBUILT: "rebuilt", SpecChangeReason.REPLACES: "replaced"}
 _ORDER = (*_STORIES.values(), *(kind.value for kind in SpecChangeKind))
 _TOLD_BY_FACTS = {CauseKind.VERSION, CauseKind.VARIANTS, CauseKind.COMPILER, CauseKind.TARGET}
 _PAIR = "~"
 _INDENT = " " * 8
-_SHORT_HASH = 7
-
-
-def short_hash(whole: str) -> str:
-    """Return as much of a hash as people need, as Spack shows it."""
-    return whole[:_SHORT_HASH]
 
 
 def title_lines(base: RevisionInfo, head: RevisionInfo, width: int | None) -> list[str]:
@@ -74,7 +69,7 @@ def _counted(stories: Sequence[Told]) -> str:
 
 def package_headline(change: PackageChange) -> str:
     """Return what became of a package, in words: upgraded 1.2 -> 1.3."""
-    kind = Section.of(change).value.replace("_", " ")
+    kind = in_words(Section.of(change).value)
     if change.kind in (PackageChangeKind.UPGRADED, PackageChangeKind.DOWNGRADED):
         kind += f" {change.newest_before} -> {change.newest_after}"
     return kind
@@ -108,14 +103,14 @@ def _cause_text(report: Report, told: Told) -> str:
 def _spec_lines(report: Report, told: Told, width: int | None) -> Iterator[str]:
     change = told.change
     spec = report.own(told)
-    sign, style = _SIGNS[change.kind]
+    sign, style = SIGNS[change.kind]
     for line in wrapped(f"  {sign} {change.hash} {spec.short}", width, _INDENT):
         yield style(line)
     if change.kind is SpecChangeKind.CHANGED:
         for field in report.comparison.field_changes(change):
             yield from wrapped(f"      {field_text(field)}", width, _INDENT)
         return
-    text = reason_text(told.reason)
+    text = in_words(told.reason.value)
     after = report.after(told)
     if told.reason is SpecChangeReason.REPLACED and after is not None:
         text += f" by {short_hash(after.hash)}"

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from server.printing import styles
-from server.printing.differences import pair_text, short_hash
+from server.printing.differences import pair_text
 from server.printing.layout import Column, table, wrapped
-from server.printing.reasons import reason_text
 from server.printing.reports import Report, Told, hash_at
 from snapshots.changes.causes import Cause, CauseCount, Causes, CauseStep
 from snapshots.changes.reasons import SpecChangeReason
-from snapshots.wording import counted
+from snapshots.wording import counted, in_words, short_hash
 
 _NAMED = 5
 """So many causes are named that go together with another."""
@@ -62,7 +61,7 @@ def story_lines(report: Report, told: Told, width: int | None) -> Iterator[str]:
     own = report.own(told)
     yield from wrapped(f"{styles.digest(own.hash)} {own.short}", width)
     if told.counterpart is None:
-        yield f"  {told.change.kind.value}: {reason_text(told.reason)}"
+        yield f"  {told.change.kind.value}: {in_words(told.reason.value)}"
         return
     before, after = report.pair(told)
     is_removed = told.reason is SpecChangeReason.REPLACED

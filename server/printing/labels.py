@@ -1,6 +1,6 @@
 """Facts under each other, each behind its label; lists that go on below themselves."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from server.printing import styles
 from server.printing.layout import wrapped
@@ -16,8 +16,3 @@ def labelled(facts: Iterable[tuple[str, str]], width: int | None) -> Iterator[st
         first, *others = wrapped(label.ljust(widest) + text, width, " " * widest)
         yield styles.quiet(first[:widest]) + first[widest:]
         yield from others
-
-
-def with_counts(counts: Sequence[tuple[str, int]]) -> str:
-    """Return values with how many specs have each: 1.14.6 (12), 1.14.5 (3)."""
-    return ", ".join(f"{value} ({count:,})" for value, count in counts)

@@ -64,7 +64,7 @@ def wrapped(text: str, width: int | None, indent: str = _INDENT) -> list[str]:
     if width is None or len(text) <= width:
         return [text]
     lines = [""]
-    for piece in _PIECE.findall(text):
+    for piece in filter(None, _PIECE.findall(text)):
         if lines[-1].strip() and len(lines[-1]) + len(piece) > width:
             lines.append(indent + piece.lstrip())
         else:

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from server.printing import styles
+from server.printing.differences import SIGNS
 from server.printing.layout import wrapped
-from server.printing.reasons import counted_reasons, reason_text
+from server.printing.reasons import counted_reasons
 from server.printing.revisions import source_text
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pair_packages import PackageCounts
@@ -17,7 +18,7 @@ from snapshots.models import RevisionInfo
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 from snapshots.timelines.spans import HashHistory, Span
-from snapshots.wording import counted, minute, short_digest, title
+from snapshots.wording import counted, in_words, minute, short_digest, title, versioned
 
 _INDENT = " " * 4
 _WIDEST_BAR = 40
@@ -25,12 +26,6 @@ _NARROWEST_BAR = 10
 
 MOST_CHANGED = 10
 """So many packages are named in an entry of a series."""
-
-_SIGNS = {
-    SpecChangeKind.ADDED: ("+", styles.added),
-    SpecChangeKind.REMOVED: ("-", styles.removed),
-    SpecChangeKind.CHANGED: ("=", styles.changed),
-}
 
 Reasons = Mapping[SpecChangeReason, int]
 
@@ -92,8 +87,8 @@ def package_title(timeline: PackageTimeline, num_revisions: int) -> list[str]:
 
 def hash_title(known: HashHistory, spans: Sequence[Span], width: int | None) -> list[str]:
     """Return what is told of a hash: its package and version, and when it was there."""
-    name = known.name if known.version is None else f"{known.name}@{known.version}"
-    return [f"{styles.name(name)} {styles.digest(f'/{known.hash}')}", *span_lines(spans, width)]
+    name = styles.name(versioned(known.name, known.version))
+    return [f"{name} {styles.digest(f'/{known.hash}')}", *span_lines(spans, width)]
 
 
 def span_lines(spans: Iterable[Span], width: int | None) -> Iterator[str]:
@@ -104,8 +99,8 @@ def span_lines(spans: Iterable[Span], width: int | None) -> Iterator[str]:
             revisions += f" to {title(span.last)}"
         end = "still there"
         if span.gone_in is not None and span.reason_gone is not None:
-            end = f"gone in {title(span.gone_in)} ({reason_text(span.reason_gone)})"
-        text = f"{span.series}: {revisions}: {reason_text(span.reason_came)}; {end}"
+            end = f"gone in {title(span.gone_in)} ({in_words(span.reason_gone.value)})"
+        text = f"{span.series}: {revisions}: {in_words(span.reason_came.value)}; {end}"
         yield from wrapped(text, width)
 
 
@@ -144,7 +139,7 @@ def package_text(entry: PackageEntry | PackageCounts) -> str:
     """Return what became of a package: upgraded, +1.3 -1.2."""
     versions = [f"+{it}" for it in entry.versions_added]
     versions += [f"-{it}" for it in entry.versions_removed]
-    kind = entry.kind.value.replace("_", " ")
+    kind = in_words(entry.kind.value)
     return f"{kind}, {' '.join(versions)}" if versions else kind
 
 
@@ -162,8 +157,8 @@ def point_text(point: GrowthPoint) -> str:
 def event_text(event: HashEvent) -> str:
     """Return that a hash came or went, and why."""
     if event.has_come:
-        return styles.added(f"+ came: {reason_text(event.reason)}")
-    return styles.removed(f"- went: {reason_text(event.reason)}")
+        return styles.added(f"+ came: {in_words(event.reason.value)}")
+    return styles.removed(f"- went: {in_words(event.reason.value)}")
 
 
 def oneline(head: RevisionInfo, text: str) -> str:
@@ -173,7 +168,7 @@ def oneline(head: RevisionInfo, text: str) -> str:
 
 def counts_text(added: int, removed: int, changed: int) -> str:
     """Return how many specs came, went and changed: +12 -3 =1."""
-    parts = zip(_SIGNS.values(), (added, removed, changed), strict=True)
+    parts = zip(SIGNS.values(), (added, removed, changed), strict=True)
     return (
         " ".join(style(f"{sign}{count:,}") for (sign, style), count in parts if count)
         or "unchanged"
@@ -197,7 +192,7 @@ def _count_lines(
     if not any(counts):
         yield f"{_INDENT}nothing changed"
     for kind, count in zip(SpecChangeKind, counts, strict=True):
-        sign, style = _SIGNS[kind]
+        sign, style = SIGNS[kind]
         if count:
             text = f"{_INDENT}{sign} {count:,} {kind.value}"
             if kind is not SpecChangeKind.CHANGED and (told := counted_reasons(kind, reasons)):
@@ -234,7 +229,7 @@ def _headline(package: PackageCounts) -> str:
 def _bar(change: PackageCounts, scale: float) -> str:
     """Return a sign for each change, or for several of them; the smallest part has one, too."""
     counts = change.specs_added, change.specs_removed, change.specs_changed
-    parts = zip(_SIGNS.values(), counts, strict=True)
+    parts = zip(SIGNS.values(), counts, strict=True)
     return "".join(
         style(sign * max(1, int(count * scale))) for (sign, style), count in parts if count
     )

@@ -1,4 +1,4 @@
-"""Reasons in words: of one spec, and of many that are counted."""
+"""Reasons of specs that are counted, in words."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -31,11 +31,6 @@ _COUNTED = {
     SpecChangeReason.BUILD_GONE: _Counted("build less", "builds less"),
     SpecChangeReason.FACTS: _Counted("with other facts", "with other facts"),
 }
-
-
-def reason_text(reason: SpecChangeReason) -> str:
-    """Return a reason in words: new package, version gone."""
-    return reason.value.replace("_", " ")
 
 
 def counted_reason(count: int, reason: SpecChangeReason) -> str:

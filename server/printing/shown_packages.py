@@ -1,19 +1,24 @@
 """All there is to say of a package in a revision, for people and for programs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from server.printing import styles
-from server.printing.labels import labelled, with_counts
+from server.printing.facets import (
+    Counts,
+    counts_facts,
+    facet_facts,
+    facet_labels,
+    facets_of,
+    with_counts,
+)
+from server.printing.labels import labelled
 from server.printing.log_documents import package_entry
 from server.printing.logs import package_line
-from server.printing.shown_revisions import counts_facts
 from snapshots.frames.frame import Frame
 from snapshots.models import RevisionInfo, revision_facts
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.wording import counted, size, title
-
-_FACETS = ("target", "platform", "operating_system", "compiler")
 
 
 class ShownPackage(NamedTuple):
@@ -27,9 +32,9 @@ class ShownPackage(NamedTuple):
     revision: RevisionInfo
     num_specs: int
     total_size: int | None
-    versions: Sequence[tuple[str, int]]
-    stacks: Sequence[tuple[str, int]]
-    facets: dict[str, Sequence[tuple[str, int]]]
+    versions: Counts
+    stacks: Counts
+    facets: dict[str, Counts]
     timeline: PackageTimeline
 
 
@@ -43,7 +48,7 @@ def shown_package(revision: RevisionInfo, frame: Frame, timeline: PackageTimelin
         total_size=frame.size.total(rows),
         versions=frame.version.counts(rows)[::-1],
         stacks=frame.facet("stacks", rows),
-        facets={name: frame.facet(name, rows) for name in _FACETS},
+        facets=facets_of(frame, rows),
         timeline=timeline,
     )
 
@@ -60,10 +65,7 @@ def package_lines(shown: ShownPackage, width: int | None) -> Iterator[str]:
             ("Holds", holds),
             ("Versions", with_counts(shown.versions)),
             ("Stacks", with_counts(shown.stacks)),
-            *(
-                (f"{name.replace('_', ' ').capitalize()}s", with_counts(it))
-                for name, it in shown.facets.items()
-            ),
+            *facet_labels(shown.facets),
             ("Series", timeline.series),
             ("First seen", title(timeline.first_seen)),
             ("Last seen", title(timeline.last_seen)),
@@ -84,7 +86,7 @@ def package_document(shown: ShownPackage) -> dict[str, Any]:
         "total_size": shown.total_size,
         "versions": counts_facts(shown.versions),
         "stacks": counts_facts(shown.stacks),
-        **{f"{name}s": counts_facts(it) for name, it in shown.facets.items()},
+        **facet_facts(shown.facets),
         "series": timeline.series,
         "first_seen": revision_facts(timeline.first_seen),
         "last_seen": revision_facts(timeline.last_seen),

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from server.printing import styles
-from server.printing.labels import labelled, with_counts
+from server.printing.facets import Counts, facet_facts, facet_labels, facets_of
+from server.printing.labels import labelled
 from server.printing.listings import StackLine, listing_facts, stack_lines, stack_listing
 from server.printing.logs import counts_text
 from server.printing.revisions import source_text
@@ -16,8 +17,6 @@ from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo, revision_facts
 from snapshots.refs import series
 from snapshots.wording import counted, minute, size, title
-
-_FACETS = ("target", "platform", "operating_system", "compiler")
 
 _NAMED = 5
 """So many of the revisions that hold the same are named to people."""
@@ -39,7 +38,7 @@ class ShownRevision(NamedTuple):
     after: Beside | None
     same: Sequence[RevisionInfo]
     stacks: Sequence[StackLine]
-    facets: Mapping[str, Sequence[tuple[str, int]]]
+    facets: Mapping[str, Counts]
 
 
 def shown_revision(
@@ -63,7 +62,7 @@ def shown_revision(
             if it.digest == revision.digest and it.key != revision.key
         ],
         stacks=stack_listing(frame),
-        facets={name: frame.facet(name, slice(None)) for name in _FACETS},
+        facets=facets_of(frame, slice(None)),
     )
 
 
@@ -86,7 +85,7 @@ def revision_lines(shown: ShownRevision, width: int | None) -> Iterator[str]:
             ("Before", _beside(shown.before, "from it to this")),
             ("After", _beside(shown.after, "from this to it")),
             ("The same as", _named(shown.same)),
-            *((f"{_label(name)}s", with_counts(it)) for name, it in shown.facets.items()),
+            *facet_labels(shown.facets),
         ],
         width,
     )
@@ -108,17 +107,8 @@ def revision_document(shown: ShownRevision) -> dict[str, Any]:
         "after": _beside_facts(shown.after),
         "same": list(map(revision_facts, shown.same)),
         "stacks": listing_facts(shown.stacks),
-        **{f"{name}s": counts_facts(it) for name, it in shown.facets.items()},
+        **facet_facts(shown.facets),
     }
-
-
-def counts_facts(counts: Sequence[tuple[str, int]]) -> list[dict[str, Any]]:
-    """Return values with how many specs have each."""
-    return [{"value": value, "num_specs": count} for value, count in counts]
-
-
-def _label(name: str) -> str:
-    return name.replace("_", " ").capitalize()
 
 
 def _source(revision: RevisionInfo) -> str:

@@ -14,7 +14,7 @@ from snapshots.frames.dependencies import DependencyGraph, DependencyType
 from snapshots.frames.frame import Frame
 from snapshots.models import SPEC_FACTS, RevisionInfo, Spec, revision_facts
 from snapshots.timelines.spans import HashHistory
-from snapshots.wording import counted, size, title
+from snapshots.wording import counted, in_words, size, title, versioned
 
 _NAMED = 20
 """So many of the specs that need another are named to people."""
@@ -93,7 +93,7 @@ def shown_spec_lines(shown: ShownSpec, width: int | None) -> Iterator[str]:
     yield from map(styles.name, wrapped(shown.spec.short, width))
     yield from labelled(
         [
-            *((_label(name), _fact_text(shown.spec, name)) for name in SPEC_FACTS),
+            *((in_words(name).capitalize(), _fact_text(shown.spec, name)) for name in SPEC_FACTS),
             ("As of", title(shown.revision)),
         ],
         width,
@@ -130,10 +130,6 @@ def spec_document(shown: ShownSpec) -> dict[str, Any]:
     }
 
 
-def _label(name: str) -> str:
-    return name.replace("_", " ").capitalize()
-
-
 def _fact_text(spec: Spec, name: str) -> str:
     value = getattr(spec, name)
     if name == "dependencies":
@@ -158,7 +154,7 @@ def _dependency_lines(dependencies: Sequence[Needed] | None, width: int | None) 
         else ("Depends on nothing.")
     )
     for it in dependencies:
-        name = it.name if it.version is None else f"{it.name}@{it.version}"
+        name = versioned(it.name, it.version)
         types = ", ".join(it.types)
         virtuals = f" as {', '.join(it.virtuals)}" if it.virtuals else ""
         outside = "" if it.is_in_revision else ", not in the revision"
@@ -175,7 +171,7 @@ def _dependent_lines(dependents: Sequence[Spec] | None, width: int | None) -> It
     needs = "needs" if len(dependents) == 1 else "need"
     yield f"{counted(len(dependents), 'spec')} {needs} it directly:"
     for spec in dependents[:_NAMED]:
-        yield from wrapped(f"  /{spec.hash} {spec.name}@{spec.version}", width)
+        yield from wrapped(f"  /{spec.hash} {versioned(spec.name, spec.version)}", width)
     if len(dependents) > _NAMED:
         yield f"  and {len(dependents) - _NAMED:,} more"
 

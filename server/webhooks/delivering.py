@@ -122,7 +122,7 @@ class Deliverer:
             return f"no answer within {self._patience.attempt_seconds:g} s", True, 0.0
         except httpx.TimeoutException:
             return f"silent for {self._patience.silence:g} s", True, 0.0
-        except (httpx.UnsupportedProtocol, httpx.InvalidURL):
+        except (httpx.UnsupportedProtocol, httpx.InvalidURL, UnicodeError):  # the last one by idna
             return "is no URL that can be posted to", False, 0.0
         except AddressRefused as error:
             return str(error), False, 0.0

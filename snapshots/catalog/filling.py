@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from itertools import chain
-from multiprocessing import get_context
-from signal import SIG_IGN, SIGINT, signal
 
 import msgspec
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.pair_making import PairMaker, in_chains, keep_all
 from snapshots.catalog.past import missing_pairs
+from snapshots.catalog.processes import processes
 from snapshots.changes.kept_changes import KeptChanges
 from snapshots.history import Pair
 
@@ -44,7 +43,7 @@ def fill(
     """Make and keep what changed in each of the pairs, in so many processes.
 
     Pairs with a content that cannot be read are left out. Raises CatalogError where the changes
-    cannot be kept.
+    cannot be kept, or a process was killed.
     """
     failures: dict[Pair, str] = {}
     num_made = 0
@@ -82,14 +81,8 @@ def _make_in_processes(
         for pairs in chains
         for start in range(0, len(pairs), _PAIRS_EACH)
     ]
-    # Threads of Arrow and Delta Lake do not survive a fork.
-    pool = ProcessPoolExecutor(
-        min(jobs, len(pieces) or 1), get_context("spawn"), _open, (catalog.location,)
-    )
-    try:
+    with processes(min(jobs, len(pieces) or 1), catalog.location, _open) as pool:
         yield _made_by(pool, pieces, jobs * _AHEAD, failures)
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _made_by(
@@ -121,8 +114,7 @@ _opened: dict[str, Catalog] = {}
 
 
 def _open(location: str) -> None:
-    """Open the catalog once in a process that makes pairs; who started it ends it after Ctrl+C."""
-    signal(SIGINT, SIG_IGN)
+    """Open the catalog once in a process that makes pairs."""
     catalog = Catalog(location)
     catalog.refresh()
     _opened["catalog"] = catalog

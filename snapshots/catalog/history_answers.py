@@ -9,23 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from sys import getsizeof
 from time import monotonic
-from typing import Any, NamedTuple
-
-import msgspec
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_questions import Answer, Asked
 from snapshots.catalog.library import Library, SharedCache
 from snapshots.catalog.pair_making import PairMaker, in_chains, keep_all
 from snapshots.catalog.past import missing_pairs, pairs_of
 from snapshots.changes.kept_changes import KeptChanges
 from snapshots.errors import CatalogError, IncompleteHistory
 from snapshots.history import History, Pair
-from snapshots.models import RevisionInfo
-from snapshots.timelines.growth import GrowthPoint
-from snapshots.timelines.packages import PackageTimeline
-from snapshots.timelines.spans import HashHistory
 
 ANSWER_BYTES = 32 << 20
 """How many bytes of answers are kept."""
@@ -38,156 +31,6 @@ PAUSE_SECONDS = 60.0
 
 _NOT_KEPT = "this process cannot keep them: it may not write to the catalog"
 _NOT_READ = "contents of some cannot be read: 'cachelog verify' names them"
-
-_ANSWER, _SPAN, _ENTRY, _POINT, _LINE = 500, 300, 900, 300, 20
-"""About how many bytes the parts of an answer take."""
-
-
-class Answer(NamedTuple):
-    """What the history tells, and about how many bytes it takes."""
-
-    value: Any
-    num_bytes: int
-
-
-class HashAsked(msgspec.Struct, frozen=True):
-    """A hash, or a prefix of one: HashHistory, or None."""
-
-    text: str
-
-    @property
-    def needs(self) -> None:
-        """The series whose changes must be there: None for all."""
-
-    def answer(self, library: Library, history: History) -> Answer:
-        """Return the history of the hash; raises InvalidArgument and AmbiguousHash."""
-        found = library.hash_history(history, self.text)
-        return Answer(found, getsizeof(self.text) + _size_of_hash(found))
-
-
-class HashesAsked(msgspec.Struct, frozen=True):
-    """Hashes with the names of their packages: the HashHistory of each that was ever there."""
-
-    named: frozenset[tuple[str, str]]
-
-    @property
-    def needs(self) -> None:
-        """See HashAsked."""
-
-    def answer(self, library: Library, history: History) -> Answer:
-        """Return the histories by hash."""
-        found = library.hash_histories(history, dict(self.named))
-        texts = sum(getsizeof(text) for pair in self.named for text in pair)
-        told = sum(map(_size_of_hash, found.values()))
-        return Answer(found, _ANSWER * (1 + len(self.named)) + texts + told)
-
-
-class ContentAsked(msgspec.Struct, frozen=True):
-    """Packages in a content: for each of them, the HashHistory of each of its hashes there."""
-
-    digest: str
-    names: frozenset[str]
-
-    @property
-    def needs(self) -> None:
-        """See HashAsked."""
-
-    def answer(self, library: Library, history: History) -> Answer:
-        """Return the histories by package and hash."""
-        frame = library.frames.get(self.digest)
-        every = range(len(frame))
-        of_names = {
-            name: [frame.hashes.at(row) for row in every[frame.rows_of(name) or slice(0)]]
-            for name in self.names
-        }
-        named = {text: name for name, hashes in of_names.items() for text in hashes}
-        told = HashesAsked(frozenset(named.items())).answer(library, history)
-        found = {
-            name: {text: told.value[text] for text in hashes if text in told.value}
-            for name, hashes in of_names.items()
-        }
-        return Answer(found, _ANSWER * len(found) + told.num_bytes)
-
-
-class PackagesAsked(msgspec.Struct, frozen=True):
-    """Packages in a series: the PackageTimeline of each that was ever there."""
-
-    series: str
-    names: frozenset[str]
-
-    @property
-    def needs(self) -> str:
-        """See HashAsked."""
-        return self.series
-
-    def answer(self, library: Library, history: History) -> Answer:
-        """Return the timelines by package."""
-        found = library.package_timelines(history, self.series, self.names)
-        entries = sum(len(it.entries) for it in found.values())
-        texts = sum(map(getsizeof, self.names))
-        return Answer(found, _ANSWER * (1 + len(self.names)) + texts + _ENTRY * entries)
-
-
-class PackageAsked(msgspec.Struct, frozen=True):
-    """A package in a series: PackageTimeline, or None."""
-
-    series: str
-    name: str
-
-    @property
-    def needs(self) -> str:
-        """See HashAsked."""
-        return self.series
-
-    def answer(self, library: Library, history: History) -> Answer:
-        """Return the timeline."""
-        found: PackageTimeline | None = library.package_timeline(history, self.series, self.name)
-        entries = len(found.entries) if found else 0
-        return Answer(found, _ANSWER + getsizeof(self.name) + _ENTRY * entries)
-
-
-class GrowthAsked(msgspec.Struct, frozen=True):
-    """A series: its GrowthPoints, oldest first."""
-
-    series: str
-
-    @property
-    def needs(self) -> str:
-        """See HashAsked."""
-        return self.series
-
-    def answer(self, library: Library, history: History) -> Answer:
-        """Return the points."""
-        found: list[GrowthPoint] = library.growth(history, self.series)
-        return Answer(found, _ANSWER + _POINT * len(found))
-
-
-class HoldingAsked(msgspec.Struct, frozen=True):
-    """Hashes, in a series or in all: the revisions that hold every one of them, newest first."""
-
-    hashes: frozenset[str]
-    series: str | None
-
-    @property
-    def needs(self) -> None:
-        """See HashAsked."""
-
-    def answer(self, library: Library, history: History) -> Answer:
-        """Return the revisions; raises InvalidArgument for what can be no hash."""
-        found: list[RevisionInfo] = library.holding(history, sorted(self.hashes), self.series)
-        texts = sum(map(getsizeof, self.hashes)) + getsizeof(self.series)
-        return Answer(found, _ANSWER * (1 + len(self.hashes)) + texts + _LINE * len(found))
-
-
-Asked = (
-    HashAsked
-    | HashesAsked
-    | ContentAsked
-    | PackagesAsked
-    | PackageAsked
-    | GrowthAsked
-    | HoldingAsked
-)
 
 
 @dataclass(frozen=True)
@@ -277,11 +120,12 @@ class HistoryAnswers:
 
     def _make(self, history: History, asked: Asked) -> Answer:
         try:
-            return asked.answer(self._library, history)
+            made = asked.answer(self._library, history)
         except IncompleteHistory:
             self._fill(history, asked.needs)
-        self.require_whole(HistoryQuestion(history, asked))
-        return asked.answer(self._library, history)
+            self.require_whole(HistoryQuestion(history, asked))
+            made = asked.answer(self._library, history)
+        return made._replace(num_bytes=made.num_bytes + asked.num_bytes)
 
     # -- making what is missing
 
@@ -323,7 +167,3 @@ class HistoryAnswers:
         if not self._may_try(None):
             return _NOT_KEPT
         return None if any(map(self._may_try, missing)) else _NOT_READ
-
-
-def _size_of_hash(found: HashHistory | None) -> int:
-    return _ANSWER + (_SPAN * len(found.spans) if found else 0)

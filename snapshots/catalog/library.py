@@ -26,6 +26,7 @@ from snapshots.frames.hash_sets import HashSet
 from snapshots.frames.package_names import require_known
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
+from snapshots.spack.names import is_name
 from snapshots.timelines import packages
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageTimeline
@@ -37,6 +38,9 @@ COMPARISON_BYTES = 256 << 20
 RETURNED_BYTES = 16 << 20
 HASH_SET_BYTES = 96 << 20
 CHANGES_BYTES = 32 << 20
+
+_ROWS_BYTES = 4 << 10
+"""What rows take beside their values: a table, its columns, and a name of up to 200 characters."""
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -135,7 +139,7 @@ class Library:
             self._find_returned, lambda it: it.num_bytes, RETURNED_BYTES
         )
         self.package_changes: SharedCache[tuple[int, str], pa.Table] = SharedCache(
-            self._read_package_changes, lambda it: it.nbytes, CHANGES_BYTES
+            self._read_package_changes, lambda it: it.nbytes + _ROWS_BYTES, CHANGES_BYTES
         )
 
     def find(self, digest: str, query: str) -> Mask:
@@ -191,7 +195,12 @@ class Library:
         return past.hash_histories(self._catalog, history, hashes)
 
     def package_timeline(self, history: History, series: str, name: str) -> PackageTimeline | None:
-        """Return what became of a package in a series; None where it was never in it."""
+        """Return what became of a package in a series; None where it was never in it.
+
+        What can be no package, or is asked of no series, is never looked up, and so never kept.
+        """
+        if not is_name(name) or not history.of_series(series):
+            return None
         past.require_complete(self._catalog, history, series)
         rows = self.package_changes.get((self._catalog.changes.state, name))
         return packages.package_timeline(rows, name, series, history)

@@ -6,15 +6,14 @@ other revisions have the package, and so whether it is a slip of the pen.
 """
 
 from collections.abc import Callable, Collection
-from difflib import get_close_matches
 
 from snapshots.errors import InvalidArgument, UnknownPackage
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
+from snapshots.nearest_names import nearest_names
 from snapshots.spack.constraints import SpecConstraint
 from snapshots.spack.virtuals import LANGUAGES, LANGUAGES_OF_COMPILERS, VERSIONED
 
-_NUM_NEAREST = 3
 _KNOWN_TO_SPACK = LANGUAGES | LANGUAGES_OF_COMPILERS.keys() | VERSIONED
 
 
@@ -67,8 +66,7 @@ def require_known(
     others = elsewhere()
     for name in missing:
         if name not in others:
-            every = sorted({*known, *others})
-            raise UnknownPackage(name, get_close_matches(name, every, _NUM_NEAREST))
+            raise UnknownPackage(name, nearest_names(name, {*known, *others}))
 
 
 def _providers(frame: Frame, graph: DependencyGraph, virtual: str) -> list[str]:

@@ -13,7 +13,7 @@ from snapshots.notes.cause_phrases import noun_phrase
 from snapshots.notes.escaping import code_span, inline
 from snapshots.notes.rebuilds import CauseEntry
 from snapshots.notes.sentences import Sentence, enumerated
-from snapshots.wording import counted, short_digest, size
+from snapshots.wording import counted, in_words, short_digest, size
 
 Filters = dict[str, Callable[..., Any]]
 
@@ -85,7 +85,7 @@ _told_in_markdown, _told_in_html = _teller(sentences.markdown), _teller(sentence
 _PLAIN: Filters = {
     "counted": counted,
     "day": units.long_day,
-    "fact_name": units.fact_name,
+    "fact_name": in_words,
     "fitting": fitting,
     "num_specs": num_specs,
     "number": units.number,

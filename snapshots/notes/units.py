@@ -20,8 +20,3 @@ def size_delta(num_bytes: int | None) -> str:
 def long_day(moment: datetime) -> str:
     """Return the date of a moment: 20 January 2025."""
     return f"{moment.day} {moment:%B %Y}"
-
-
-def fact_name(name: str) -> str:
-    """Return the name of a fact or a reason in words."""
-    return name.replace("_", " ")

@@ -111,7 +111,7 @@ def test_what_another_series_has(catalog: Path, tmp_path: Path) -> None:
 def test_the_best(catalog: Path, lock: Path) -> None:
     """The newest of each tag, or all of a series; then all of the best."""
     done = check(catalog, lock, "--best")
-    assert [line.split()[0] for line in done.lines[:4]] == ["TAG", "v0.9.0", "v1.0.0", "develop"]
+    assert [line.split()[0] for line in done.lines[:4]] == ["tag", "v0.9.0", "v1.0.0", "develop"]
     assert done.lines[1].endswith("2 of 3  1 of 2")
     assert done.lines[5].startswith("Looked in v0.9.0 of 2025-01-05 (")
     of_series = check(catalog, lock, "--best", "--series", "develop", "--json").json
@@ -119,7 +119,7 @@ def test_the_best(catalog: Path, lock: Path) -> None:
     assert of_series["revision"] == of_series["best"][0]["revision"]
     done = check(catalog, lock, "--best", "--series", "nope")
     assert (done.code, done.out) == (1, "")
-    assert "there is no series 'nope'; there are develop, vX.Y.Z" in done.err
+    assert "--series: there is no series 'nope'; nearest: develop, vX.Y.Z" in done.err
 
 
 def test_json(catalog: Path, lock: Path) -> None:
@@ -154,7 +154,18 @@ def test_json(catalog: Path, lock: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("percent", "code"), [("0", 0), ("33.3", 0), ("33.4", 1), ("100%", 1), ("101", 2), ("a", 2)]
+    ("percent", "code"),
+    [
+        ("0", 0),
+        ("33.3", 0),
+        ("33.3 %", 0),
+        ("nan", 2),
+        ("-1", 2),
+        ("33.4", 1),
+        ("100%", 1),
+        ("101", 2),
+        ("a", 2),
+    ],
 )
 def test_fail_under(catalog: Path, lock: Path, percent: str, code: int) -> None:
     """Less than so much of all specs is exit status 1; what is no share is wrong usage."""

@@ -5,9 +5,6 @@ the digest is worked out again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
-from signal import SIG_IGN, SIGINT, signal
 from typing import NamedTuple
 
 import msgspec
@@ -16,6 +13,7 @@ import pyarrow as pa
 from snapshots.catalog.failures import reason_of, translated
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.mending import how_to_mend
+from snapshots.catalog.processes import processes
 from snapshots.catalog.specs_table import DamagedContent, SpecsTable
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.verifying.findings import Finding
@@ -67,12 +65,8 @@ def read_contents(location: str, contents: Sequence[ToRead], jobs: int) -> Itera
         for content in contents:
             yield read_content(specs, content)
         return
-    # Threads of Arrow and Delta Lake do not survive a fork.
-    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _open, (location,))
-    try:
+    with processes(jobs, location, _open) as pool:
         yield from pool.map(_read, contents)
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 _open_tables: dict[str, SpecsTable] = {}
@@ -83,8 +77,7 @@ def _opened(location: str) -> SpecsTable:
 
 
 def _open(location: str) -> None:
-    """Open the table once in a process; who started it ends it after Ctrl+C."""
-    signal(SIGINT, SIG_IGN)
+    """Open the table once in a process."""
     _open_tables["specs"] = _opened(location)
 
 

@@ -80,12 +80,11 @@ class HistoryCheck:
 
     def _kept(self, counts: Mapping[Pair, PairCounts]) -> KeptPairs:
         kept = KeptPairs()
+        # Other rows are of an import that was killed, or is running; or nobody asks for them.
         for path, rows in self._files("changes", CHANGES):
-            kept.take(path, rows)
+            kept.take(path, rows_of_pairs(rows, counts))
         doubtful = {
-            pair
-            for pair, found in kept.copies()
-            if pair in counts and self._misfit(pair, found, counts[pair])
+            pair for pair, found in kept.copies() if self._misfit(pair, found, counts[pair])
         }
         if doubtful:
             files = self._files("changes", CHANGES)
@@ -97,8 +96,6 @@ class HistoryCheck:
     def _misfits(self, kept: KeptPairs, counts: Mapping[Pair, PairCounts]) -> Iterator[Finding]:
         seen = set()
         for pair, found in kept.copies():
-            if pair not in counts:
-                continue  # of an import that was killed, or is running; or no longer asked for
             seen.add(pair)
             if reason := self._misfit(pair, found, counts[pair]):
                 yield _damage(f"{_named(pair)}: {reason}")

@@ -7,6 +7,8 @@ from fractions import Fraction
 
 import msgspec
 
+from snapshots.escaping import quoted
+
 _NUMBER = r"[0-9]{1,15}(\.[0-9]{1,6})?"
 SIZES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 """The units of sizes, in bytes."""
@@ -50,6 +52,6 @@ def read_amount(value: int | str) -> Amount:
     if re.fullmatch(PERCENTAGE[1:-1], text):
         return Amount(Decimal(text.rstrip(" %")), Unit.PERCENTAGE, f"{text.rstrip(' %')} %")
     if (match := re.fullmatch(f"(?P<number>{_NUMBER}) ?(?P<unit>{'|'.join(SIZES)})", text)) is None:
-        raise ValueError(f"{text!r} is no amount")
+        raise ValueError(f"{quoted(text)} is no amount")
     in_bytes = Decimal(match["number"]) * SIZES[match["unit"]]
     return Amount(in_bytes, Unit.BYTES, f"{match['number']} {match['unit']}")

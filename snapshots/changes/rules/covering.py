@@ -11,7 +11,7 @@ from snapshots.changes.rules.scopes import HeadScope
 from snapshots.changes.rules.verdict import Breach, Breaches
 from snapshots.changes.wanted import Wanted
 from snapshots.frames.columns import rows_where
-from snapshots.wording import counted
+from snapshots.wording import counted, in_words, short_hash, versioned
 
 
 def judge_cover(demand: Cover, scope: HeadScope) -> tuple[str, Sequence[Breach], bool]:
@@ -43,13 +43,13 @@ def judge_cover(demand: Cover, scope: HeadScope) -> tuple[str, Sequence[Breach],
 def _breach(lookup: Lookup, place: int) -> Breach:
     """Return that a wanted spec is missing, and how what is nearest to it differs."""
     spec = lookup.wanted.specs[place]
-    version = "" if spec.version is None else f"@{spec.version}"
-    message = f"{spec.name}{version} /{spec.hash[:7]} is missing"
+    message = f"{versioned(spec.name, spec.version)} /{short_hash(spec.hash)} is missing"
     number = int(np.searchsorted(lookup.missing, place))
     if lookup.rows[place] >= 0:
         message += " there, though other stacks have it"
     elif (row := int(lookup.nearest[number])) >= 0:
-        names = [it.path.replace("_", " ") for it in lookup.differences(number)]
+        names = [in_words(it.path) for it in lookup.differences(number)]
         other = ", ".join(names) or "dependencies"
-        message += f"; nearest is /{lookup.frame.hashes.at(row)[:7]}, with other {other}"
+        near = short_hash(lookup.frame.hashes.at(row))
+        message += f"; nearest is /{near}, with other {other}"
     return Breach(message, spec.name, missing=spec.hash)

@@ -19,6 +19,11 @@ LARGEST_FILE = 1 << 20
 """How many bytes a file of rules may have."""
 
 _ARRAY = "rule"
+_DEEP_KEY = re.compile(
+    r"""(?<![\w-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){32}"""
+)
+"""A key of very many parts, which takes the reader of TOML time by the square of them."""
+
 _PLACE = re.compile(r" ?\(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 
 
@@ -43,6 +48,9 @@ def parse_rules(text: str, location: str) -> list[Rule]:
 
     Raises RulesError with everything that is wrong.
     """
+    if deep := _DEEP_KEY.search(text):
+        line = text.count("\n", 0, deep.start()) + 1
+        raise RulesError([SourceError(location, "nests too deeply", line=line)])
     try:
         document = tomllib.loads(text)
     except ValueError as error:  # TOML's own, and that of a number with thousands of digits

@@ -16,7 +16,7 @@ from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.frames.columns import Rows, begins_of_runs, rows_where
 from snapshots.frames.frame import Frame
-from snapshots.wording import counted
+from snapshots.wording import counted, short_hash, versioned
 
 NOUNS = {
     Forbidden.PACKAGE_REMOVED: ("package", "removed"),
@@ -119,7 +119,8 @@ def _specs_removed(scope: Scope) -> Breaches:
     def breach(number: int) -> Breach:
         frame, rows = gone.base, gone.before[number : number + 1]
         spec = frame.spec(int(rows[0]))
-        message = f"{spec.name}@{spec.version} /{spec.hash[:7]} is gone: {spec.short}"
+        name = f"{versioned(spec.name, spec.version)} /{short_hash(spec.hash)}"
+        message = f"{name} is gone: {spec.short}"
         return Breach(message, spec.name, frame, rows)
 
     return Breaches(len(gone), breach)

@@ -4,7 +4,6 @@ docs/gates.md defines what each rule means.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from difflib import get_close_matches
 
 from snapshots.changes.rules.covering import judge_cover
 from snapshots.changes.rules.forbidding import NOUNS, find_forbidden
@@ -15,11 +14,10 @@ from snapshots.changes.rules.scopes import HeadScope, Judged, Scope, scope_of
 from snapshots.changes.rules.verdict import Breach, RuleResult, Verdict
 from snapshots.errors import CachelogError, CatalogError, RuleUnusable, UnknownPackage
 from snapshots.escaping import quoted
+from snapshots.nearest_names import nearest_hint, nearest_names
 from snapshots.wording import counted
 
 Check = Callable[[], None]
-
-_NUM_NEAREST = 3
 
 
 def judge(rules: Iterable[Rule], judged: Judged, check: Check = lambda: None) -> Verdict:
@@ -109,8 +107,7 @@ def _require_stack(rule: Rule, judged: Judged) -> None:
     known = {*judged.head.stacks.items, *(base.stacks.items if base else ())}
     if stack is None or stack in known:
         return
-    near = get_close_matches(stack, sorted(known), _NUM_NEAREST)
-    hint = f"; nearest: {', '.join(near)}" if near else ""
+    hint = nearest_hint(nearest_names(stack, known))
     who = "neither revision has" if base else "the revision does not have"
     raise RuleUnusable(rule.name, "stack", f"{who} {quoted(stack)}{hint}", line=rule.line)
 

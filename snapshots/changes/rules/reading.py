@@ -4,7 +4,6 @@ What reads files and what takes rules from a request share this, so that both al
 """
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from snapshots.changes.rules.amounts import Amount, Unit, read_amount
@@ -23,6 +22,7 @@ from snapshots.changes.rules.records import (
 )
 from snapshots.escaping import quoted
 from snapshots.models import ConcreteSpec
+from snapshots.nearest_names import nearest_hint, nearest_names
 
 MOST_RULES = 500
 """How many rules a file may have."""
@@ -101,8 +101,7 @@ def read_rule(keys: Mapping[str, Any], covered: Covered, *, line: int | None = N
 
 
 def _unknown(key: str) -> Fault:
-    near = get_close_matches(key, KEYS, 1)
-    hint = f"; nearest: {near[0]}" if near else ""
+    hint = nearest_hint(nearest_names(key, KEYS, most=1))
     return Fault(key, f"is no key of a rule{hint}; it may have {', '.join(KEYS)}")
 
 

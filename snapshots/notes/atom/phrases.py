@@ -10,7 +10,7 @@ from snapshots.notes.sentences import Name, Sentence, Value, enumerated
 from snapshots.notes.units import long_day
 from snapshots.timelines.growth import PairCounts
 from snapshots.timelines.packages import PackageEntry
-from snapshots.wording import counted
+from snapshots.wording import counted, in_words
 
 _FEW_VERSIONS = 5
 
@@ -67,7 +67,7 @@ def package_summary(entry: PackageEntry, name: str) -> list[Sentence]:
         [(entry.num_added, "added"), (entry.num_removed, "removed"), (entry.num_changed, "changed")]
     )
     sentences.append(Sentence(f"Specs: {told}.") if told else Sentence("No spec changed."))
-    reasons = [(count, _in_words(reason)) for reason, count in entry.reasons.items()]
+    reasons = [(count, in_words(reason.value)) for reason, count in entry.reasons.items()]
     if reasons:
         sentences.append(Sentence(f"By reason: {_counts_told(reasons)}."))
     return sentences
@@ -158,7 +158,3 @@ def _listed(versions: tuple[str, ...]) -> tuple[list[list[str]], str]:
     shown = versions if len(versions) <= _FEW_VERSIONS + 1 else versions[:_FEW_VERSIONS]
     more = f"{len(versions) - len(shown):,} more" if len(shown) < len(versions) else ""
     return [[Value(version)] for version in shown], more
-
-
-def _in_words(reason: SpecChangeReason) -> str:
-    return reason.value.replace("_", " ")

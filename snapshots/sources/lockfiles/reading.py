@@ -1,5 +1,6 @@
 """Lock files, and specs that Spack prints, to records of what is wanted."""
 
+import os
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
@@ -45,9 +46,8 @@ class LockFile(msgspec.Struct, frozen=True, kw_only=True):
 
 def read(location: str) -> LockFile:
     """Read a file, or the ``spack.lock`` in a folder. Raises SourceError, as ``parse`` does."""
-    path = Path(location)
-    if path.is_dir():
-        location = str(path / "spack.lock")
+    if os.path.isdir(location):  # noqa: PTH112 - that of Path raises for a name that is too long
+        location = str(Path(location) / "spack.lock")
     return parse(read_regular(location, MAX_BYTES), location)
 
 

@@ -24,10 +24,10 @@ def _of_series(names: dict[str, str]) -> Iterator[Attack]:
 
 def _packages(_target: Target) -> Iterator[Ask]:
     """Ask for the timelines of ever other packages, those of the catalog and made-up ones."""
-    for start in range(0, 2_000, 50):
+    for start in range(0, 2_000, 20):
         asked = (
             f'p{number}:package(name:"package-{number}"){{lastSeen{{id}}entries(first:5){{nodes{{kind}}}}}}'
-            for number in range(start, start + 50)
+            for number in range(start, start + 20)
         )
         yield _series(" ".join(asked))
 

@@ -63,6 +63,12 @@ def test_a_spec_goes_on_below() -> None:
     assert wrapped(SPEC, None) == wrapped(SPEC, 200) == [SPEC]
 
 
+def test_a_long_word_ends_the_text() -> None:
+    """No line of blanks follows it."""
+    assert wrapped("hash: abcdefgh", 8, "  ") == ["hash:", "  abcdefgh"]
+    assert wrapped("abcdefghij", 4) == ["abcdefghij"]
+
+
 PIECE = r"""[+~]?(?:"[^"]*"|'[^']*'|[^\s+~])+|[+~]"""
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from server.webhooks.delivering import Delivered, Deliverer, Patience
 from server.webhooks.receivers import Receiver, receivers_of
+from server.webhooks.signing import signature
 from snapshots.errors import InvalidArgument
 from snapshots.history import Neighbours
 from snapshots.notes.announcement import NUM_CAUSES, Announcement, announcement
@@ -77,6 +78,12 @@ def test_each_attempt_is_signed_with_its_moment() -> None:
     assert first.json["sent_at"] < second.json["sent_at"]
 
 
+def test_a_secret_is_the_bytes_of_the_environment() -> None:
+    """Also those that are no UTF-8, which Python hands over as surrogates."""
+    expected = hmac.new(b"s\xff", b"body", "sha256").hexdigest()
+    assert signature(b"body", "s\udcff") == f"sha256={expected}"
+
+
 @pytest.mark.parametrize(
     ("answers", "attempts", "reason"),
     [
@@ -129,6 +136,13 @@ def test_a_dead_receiver_is_given_up(how: str) -> None:
         reasons = {"silent": "silent for 0.3 s", "drips": "no answer within 0.6 s"}
         assert delivered.reason == reasons[how]
     assert (delivered.attempts, delivered.may_recover, len(pauses)) == (2, True, 1)
+
+
+def test_a_name_that_is_none_is_told() -> None:
+    """No fault of a URL ends an import that has published already."""
+    delivered, pauses = deliver("http://xn--a/")
+    assert (delivered.reason, delivered.attempts) == ("is no URL that can be posted to", 1)
+    assert not pauses
 
 
 def test_an_answer_is_not_read() -> None:

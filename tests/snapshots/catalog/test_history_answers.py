@@ -3,7 +3,7 @@
 import shutil
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,13 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.filling import fill
-from snapshots.catalog.history_answers import (
+from snapshots.catalog.history_answers import HistoryAnswers, HistoryQuestion
+from snapshots.catalog.history_questions import (
     Asked,
     ContentAsked,
     GrowthAsked,
     HashAsked,
     HashesAsked,
-    HistoryAnswers,
-    HistoryQuestion,
     HoldingAsked,
     PackageAsked,
     PackagesAsked,
@@ -152,20 +151,42 @@ def test_no_more_is_kept_than_is_allowed(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "asked_by",
     [
-        PackageAsked("develop", "é" * 4_000),
-        PackagesAsked("develop", frozenset({"é" * 4_000})),
-        HoldingAsked(frozenset({HASH}), "é" * 4_000),
-        HashesAsked(frozenset({(HASH, "é" * 4_000)})),
+        lambda text: HashesAsked(frozenset({(HASH, text)})),
+        lambda text: ContentAsked(Content.of(STATES[3]).digest, frozenset({text})),
+        lambda text: PackagesAsked("develop", frozenset({text})),
+        lambda text: PackageAsked("develop", text),
+        lambda text: PackageAsked(text, "hdf5"),
+        lambda text: GrowthAsked(text),
+        lambda text: HoldingAsked(frozenset({HASH}), text),
     ],
-    ids=lambda it: type(it).__name__,
 )
-def test_what_clients_write_counts(catalog: Catalog, asked: Asked) -> None:
-    """A key stays in memory as long as its answer."""
-    answers = answers_of(catalog)
-    answers.get(question(catalog, asked))
-    assert answers.num_bytes > 4_000
+def test_texts_of_clients_are_counted(catalog: Catalog, asked_by: Callable[[str], Asked]) -> None:
+    """What is kept of ever other long texts stays within the bound, and so much fits in it."""
+    answers = answers_of(catalog, max_bytes=100_000)
+    asked = [question(catalog, asked_by(f"{number:03}" + "a" * 3_997)) for number in range(100)]
+    for it in asked:
+        answers.get(it)
+    kept = [it for it in asked if answers.kept(it) is not None]
+    assert 4_000 * len(kept) <= answers.num_bytes <= 100_000
+    assert 10 < len(kept) < 25
+
+
+def test_what_can_be_no_package_is_not_looked_up(catalog: Catalog) -> None:
+    """Nor is a package of a series that there is none of: of neither any rows are kept."""
+    library = Library(catalog)
+    for series, name in (("develop", "a" * 201), ("develop", "no name"), ("nope", "hdf5")):
+        assert library.package_timeline(catalog.history, series, name) is None
+    assert library.package_changes.num_kept == 0
+
+
+def test_packages_that_never_were_are_counted(catalog: Catalog) -> None:
+    """Their rows are none, and take memory nevertheless."""
+    library = Library(catalog)
+    for number in range(10):
+        assert library.package_timeline(catalog.history, "develop", f"nope-{number}") is None
+    assert library.package_changes.num_bytes >= 10 * 1_000
 
 
 def test_answers_go_with_their_history(catalog: Catalog) -> None:

@@ -15,6 +15,7 @@ from snapshots.catalog.history_tables import HistoryTables
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.past import package_counts
 from snapshots.catalog.revisions_table import RevisionsTable
+from snapshots.catalog.sorted_table import SortedTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.verifying.verify import Verified, verify
@@ -23,7 +24,8 @@ from snapshots.changes.kept_changes import KeptChanges, comparisons_table, keep_
 from snapshots.changes.pair_counts import COUNT_COLUMNS, counts_of
 from snapshots.errors import NoCatalog
 from snapshots.tables import CHANGES, COMPARISONS
-from tests.snapshots.factories import a_snapshot, day
+from tests.snapshots.changes.graphs import side_of
+from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.importers import specs_of
 from tests.snapshots.keeping import clean, drop, grow_old, hours_ago, publish, stored
 
@@ -290,6 +292,13 @@ def test_runs_that_another_tool_joined(catalog: Catalog) -> None:
     sides = [catalog.load_side(it) for it in catalog.history.pairs[0]]
     catalog.keep([keep_changes(*sides)])
     DeltaTable(f"{catalog.location}/changes").optimize.compact()
+    assert verify(catalog.location, deep=True).is_sound
+
+
+def test_changes_of_an_import_that_was_killed(catalog: Catalog) -> None:
+    """Of a pair that comparisons does not list nothing is asked: that is no damage."""
+    changes = SortedTable(storage_of(catalog), "changes", CHANGES, advice="")
+    changes.append(keep_changes(side_of([]), side_of([a_spec("of no revision")])).rows)
     assert verify(catalog.location, deep=True).is_sound
 
 

@@ -185,6 +185,13 @@ def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         parse(lock_file([], [], include_concrete={"a": value}))
 
 
+@pytest.mark.parametrize("location", ["x" * 5_000, "a\0b", "a/\udcff"])
+def test_what_can_be_no_file_is_told(location: str) -> None:
+    """A name that the system takes for none is no other fault than a file that is not there."""
+    with pytest.raises(SourceError):
+        lockfiles.read(location)
+
+
 def test_a_folder_has_its_lock_file(tmp_path: Path) -> None:
     """An environment is named by its folder, as Spack does."""
     (tmp_path / "spack.lock").write_bytes(as_bytes(small_lock_file()))
