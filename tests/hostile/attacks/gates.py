@@ -130,6 +130,7 @@ def _many_rules(target: Target) -> Iterator[Ask]:
 def _odd_rules(target: Target) -> Iterator[Ask]:
     """Rules that are none; what they name must be no file."""
     deep = "".join(f" ^{name}" for name in target.packages[:60])
+    odd: dict[str, object]
     for odd in (
         {},
         {"name": ""},
