@@ -9,6 +9,7 @@ from cachetools import LRUCache
 
 from schema.errors import INTERNAL, incident
 from schema.node import node_id
+from server.graphql.cache import CacheKey
 from server.graphql.errors import RETRY_SECONDS, BadRequest
 from server.graphql.events import error_body, next_event
 from server.graphql.execution import Executed, Execution, Weight
@@ -35,10 +36,13 @@ _Key = tuple[Any, ...]
 class EventText:
     """An event as it is sent, to as many clients as like it."""
 
-    __slots__ = ("counted", "num_readers", "text")
+    __slots__ = ("counted", "num_bytes", "num_readers", "text")
 
-    def __init__(self, text: bytes) -> None:
+    def __init__(self, text: bytes, question: CacheKey) -> None:
         self.text = text
+        self.num_bytes = len(text) + question.num_bytes + _OVERHEAD
+        """What it takes where it is kept, with the ``question`` that a client has written."""
+
         self.num_readers = self.counted = 0
 
 
@@ -61,9 +65,7 @@ class SharedEvents:
         self._outgoing = outgoing
         self._free = asyncio.Semaphore(_AT_ONCE)
         self._under_way: dict[_Key, _Making] = {}
-        self._made: LRUCache[_Key, EventText] = LRUCache(
-            EVENT_BYTES, lambda event: len(event.text) + _OVERHEAD
-        )
+        self._made: LRUCache[_Key, EventText] = LRUCache(EVENT_BYTES, lambda it: it.num_bytes)
 
     def kept(self, parsed: ParsedRequest, revision: RevisionInfo) -> EventText | None:
         """Return the event of a revision for a subscription where it is made already."""
@@ -112,8 +114,9 @@ class SharedEvents:
                 body, is_good = await self._execute(request, parsed.weight)
             except Exception as error:  # noqa: BLE001 - whatever it is, the next event may be good
                 body, is_good = error_body(incident(error)["message"], INTERNAL), False
-        event = EventText(next_event(body, node_id("Revision", revision.digest, revision.key)))
-        if is_good and len(event.text) + _OVERHEAD <= self._made.maxsize:
+        text = next_event(body, node_id("Revision", revision.digest, revision.key))
+        event = EventText(text, parsed.permanent_key)
+        if is_good and event.num_bytes <= self._made.maxsize:
             self._made[key] = event
         return event
 

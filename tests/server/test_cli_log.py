@@ -49,10 +49,10 @@ def test_a_series_reads_like_git_log(world: Remembered) -> None:
         "Date:   2025-01-10 00:00\n"
         "Source: pages _cache\n"
         "\n"
-        "    + 2 added: 1 rebuilt, 1 replaces\n"
+        "    + 2 added: 1 rebuilt, 1 in the place of another\n"
         "    - 2 removed: 2 replaced\n"
         "\n"
-        " zlib | 2 +- downgraded 1.3 -> 1.2\n"
+        " zlib | 2 +- downgraded, +1.2 -1.3\n"
         " hdf5 | 2 +- rebuilt\n"
         "\n"
         f"revision {digest(world, 4)} (develop)\n"
@@ -88,7 +88,7 @@ def test_the_entries_of_a_series(world: Remembered) -> None:
             )
             assert entry["specs_added"] == len(head - base)
             assert entry["specs_removed"] == len(base - head)
-            assert entry["packages_changed"] == len(entry["most_changed"])
+            assert entry["packages_touched"] == len(entry["most_changed"])
             reasons: dict[str, int] = {}
             before, after = (world.past.specs_of(it) if it else {} for it in (step.base, step.head))
             changed = {text for text in base & head if before[text] != after[text]}
@@ -138,14 +138,14 @@ def test_what_people_read_of_a_package(world: Remembered) -> None:
             "Source: pages _cache",
             "",
             "    removed, -3.30",
-            "    - 1 removed: 1 package gone",
+            "    - 1 removed: 1 of a package now gone",
             "",
             f"revision {digest(world, 2)} (develop)",
             "Date:   2025-01-07 00:00",
             "Source: pages _cache",
             "",
             "    added, +3.30",
-            "    + 1 added: 1 new package",
+            "    + 1 added: 1 of a new package",
         ][-11:]
     )
 
@@ -215,7 +215,7 @@ def test_one_line_an_entry(world: Remembered) -> None:
     assert [line for line in whole if line.startswith("    ")] == [
         "    = 1 changed",
         "    nothing changed",
-        "    + 2 added: 2 new package",
+        "    + 2 added: 2 of new packages",
     ]
 
 
