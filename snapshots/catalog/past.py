@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes.pair_packages import PackageCounts, packages_of
-from snapshots.errors import AmbiguousHash, IncompleteHistory, InvalidArgument
+from snapshots.errors import AmbiguousHash, IncompleteHistory, InvalidArgument, RevisionsLeftOut
 from snapshots.escaping import quoted
 from snapshots.frames.hashes import WIDTH, is_beginning
 from snapshots.history import History, Pair
@@ -24,6 +24,7 @@ from snapshots.timelines.spans import HashHistory
 
 _MOST_CANDIDATES = 50
 _SHOWN_CANDIDATES = 5
+_SHOWN_DIGITS = 12
 
 
 def pairs_of(history: History, series: str | None = None) -> list[Pair]:
@@ -44,6 +45,17 @@ def require_complete(catalog: Catalog, history: History, series: str | None = No
     """Raise IncompleteHistory where changes of a pair are not kept."""
     if missing := missing_pairs(catalog, history, series):
         raise IncompleteHistory(len(missing), len(pairs_of(history, series)))
+
+
+def left_out(
+    history: History, unreadable: Iterable[str], series: str | None = None
+) -> RevisionsLeftOut:
+    """Return what to say where a history is told without contents that cannot be read."""
+    unread = frozenset(unreadable)
+    revisions = history.revisions if series is None else history.of_series(series)
+    return RevisionsLeftOut(
+        [f"{it.tag}@{it.digest[:12]}" for it in revisions if it.digest in unread]
+    )
 
 
 def hash_history(catalog: Catalog, history: History, text: str) -> HashHistory | None:

@@ -278,20 +278,15 @@ def test_what_is_missing_is_made_first(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_made(tmp_path: Path) -> None:
-    """A content that is damaged is named, with what to do; other series are told of."""
+    """Where no revision of a series can be read, why and what to do is told instead."""
     world = remembered(tmp_path / "catalog")
-    for table in ("comparisons", "changes", "hashes"):
+    for table in ("comparisons", "changes", "hashes", "specs"):
         shutil.rmtree(tmp_path / "catalog" / table)
-    damaged = world.past.history.of_series("develop")[2].digest
-    shutil.rmtree(tmp_path / "catalog" / "specs" / f"digest={damaged}")
     for arguments in (("zlib",), ("--oneline",), ()):
         done = ask(world, *arguments)
         assert (done.code, done.out) == (1, "")
-        first, second = done.err.splitlines()
-        assert f"the content {damaged[:16]} is damaged" in first
-        assert "import the same again to replace it" in first
-        assert second.startswith("cachelog: the history is not complete: 2 of 5 pairs")
-    assert good(world, "zlib", "--series", "vX.Y.Z").lines
+        assert "is missing; im" in done.err
+        assert "cachelog: the history is not complete: " in done.err
 
 
 def test_lines_fit_a_terminal(world: Remembered) -> None:
@@ -301,3 +296,26 @@ def test_lines_fit_a_terminal(world: Remembered) -> None:
         assert "\x1b[" in done.out
         assert max(map(len, ESCAPE.sub("", done.out).splitlines())) <= 60
         assert "\x1b[" not in good(world, *subject).out
+
+
+def test_a_content_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+    """The revisions around it are told as following one another, and that is said."""
+    world = remembered(tmp_path)
+    folder = Path(world.catalog.location)
+    for table in ("comparisons", "changes", "hashes"):
+        shutil.rmtree(folder / table)
+    broken = world.past.history.at("develop", day(3))
+    assert broken is not None
+    shutil.rmtree(folder / "specs" / f"digest={broken.digest}")
+    without = world.past.history.without([broken.digest])
+    expected = [it.digest for it in without.of_series("develop")]
+    for arguments in (["--series", "develop"], ["zlib"], [f"/{ZLIB.hash}"], []):
+        done = ask(world, "--oneline", *arguments)
+        assert done.code == 0
+        damage, left_out = done.err.splitlines()
+        assert f"the content {broken.digest[:16]} is damaged" in damage
+        assert "import the same again to replace it" in damage
+        assert f"contents cannot be read: develop@{broken.digest[:12]};" in left_out
+        assert broken.digest[:12] not in done.out
+    found = ask(world, "--json", "--series", "develop").json
+    assert [it["revision"]["digest"] for it in found["entries"]] == expected
