@@ -23,6 +23,7 @@ from schema.errors import incident
 from server import logs
 from server.access_log import AccessLog
 from server.at_once import KeptAnswers, client_finder
+from server.environment import settings_from
 from server.exchanges import Exchanges, Observer, Tracing
 from server.feeds.chronicle import AnsweredChronicle
 from server.feeds.endpoint import PREFIX as FEEDS_PREFIX
@@ -50,7 +51,7 @@ from server.metrics.sharing import SharedTallies
 from server.metrics.tallies import Recorder
 from server.request_ids import IsTrusted, RequestIds, trusted_among
 from server.security_headers import SecurityHeaders
-from server.settings import Settings, settings_from
+from server.settings import Settings
 from server.tracing.spans import NoSpans, Spans, telemetry_from
 from server.watching import CatalogWatch
 from snapshots.catalog.catalog import Catalog

@@ -88,7 +88,7 @@ def _check_variables(ctx: click.Context, _param: click.Parameter, catalog: str) 
     if not ctx.resilient_parsing and any(
         name.startswith(_PREFIX) and name != _CATALOG for name in os.environ
     ):
-        from server.settings import settings_from
+        from server.environment import settings_from
 
         settings_from(os.environ)
     return catalog

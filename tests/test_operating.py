@@ -15,8 +15,9 @@ from msgspec.structs import fields
 
 import server.settings
 from schema import api
+from server.environment import environ_of
 from server.metrics.instruments import INSTRUMENTS, sample_names
-from server.settings import PREFIX, Settings, environ_of, variable_of
+from server.settings import PREFIX, Settings, variable_of
 
 TEXT = (Path(__file__).parents[1] / "docs" / "operating.md").read_text("utf-8")
 METRICS = {name for instrument in INSTRUMENTS for name in sample_names(instrument)}

@@ -119,8 +119,8 @@ def import_command(
         of_git={"--since": since, "--path": path, "--every": every},
         of_locations={"--taken-at": taken_at, "--sizes": sizes or None},
     )
+    from server.environment import settings_from
     from server.progress import progress
-    from server.settings import settings_from
     from server.tracing.spans import closing, reading, spans_from
     from server.webhooks.notifying import notifying
     from snapshots.catalog.catalog import Catalog
@@ -205,7 +205,7 @@ def _read(
     locations: Sequence[str], tags: Sequence[str], *, sizes: bool, report: "Report"
 ) -> "Iterator[Snapshot]":
     """Yield what is at the locations; raises NothingToPublish where all of it was skipped."""
-    from server.settings import settings_from
+    from server.environment import settings_from
     from snapshots.errors import NothingToPublish
     from snapshots.sources import reading
 
@@ -231,7 +231,7 @@ def _history(
     report: "Report",
 ) -> "Iterator[Snapshot]":
     """Return the states of a repository that the catalog does not have yet."""
-    from server.settings import settings_from
+    from server.environment import settings_from
     from snapshots.sources import git
 
     catalog.refresh(missing_ok=True)

@@ -136,7 +136,7 @@ def _log_package(past: "Past", name: str, shown: Shown) -> None:
     if shown.as_json:
         say_json(log_documents.package_log(timeline, chosen))
         return
-    title = logs.package_title(timeline, len(past.history.of_series(shown.series)))
+    title = logs.package_title(timeline, len(past.history.of_series(shown.series)), width())
     if shown.is_short:
         _say_lines(title, (logs.oneline(it.head, logs.package_line(it)) for it in chosen))
     else:

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from server.feeds.addresses import FeedAddresses
 from server.graphql.lanes import Lane, Lanes
 from snapshots.catalog.library import Library, SharedCache
+from snapshots.changes.pair_counts import PairCounts
 from snapshots.errors import CatalogError, IncompleteHistory, RevisionNotFound
 from snapshots.escaping import quoted, visible
 from snapshots.history import History, Neighbours, Pair
@@ -18,7 +19,7 @@ from snapshots.notes.atom.document import Feed, to_xml
 from snapshots.notes.atom.feeds import counts_of, package_feed, series_feed, told_in
 from snapshots.notes.atom.stories import story
 from snapshots.spack.names import is_name
-from snapshots.timelines.growth import GrowthPoint, PairCounts
+from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageTimeline
 
 STORY_BYTES = 8 << 20

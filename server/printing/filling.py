@@ -20,7 +20,7 @@ def filled_lines(filled: Filled) -> Iterator[str]:
 def filled_facts(filled: Filled) -> dict[str, Any]:
     """Return what was done, for programs."""
     return {
-        "compared": filled.num_made,
+        "num_compared": filled.num_made,
         "failed": [
             {"base": pair.base, "head": pair.head, "reason": reason}
             for pair, reason in filled.failures.items()

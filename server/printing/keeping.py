@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from server.printing import styles
-from server.printing.layout import Column, table
+from server.printing.layout import Column, table, wrapped
 from server.printing.revisions import revision_lines
 from snapshots.catalog.keeping.removing import Removal
 from snapshots.catalog.keeping.retention import NEWEST_OF_TAG, Choice
@@ -14,7 +14,7 @@ from snapshots.catalog.keeping.vacuum import Vacuumed
 from snapshots.history import History
 from snapshots.models import revision_facts
 from snapshots.refs import series
-from snapshots.wording import counted, short_digest, size
+from snapshots.wording import counted, minute, short_digest, size
 
 
 def removed_lines(
@@ -22,7 +22,7 @@ def removed_lines(
 ) -> Iterator[str]:
     """Yield the revisions that were removed, and what that came to."""
     yield from revision_lines(removal.revisions, history, width)
-    yield _summary(removal, dry_run=dry_run)
+    yield from wrapped(_summary(removal, dry_run=dry_run), width)
 
 
 def pruned_lines(
@@ -40,8 +40,8 @@ def pruned_lines(
             [
                 Column("tag", [it.tag for it in shown], 0, style=styles.name),
                 Column("digest", [short_digest(it.digest) for it in shown], 1, style=styles.digest),
-                Column("taken at", [f"{it.taken_at:%Y-%m-%d %H:%M}" for it in shown], 2),
-                Column("", [", ".join(it.kept_by) or "goes" for it in choices], 1),
+                Column("taken at", [minute(it.taken_at) for it in shown], 2),
+                Column("kept by", [", ".join(it.kept_by) or "nothing: goes" for it in choices], 1),
             ],
             width,
         )
@@ -50,8 +50,9 @@ def pruned_lines(
     for name in history.series_names:
         yield f"{name}: {stay[name]:,} of {counted(stay[name] + go[name], 'revision')} stay"
     if held := sum(it.kept_by == (NEWEST_OF_TAG,) for it in choices):
-        yield f"{held:,} of them as the newest of a tag alone; --whole-tags lets these go"
-    yield _summary(removal, dry_run=dry_run)
+        told = f"{held:,} of them as the newest of a tag alone; --whole-tags lets these go"
+        yield from wrapped(told, width)
+    yield from wrapped(_summary(removal, dry_run=dry_run), width)
 
 
 def _summary(removal: Removal, *, dry_run: bool) -> str:
@@ -73,7 +74,7 @@ def removal_facts(removal: Removal, *, dry_run: bool) -> dict[str, Any]:
         "dry_run": dry_run,
         "removed": [revision_facts(it) for it in removal.revisions],
         "unused_contents": list(removal.contents),
-        "unused_bytes": removal.num_bytes,
+        "num_unused_bytes": removal.num_bytes,
         "warnings": list(removal.unkept),
     }
 
@@ -122,11 +123,11 @@ def vacuumed_facts(done: Vacuumed, *, dry_run: bool) -> dict[str, Any]:
     return {
         "dry_run": dry_run,
         "tables": [
-            {"table": name, "files": len(files), "bytes": done.num_bytes[name]}
+            {"table": name, "num_files": len(files), "num_bytes": done.num_bytes[name]}
             for name, files in done.files.items()
         ],
         "struck_off": list(done.struck_off),
         "relisted": list(done.relisted),
-        "forgotten_pairs": done.num_pairs,
-        "forgotten_rows": done.num_rows,
+        "num_forgotten_pairs": done.num_pairs,
+        "num_forgotten_rows": done.num_rows,
     }

@@ -21,7 +21,7 @@ def series_entry(entry: SeriesEntry) -> dict[str, Any]:
         "specs_removed": entry.num_removed,
         "specs_changed": entry.num_changed,
         "reasons": _reasons(entry.reasons),
-        "packages_changed": entry.num_packages,
+        "packages_touched": entry.num_packages,
         "most_changed": [msgspec.to_builtins(change) for change in entry.most_changed],
     }
 

@@ -72,13 +72,13 @@ def series_title(series: str, num_revisions: int) -> str:
     return f"{styles.name(series)}: {counted(num_revisions, 'revision')}, newest first"
 
 
-def package_title(timeline: PackageTimeline, num_revisions: int) -> list[str]:
+def package_title(timeline: PackageTimeline, num_revisions: int, width: int | None) -> list[str]:
     """Return what is told of a package in a series."""
     touched = f"{len(timeline.entries):,} of {counted(num_revisions, 'revision')} touched it"
     return [
         f"{styles.name(timeline.name)} in {timeline.series}: {touched}",
-        f"first seen in {title(timeline.first_seen)}",
-        f"last seen in {title(timeline.last_seen)}",
+        *wrapped(f"first seen in {title(timeline.first_seen)}", width),
+        *wrapped(f"last seen in {title(timeline.last_seen)}", width),
     ]
 
 

@@ -26,10 +26,10 @@ def verified_facts(verified: Verified) -> dict[str, Any]:
     """Return what was found, for programs."""
     return {
         "sound": verified.is_sound,
-        "revisions": verified.num_revisions,
-        "contents": verified.num_contents,
-        "specs": verified.num_specs,
-        "pairs": verified.num_pairs,
+        "num_revisions": verified.num_revisions,
+        "num_contents": verified.num_contents,
+        "num_specs": verified.num_specs,
+        "num_pairs": verified.num_pairs,
         "findings": [
             {
                 "damaged": it.is_damage,

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from msgspec.structs import replace
 
-from snapshots.frames.columns import Column, Mask
+from snapshots.frames.columns import Column
 from snapshots.frames.hashes import Hashes
 from snapshots.models import ConcreteSpec
 
@@ -48,11 +48,6 @@ class Wanted:
     def hashes(self) -> Hashes:
         """The hashes, which are all of them whole."""
         return Hashes("".join(spec.hash for spec in self.specs).encode())
-
-    @property
-    def are_roots(self) -> Mask:
-        """Which of them are roots."""
-        return np.arange(len(self)) < self.num_roots
 
     def column(self, name: str) -> Column[object]:
         """Return a fact of all; None where it is not told, and so not compared."""

@@ -43,7 +43,7 @@ def test_everything_is_filled_once(older: Path, jobs: int) -> None:
 def test_one_series(older: Path) -> None:
     """The others stay as they are; a series that is none is refused with those that are."""
     done = cachelog("history", "fill", "--series", "develop", "--json", catalog=older)
-    assert (done.code, done.json) == (0, {"compared": 3, "failed": []})
+    assert (done.code, done.json) == (0, {"num_compared": 3, "failed": []})
     assert counted(older) == 3
     done = cachelog("history", "fill", "--series", "nope", catalog=older)
     assert done.code == 1
@@ -56,7 +56,7 @@ def test_what_cannot_be_compared_is_told(older: Path) -> None:
     shutil.rmtree(older / "specs" / f"digest={first}")
     done = cachelog("history", "fill", "--json", catalog=older)
     assert done.code == 1
-    assert done.json["compared"] == 2
+    assert done.json["num_compared"] == 2
     assert [it["head"] == first or it["base"] == first for it in done.json["failed"]] == [True] * 2
     assert done.err.count("not compared: catalog ") == 1
     assert "No such file or directory; import the same again to replace it" in done.err

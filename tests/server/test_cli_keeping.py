@@ -83,10 +83,10 @@ def test_remove_as_json(catalog: Catalog) -> None:
         "dry_run": False,
         "removed": [revision_facts(going)],
         "unused_contents": [going.digest],
-        "unused_bytes": found["unused_bytes"],
+        "num_unused_bytes": found["num_unused_bytes"],
         "warnings": [],
     }
-    assert found["unused_bytes"] > 0
+    assert found["num_unused_bytes"] > 0
 
 
 def test_what_cannot_be_removed(catalog: Catalog) -> None:
@@ -162,7 +162,7 @@ def test_prune_as_json(catalog: Catalog) -> None:
         "dry_run",
         "removed",
         "unused_contents",
-        "unused_bytes",
+        "num_unused_bytes",
         "warnings",
         "kept",
     }
@@ -208,11 +208,11 @@ def test_vacuum_as_json(catalog: Catalog) -> None:
         "changes",
         "hashes",
     ]
-    assert [it["files"] for it in found["tables"]][:2] == [1, 1]
-    assert all(it["bytes"] > 0 for it in found["tables"])
+    assert [it["num_files"] for it in found["tables"]][:2] == [1, 1]
+    assert all(it["num_bytes"] > 0 for it in found["tables"])
     assert (found["dry_run"], found["struck_off"], found["relisted"]) == (False, [], [])
-    assert found["forgotten_pairs"] == 1
-    assert found["forgotten_rows"] > 0
+    assert found["num_forgotten_pairs"] == 1
+    assert found["num_forgotten_rows"] > 0
     assert run(catalog, "verify", "--json").json["sound"] is True
 
 
@@ -234,10 +234,10 @@ def test_verify(catalog: Catalog) -> None:
     assert done.lines == ["4 contents of 5 revisions read, 46 specs: all is sound"]
     assert run(catalog, "verify", "--json").json == {
         "sound": True,
-        "revisions": 5,
-        "contents": 4,
-        "specs": 46,
-        "pairs": 5,
+        "num_revisions": 5,
+        "num_contents": 4,
+        "num_specs": 46,
+        "num_pairs": 5,
         "findings": [],
     }
 

@@ -88,7 +88,7 @@ def test_the_entries_of_a_series(world: Remembered) -> None:
             )
             assert entry["specs_added"] == len(head - base)
             assert entry["specs_removed"] == len(base - head)
-            assert entry["packages_changed"] == len(entry["most_changed"])
+            assert entry["packages_touched"] == len(entry["most_changed"])
             reasons: dict[str, int] = {}
             before, after = (world.past.specs_of(it) if it else {} for it in (step.base, step.head))
             changed = {text for text in base & head if before[text] != after[text]}

@@ -16,9 +16,10 @@ import pytest
 from deltalake import DeltaTable
 from msgspec.structs import replace
 
+from server.environment import settings_from
 from server.http.limits import ConnectionLimits
 from server.listening import url_of
-from server.settings import Settings, settings_from
+from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history, write_pages
 from snapshots.tables import REVISIONS

@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import fields
 
 from schema.limits import Limits
-from server.settings import PREFIX, Settings, environ_of, settings_from
+from server.environment import environ_of, settings_from
+from server.settings import PREFIX, Settings
 from snapshots.errors import InvalidArgument
 
 READ: dict[str, tuple[str, Any]] = {

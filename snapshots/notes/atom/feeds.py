@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+from snapshots.changes.pair_counts import PairCounts
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
 from snapshots.notes.atom.addresses import Addresses, entry_links, feed_links
@@ -17,7 +18,7 @@ from snapshots.notes.atom.phrases import (
 )
 from snapshots.notes.atom.stories import NUM_TOLD
 from snapshots.notes.sentences import Sentence, html, plain
-from snapshots.timelines.growth import GrowthPoint, PairCounts
+from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 
 AUTHOR = "cachelog"

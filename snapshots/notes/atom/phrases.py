@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 
 from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.pair_counts import PairCounts
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.history import Neighbours
 from snapshots.notes.highlights import size_sentence, specs_sentence
 from snapshots.notes.sentences import Name, Sentence, Value, enumerated
 from snapshots.notes.units import long_day
-from snapshots.timelines.growth import PairCounts
 from snapshots.timelines.packages import PackageEntry
 from snapshots.wording import counted, in_words
 

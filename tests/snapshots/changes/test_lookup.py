@@ -56,7 +56,7 @@ def test_roots_and_dependencies_are_counted_apart() -> None:
         (hash_of("d"), True),
         (hash_of("c"), False),
     ]
-    assert found.wanted.are_roots.tolist() == [True, True, False, False]
+    assert [it.is_root for it in found.wanted.specs] == [True, True, False, False]
 
 
 def test_nothing_wanted_and_nothing_there() -> None:

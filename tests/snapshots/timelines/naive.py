@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import explain
+from snapshots.changes.pair_counts import PairCounts
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.spec_changes import SpecChange
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import NOTHING, RevisionInfo, Spec
 from snapshots.spack.versions import version_key
-from snapshots.timelines.growth import PairCounts
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 from snapshots.timelines.spans import HashHistory, Span
 from tests.snapshots.changes.graphs import side_of

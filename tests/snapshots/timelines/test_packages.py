@@ -4,9 +4,10 @@ import pyarrow as pa
 import pytest
 
 from snapshots.changes.package_changes import PackageChangeKind as K
+from snapshots.changes.pair_counts import NO_COUNTS
 from snapshots.changes.reasons import SpecChangeReason as R
 from snapshots.models import Spec
-from snapshots.timelines.growth import NO_COUNTS, growth
+from snapshots.timelines.growth import growth
 from snapshots.timelines.packages import PackageTimeline, package_timeline
 from tests.snapshots.factories import a_spec, day
 from tests.snapshots.timelines.naive import Past
