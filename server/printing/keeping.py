@@ -48,7 +48,7 @@ def pruned_lines(
     stay = Counter(series(it.revision.tag) for it in choices if it.kept_by)
     go = Counter(series(it.revision.tag) for it in choices if not it.kept_by)
     for name in history.series_names:
-        yield f"{name}: {stay[name]:,} of {counted(stay[name] + go[name], 'revision')} stay"
+        yield f"{name}: {stay[name]:,} of {counted(stay[name] + go[name], 'revision')} kept"
     if held := sum(it.kept_by == (NEWEST_OF_TAG,) for it in choices):
         told = f"{held:,} of them as the newest of a tag alone; --whole-tags lets these go"
         yield from wrapped(told, width)

@@ -21,6 +21,7 @@ from snapshots.timelines import growth, packages, returns, spans
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
+from snapshots.wording import short_digest
 
 _MOST_CANDIDATES = 50
 _SHOWN_CANDIDATES = 5
@@ -54,7 +55,7 @@ def left_out(
     unread = frozenset(unreadable)
     revisions = history.revisions if series is None else history.of_series(series)
     return RevisionsLeftOut(
-        [f"{it.tag}@{it.digest[:12]}" for it in revisions if it.digest in unread]
+        [f"{it.tag}@{short_digest(it.digest)}" for it in revisions if it.digest in unread]
     )
 
 

@@ -124,8 +124,8 @@ def test_prune(catalog: Catalog) -> None:
     ] or len(done.lines) == 9
     done = run(catalog, "prune", "--keep", "2 last, all releases")
     assert done.lines[:2] == [
-        "develop: 2 of 4 revisions stay",
-        "vX.Y.Z: 1 of 1 revision stay",
+        "develop: 2 of 4 revisions kept",
+        "vX.Y.Z: 1 of 1 revision kept",
     ]
     assert done.lines[2].startswith("2 revisions removed; 'cachelog vacuum' deletes 1 content")
     assert days(catalog) == [2, 3]
