@@ -193,10 +193,11 @@ class API:
             return Answer(None, found, executed=True, estimate=cost, allowed=allowed)
         finally:
             context.release()
-        if not result.errors:
+        raised = [*(result.errors or ()), *errors.told_beside(context.left_out)]
+        if not raised:
             return Answer(result.data, (), executed=True, estimate=cost, allowed=allowed)
         found = errors.shown(
-            result.errors,
+            raised,
             self.limits,
             further=context.further_errors,
             suggestions=self._suggestions,

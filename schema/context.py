@@ -115,7 +115,8 @@ class Context:
     the request may use; another thread may cancel it. ``further_errors`` counts the errors that the
     answer is not to show. ``loaded`` has what was loaded for the request before, by its cache and
     key, or how that failed: it may be too large to be kept for others. ``answers`` are those about
-    the history that requests share, ``follow`` is what a subscription gets its events from.
+    the history that requests share, ``left_out`` has the revisions that some are told without.
+    ``follow`` is what a subscription gets its events from.
     """
 
     catalog: Catalog
@@ -128,6 +129,7 @@ class Context:
     answers: HistoryAnswers | None = None
     follow: Follow = _nobody_publishes
     further_errors: int = field(default=0, init=False)
+    left_out: dict[str, None] = field(default_factory=dict, init=False)
     history: History = field(init=False)
     _latest: dict[tuple[Cache[Any, Any], Hashable], Any] = field(init=False)
     _contents: set[str] = field(default_factory=set, init=False)
@@ -205,7 +207,10 @@ class Context:
         if self._has_filled:
             self._answers.require_whole(question)
         try:
-            return self._loaded(self._answers, question).value
+            answer = self._loaded(self._answers, question)
+            if answer.left_out is not None:
+                self.left_out |= dict.fromkeys(answer.left_out.revisions)
+            return answer.value
         except IncompleteHistory:
             self._has_filled = True
             raise

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import uuid4
 
 from graphql import GraphQLError, GraphQLFormattedError, GraphQLSyntaxError
@@ -19,6 +19,7 @@ from snapshots.errors import (
     IncompleteHistory,
     InvalidArgument,
     RevisionNotFound,
+    RevisionsLeftOut,
     UnknownPackage,
 )
 from snapshots.escaping import legible, visible
@@ -36,6 +37,7 @@ CODES: dict[type[CachelogError], str] = {
     EmptyCatalog: "REVISION_NOT_FOUND",
     InvalidArgument: BAD_USER_INPUT,
     IncompleteHistory: "HISTORY_INCOMPLETE",
+    RevisionsLeftOut: "HISTORY_INCOMPLETE",
     CatalogError: "CATALOG_UNAVAILABLE",
     CachelogError: BAD_USER_INPUT,
 }
@@ -52,6 +54,7 @@ _OWN_MESSAGE = 2 * CLIENT_TEXT
 # What GraphQL quotes is cut first, so that what it says of it is left.
 _LONG_QUOTE = re.compile(rf"""(['"])([^'"]{{{CLIENT_TEXT // 2}}})[^'"]+\1""")
 _LONG_WORD = re.compile(rf"""([^\s'"]{{{CLIENT_TEXT // 2}}})[^\s'"]+""")
+_MOST_REVISIONS = 100
 _ABORTED = "Validation aborted."
 _ASK_AGAIN = ". Ask again: each request makes some of them."
 
@@ -79,6 +82,14 @@ def shown(
         message = f"... and {total - number:,} more errors"
         few.append({"message": message, "extensions": {"code": TOO_MANY_ERRORS}})
     return tuple(few)
+
+
+def told_beside(left_out: Collection[str]) -> list[GraphQLError]:
+    """Return what an answer says beside its data where its history is told without revisions."""
+    if not left_out:
+        return []
+    said = RevisionsLeftOut([*left_out])
+    return [GraphQLError(str(said), original_error=said)]
 
 
 def bounded(message: str, longest: int = CLIENT_TEXT) -> str:
@@ -124,6 +135,8 @@ def formatted(
             shown["message"] = f"{original}{'' if original.hindrance else _ASK_AGAIN}"
             shown["extensions"]["numMissing"] = original.num_missing
             shown["extensions"]["numPairs"] = original.num_pairs
+        elif isinstance(original, RevisionsLeftOut):
+            shown["extensions"]["revisions"] = original.revisions[:_MOST_REVISIONS]
         elif not suggestions and isinstance(original, RevisionNotFound | UnknownPackage):
             shown["message"] = bounded(str(_without_nearest(original)), _OWN_MESSAGE)
         elif error.message == str(original):  # else GraphQL has put a client's value around it

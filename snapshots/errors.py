@@ -11,6 +11,7 @@ from snapshots.nearest_names import nearest_hint
 _EXCERPT_LENGTH = 60
 _LONGEST_KEY = 500
 _MOST_ERRORS = 20
+_MOST_LEFT_OUT = 3
 _LONGEST_REASON = 2_000
 _LONGEST_SYNTAX_REASON = 140  # with the excerpt 200
 
@@ -224,6 +225,22 @@ class IncompleteHistory(CachelogError):
         super().__init__(
             f"the history is not complete: {num_missing:,} of {num_pairs:,} pairs of neighbours "
             f"lack their changes{because}; 'cachelog history fill' makes them"
+        )
+
+
+class RevisionsLeftOut(CachelogError):
+    """A history is told as if revisions were not there, whose contents cannot be read.
+
+    ``revisions`` has them as TAG@DIGEST.
+    """
+
+    def __init__(self, revisions: Sequence[str]) -> None:
+        self.revisions = tuple(revisions)
+        shown = ", ".join(self.revisions[:_MOST_LEFT_OUT])
+        more = len(self.revisions) - _MOST_LEFT_OUT
+        super().__init__(
+            "the history is told without revisions whose contents cannot be read: "
+            f"{shown}{f' and {more:,} more' if more > 0 else ''}; 'cachelog verify' says what to do"
         )
 
 

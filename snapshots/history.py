@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
@@ -98,6 +98,10 @@ class History:
         """Return the rows of a revision: itself and those that confirm it, oldest first."""
         first = self._revision_of(revision)
         return [row for row in self.rows_of(first.tag) if self._revision_of(row) == first]
+
+    def without(self, digests: Collection[str]) -> "History":
+        """Return the history as if contents had never been published."""
+        return History(row for row in self._rows if row.digest not in digests)
 
     def confirmed_at(self, revision: RevisionInfo) -> datetime:
         """Return when the tag was last seen in the state of a revision, before another one."""

@@ -148,17 +148,48 @@ def _count_of_reason(reason: str) -> pa.Field:
     return _field(f"num_{reason}", pa.int64(), f"How many specs have the reason {reason}.")
 
 
+_PACKAGE = pa.struct(
+    [
+        ("name", pa.string()),
+        ("kind", pa.string()),
+        ("versions_added", pa.list_(pa.string())),
+        ("versions_removed", pa.list_(pa.string())),
+        ("specs_added", pa.int64()),
+        ("specs_removed", pa.int64()),
+        ("specs_changed", pa.int64()),
+        ("specs_rebuilt", pa.int64()),
+        ("specs_replaced", pa.int64()),
+        ("specs_new", pa.int64()),
+    ]
+)
+
 COMPARISONS = pa.schema(
     [
         _BASE,
         _HEAD,
         *map(_count_of, _COUNTED),
         *map(_count_of_reason, _COUNTED_REASONS),
+        _field(
+            "packages",
+            pa.list_(_PACKAGE),
+            "The packages that changed: what became of each, versions newest first, and how many "
+            "specs were added, removed and changed; of the added ones how many have the reason "
+            "rebuilt, how many replaces, and how many are new.",
+        ),
+        _field(
+            "new_specs",
+            pa.list_(pa.struct([("number", pa.int64()), ("reason", pa.string())])),
+            "The added specs that are new: the number of the hash, and the reason.",
+        ),
+        _field("removed_specs", pa.list_(pa.int64()), "The number of each hash that was removed."),
         _field("made_by", pa.string(), "The program that compared the two, with its version."),
         _field("made_at", _TIME, "When it did so."),
     ]
 )
 """One row for each two neighbours of a series whose changes are kept, and their commit point."""
+
+READ_ON_DEMAND = ("packages", "new_specs", "removed_specs")
+"""Its columns that are not kept in memory."""
 
 
 def spec_rows(specs: Sequence[Spec], *, in_cache: bool = True) -> pa.RecordBatch:

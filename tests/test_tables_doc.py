@@ -94,9 +94,9 @@ def dates(*values: Any) -> tuple[Any, ...]:
     )
 
 
-def test_there_are_seven_questions() -> None:
+def test_there_are_eight_questions() -> None:
     """Each question of the document is one that a test asks."""
-    assert len(QUESTIONS) == 7
+    assert len(QUESTIONS) == 8
 
 
 def test_revisions(catalog: Path) -> None:
@@ -147,6 +147,12 @@ def test_timeline(catalog: Path) -> None:
     ]
 
 
+def test_packages(catalog: Path) -> None:
+    """The packages of the newest change, those with most changed specs first."""
+    found = answer(catalog, QUESTIONS["What changed most since the state before?"])
+    assert found == [("zlib", "downgraded", 1, 1)]
+
+
 @pytest.mark.parametrize(
     ("label", "expected"), [("2", ("removed", 7, "replaced")), ("3", ("added", 7, "replaces"))]
 )
@@ -158,7 +164,7 @@ def test_gone_since(catalog: Path, label: str, expected: tuple[Any, ...]) -> Non
 
 def test_nothing_has_the_digest_that_the_questions_name() -> None:
     """The first state of a series follows on it."""
-    assert TEXT.count(f"'{NOTHING}'") == 2
+    assert TEXT.count(f"'{NOTHING}'") == 3
     assert f"`{NOTHING[:8]}…{NOTHING[-4:]}`" in TEXT
 
 

@@ -132,7 +132,7 @@ def _last_seen(
 
     specs = [lookup.wanted.specs[place] for place in lookup.missing.tolist()]
     try:
-        past.complete()
+        past = past.complete()
         known = past.library.hash_histories(past.history, {it.hash: it.name for it in specs})
     except (CatalogError, IncompleteHistory) as error:
         note(f"When they were last there cannot be told: {error}")

@@ -82,7 +82,7 @@ def feed_command(
     past = open_past(catalog)
     if series is not None:
         require_series(series, past.history, "SERIES")
-    past.complete(series)
+    past = past.complete(series)
     if is_all and output is not None:
         wanted = past.history.series_names if series is None else [series]
         with progress() as bars:

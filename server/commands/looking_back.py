@@ -112,7 +112,7 @@ def _log_series(past: "Past", shown: Shown) -> None:
     from server.commands.series_entries import series_entries
     from server.printing import log_documents, logs
 
-    past.complete(shown.series)
+    past = past.complete(shown.series)
     points = past.library.growth(past.history, shown.series)
     chosen = shown.only(iter(points[::-1]), lambda point: point.revision)
     if shown.as_json:

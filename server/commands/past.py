@@ -4,9 +4,11 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.library import Library
-    from snapshots.history import History
+    from snapshots.history import History, Pair
     from snapshots.timelines.packages import PackageTimeline
     from snapshots.timelines.spans import HashHistory
 
@@ -24,19 +26,44 @@ class Past(NamedTuple):
     history: "History"
     library: "Library"
 
-    def complete(self, series: str | None = None) -> None:
+    def complete(self, series: str | None = None) -> "Past":
         """Make the changes of neighbours that are missing, and keep them: of a series, or of all.
 
-        A progress bar shows how far it is. Why some cannot be made is told on standard error: what
-        asks for them raises IncompleteHistory then. Raises CatalogError where none can be kept.
+        A progress bar shows how far it is. Returns the past without those revisions whose changes
+        cannot be made, since their content cannot be read; they are told on standard error. Their
+        neighbours are told as following one another. Raises IncompleteHistory where no other
+        revision is left, and CatalogError where no changes can be kept.
         """
         from server.console import note
-        from server.progress import progress
-        from snapshots.catalog.filling import fill, missing_pairs
+        from snapshots.catalog.filling import missing_pairs
+        from snapshots.catalog.past import left_out, require_complete
 
-        pairs = missing_pairs(self.catalog, self.history, series)
-        if not pairs:
-            return
+        unreadable: dict[str, str] = {}
+        past = self
+        while pairs := missing_pairs(self.catalog, past.history, series):
+            found = past.make(pairs)
+            if found.keys() <= unreadable.keys():
+                break
+            unreadable |= found
+            past = self._replace(history=self.history.without(unreadable))
+        for reason in list(dict.fromkeys(unreadable.values()))[:_MOST_REASONS]:
+            note(reason)
+        if not past.has(series):
+            require_complete(self.catalog, self.history, series)
+        if unreadable:
+            note(str(left_out(self.history, unreadable, series)))
+        return past
+
+    def has(self, series: str | None) -> bool:
+        """Tell whether there is a revision of a series, or any."""
+        history = self.history
+        return bool(history.revisions if series is None else history.of_series(series))
+
+    def make(self, pairs: "Sequence[Pair]") -> dict[str, str]:
+        """Make the changes of pairs, and return why contents could not be read for it."""
+        from server.progress import progress
+        from snapshots.catalog.filling import fill
+
         jobs = min(_MOST_JOBS, os.cpu_count() or 1) if len(pairs) > _FEW else 1
         with progress() as notify:
             filled = fill(
@@ -45,8 +72,7 @@ class Past(NamedTuple):
                 jobs=jobs,
                 progress=lambda done, total: notify("history", done, total),
             )
-        for reason in list(dict.fromkeys(filled.failures.values()))[:_MOST_REASONS]:
-            note(reason)
+        return filled.unreadable
 
     def hash_history(self, text: str) -> "HashHistory":
         """Return what is known of the hash that begins with a text, with or without its slash.
@@ -56,8 +82,8 @@ class Past(NamedTuple):
         from snapshots.errors import InvalidArgument
 
         prefix = text.removeprefix("/").lower()
-        self.complete()
-        found = self.library.hash_history(self.history, prefix)
+        past = self.complete()
+        found = past.library.hash_history(past.history, prefix)
         if found is None:
             raise InvalidArgument(
                 "HASH", f"no revision has ever had one that begins with {prefix!r}"
@@ -71,14 +97,14 @@ class Past(NamedTuple):
         """
         from snapshots.errors import InvalidArgument
 
-        self.complete(series)
-        found = self.library.package_timeline(self.history, series, name)
+        past = self.complete(series)
+        found = past.library.package_timeline(past.history, series, name)
         if found is None:
             reason = f"no revision of the series {series} has ever had {name!r}"
-            raise InvalidArgument("PACKAGE", reason + self._where_else(name, series))
+            raise InvalidArgument("PACKAGE", reason + past.where_else(name, series))
         return found
 
-    def _where_else(self, name: str, series: str) -> str:
+    def where_else(self, name: str, series: str) -> str:
         """Return which other series had a package, or else which names are like it."""
         from snapshots.catalog.filling import missing_pairs
         from snapshots.nearest_names import nearest_hint, nearest_names

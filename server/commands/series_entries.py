@@ -1,70 +1,44 @@
 """The entries of a series' log: what a revision did to it, told with packages and reasons."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import nlargest
 from itertools import islice
-from typing import NamedTuple
 
 from server.commands.past import Past
 from server.printing.logs import MOST_CHANGED, SeriesEntry
-from snapshots.changes.package_changes import PackageChange, PackageChangeKind
-from snapshots.models import NOTHING
+from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.pair_packages import PackageCounts
+from snapshots.history import Neighbours, Pair
+from snapshots.models import RevisionInfo
 from snapshots.timelines.growth import GrowthPoint
-from snapshots.timelines.returns import count_returned, told_apart
+from snapshots.timelines.returns import Counts, told_apart
 
 _AT_FIRST, _AT_ONCE = 8, 64
-"""What returned is looked up for so many entries at once: that reads the changes of most packages,
-and takes as long for one of them. The first are to be seen soon."""
-
-
-class _Compared(NamedTuple):
-    """What the comparison of a point tells: the packages, and the hashes that came by package."""
-
-    point: GrowthPoint
-    most_changed: Sequence[PackageChange]
-    num_packages: int
-    added: dict[str, str]
+"""Packages are read of so many entries at once; the first are to be seen soon."""
 
 
 def series_entries(past: Past, series: str, points: Iterator[GrowthPoint]) -> Iterator[SeriesEntry]:
     """Yield the entries of some points of a series, in their order, made as they are asked for.
 
-    Raises CatalogError where a content cannot be read.
+    Raises CatalogError where what is kept of them cannot be read.
     """
-    at_once = _AT_FIRST
-    while batch := [_compared(past, point) for point in islice(points, at_once)]:
-        yield from _entries(past, series, batch)
-        at_once = _AT_ONCE
+    # To tell what returned reads what any revision removed: once for the first, once for the rest.
+    for some in (list(islice(points, _AT_FIRST)), list(points)):
+        returned = past.library.count_returned(past.history, series, map(_pair, some))
+        for start in range(0, len(some), _AT_ONCE):
+            yield from _entries(past, some[start : start + _AT_ONCE], returned)
 
 
-def _compared(past: Past, point: GrowthPoint) -> _Compared:
-    base = point.base.digest if point.base else NOTHING
-    comparison = past.library.compare(base, point.revision.digest)
-    packages = comparison.packages
-    added = {}
-    if point.base is not None and _has_new(point):
-        head = comparison.head
-        rows = comparison.pairing.added
-        names = (head.package.values[code] for code in head.package.codes[rows].tolist())
-        added = dict(zip(map(head.hashes.at, rows.tolist()), names, strict=True))
-    return _Compared(point, nlargest(MOST_CHANGED, packages, _news), len(packages), added)
+def _pair(point: GrowthPoint) -> Pair:
+    return Neighbours(point.base, point.revision).pair
 
 
-def _news(change: PackageChange) -> tuple[int, bool]:
-    """Return how much there is to tell of a change: of equal ones a mere rebuild tells less."""
-    num_changed = change.specs_added + change.specs_removed + change.specs_changed
-    return num_changed, change.kind is not PackageChangeKind.REBUILT
-
-
-def _has_new(point: GrowthPoint) -> bool:
-    return any(reason.value.startswith("new_") for reason in point.counts.reasons)
-
-
-def _entries(past: Past, series: str, batch: Sequence[_Compared]) -> Iterator[SeriesEntry]:
-    added = {text: name for compared in batch for text, name in compared.added.items()}
-    rows = past.catalog.changes.changes_of(added.values(), added)
-    returned = count_returned(rows, series, past.history)
-    for point, most_changed, num_packages, _ in batch:
+def _entries(
+    past: Past, points: Sequence[GrowthPoint], returned: Mapping[RevisionInfo, Counts]
+) -> Iterator[SeriesEntry]:
+    packages = past.library.package_counts(map(_pair, points))
+    for point in points:
+        changed = packages.get(_pair(point), ())
         yield SeriesEntry(
             base=point.base,
             head=point.revision,
@@ -72,6 +46,12 @@ def _entries(past: Past, series: str, batch: Sequence[_Compared]) -> Iterator[Se
             num_removed=point.num_removed,
             num_changed=point.num_changed,
             reasons=told_apart(point.counts, returned.get(point.revision, {})),
-            most_changed=most_changed,
-            num_packages=num_packages,
+            most_changed=nlargest(MOST_CHANGED, changed, _news),
+            num_packages=len(changed),
         )
+
+
+def _news(package: PackageCounts) -> tuple[int, bool]:
+    """Return how much there is to tell of a change: of equal ones a mere rebuild tells less."""
+    num_changed = package.specs_added + package.specs_removed + package.specs_changed
+    return num_changed, package.kind is not PackageChangeKind.REBUILT

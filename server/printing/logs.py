@@ -5,10 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from server.printing import styles
-from server.printing.differences import SIGNS, package_headline
+from server.printing.differences import SIGNS
 from server.printing.layout import wrapped
-from snapshots.changes.package_changes import PackageChange
-from snapshots.changes.reasons import REASONS, SpecChangeReason
+from server.printing.reasons import counted_reasons
+from server.printing.revisions import source_text
+from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.pair_packages import PackageCounts
+from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.history import age
 from snapshots.models import RevisionInfo
@@ -40,7 +43,7 @@ class SeriesEntry(NamedTuple):
     num_removed: int
     num_changed: int
     reasons: Reasons
-    most_changed: Sequence[PackageChange]
+    most_changed: Sequence[PackageCounts]
     num_packages: int
 
 
@@ -132,7 +135,7 @@ def hash_entry(event: HashEvent, width: int | None) -> list[str]:
     return [*_head(event.head, width), "", f"{_INDENT}{event_text(event)}"]
 
 
-def package_text(entry: PackageEntry) -> str:
+def package_text(entry: PackageEntry | PackageCounts) -> str:
     """Return what became of a package: upgraded, +1.3 -1.2."""
     versions = [f"+{it}" for it in entry.versions_added]
     versions += [f"-{it}" for it in entry.versions_removed]
@@ -174,7 +177,7 @@ def counts_text(added: int, removed: int, changed: int) -> str:
 
 def _head(revision: RevisionInfo, width: int | None) -> Iterator[str]:
     source = revision.source
-    read = f"Source: {source.kind} {source.location}"
+    read = f"Source: {source_text(source)}"
     if source.version:
         read += f" ({source.version})"
     yield styles.digest(f"revision {short_digest(revision.digest)} ({revision.tag})")
@@ -191,34 +194,19 @@ def _count_lines(
     for kind, count in zip(SpecChangeKind, counts, strict=True):
         sign, style = SIGNS[kind]
         if count:
-            text = f"{_INDENT}{sign} {count:,} {kind.value}{_reasons_text(kind, reasons)}"
+            text = f"{_INDENT}{sign} {count:,} {kind.value}"
+            if kind is not SpecChangeKind.CHANGED and (told := counted_reasons(kind, reasons)):
+                text += f": {told}"
             yield from map(style, wrapped(text, width, _INDENT * 2))
 
 
-def _reasons_text(kind: SpecChangeKind, reasons: Reasons) -> str:
-    told = [
-        f"{reasons[reason]:,} {in_words(reason.value)}"
-        for reason in REASONS
-        if reasons.get(reason) and kind_of(reason) is kind
-    ]
-    return f": {', '.join(told)}" if told and kind is not SpecChangeKind.CHANGED else ""
-
-
-def kind_of(reason: SpecChangeReason) -> SpecChangeKind:
-    """Return the kind of change that a reason is one of."""
-    if reason is SpecChangeReason.FACTS:
-        return SpecChangeKind.CHANGED
-    gone = reason is SpecChangeReason.REPLACED or reason.value.endswith("_gone")
-    return SpecChangeKind.REMOVED if gone else SpecChangeKind.ADDED
-
-
-def _bars(packages: Sequence[PackageChange], width: int | None) -> Iterator[str]:
+def _bars(packages: Sequence[PackageCounts], width: int | None) -> Iterator[str]:
     """Yield a line a package, with a bar as long as its changes are many, and what became of it.
 
     Where that does not fit beside the shortest bars, it is left out.
     """
     totals = [it.specs_added + it.specs_removed + it.specs_changed for it in packages]
-    texts = list(map(package_headline, packages))
+    texts = list(map(_headline, packages))
     widest = max(len(it.name) for it in packages)
     digits = max(len(f"{total:,}") for total in totals)
     room = sys.maxsize if width is None else width - widest - digits - len(" " + " | " + " ")
@@ -231,7 +219,14 @@ def _bars(packages: Sequence[PackageChange], width: int | None) -> Iterator[str]
         yield f" {name} | {total:>{digits},} {_bar(change, scale)}{told}"
 
 
-def _bar(change: PackageChange, scale: float) -> str:
+def _headline(package: PackageCounts) -> str:
+    """Return what became of a package; which versions, only where it is there all the time."""
+    kind: str = package.kind.value
+    is_there_twice = package.kind not in (PackageChangeKind.ADDED, PackageChangeKind.REMOVED)
+    return package_text(package) if is_there_twice else kind
+
+
+def _bar(change: PackageCounts, scale: float) -> str:
     """Return a sign for each change, or for several of them; the smallest part has one, too."""
     counts = change.specs_added, change.specs_removed, change.specs_changed
     parts = zip(SIGNS.values(), counts, strict=True)

@@ -10,7 +10,7 @@ from server.printing.layout import Column, table
 from snapshots.catalog.publishing import Publication
 from snapshots.errors import SourceError
 from snapshots.history import History
-from snapshots.models import RevisionInfo, revision_facts
+from snapshots.models import RevisionInfo, Source, revision_facts
 from snapshots.sources.reports import Report
 from snapshots.wording import counted, day, minute, short_digest
 
@@ -40,6 +40,13 @@ def listed_facts(revision: RevisionInfo, history: History) -> dict[str, Any]:
     """Return a revision as a program reads it, with the time that it was last seen at."""
     confirmed_at = msgspec.to_builtins(history.confirmed_at(revision))
     return revision_facts(revision) | {"confirmed_at": confirmed_at}
+
+
+def source_text(source: Source) -> str:
+    """Return what was read, and where: git https://..., or demo: 12 packages ..."""
+    if source.location.startswith(f"{source.kind}:"):
+        return source.location
+    return f"{source.kind} {source.location}"
 
 
 def _source(revision: RevisionInfo) -> str:

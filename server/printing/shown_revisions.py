@@ -10,6 +10,7 @@ from server.printing.facets import Counts, facet_facts, facet_labels, facets_of
 from server.printing.labels import labelled
 from server.printing.listings import StackLine, listing_facts, stack_lines, stack_listing
 from server.printing.logs import counts_text
+from server.printing.revisions import source_text
 from snapshots.changes.pair_counts import NO_COUNTS, PairCounts
 from snapshots.frames.frame import Frame
 from snapshots.history import History, Neighbours, Pair
@@ -114,7 +115,7 @@ def _source(revision: RevisionInfo) -> str:
     source = revision.source
     version = f", version {source.version}" if source.version else ""
     synthetic = ", synthetic" if source.synthetic else ""
-    return f"{source.kind} {source.location}{version}{synthetic}, read by {source.importer}"
+    return f"{source_text(source)}{version}{synthetic}, read by {source.importer}"
 
 
 def _holds(revision: RevisionInfo) -> str:

@@ -31,10 +31,14 @@ Progress = Callable[[int, int], None]
 
 
 class Filled(msgspec.Struct, frozen=True):
-    """How many pairs were made and kept, and why others could not be made."""
+    """How many pairs were made and kept, and why others could not be made.
+
+    ``unreadable`` has the reason by content, ``failures`` by pair.
+    """
 
     num_made: int
     failures: dict[Pair, str]
+    unreadable: dict[str, str]
 
 
 def fill(
@@ -46,6 +50,7 @@ def fill(
     cannot be kept, or a process was killed.
     """
     failures: dict[Pair, str] = {}
+    unreadable: dict[str, str] = {}
     num_made = 0
 
     def counted(made: Iterator[KeptChanges]) -> Iterator[KeptChanges]:
@@ -58,23 +63,31 @@ def fill(
 
     chains = in_chains(pairs)
     make = _make_here if jobs == 1 else _make_in_processes
-    with make(catalog, chains, jobs, failures) as made:
+    with make(catalog, chains, jobs, failures, unreadable) as made:
         keep_all(counted(made), catalog.keep)
-    return Filled(num_made, failures)
+    return Filled(num_made, failures, unreadable)
 
 
 @contextmanager
 def _make_here(
-    catalog: Catalog, chains: Sequence[Sequence[Pair]], _jobs: int, failures: dict[Pair, str]
+    catalog: Catalog,
+    chains: Sequence[Sequence[Pair]],
+    _jobs: int,
+    failures: dict[Pair, str],
+    unreadable: dict[str, str],
 ) -> Iterator[Iterator[KeptChanges]]:
     maker = PairMaker(catalog.load_side)
-    maker.failures = failures
+    maker.failures, maker.unreadable = failures, unreadable
     yield maker.make(chain.from_iterable(chains))
 
 
 @contextmanager
 def _make_in_processes(
-    catalog: Catalog, chains: Sequence[Sequence[Pair]], jobs: int, failures: dict[Pair, str]
+    catalog: Catalog,
+    chains: Sequence[Sequence[Pair]],
+    jobs: int,
+    failures: dict[Pair, str],
+    unreadable: dict[str, str],
 ) -> Iterator[Iterator[KeptChanges]]:
     pieces = [
         pairs[start : start + _PAIRS_EACH]
@@ -82,7 +95,7 @@ def _make_in_processes(
         for start in range(0, len(pairs), _PAIRS_EACH)
     ]
     with processes(min(jobs, len(pieces) or 1), catalog.location, _open) as pool:
-        yield _made_by(pool, pieces, jobs * _AHEAD, failures)
+        yield _made_by(pool, pieces, jobs * _AHEAD, failures, unreadable)
 
 
 def _made_by(
@@ -90,6 +103,7 @@ def _made_by(
     pieces: Sequence[Sequence[Pair]],
     most_ahead: int,
     failures: dict[Pair, str],
+    unreadable: dict[str, str],
 ) -> Iterator[KeptChanges]:
     """Yield what the processes make; no more pieces are ahead than memory has room for."""
     waiting = iter(pieces)
@@ -103,12 +117,13 @@ def _made_by(
             return
         done, running = wait(running, return_when=FIRST_COMPLETED)
         for future in done:
-            made, failed = future.result()
+            made, failed, unread = future.result()
             failures |= failed
+            unreadable |= unread
             yield from made
 
 
-_Made = tuple[list[KeptChanges], dict[Pair, str]]
+_Made = tuple[list[KeptChanges], dict[Pair, str], dict[str, str]]
 
 _opened: dict[str, Catalog] = {}
 
@@ -122,4 +137,4 @@ def _open(location: str) -> None:
 
 def _make(pairs: Sequence[Pair]) -> _Made:
     maker = PairMaker(_opened["catalog"].load_side)
-    return list(maker.make(pairs)), maker.failures
+    return list(maker.make(pairs)), maker.failures, maker.unreadable

@@ -15,7 +15,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_questions import Answer, Asked
 from snapshots.catalog.library import Library, SharedCache
 from snapshots.catalog.pair_making import PairMaker, in_chains, keep_all
-from snapshots.catalog.past import missing_pairs, pairs_of
+from snapshots.catalog.past import left_out, missing_pairs, pairs_of
 from snapshots.changes.kept_changes import KeptChanges
 from snapshots.errors import CatalogError, IncompleteHistory
 from snapshots.history import History, Pair
@@ -65,6 +65,7 @@ class HistoryAnswers:
         self._lock = threading.Lock()
         self._filling = threading.Lock()
         self._paused: dict[Pair | None, float] = {}
+        self._unreadable: dict[str, float] = {}
         self._history = History()
         self._cache = self._cache_of(self._history)
 
@@ -82,7 +83,8 @@ class HistoryAnswers:
         """Return the answer, made now if it is not in memory.
 
         Raises what the methods of Library do: IncompleteHistory where the time was too short to
-        make what is missing, or where it cannot be kept.
+        make what is missing, or where it cannot be kept. An answer that is told without contents
+        that cannot be read says so, and is not kept.
         """
         cache = self._current(question.history)
         if cache is None:
@@ -122,17 +124,41 @@ class HistoryAnswers:
         try:
             made = asked.answer(self._library, history)
         except IncompleteHistory:
-            self._fill(history, asked.needs)
-            self.require_whole(HistoryQuestion(history, asked))
-            made = asked.answer(self._library, history)
+            unreadable = self._complete(history, asked.needs)
+            told = history.without(unreadable) if unreadable else history
+            self.require_whole(HistoryQuestion(told, asked))
+            made = asked.answer(self._library, told)
+            if unreadable:
+                # Larger than what is kept: the contents may be mended at any time.
+                said = left_out(history, unreadable, asked.needs)
+                return Answer(made.value, self._max_bytes + 1, said)
         return made._replace(num_bytes=made.num_bytes + asked.num_bytes)
 
     # -- making what is missing
 
-    def _fill(self, history: History, series: str | None) -> None:
-        """Make what is missing of a series, or of all, as far as the time goes, and keep it."""
+    def _complete(self, history: History, series: str | None) -> frozenset[str]:
+        """Make what is missing as far as the time goes.
+
+        Returns contents that cannot be read, and without which the rest can be told: none where
+        nothing would be left.
+        """
         ends = monotonic() + self._fill_seconds
-        if not self._filling.acquire(timeout=self._fill_seconds):
+        unreadable: frozenset[str] = frozenset()
+        told = history
+        while missing_pairs(self._catalog, told, series):
+            self._fill(told, series, ends)
+            missing = missing_pairs(self._catalog, told, series)
+            found = {it for it in chain.from_iterable(missing) if not self._may_read(it)}
+            if not found:
+                break
+            unreadable |= found
+            told = history.without(unreadable)
+        has_any = told.revisions if series is None else told.of_series(series)
+        return unreadable if has_any else frozenset()
+
+    def _fill(self, history: History, series: str | None, ends: float) -> None:
+        """Make what is missing of a series, or of all, until a moment, and keep it."""
+        if not self._filling.acquire(timeout=max(0.0, ends - monotonic())):
             return
         try:
             pairs = [
@@ -156,11 +182,17 @@ class HistoryAnswers:
             keep_all(in_time(), self._catalog.keep)
         except CatalogError:
             self._paused[None] = monotonic() + PAUSE_SECONDS
-        self._paused |= dict.fromkeys(maker.failures, monotonic() + PAUSE_SECONDS)
+        until = monotonic() + PAUSE_SECONDS
+        self._paused |= dict.fromkeys(maker.failures, until)
+        self._unreadable |= dict.fromkeys(maker.unreadable, until)
 
     def _may_try(self, pair: Pair | None) -> bool:
         """Tell whether a pair may be made now; with None whether anything can be kept."""
         return monotonic() > self._paused.get(pair, 0)
+
+    def _may_read(self, digest: str) -> bool:
+        """Tell whether a content is not one that could not be read a while ago."""
+        return monotonic() > self._unreadable.get(digest, 0)
 
     def _hindrance(self, missing: Sequence[Pair]) -> str | None:
         """Return what keeps missing changes from being made here; None where nothing does."""

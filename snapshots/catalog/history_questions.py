@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from snapshots.catalog.library import Library
+from snapshots.errors import RevisionsLeftOut
 from snapshots.history import History
 from snapshots.models import RevisionInfo
 from snapshots.timelines.growth import GrowthPoint
@@ -22,10 +23,14 @@ _QUESTION, _ITEM = 300, 100
 
 
 class Answer(NamedTuple):
-    """What the history tells, and about how many bytes it takes."""
+    """What the history tells, and about how many bytes it takes.
+
+    ``left_out`` says which revisions it is told without, where contents cannot be read.
+    """
 
     value: Any
     num_bytes: int
+    left_out: RevisionsLeftOut | None = None
 
 
 class HashAsked(msgspec.Struct, frozen=True):

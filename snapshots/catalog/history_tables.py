@@ -5,7 +5,7 @@ changes. ``comparisons`` is the commit point: what it does not list is not there
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -17,8 +17,8 @@ from snapshots.catalog.failures import translated
 from snapshots.catalog.sorted_table import MayHave, Meets, SortedTable
 from snapshots.catalog.storage import Range, Storage
 from snapshots.catalog.whole_table import WholeTable
-from snapshots.changes.kept_changes import KeptChanges
-from snapshots.changes.pair_counts import PairCounts, counts_of, counts_table
+from snapshots.changes.kept_changes import KeptChanges, comparisons_table
+from snapshots.changes.pair_counts import COUNT_COLUMNS, PairCounts, counts_of
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.errors import CatalogError
 from snapshots.history import Pair
@@ -53,6 +53,7 @@ class HistoryTables:
             COMPARISONS,
             counts_of,
             required=COMPARISONS.names,
+            columns=COUNT_COLUMNS,
             advice=HOW_TO_MEND,
         )
         self._changes = SortedTable(storage, "changes", CHANGES, advice=HOW_TO_MEND)
@@ -109,6 +110,28 @@ class HistoryTables:
             raise self._problem
         return self._counts
 
+    def comparisons(self, pairs: Iterable[Pair], columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Read columns of the rows of ``COMPARISONS`` of some pairs, file by file.
+
+        The digests stand before them. A pair that is not there has no row; one has several where
+        it was kept as often.
+        """
+        wanted = frozenset(pairs).intersection(self.counts)
+        names = ["base", "head", *columns]
+        schema = pa.schema([COMPARISONS.field(name) for name in names])
+        joined = pa.array(sorted(map("".join, wanted)), pa.string())
+        with translated(self._location):
+            for file in self._comparisons.select(names, lambda it: not wanted.isdisjoint(it)):
+                rows = file.cast(schema)  # other tools write texts of other types
+                both = pc.binary_join_element_wise(rows["base"], rows["head"], "")
+                is_wanted = pc.is_in(both, joined)
+                if not pc.all(is_wanted, min_count=0).as_py():
+                    rows = rows.filter(is_wanted)
+                if any(column.null_count for column in rows.columns):
+                    reason = f"the table comparisons lacks values of {', '.join(columns)}"
+                    raise CatalogError(self._location, f"{reason}; {HOW_TO_MEND}")
+                yield rows
+
     def changes_of(self, names: Iterable[str], hashes: Iterable[str] | None = None) -> pa.Table:
         """Return the changes of packages, or of some of their hashes, in any pair.
 
@@ -157,11 +180,10 @@ class HistoryTables:
             raise self._problem
         rows = pa.concat_tables([it.rows for it in made])
         added = rows.filter(pc.equal(rows["kind"], SpecChangeKind.ADDED.value))
-        counts = {it.pair: it.counts for it in made}
         with translated(self._location):
             self._changes.append(rows)
             self._hashes.append(added.select(HASHES.names))
-            self._comparisons.append(counts_table(counts, importer_name(), datetime.now(UTC)))
+            self._comparisons.append(comparisons_table(made, importer_name(), datetime.now(UTC)))
         self._take_over()
 
     def compact(self) -> None:

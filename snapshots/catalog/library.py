@@ -17,18 +17,20 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.returned import EarlierContents, Returned, asked_of, find_returned
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
+from snapshots.changes.pair_packages import PackageCounts
 from snapshots.frames import matching
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.hash_sets import HashSet
 from snapshots.frames.package_names import require_known
-from snapshots.history import History
+from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
 from snapshots.spack.names import is_name
 from snapshots.timelines import packages
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageTimeline
+from snapshots.timelines.returns import Counts
 from snapshots.timelines.spans import HashHistory
 
 FRAME_BYTES = 1 << 30
@@ -212,6 +214,16 @@ class Library:
     def growth(self, history: History, series: str) -> list[GrowthPoint]:
         """Return what came and went with each revision of a series, oldest first."""
         return past.growth_of(self._catalog, history, series)
+
+    def package_counts(self, pairs: Iterable[Pair]) -> dict[Pair, tuple[PackageCounts, ...]]:
+        """Return what became of each package in pairs of neighbours; without those not kept."""
+        return past.package_counts(self._catalog, pairs)
+
+    def count_returned(
+        self, history: History, series: str, pairs: Iterable[Pair]
+    ) -> dict[RevisionInfo, Counts]:
+        """Return how many specs returned with the revisions that pairs of a series lead to."""
+        return past.count_returned(self._catalog, history, series, pairs)
 
     def holding(
         self, history: History, hashes: Iterable[str], series: str | None = None

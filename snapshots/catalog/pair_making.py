@@ -36,13 +36,14 @@ def in_chains(pairs: Iterable[Pair]) -> list[list[Pair]]:
 class PairMaker:
     """Compares pairs one by one, and has the two contents of the last one at hand.
 
-    ``load`` reads a content. ``failures`` has the reason for each pair that could not be made.
+    ``load`` reads a content. ``failures`` has the reason for each pair that could not be made,
+    ``unreadable`` for each content that could not be read.
     """
 
     def __init__(self, load: Callable[[str], Side]) -> None:
         self._load = load
         self._sides: dict[str, Side] = {}
-        self._unreadable: dict[str, str] = {}
+        self.unreadable: dict[str, str] = {}
         self.failures: dict[Pair, str] = {}
 
     def make(self, chain: Iterable[Pair]) -> Iterator[KeptChanges]:
@@ -53,15 +54,15 @@ class PairMaker:
             if len(sides) == len(pair):
                 yield keep_changes(*sides)
             else:
-                reasons = (self._unreadable[it] for it in pair if it in self._unreadable)
+                reasons = (self.unreadable[it] for it in pair if it in self.unreadable)
                 self.failures[pair] = next(reasons)
 
     def _side(self, digest: str) -> Side | None:
-        if digest not in self._sides and digest not in self._unreadable:
+        if digest not in self._sides and digest not in self.unreadable:
             try:
                 self._sides[digest] = self._load(digest)
             except CachelogError as error:
-                self._unreadable[digest] = str(error)
+                self.unreadable[digest] = str(error)
         return self._sides.get(digest)
 
 

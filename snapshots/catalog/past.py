@@ -11,18 +11,20 @@ import numpy as np
 import pyarrow as pa
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.errors import AmbiguousHash, IncompleteHistory, InvalidArgument
+from snapshots.changes.pair_packages import PackageCounts, packages_of
+from snapshots.errors import AmbiguousHash, IncompleteHistory, InvalidArgument, RevisionsLeftOut
 from snapshots.escaping import quoted
 from snapshots.frames.hashes import WIDTH, is_beginning
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
-from snapshots.timelines import growth, packages, spans
+from snapshots.timelines import growth, packages, returns, spans
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
 
 _MOST_CANDIDATES = 50
 _SHOWN_CANDIDATES = 5
+_SHOWN_DIGITS = 12
 
 
 def pairs_of(history: History, series: str | None = None) -> list[Pair]:
@@ -43,6 +45,17 @@ def require_complete(catalog: Catalog, history: History, series: str | None = No
     """Raise IncompleteHistory where changes of a pair are not kept."""
     if missing := missing_pairs(catalog, history, series):
         raise IncompleteHistory(len(missing), len(pairs_of(history, series)))
+
+
+def left_out(
+    history: History, unreadable: Iterable[str], series: str | None = None
+) -> RevisionsLeftOut:
+    """Return what to say where a history is told without contents that cannot be read."""
+    unread = frozenset(unreadable)
+    revisions = history.revisions if series is None else history.of_series(series)
+    return RevisionsLeftOut(
+        [f"{it.tag}@{it.digest[:12]}" for it in revisions if it.digest in unread]
+    )
 
 
 def hash_history(catalog: Catalog, history: History, text: str) -> HashHistory | None:
@@ -97,6 +110,29 @@ def _by_package(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
         names.dictionary.to_pylist(), pairwise([*starts, len(rows)]), strict=True
     ):
         yield name, rows.slice(start, end - start)
+
+
+def package_counts(
+    catalog: Catalog, pairs: Iterable[Pair]
+) -> dict[Pair, tuple[PackageCounts, ...]]:
+    """Return what became of each package in some pairs; without those that are not kept."""
+    found: dict[Pair, tuple[PackageCounts, ...]] = {}
+    for rows in catalog.changes.comparisons(pairs, ["packages"]):
+        found |= packages_of(rows)
+    return found
+
+
+def count_returned(
+    catalog: Catalog, history: History, series: str, pairs: Iterable[Pair]
+) -> dict[RevisionInfo, returns.Counts]:
+    """Return how many specs returned with the revisions of a series that some pairs lead to.
+
+    They are counted by the reason that they are kept with.
+    """
+    require_complete(catalog, history, series)
+    new = catalog.changes.comparisons(pairs, ["new_specs"])
+    removed = catalog.changes.comparisons(pairs_of(history, series), ["removed_specs"])
+    return returns.count_returned(new, removed, series, history)
 
 
 def growth_of(catalog: Catalog, history: History, series: str) -> list[GrowthPoint]:

@@ -1,4 +1,4 @@
-"""A table that is read whole and kept in memory: a refresh costs what is new."""
+"""A table that is kept in memory, but for some columns: a refresh costs what is new."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,6 +16,8 @@ from snapshots.catalog.storage import RESTORE, Storage, from_parquet, named_by_b
 from snapshots.errors import CatalogError
 
 _MAX_FILES = 32
+_LARGE = 2 << 20
+"""Files of so many bytes stay as they are: a merge takes as long, and as little, in any table."""
 
 Rows = TypeVar("Rows")
 
@@ -23,8 +25,8 @@ Rows = TypeVar("Rows")
 class WholeTable(Generic[Rows]):
     """The rows of a table in a storage, as of the last ``refresh``. Errors are those of the store.
 
-    ``decode`` makes of the rows of a file what is kept of them. ``required`` are the columns that
-    the table must have; ``advice`` says what to do about damage.
+    ``decode`` makes of some ``columns`` of a file, by default of all, what is kept of its rows.
+    ``required`` are the columns that the table must have; ``advice`` says what to do about damage.
     """
 
     def __init__(
@@ -35,15 +37,17 @@ class WholeTable(Generic[Rows]):
         decode: Callable[[pa.Table], Rows],
         *,
         required: Sequence[str],
+        columns: Sequence[str] | None = None,
         advice: str = RESTORE,
     ) -> None:
         self._storage = storage
         self._name = name
         self._decode = decode
         self._required = required
+        self._columns = columns
         self._advice = advice
         self._table = Table(storage, name, schema, advice=advice)
-        self._read: dict[str, Rows] = {}
+        self._read: dict[str, tuple[int, Rows]] = {}
         self._mark: Mark | None = None
 
     def refresh(self) -> bool:
@@ -62,7 +66,7 @@ class WholeTable(Generic[Rows]):
     @property
     def rows(self) -> Sequence[Rows]:
         """What is kept of the rows, file by file, in no order."""
-        return list(self._read.values())
+        return [rows for _, rows in self._read.values()]
 
     def _read_new(self) -> bool:
         mark = self._table.mark()
@@ -70,7 +74,10 @@ class WholeTable(Generic[Rows]):
             return False
         listed = self._sizes()
         new = {path: size for path, size in listed.items() if path not in self._read}
-        read = {path: self._decode(table) for path, table in self._tables(new)}
+        read = {
+            path: (new[path], self._decode(table))
+            for path, table in self._tables(new, self._columns)
+        }
         kept = {path: rows for path, rows in self._read.items() if path in listed}
         self._read, self._mark = kept | read, mark
         return True
@@ -80,10 +87,26 @@ class WholeTable(Generic[Rows]):
         paths = [f"{self._name}/{path}" for path in files["path"].to_pylist()]
         return dict(zip(paths, files["size"].to_pylist(), strict=True))
 
-    def _tables(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, pa.Table]]:
+    def select(self, columns: Sequence[str], has: Callable[[Rows], bool]) -> Iterator[pa.Table]:
+        """Yield columns of the files of which what is kept tells that they are asked for.
+
+        Raises CatalogError where a file lacks a column.
+        """
+        asked = {path: size for path, (size, rows) in self._read.items() if has(rows)}
+        for path, size in asked.items():
+            for _, table in self._tables({path: size}, columns):
+                if missing := set(columns).difference(table.column_names):
+                    names = ", ".join(sorted(missing))
+                    raise self._error(f"{path} has no column {names}; {self._advice}")
+                yield table.select(columns)
+
+    def _tables(
+        self, sizes: Mapping[str, int], columns: Sequence[str] | None = None
+    ) -> Iterator[tuple[str, pa.Table]]:
         try:
-            for path, data in zip(sizes, self._storage.read_all(sizes), strict=True):
-                yield path, from_parquet(path, data)
+            for some in _in_pieces(sizes, _LARGE):
+                for path, data in zip(some, self._storage.read_all(some), strict=True):
+                    yield path, from_parquet(path, data, columns)
         except (pa.ArrowInvalid, FileNotFoundError) as error:
             raise self._error(f"{reason_of(error)}; {self._advice}") from None
 
@@ -91,7 +114,8 @@ class WholeTable(Generic[Rows]):
         known = {field.name for field in table.schema().fields}
         if missing := [name for name in self._required if name not in known]:
             raise self._error(
-                f"the table {self._name} is not cachelog's: it has no column {', '.join(missing)}"
+                f"the table {self._name} is not cachelog's: it has no column "
+                f"{', '.join(missing)}; {self._advice}"
             )
 
     def _error(self, reason: str) -> CatalogError:
@@ -109,9 +133,10 @@ class WholeTable(Generic[Rows]):
 
     def compact(self) -> None:
         """Merge the files where they are many, so that opening stays fast."""
-        if len(self._read) < _MAX_FILES:
+        small = {path: size for path, size in self._sizes().items() if size < _LARGE}
+        if len(small) < _MAX_FILES:
             return
-        sizes = self._sizes()
+        sizes = next(_in_pieces(small, 2 * _LARGE))
         tables = [table for _, table in self._tables(sizes)]
         rows = pa.concat_tables(tables, promote_options="default")
         data = to_parquet(rows)
@@ -125,3 +150,15 @@ class WholeTable(Generic[Rows]):
                 self._read_new()
             else:
                 self._storage.remove(f"{self._name}/{file.path}")
+
+
+def _in_pieces(sizes: Mapping[str, int], most: int) -> Iterator[dict[str, int]]:
+    """Yield files that are read at once: of so many bytes, or one of more."""
+    piece: dict[str, int] = {}
+    for path, size in sizes.items():
+        if piece and sum(piece.values()) + size > most:
+            yield piece
+            piece = {}
+        piece[path] = size
+    if piece:
+        yield piece

@@ -1,25 +1,30 @@
-"""What is kept of the difference of two neighbours: a row a change, and the counts.
+"""What is kept of the difference of two neighbours: a row a change, and one for the pair.
 
 Counterparts, own facts and reasons are needed for it, causes are not.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from snapshots.changes.diff import Comparison
+from snapshots.changes.hash_numbers import numbers_of
 from snapshots.changes.package_changes import PackageChangeKind
-from snapshots.changes.pair_counts import PairCounts
+from snapshots.changes.pair_counts import PairCounts, counts_row
+from snapshots.changes.pair_packages import PackageCounts, count_packages, packages_cell
 from snapshots.changes.reasoning import Reasoning, reason
-from snapshots.changes.reasons import REASONS
+from snapshots.changes.reasons import NEW_REASONS, REASONS
 from snapshots.changes.sides import Side
 from snapshots.changes.spec_changes import SpecChangeKind, SpecChanges
 from snapshots.frames.columns import Column, Mask, Rows
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import WIDTH
 from snapshots.history import Pair
-from snapshots.tables import CHANGES
+from snapshots.tables import CHANGES, COMPARISONS
 
 _NO_ROW = -1
 _KINDS = pa.array([kind.value for kind in SpecChangeKind])
@@ -27,11 +32,15 @@ _REASONS = pa.array([it.value for it in REASONS])
 
 
 class KeptChanges(NamedTuple):
-    """The changes of a pair as rows of ``CHANGES``, by package and hash, and their counts."""
+    """The changes of a pair as rows of ``CHANGES``, by package and hash, and their counts.
+
+    ``packages`` are those that changed, in natural order.
+    """
 
     pair: Pair
     rows: pa.Table
     counts: PairCounts
+    packages: tuple[PackageCounts, ...]
 
 
 def keep_changes(base: Side, head: Side) -> KeptChanges:
@@ -39,9 +48,42 @@ def keep_changes(base: Side, head: Side) -> KeptChanges:
     comparison = Comparison(base.frame, head.frame)
     reasoning = reason(comparison.pairing, base, head)
     pair = Pair(base.frame.digest, head.frame.digest)
-    return KeptChanges(
-        pair, _rows(pair, comparison.specs, reasoning), _counted(comparison, reasoning)
-    )
+    rows = _rows(pair, comparison.specs, reasoning)
+    packages = tuple(count_packages(comparison.packages, rows))
+    return KeptChanges(pair, rows, _counted(comparison, reasoning), packages)
+
+
+def comparisons_table(
+    made: Iterable[KeptChanges], made_by: str, made_at: datetime | None
+) -> pa.Table:
+    """Return one row a pair, as the table ``comparisons`` has it."""
+    rows = [
+        counts_row(it.pair, it.counts)
+        | {
+            "packages": packages_cell(it.packages),
+            "new_specs": _new_specs(it.rows),
+            "removed_specs": _removed_specs(it.rows),
+            "made_by": made_by,
+            "made_at": made_at,
+        }
+        for it in made
+    ]
+    return pa.Table.from_pylist(rows, schema=COMPARISONS)
+
+
+def _new_specs(rows: pa.Table) -> list[dict[str, Any]]:
+    new = rows.filter(pc.is_in(rows["reason"], pa.array([it.value for it in NEW_REASONS])))
+    numbers = numbers_of(new["hash"]).view(np.int64).tolist()
+    return [
+        {"number": number, "reason": reason}
+        for number, reason in zip(numbers, new["reason"].to_pylist(), strict=True)
+    ]
+
+
+def _removed_specs(rows: pa.Table) -> list[int]:
+    removed = rows.filter(pc.equal(rows["kind"], SpecChangeKind.REMOVED.value))
+    numbers: list[int] = numbers_of(removed["hash"]).view(np.int64).tolist()
+    return numbers
 
 
 def _rows(pair: Pair, changes: SpecChanges, reasoning: Reasoning) -> pa.Table:

@@ -1,14 +1,13 @@
 """How much changed between two contents, and its rows in the table ``comparisons``."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.history import Pair
-from snapshots.tables import COMPARISONS
 
 _NUM = "num_"
 _UNCOUNTED = (SpecChangeReason.RETURNED, SpecChangeReason.FACTS)
@@ -37,22 +36,23 @@ NO_COUNTS = PairCounts()
 _COUNTS = [name for name in PairCounts.__struct_fields__ if name != "reasons"]
 
 
-def counts_table(counts: Mapping[Pair, PairCounts], made_by: str, made_at: datetime) -> pa.Table:
-    """Return one row a pair, as the table ``comparisons`` has it."""
-    rows = [
+COUNT_COLUMNS = ["base", "head", *(_NUM + name for name in _COUNTS), *_REASON_COLUMNS]
+"""The columns of the table ``comparisons`` that the counts are read from."""
+
+
+def counts_row(pair: Pair, counts: PairCounts) -> dict[str, Any]:
+    """Return those columns of the row of a pair."""
+    return (
         pair._asdict()
-        | {_NUM + name: getattr(of_pair, name) for name in _COUNTS}
-        | {column: of_pair.reasons.get(reason, 0) for column, reason in _REASON_COLUMNS.items()}
-        | {"made_by": made_by, "made_at": made_at}
-        for pair, of_pair in counts.items()
-    ]
-    return pa.Table.from_pylist(rows, schema=COMPARISONS)
+        | {_NUM + name: getattr(counts, name) for name in _COUNTS}
+        | {column: counts.reasons.get(reason, 0) for column, reason in _REASON_COLUMNS.items()}
+    )
 
 
 def counts_of(table: pa.Table) -> dict[Pair, PairCounts]:
     """Read rows of the table ``comparisons``."""
     found = {}
-    for row in table.select([it for it in COMPARISONS.names if it != "made_at"]).to_pylist():
+    for row in table.select(COUNT_COLUMNS).to_pylist():
         reasons = {it: row[column] for column, it in _REASON_COLUMNS.items() if row[column]}
         counts = {name: row[_NUM + name] for name in _COUNTS}
         found[Pair(row["base"], row["head"])] = PairCounts(reasons=reasons, **counts)

@@ -83,6 +83,9 @@ _NEW = _Lacking(
     SpecChangeReason.NEW_TARGET,
     SpecChangeReason.NEW_BUILD,
 )
+NEW_REASONS: Sequence[SpecChangeReason] = _NEW
+"""The reasons of added specs that took the place of no other."""
+
 _GONE = _Lacking(
     SpecChangeReason.PACKAGE_GONE,
     SpecChangeReason.STACK_GONE,
@@ -105,7 +108,7 @@ class Reasons(NamedTuple):
 
     def with_returned(self, returned: Mask) -> Codes:
         """Return the reasons of the rows of head, ``returned`` being those that are back again."""
-        is_new = np.isin(self.of_head, [code_of(reason) for reason in _NEW])
+        is_new = np.isin(self.of_head, [code_of(reason) for reason in NEW_REASONS])
         code = np.int8(code_of(SpecChangeReason.RETURNED))
         return np.where(is_new & returned, code, self.of_head)
 

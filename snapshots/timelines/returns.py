@@ -1,35 +1,92 @@
-"""How many specs came back with each revision of a series, which two contents alone call new."""
+"""How many specs came back with each revision of a series, which two contents alone call new.
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping
+What comes to a revision anew, and was in an earlier one of the series, was removed in between.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from snapshots.changes.pair_counts import PairCounts
 from snapshots.changes.reasons import REASONS, SpecChangeReason
-from snapshots.history import History
+from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
-from snapshots.timelines.replay import Events
 from snapshots.timelines.steps import Steps
 
 Counts = Mapping[SpecChangeReason, int]
 
+_Numbers = npt.NDArray[np.int64]
 
-def count_returned(rows: pa.Table, series: str, history: History) -> dict[RevisionInfo, Counts]:
-    """Return how many hashes returned with each revision, by the reason that their rows have.
 
-    Revisions that nothing returned with are left out. ``rows`` are changes of the table
-    ``changes``: all of each hash that is to be counted.
+def count_returned(
+    new: Iterable[pa.Table], removed: Iterable[pa.Table], series: str, history: History
+) -> dict[RevisionInfo, Counts]:
+    """Return how many specs returned with each revision, by the reason that they are kept with.
+
+    Both are rows of the table ``comparisons``: ``new`` has the column ``new_specs`` of the pairs
+    that are to be counted, ``removed`` the column ``removed_specs`` of all pairs of the series.
+    Revisions that nothing returned with are left out.
     """
     steps = Steps(history, [series])
-    events = Events(rows, steps)
-    came_back = np.flatnonzero(events.reasons != events.pure_reasons)
-    found: defaultdict[RevisionInfo, Counter[SpecChangeReason]] = defaultdict(Counter)
-    pairs = zip(events.places[came_back].tolist(), events.pure_reasons[came_back], strict=True)
-    for place, code in pairs:
-        found[steps.revisions[place]][REASONS[code]] += 1
-    return dict(found)
+    specs = {pair: it for rows in new for pair, it in _lists(rows, "new_specs")}
+    of_pairs = [it.field("number").to_numpy() for it in specs.values()]
+    numbers = np.unique(np.concatenate([np.empty(0, np.int64), *of_pairs]))
+    if not len(numbers):
+        return {}
+    first_removed = _first_removed(removed, numbers, steps)
+    found: dict[RevisionInfo, Counts] = {}
+    for (pair, of_pair), own in zip(specs.items(), of_pairs, strict=True):
+        removed_at = first_removed[np.searchsorted(numbers, own)]
+        for place in steps.of_pair(pair):
+            came_back = of_pair.field("reason").filter(pa.array(removed_at < place))
+            if len(came_back):
+                counted = Counter(came_back.to_pylist())
+                found[steps.revisions[place]] = {
+                    SpecChangeReason(reason): count for reason, count in counted.items()
+                }
+    return found
+
+
+def _first_removed(removed: Iterable[pa.Table], numbers: _Numbers, steps: Steps) -> _Numbers:
+    """Return for each of some rising numbers the place where it was first removed.
+
+    Where it never was, that is behind all places.
+    """
+    places = np.full(len(numbers), len(steps))
+    wanted = pa.array(numbers)
+    for rows in removed:
+        stands_at = np.array([_first_place(pair, steps) for pair in _pairs(rows)], np.int64)
+        gone, ends = _flat(rows["removed_specs"])
+        # Of a few among many this is faster than by sorting.
+        found = np.flatnonzero(pc.is_in(gone, wanted).to_numpy(zero_copy_only=False))
+        at = np.searchsorted(numbers, gone.take(pa.array(found)).to_numpy())
+        np.minimum.at(places, at, stands_at[np.searchsorted(ends, found, side="right")])
+    return places
+
+
+def _first_place(pair: Pair, steps: Steps) -> int:
+    return next(iter(steps.of_pair(pair)), len(steps))
+
+
+def _pairs(table: pa.Table) -> Iterator[Pair]:
+    return map(Pair, table["base"].to_pylist(), table["head"].to_pylist())
+
+
+def _lists(table: pa.Table, column: str) -> Iterator[tuple[Pair, pa.Array]]:
+    """Yield each pair, and the items of its list."""
+    items, ends = _flat(table[column])
+    for pair, start, end in zip(_pairs(table), [0, *ends.tolist()], ends.tolist(), strict=False):
+        yield pair, items.slice(start, end - start)
+
+
+def _flat(column: pa.ChunkedArray) -> tuple[pa.Array, _Numbers]:
+    """Return the items of all lists of a column, and where each list ends."""
+    lists = column.combine_chunks()
+    return lists.flatten(), np.cumsum(pc.list_value_length(lists).to_numpy(), dtype=np.int64)
 
 
 def told_apart(of_pair: PairCounts, returned: Counts) -> dict[SpecChangeReason, int]:

@@ -126,6 +126,23 @@ def test_a_catalog_that_may_not_be_written_says_so(
     assert older.catalog.location not in error["message"]
 
 
+def test_revisions_that_cannot_be_read_are_told_beside_the_data(older: World) -> None:
+    """Once, however many fields are told without them."""
+    broken = older.catalog.history.of_series("develop")[1]
+    shutil.rmtree(Path(older.catalog.location) / "specs" / f"digest={broken.digest}")
+    response = asked(older, ALL, 20)
+    named = f"develop@{broken.digest[:12]}"
+    (error,) = response["errors"]
+    assert error["extensions"] == {
+        "code": "HISTORY_INCOMPLETE",
+        "revisions": [named, f"v0.22.0@{broken.digest[:12]}"],
+    }
+    assert "path" not in error
+    assert f"told without revisions whose contents cannot be read: {named}" in (error["message"])
+    assert len(response["data"]["develop"]["growth"]) == 4
+    assert response["data"]["hash"]["hash"] == HASHES[0]
+
+
 def test_the_number_of_histories_is_limited(older: World) -> None:
     """Twenty questions of one kind or another; the same one counts once."""
 

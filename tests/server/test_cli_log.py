@@ -49,10 +49,10 @@ def test_a_series_reads_like_git_log(world: Remembered) -> None:
         "Date:   2025-01-10 00:00\n"
         "Source: pages _cache\n"
         "\n"
-        "    + 2 added: 1 rebuilt, 1 replaces\n"
+        "    + 2 added: 1 rebuilt, 1 in the place of another\n"
         "    - 2 removed: 2 replaced\n"
         "\n"
-        " zlib | 2 +- downgraded 1.3 -> 1.2\n"
+        " zlib | 2 +- downgraded, +1.2 -1.3\n"
         " hdf5 | 2 +- rebuilt\n"
         "\n"
         f"revision {digest(world, 4)} (develop)\n"
@@ -138,14 +138,14 @@ def test_what_people_read_of_a_package(world: Remembered) -> None:
             "Source: pages _cache",
             "",
             "    removed, -3.30",
-            "    - 1 removed: 1 package gone",
+            "    - 1 removed: 1 of a package now gone",
             "",
             f"revision {digest(world, 2)} (develop)",
             "Date:   2025-01-07 00:00",
             "Source: pages _cache",
             "",
             "    added, +3.30",
-            "    + 1 added: 1 new package",
+            "    + 1 added: 1 of a new package",
         ][-11:]
     )
 
@@ -215,7 +215,7 @@ def test_one_line_an_entry(world: Remembered) -> None:
     assert [line for line in whole if line.startswith("    ")] == [
         "    = 1 changed",
         "    nothing changed",
-        "    + 2 added: 2 new package",
+        "    + 2 added: 2 of new packages",
     ]
 
 
@@ -278,20 +278,15 @@ def test_what_is_missing_is_made_first(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_made(tmp_path: Path) -> None:
-    """A content that is damaged is named, with what to do; other series are told of."""
+    """Where no revision of a series can be read, why and what to do is told instead."""
     world = remembered(tmp_path / "catalog")
-    for table in ("comparisons", "changes", "hashes"):
+    for table in ("comparisons", "changes", "hashes", "specs"):
         shutil.rmtree(tmp_path / "catalog" / table)
-    damaged = world.past.history.of_series("develop")[2].digest
-    shutil.rmtree(tmp_path / "catalog" / "specs" / f"digest={damaged}")
     for arguments in (("zlib",), ("--oneline",), ()):
         done = ask(world, *arguments)
         assert (done.code, done.out) == (1, "")
-        first, second = done.err.splitlines()
-        assert f"the content {damaged[:16]} is damaged" in first
-        assert "import the same again to replace it" in first
-        assert second.startswith("cachelog: the history is not complete: 2 of 5 pairs")
-    assert good(world, "zlib", "--series", "vX.Y.Z").lines
+        assert "is missing; im" in done.err
+        assert "cachelog: the history is not complete: " in done.err
 
 
 def test_lines_fit_a_terminal(world: Remembered) -> None:
@@ -301,3 +296,26 @@ def test_lines_fit_a_terminal(world: Remembered) -> None:
         assert "\x1b[" in done.out
         assert max(map(len, ESCAPE.sub("", done.out).splitlines())) <= 60
         assert "\x1b[" not in good(world, *subject).out
+
+
+def test_a_content_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+    """The revisions around it are told as following one another, and that is said."""
+    world = remembered(tmp_path)
+    folder = Path(world.catalog.location)
+    for table in ("comparisons", "changes", "hashes"):
+        shutil.rmtree(folder / table)
+    broken = world.past.history.at("develop", day(3))
+    assert broken is not None
+    shutil.rmtree(folder / "specs" / f"digest={broken.digest}")
+    without = world.past.history.without([broken.digest])
+    expected = [it.digest for it in without.of_series("develop")]
+    for arguments in (["--series", "develop"], ["zlib"], [f"/{ZLIB.hash}"], []):
+        done = ask(world, "--oneline", *arguments)
+        assert done.code == 0
+        damage, left_out = done.err.splitlines()
+        assert f"the content {broken.digest[:16]} is damaged" in damage
+        assert "import the same again to replace it" in damage
+        assert f"contents cannot be read: develop@{broken.digest[:12]};" in left_out
+        assert broken.digest[:12] not in done.out
+    found = ask(world, "--json", "--series", "develop").json
+    assert [it["revision"]["digest"] for it in found["entries"]] == expected

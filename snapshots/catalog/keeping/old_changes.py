@@ -10,17 +10,16 @@ from collections.abc import Collection, Iterator
 from time import time
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
-from xxhash import xxh3_64_intdigest
 
 from snapshots.catalog.delta import Mark, Table
 from snapshots.catalog.history_tables import HOW_TO_MEND
 from snapshots.catalog.keeping.dropping import Goes, Write, drop_rows, out_of_use, rows_of, written
 from snapshots.catalog.sorted_table import rewritten
 from snapshots.catalog.storage import Storage
+from snapshots.changes.hash_numbers import Numbers, numbers_of
 from snapshots.history import Pair
 from snapshots.sources.reports import Progress
 from snapshots.tables import CHANGES, COMPARISONS, HASHES
@@ -63,15 +62,15 @@ class OldChanges:
         needed = self._hashes_of(believed)
 
         def is_needless(rows: pa.Table) -> pa.ChunkedArray:
-            return pa.chunked_array([~np.isin(_keys(rows["hash"]), needed)])
+            return pa.chunked_array([~np.isin(numbers_of(rows["hash"]), needed)])
 
         return self._drop(self._hashes, is_needless, rewritten, seen)
 
-    def _hashes_of(self, believed: pa.Array) -> npt.NDArray[np.uint64]:
+    def _hashes_of(self, believed: pa.Array) -> Numbers:
         keys = [np.empty(0, np.uint64)]
         for rows in self._parts(self._changes):
             rows = rows.filter(pc.is_in(_joined(rows), believed))
-            keys.append(np.unique(_keys(rows["hash"])))
+            keys.append(np.unique(numbers_of(rows["hash"])))
         return np.unique(np.concatenate(keys))
 
     def _lately_kept(self) -> Iterator[str]:
@@ -114,10 +113,3 @@ class OldChanges:
 def _joined(rows: pa.Table) -> pa.ChunkedArray:
     """Return what names a pair, of each row: both digests in one text."""
     return pc.binary_join_element_wise(rows["base"], rows["head"], "")
-
-
-def _keys(hashes: pa.ChunkedArray) -> npt.NDArray[np.uint64]:
-    """Return 64 bits for each hash; where two share them, one too many stays."""
-    return np.fromiter(
-        map(xxh3_64_intdigest, hashes.cast(pa.binary()).to_pylist()), np.uint64, len(hashes)
-    )

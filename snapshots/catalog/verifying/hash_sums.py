@@ -6,12 +6,7 @@ Sets that differ have the same number by chance once in 2^64 times.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 from xxhash import xxh3_64_intdigest
-
-Sums = npt.NDArray[np.uint64]
 
 MODULUS = 1 << 64
 """What the sums are counted to."""
@@ -35,9 +30,3 @@ def sum_of(hashes: Iterable[str]) -> SetOfHashes:
     """Return the number of some hashes."""
     numbers = [xxh3_64_intdigest(text.encode()) for text in hashes]
     return SetOfHashes(len(numbers), sum(numbers) % MODULUS)
-
-
-def numbers_of(texts: pa.ChunkedArray) -> Sums:
-    """Return the number of each text."""
-    values = texts.cast(pa.binary()).to_pylist()
-    return np.fromiter(map(xxh3_64_intdigest, values), np.uint64, len(values))

@@ -17,7 +17,7 @@ from snapshots.catalog.history_tables import HOW_TO_MEND
 from snapshots.catalog.pair_making import PairMaker, in_chains
 from snapshots.catalog.storage import Storage, from_parquet
 from snapshots.catalog.verifying.findings import FILL, Finding
-from snapshots.catalog.verifying.hash_sums import SetOfHashes, Sums
+from snapshots.catalog.verifying.hash_sums import SetOfHashes
 from snapshots.catalog.verifying.kept_pairs import (
     KeptPairs,
     SummedUp,
@@ -25,11 +25,13 @@ from snapshots.catalog.verifying.kept_pairs import (
     rows_of_pairs,
     summed_up,
 )
+from snapshots.changes.hash_numbers import Numbers
+from snapshots.changes.kept_changes import KeptChanges, comparisons_table
 from snapshots.changes.pair_counts import PairCounts
 from snapshots.errors import CatalogError
 from snapshots.history import Pair
 from snapshots.sources.reports import Progress
-from snapshots.tables import CHANGES, HASHES
+from snapshots.tables import CHANGES, HASHES, READ_ON_DEMAND
 
 _PLACE = "history"
 _SHOWN = 20
@@ -112,7 +114,7 @@ class HistoryCheck:
         return None
 
     def _unfound(self, kept: KeptPairs) -> Iterator[Finding]:
-        wanted: Sums = np.unique(np.concatenate([np.empty(0, np.uint64), *kept.added]))
+        wanted: Numbers = np.unique(np.concatenate([np.empty(0, np.uint64), *kept.added]))
         for _, rows in self._files("hashes", HASHES):
             wanted = np.setdiff1d(wanted, numbers_of_named(rows))
         if len(wanted):
@@ -133,10 +135,16 @@ class HistoryCheck:
                 self._progress("comparing neighbours", done, len(asked))
                 rows = summed_up(made.rows)
                 found_rows = copies.get(made.pair) or [summed_up(CHANGES.empty_table())]
-                if made.counts != counts[made.pair]:
-                    yield _damage(f"{_named(made.pair)}: a comparison counts other changes")
-                elif any(it != rows for it in found_rows):
+                if any(it != rows for it in found_rows):
                     yield _damage(f"{_named(made.pair)}: a comparison finds other changes")
+                elif made.counts != counts[made.pair] or not self._says_the_same(made):
+                    yield _damage(f"{_named(made.pair)}: a comparison counts other changes")
+
+    def _says_the_same(self, made: KeptChanges) -> bool:
+        """Tell whether each row of a pair in ``comparisons`` has what was made of it now."""
+        expected = comparisons_table([made], "", None).select(["base", "head", *READ_ON_DEMAND])
+        kept = self._catalog.changes.comparisons([made.pair], READ_ON_DEMAND)
+        return all(rows.equals(pa.concat_tables([expected] * len(rows))) for rows in kept)
 
     def _files(self, name: str, schema: pa.Schema) -> Iterator[tuple[str, pa.Table]]:
         table = Table(self._storage, name, schema)

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshots.catalog.sorted_table import run_of
-from snapshots.catalog.verifying.hash_sums import MODULUS, SetOfHashes, Sums, numbers_of
+from snapshots.catalog.verifying.hash_sums import MODULUS, SetOfHashes
+from snapshots.changes.hash_numbers import Numbers, numbers_of
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.history import Pair
 from snapshots.tables import CHANGES
@@ -49,7 +50,7 @@ class KeptPairs:
 
     def __init__(self) -> None:
         self._sums: dict[tuple[Pair, str], _Sums] = {}
-        self.added: list[Sums] = []
+        self.added: list[Numbers] = []
 
     def take(self, path: str, rows: pa.Table) -> None:
         """Add the rows of a file."""
@@ -92,7 +93,7 @@ def rows_of_pairs(rows: pa.Table, pairs: Collection[Pair]) -> pa.Table:
     return rows.filter(pc.is_in(_pairs(rows), wanted))
 
 
-def numbers_of_named(rows: pa.Table) -> Sums:
+def numbers_of_named(rows: pa.Table) -> Numbers:
     """Return the number of each hash with the name of its package."""
     return numbers_of(pc.binary_join_element_wise(rows["hash"], rows["name"], _SEPARATOR))
 

@@ -8,6 +8,7 @@ from random import Random
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
+from snapshots.changes.reasons import SpecChangeReason
 from snapshots.contents import Content, Snapshot
 from snapshots.history import Pair
 from snapshots.models import NOTHING
@@ -56,6 +57,16 @@ def check(catalog: Catalog, past: Past) -> None:
         grown = library.growth(history, series)
         assert [it.revision for it in grown] == list(history.of_series(series))[::-1]
         assert library.holding(history, HASHES[:2], series) == past.holding(HASHES[:2], series)
+        steps = history.neighbours(series)
+        returned = library.count_returned(history, series, {step.pair for step in steps})
+        assert {revision: sum(it.values()) for revision, it in returned.items()} == {
+            step.head: count
+            for step in steps
+            if step.pair.base != step.pair.head
+            and (count := [*past.reasons(step).values()].count(SpecChangeReason.RETURNED))
+        }
+    counted = library.package_counts(history.pairs)
+    assert counted == {pair: past.packages(pair) for pair in history.pairs}
 
 
 def grouped(snapshots: Sequence[Snapshot], random: Random) -> Iterator[Sequence[Snapshot]]:

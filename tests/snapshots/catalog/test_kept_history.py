@@ -7,13 +7,16 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from snapshots.catalog import whole_table
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.filling import fill, missing_pairs
 from snapshots.catalog.library import Library
+from snapshots.changes.reasons import SpecChangeReason
 from snapshots.errors import (
     AmbiguousHash,
     CatalogError,
@@ -125,6 +128,63 @@ def test_a_table_that_is_missing_beside_the_others(catalog: Catalog, table: str)
     reader.refresh()
     with pytest.raises(CatalogError, match=f"the table {table} is missing; remove the tables"):
         Library(reader).hash_history(reader.history, hash_of("a"))
+
+
+def test_a_table_that_lacks_columns(catalog: Catalog) -> None:
+    """It is told what to do about it; revisions are read and published all the same."""
+    first, second = states("ab", "bc")
+    catalog.publish([first])
+    place = f"{catalog.location}/comparisons"
+    rows = DeltaTable(place).to_pyarrow_table().drop_columns(["packages", "new_specs"])
+    forget(catalog, "comparisons")
+    write_deltalake(place, rows)
+    told = "it has no column packages, new_specs; remove the tables comparisons, changes"
+    (made,) = catalog.publish([second])
+    assert made.is_new
+    assert made.unkept is not None
+    with pytest.raises(CatalogError, match=told):
+        _ = catalog.counts
+
+
+def test_rows_that_lack_what_is_read_on_demand(catalog: Catalog) -> None:
+    """Another program wrote them."""
+    catalog.publish(states("ab", "bc"))
+    place = f"{catalog.location}/comparisons"
+    rows = DeltaTable(place).to_pyarrow_table()
+    write_deltalake(place, rows.drop_columns(["packages"]), mode="append", schema_mode="merge")
+    catalog.refresh()
+    with pytest.raises(CatalogError, match="packages; remove the tables comparisons, changes"):
+        Library(catalog).package_counts(catalog.history.pairs)
+
+
+def test_files_that_another_tool_merged(catalog: Catalog) -> None:
+    """Their rows say the same."""
+    for state in states("ab", "b", "abc"):
+        catalog.publish([state])
+    library, history = Library(catalog), catalog.history
+    expected = library.package_counts(history.pairs)
+    DeltaTable(f"{catalog.location}/comparisons").optimize.compact()
+    reader = Catalog(catalog.location)
+    reader.refresh()
+    assert Library(reader).package_counts(history.pairs) == expected
+    (returned,) = Library(reader).count_returned(history, "develop", history.pairs).items()
+    assert returned == (history.resolve("develop"), {SpecChangeReason.NEW_PACKAGE: 1})
+
+
+def test_large_files_stay_as_they_are(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A merge takes the small ones, where they are many, and no more of them than make one."""
+    monkeypatch.setattr(whole_table, "_MAX_FILES", 3)
+    *most, last = states("a", "ab", "b", "bc", "c")
+    catalog.publish(most[:1])
+    table = DeltaTable(f"{catalog.location}/comparisons")
+    (large,) = table.file_uris()
+    monkeypatch.setattr(whole_table, "_LARGE", Path(large).stat().st_size)
+    for state in [*most[1:], last]:
+        catalog.publish([state])
+    table.update_incremental()
+    assert large in table.file_uris()
+    found = Library(catalog).package_counts(catalog.history.pairs)
+    assert found.keys() == set(catalog.history.pairs)
 
 
 def test_a_store_that_takes_no_changes(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,16 @@
 """What is kept of two neighbours is what their explanation says."""
 
+from collections import Counter
 from datetime import UTC, datetime
 
+import pyarrow as pa
 from hypothesis import given
 
-from snapshots.changes.kept_changes import keep_changes
-from snapshots.changes.pair_counts import PairCounts, counts_of, counts_table
+from snapshots.changes.hash_numbers import numbers_of
+from snapshots.changes.kept_changes import KeptChanges, comparisons_table, keep_changes
+from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.pair_counts import PairCounts, counts_of
+from snapshots.changes.pair_packages import PackageCounts, packages_of
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.history import Pair
 from snapshots.tables import CHANGES, COMPARISONS
@@ -24,6 +29,49 @@ def test_rows_and_counts_are_those_of_the_explanation(past: Past) -> None:
         names = ["name", "hash", "kind", "version", "reason"]
         assert kept.rows.select(names).to_pylist() == expected.select(names).to_pylist()
         assert kept.counts == past.counts(pair)
+
+
+@given(PASTS)
+def test_packages_are_those_of_the_comparison_and_their_rows(past: Past) -> None:
+    """Each package that changed is there once, with as many specs as rows have its name."""
+    for pair in past.history.pairs:
+        kept = keep_changes(*(side_of(past.contents[digest].values()) for digest in pair))
+        rows = past.rows([pair]).to_pylist()
+        assert {it.name for it in kept.packages} >= {row["name"] for row in rows}
+        for it in kept.packages:
+            own = [row for row in rows if row["name"] == it.name]
+            kinds = Counter(row["kind"] for row in own)
+            assert (it.specs_added, it.specs_removed, it.specs_changed) == tuple(
+                kinds[kind] for kind in ("added", "removed", "changed")
+            )
+            reasons = Counter(row["reason"] for row in own)
+            assert (it.specs_rebuilt, it.specs_replaced) == (
+                reasons["rebuilt"],
+                reasons["replaces"],
+            )
+            assert it.specs_new == it.specs_added - it.specs_rebuilt - it.specs_replaced
+            before, after = (
+                {spec.version for spec in past.contents[digest].values() if spec.name == it.name}
+                for digest in pair
+            )
+            assert set(it.versions_added) == after - before
+            assert set(it.versions_removed) == before - after
+
+
+@given(PASTS)
+def test_numbers_of_new_and_removed_specs(past: Past) -> None:
+    """The table has a number for each hash that took no place, with its reason, and that went."""
+    for pair in past.history.pairs:
+        kept = keep_changes(*(side_of(past.contents[digest].values()) for digest in pair))
+        (row,) = comparisons_table([kept], "cachelog 1", None).to_pylist()
+        rows = past.rows([pair]).to_pylist()
+        new = {it["hash"]: it["reason"] for it in rows if it["reason"].startswith("new_")}
+        numbers = numbers_of(pa.chunked_array([pa.array(new, pa.string())])).view("int64").tolist()
+        found = {it["number"]: it["reason"] for it in row["new_specs"]}
+        assert found == dict(zip(numbers, new.values(), strict=True))
+        removed = [it["hash"] for it in rows if it["kind"] == "removed"]
+        numbers = numbers_of(pa.chunked_array([pa.array(removed, pa.string())])).view("int64")
+        assert sorted(row["removed_specs"]) == sorted(numbers.tolist())
 
 
 def test_rows_stand_by_package_and_hash() -> None:
@@ -50,7 +98,21 @@ def test_the_table_counts_every_reason() -> None:
         reasons=reasons,
     )
     pair = Pair(digest_of("a"), digest_of("b"))
-    table = counts_table({pair: counts}, "cachelog 1", datetime(2025, 1, 5, tzinfo=UTC))
+    package = PackageCounts(
+        name="zlib",
+        kind=PackageChangeKind.UPGRADED,
+        versions_added=("1.3", "1.2.13"),
+        versions_removed=(),
+        specs_added=9,
+        specs_removed=8,
+        specs_changed=1,
+        specs_rebuilt=2,
+        specs_replaced=3,
+        specs_new=4,
+    )
+    made = KeptChanges(pair, CHANGES.empty_table(), counts, (package,))
+    table = comparisons_table([made], "cachelog 1", datetime(2025, 1, 5, tzinfo=UTC))
     assert table.schema == COMPARISONS
+    assert packages_of(table) == {pair: (package,)}
     assert None not in table.to_pylist()[0].values()
     assert counts_of(table) == {pair: counts}

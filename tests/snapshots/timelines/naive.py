@@ -12,7 +12,9 @@ import pyarrow as pa
 
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import explain
+from snapshots.changes.kept_changes import KeptChanges, comparisons_table, keep_changes
 from snapshots.changes.pair_counts import PairCounts
+from snapshots.changes.pair_packages import PackageCounts
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.spec_changes import SpecChange
 from snapshots.history import History, Neighbours, Pair
@@ -73,6 +75,17 @@ class Past:
                     }
                 )
         return pa.Table.from_pylist(rows, CHANGE_ROWS)
+
+    def comparisons(self) -> pa.Table:
+        """Return the rows that the table ``comparisons`` has of all pairs."""
+        return comparisons_table(map(self._kept, self.history.pairs), "cachelog", None)
+
+    def packages(self, pair: Pair) -> tuple[PackageCounts, ...]:
+        """Return what is kept of the packages of a pair."""
+        return self._kept(pair).packages
+
+    def _kept(self, pair: Pair) -> KeptChanges:
+        return keep_changes(*map(self._side, pair))
 
     def counts(self, pair: Pair) -> PairCounts:
         """Return the counts of a pair."""

@@ -99,9 +99,9 @@ def test_rows_in_any_order_and_twice(past: Past, seed: int) -> None:
 @given(PASTS)
 def test_what_returned_is_told_apart_in_counts(past: Past) -> None:
     """The counts of each revision, what returned told apart, are those of the walk."""
-    rows = past.rows()
+    rows = past.comparisons()
     for series in past.history.series_names:
-        returned = count_returned(rows, series, past.history)
+        returned = count_returned([rows], [rows], series, past.history)
         for step in past.history.neighbours(series):
             if step.pair.base == step.pair.head:
                 assert step.head not in returned

@@ -13,14 +13,17 @@ from msgspec.structs import replace
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_tables import HistoryTables
 from snapshots.catalog.locations import parse_location
+from snapshots.catalog.past import package_counts
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.sorted_table import SortedTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.verifying.verify import Verified, verify
-from snapshots.changes.kept_changes import KeptChanges, keep_changes
+from snapshots.catalog.whole_table import WholeTable
+from snapshots.changes.kept_changes import KeptChanges, comparisons_table, keep_changes
+from snapshots.changes.pair_counts import COUNT_COLUMNS, counts_of
 from snapshots.errors import NoCatalog
-from snapshots.tables import CHANGES
+from snapshots.tables import CHANGES, COMPARISONS
 from tests.snapshots.changes.graphs import side_of
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.importers import specs_of
@@ -207,7 +210,24 @@ def change_a_reason(catalog: Catalog) -> None:
     rows = rows.set_column(CHANGES.get_field_index("reason"), "reason", reasons).cast(CHANGES)
     tables = HistoryTables(storage_of(catalog))
     tables.refresh()
-    tables.keep([KeptChanges(pair, rows, counts)])
+    packages = package_counts(catalog, [pair])[pair]
+    tables.keep([KeptChanges(pair, rows, counts, packages)])
+
+
+def change_a_package(catalog: Catalog) -> None:
+    """Let a row of comparisons tell of one package less, with the same counts."""
+    storage = storage_of(catalog)
+    pair, counts = next((pair, it) for pair, it in catalog.counts.items() if it.specs_removed)
+    rows = catalog.changes.changes_of(f"p{number}" for number in range(100))
+    rows = rows.filter(
+        pc.and_(pc.equal(rows["base"], pair.base), pc.equal(rows["head"], pair.head))
+    )
+    packages = package_counts(catalog, [pair])[pair]
+    made = KeptChanges(pair, rows, counts, packages[1:])
+    table = WholeTable(
+        storage, "comparisons", COMPARISONS, counts_of, required=(), columns=COUNT_COLUMNS
+    )
+    table.append(comparisons_table([made], "cachelog", day(0)))
 
 
 def empty_log(catalog: Catalog) -> None:
@@ -289,6 +309,15 @@ def test_other_reasons_are_found_by_comparing(catalog: Catalog) -> None:
     told = [text for damaged, text in found(catalog, deep=True) if damaged]
     assert len(told) == 1
     assert "a comparison finds other changes" in told[0]
+
+
+def test_other_packages_are_found_by_comparing(catalog: Catalog) -> None:
+    """They are read when they are asked for alone, so that takes ``deep``."""
+    change_a_package(catalog)
+    assert found(catalog) == []
+    told = [text for damaged, text in found(catalog, deep=True) if damaged]
+    assert len(told) == 1
+    assert "a comparison counts other changes" in told[0]
 
 
 def test_what_is_done_about_damage_mends_it(catalog: Catalog) -> None:
