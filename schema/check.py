@@ -8,8 +8,9 @@ import numpy as np
 import strawberry
 
 from schema.changes import LoadedComparison
-from schema.context import Context, Info, LoadedRevision, NotLoaded
+from schema.context import Context, Info, LoadedRevision
 from schema.cost import EXPLAINING, ITEMS_OF_PAGE, Cost, ItemsOf, NumberOf, texts
+from schema.loading import NotLoaded
 from schema.many import Interleaved, LazyList, for_many
 from schema.rule_input import MOST_RULES, RULES, RuleInput, RuleLevel, rules_of
 from schema.spec import Spec, SpecRows

@@ -17,11 +17,12 @@ from schema.changes import (
 from schema.check import CHECK, CheckReport, check
 from schema.comparison_summary import ComparisonSummary
 from schema.connections import Connection, connection_field
-from schema.context import Context, Info, NotLoaded
+from schema.context import Context, Info
 from schema.cost import COMPARING, COVERING, EXPLAINING, STACKS, ArgumentCost, Cost, texts
 from schema.coverage import CoverageChange, coverage_connection
 from schema.coverage_dimension import CoverageDimension
 from schema.enums import describe_enum
+from schema.loading import NotLoaded
 from schema.node import Node, node_id
 from schema.package_change import PackageChange
 from schema.paging import PageArguments

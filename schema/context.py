@@ -2,11 +2,12 @@
 
 from collections.abc import AsyncIterator, Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import strawberry
 
 from schema.budget import QUERY_TOO_LARGE, Budget, BudgetExceeded
+from schema.loading import Cache, Failed, NotLoaded
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.covering import Covered, best_covering, candidates
 from snapshots.catalog.history_answers import HistoryAnswers, HistoryQuestion
@@ -15,7 +16,7 @@ from snapshots.catalog.library import Library
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.wanted import Wanted
-from snapshots.errors import CachelogError, IncompleteHistory, InvalidArgument
+from snapshots.errors import IncompleteHistory, InvalidArgument
 from snapshots.frames import matching
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
@@ -27,8 +28,6 @@ from snapshots.refs import is_whole_digest
 from snapshots.spack.constraints import SpecConstraint
 
 Value = TypeVar("Value")
-KeyIn = TypeVar("KeyIn", contravariant=True)
-ValueOut = TypeVar("ValueOut", covariant=True)
 
 Follow = Callable[[Callable[[RevisionInfo], bool]], AsyncIterator[RevisionInfo]]
 """Returns the revisions that are published from now on, those that a condition holds for."""
@@ -44,41 +43,6 @@ _LOADS_EACH = 2
 
 _HISTORIES_EACH = 2
 """How many questions to the history may be asked for each revision that is allowed."""
-
-
-class Cache(Protocol[KeyIn, ValueOut]):
-    """Values that several requests share, made when first asked for."""
-
-    def kept(self, key: KeyIn) -> ValueOut | None:
-        """Return the value if it is in memory."""
-        ...
-
-    def get(self, key: KeyIn) -> ValueOut:
-        """Return the value, made now if it is not in memory."""
-        ...
-
-
-class Failed(NamedTuple):
-    """What stands in the place of something that could not be loaded."""
-
-    error: CachelogError
-
-
-class NotLoaded(BaseException):
-    """Something has to be read first, or takes long, and this request may not wait for it.
-
-    ``cache`` and ``key`` say what is missing; there is none where the work itself takes long.
-    No Exception, so that it leaves the executor at once instead of becoming a field's error.
-    """
-
-    def __init__(self, cache: Cache[Any, Any] | None = None, key: Hashable = None) -> None:
-        self.cache = cache
-        self.key = key
-        super().__init__()
-
-    def load(self) -> Any:
-        """Bring what is missing into memory and return it; raises what its cache raises."""
-        return None if self.cache is None else self.cache.get(self.key)
 
 
 class LoadedRevision(NamedTuple):

@@ -33,7 +33,10 @@ RESOLVING = ArgumentCost(weight=500)
 COVERING_ALL = 120_000
 """A hundred contents are asked for hashes; the share of reading them is in it."""
 
-HELD_HASH = 400
+HOLDING = 80_000
+"""The kept changes are searched for the packages of hashes, and then for the hashes."""
+
+HELD_HASH = 300
 """Units of each hash that revisions are to hold."""
 
 NUM_SERIES = 30
@@ -117,7 +120,7 @@ class Query:
 
     @connection_field(
         "The revisions that hold all of these hashes, newest first.",
-        cost=Cost(weight=1_000, each=1, arguments={"hashes": ArgumentCost(each=HELD_HASH)}),
+        cost=Cost(weight=HOLDING, each=1, arguments={"hashes": ArgumentCost(each=HELD_HASH)}),
     )
     def revisions_holding(
         self,

@@ -9,7 +9,8 @@ import orjson
 
 from schema.api import API
 from schema.budget import Budget
-from schema.context import Context, Failed, Follow, NotLoaded
+from schema.context import Context, Follow
+from schema.loading import Failed, NotLoaded
 from server.graphql.lanes import Lane, Lanes
 from server.graphql.loads import Loads
 from server.graphql.requests import GraphQLRequest

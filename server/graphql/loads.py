@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
-from schema.context import NotLoaded
+from schema.loading import NotLoaded
 from server.graphql.lanes import Lane
 
 

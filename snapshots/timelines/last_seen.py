@@ -20,7 +20,10 @@ class LastSeen(NamedTuple):
 
 
 def last_seen(known: HashHistory, series: str) -> LastSeen:
-    """Return where a hash was last in a series, or anywhere where it never was in that one."""
+    """Return where a hash was last in a series, or anywhere where it never was in that one.
+
+    In a series that is by its order, elsewhere by when revisions were taken.
+    """
     own = [span for span in known.spans if span.series == series]
-    last = max(own or known.spans, key=lambda span: age(span.last))
+    last = own[-1] if own else max(known.spans, key=lambda span: age(span.last))
     return LastSeen(last.last, last.reason_gone, last.gone_in)

@@ -8,8 +8,9 @@ import pytest
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from schema import api
-from schema.context import Context, NotLoaded
+from schema.context import Context
 from schema.executor import RenderingExecutor
+from schema.loading import NotLoaded
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes import causes
 from snapshots.contents import Content, Snapshot

@@ -7,9 +7,10 @@ import pytest
 
 from schema import api
 from schema.check import BREACHES_MAX
-from schema.context import Context, NotLoaded
+from schema.context import Context
 from schema.documents import MOST_WEIGHED
 from schema.limits import Limits
+from schema.loading import NotLoaded
 from schema.rule_input import MOST_RULES
 from snapshots.catalog.judging import judged
 from snapshots.changes.rules.files import parse_rules

@@ -10,8 +10,9 @@ import pytest
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from schema import api
-from schema.context import Context, NotLoaded
+from schema.context import Context
 from schema.field_change import FieldChange
+from schema.loading import NotLoaded
 from schema.package import Package
 from schema.package_change import PackageChange
 from schema.spec import Spec as SpecNode

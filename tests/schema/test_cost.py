@@ -231,7 +231,9 @@ def test_each_hash_costs() -> None:
     most = Limits().max_list_length
     assert estimate(one, hashes=["a"] * most).units > 0.5 * Limits().max_cost
     assert estimate(two, hashes=["a"] * most).units > Limits().max_cost
-    assert estimate(one, hashes=["a"] * 10).units < 10_000
+    assert estimate(one, hashes=["a"] * 10).units < 100_000
+    many = text % times(8, "revisionsHolding(hashes: $hashes) { totalCount }")
+    assert estimate(many, hashes=["a"]).units > Limits().max_cost, "each reads the kept changes"
 
 
 def test_charts_and_timelines_are_allowed() -> None:

@@ -9,7 +9,8 @@ import pytest
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from schema import api
-from schema.context import Context, NotLoaded
+from schema.context import Context
+from schema.loading import NotLoaded
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
 from snapshots.frames.matching import MAX_DEPENDENCIES

@@ -130,7 +130,7 @@ def _many_rules(target: Target) -> Iterator[Ask]:
 def _odd_rules(target: Target) -> Iterator[Ask]:
     """Rules that are none; what they name must be no file."""
     deep = "".join(f" ^{name}" for name in target.packages[:60])
-    faulty: list[dict[str, object]] = [
+    faults: tuple[dict[str, Any], ...] = (
         {},
         {"name": ""},
         {"name": "\x1b[2J\n::error::x"},
@@ -152,8 +152,8 @@ def _odd_rules(target: Target) -> Iterator[Ask]:
         {"packages": []},
         {"packages": [""]},
         {"packages": ["a"] * _MOST},
-    ]
-    for odd in faulty:
+    )
+    for odd in faults:
         yield _check(target, [_FORBID | odd])
     yield _check(target, [])
     yield _check(target, [_FORBID] * 51)

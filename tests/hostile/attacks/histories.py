@@ -49,6 +49,12 @@ def _holding(target: Target) -> Iterator[Ask]:
     yield query(text, {"h": [""] * 1_000})
     yield query(text, {"h": ["!" * 4_000] * 15})
     yield query(text, {"h": []})
+    for count in (40, 20, 5):
+        few = " ".join(
+            f'a{at}:revisionsHolding(hashes:["{known[at]}" "{known[-count + at]}"]){{totalCount}}'
+            for at in range(count)
+        )
+        yield query(f"query {fresh()} {{ {few} }}")
 
 
 _BASE32 = str.maketrans("0189", "abcd")

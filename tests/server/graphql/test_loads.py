@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schema.context import NotLoaded
+from schema.loading import NotLoaded
 from server.graphql.errors import BadRequest
 from server.graphql.lanes import Lane
 from server.graphql.loads import Loads
