@@ -31,12 +31,12 @@ class Past(NamedTuple):
 
         A progress bar shows how far it is. Returns the past without those revisions whose changes
         cannot be made, since their content cannot be read; they are told on standard error. Their
-        neighbours are told as following one another. Raises IncompleteHistory where no other
-        revision is left, and CatalogError where no changes can be kept.
+        neighbours are told as following one another. Where no other revision is left, what
+        asks for changes raises IncompleteHistory. Raises CatalogError where none can be kept.
         """
         from server.console import note
         from snapshots.catalog.filling import missing_pairs
-        from snapshots.catalog.past import left_out, require_complete
+        from snapshots.catalog.past import left_out
 
         unreadable: dict[str, str] = {}
         past = self
@@ -49,7 +49,7 @@ class Past(NamedTuple):
         for reason in list(dict.fromkeys(unreadable.values()))[:_MOST_REASONS]:
             note(reason)
         if not past.has(series):
-            require_complete(self.catalog, self.history, series)
+            return self
         if unreadable:
             note(str(left_out(self.history, unreadable, series)))
         return past

@@ -138,8 +138,9 @@ def test_revisions_that_cannot_be_read_are_told_beside_the_data(older: World) ->
         "revisions": [named, f"v0.22.0@{broken.digest[:12]}"],
     }
     assert "path" not in error
-    assert f"told without revisions whose contents cannot be read: {named}" in (error["message"])
-    assert len(response["data"]["develop"]["growth"]) == 4
+    assert f"told without revisions whose contents cannot be read: {named}" in error["message"]
+    left = older.catalog.history.without([broken.digest]).of_series("develop")
+    assert len(response["data"]["develop"]["growth"]) == len(left) > 0
     assert response["data"]["hash"]["hash"] == HASHES[0]
 
 

@@ -1,6 +1,7 @@
 """``cachelog check``: what of a lock file is in a build cache."""
 
 import io
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -215,6 +216,20 @@ def test_where_the_history_cannot_be_told(catalog: Path, lock: Path) -> None:
     assert done.err.startswith("When they were last there cannot be told: ")
     assert done.json["is_history_known"] is False
     assert done.json["missing"][0]["nearest"]["hash"] == hash_of("new")
+
+
+def test_a_revision_that_cannot_be_read_is_left_out(catalog: Path, lock: Path) -> None:
+    """When a spec was last there is told of the others, and that is said."""
+    for table in ("comparisons", "changes", "hashes"):
+        shutil.rmtree(catalog / table)
+    broken = Catalog(str(catalog)).require_history().of_tag("v0.9.0")[0]
+    shutil.rmtree(catalog / "specs" / f"digest={broken.digest}")
+    done = check(catalog, lock, "--in", "develop", "--json")
+    assert done.code == 0
+    assert f"contents cannot be read: v0.9.0@{broken.digest[:12]};" in done.err
+    assert done.json["is_history_known"] is True
+    (missing,) = (it for it in done.json["missing"] if it["hash"] == hash_of("old"))
+    assert missing["last_seen"]["tag"] == "develop"
 
 
 @pytest.mark.parametrize("options", [("--series", "develop"), ("--best", "--in", "develop")])
