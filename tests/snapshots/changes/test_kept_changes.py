@@ -4,7 +4,7 @@ from collections import Counter
 from datetime import UTC, datetime
 
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 
 from snapshots.changes.hash_numbers import numbers_of
 from snapshots.changes.kept_changes import KeptChanges, comparisons_table, keep_changes
@@ -20,6 +20,7 @@ from tests.snapshots.timelines.naive import Past
 from tests.snapshots.timelines.pasts import PASTS
 
 
+@settings(max_examples=35)
 @given(PASTS)
 def test_rows_and_counts_are_those_of_the_explanation(past: Past) -> None:
     """Every hash that came, went or changed has its row, and each is counted."""
@@ -31,6 +32,7 @@ def test_rows_and_counts_are_those_of_the_explanation(past: Past) -> None:
         assert kept.counts == past.counts(pair)
 
 
+@settings(max_examples=35)
 @given(PASTS)
 def test_packages_are_those_of_the_comparison_and_their_rows(past: Past) -> None:
     """Each package that changed is there once, with as many specs as rows have its name."""
@@ -58,6 +60,7 @@ def test_packages_are_those_of_the_comparison_and_their_rows(past: Past) -> None
             assert set(it.versions_removed) == before - after
 
 
+@settings(max_examples=35)
 @given(PASTS)
 def test_numbers_of_new_and_removed_specs(past: Past) -> None:
     """The table has a number for each hash that took no place, with its reason, and that went."""

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -34,6 +34,7 @@ def of_package(past: Past, name: str, series: str = "develop") -> Feed | None:
     return None if timeline is None else package_feed(timeline, Somewhere())
 
 
+@settings(max_examples=30)
 @given(PASTS)
 def test_every_feed_is_valid(past: Past) -> None:
     """By the grammar and a reader, whatever came and went; one entry a revision, newest first."""
@@ -46,6 +47,7 @@ def test_every_feed_is_valid(past: Past) -> None:
                 assert read_feed(to_xml(feed)).entries
 
 
+@settings(max_examples=30)
 @given(PASTS)
 def test_no_two_entries_have_one_id(past: Past) -> None:
     """Not even of two series, or of a series and its packages."""
