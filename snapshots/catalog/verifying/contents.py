@@ -92,7 +92,7 @@ def read_content(specs: SpecsTable, content: ToRead) -> Read:
         with translated(place):
             rows = specs.read(content.digest, content.files, SPEC_ROWS.names)
         found = content_of(rows)
-        digest = found.digest
+        digest, hashes = found.digest, sum_of(spec.hash for spec in found.specs())
     except DamagedContent as error:
         if content.digest == NOTHING:
             return Read(NOTHING, (), sum_of([]), 0)
@@ -100,11 +100,17 @@ def read_content(specs: SpecsTable, content: ToRead) -> Read:
         return _unreadable(content, Finding(place=place, reason=reason, advice=content.how_to_mend))
     except CatalogError as error:
         return _unreadable(content, Finding(place=place, reason=error.reason, advice="try again"))
-    except (msgspec.MsgspecError, pa.ArrowException, TypeError, ValueError, KeyError) as error:
+    except (
+        msgspec.MsgspecError,
+        pa.ArrowException,
+        AttributeError,
+        TypeError,
+        ValueError,
+        KeyError,
+    ) as error:
         reason = f"its rows are no specs: {reason_of(error)}"
         return _unreadable(content, Finding(place=place, reason=reason, advice=_replace(content)))
     findings = [*_wrong(place, content, found, digest)]
-    hashes = sum_of(spec.hash for spec in found.specs())
     return Read(content.digest, findings, hashes, len(found))
 
 

@@ -1,5 +1,6 @@
 """Filling the history of a catalog: of one that is older than its tables, or lacks some."""
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -24,6 +25,7 @@ from tests.snapshots.catalog.pasts import (
     snapshots_of,
     states,
 )
+from tests.snapshots.catalog.threads import in_one_thread
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.timelines.naive import Past
 from tests.snapshots.timelines.pasts import PASTS
@@ -148,3 +150,34 @@ def test_state_moves_where_changes_are_filled(catalog: Catalog) -> None:
     assert reader.generation == before[0]
     assert reader.state != before[1]
     assert set(reader.counts) == set(reader.history.pairs)
+
+
+def test_no_more_is_ahead_than_there_is_room_for(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two pieces for each process wait; in pieces all the same is made."""
+    made = states("ab", "bc", "cd", "de", "ef", "fg", "gh")
+    catalog.publish(made)
+    expected = dict(catalog.counts)
+    forget(catalog, *TABLES)
+    catalog.refresh()
+    submitted: list[Future[object]] = []
+    most = 0
+    submit = ThreadPoolExecutor.submit
+
+    def submitting(self: ThreadPoolExecutor, *arguments: object) -> Future[object]:
+        nonlocal most
+        future: Future[object] = submit(self, *arguments)  # type: ignore[arg-type]
+        submitted.append(future)
+        most = max(most, sum(not it.done() for it in submitted))
+        return future
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", submitting)
+    monkeypatch.setattr("snapshots.catalog.filling.processes", in_one_thread)
+    monkeypatch.setattr("snapshots.catalog.filling._opened", {})
+    monkeypatch.setattr("snapshots.catalog.filling._PAIRS_EACH", 1)
+    filled = fill(catalog, missing_pairs(catalog, catalog.history), jobs=2)
+    assert (filled.num_made, filled.failures, filled.unreadable) == (len(made), {}, {})
+    assert len(submitted) == len(made)
+    assert most <= 4
+    assert dict(catalog.counts) == expected

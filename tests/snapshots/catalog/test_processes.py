@@ -1,15 +1,18 @@
 """Processes beside this one: whatever ends one of them, somebody is told, and nobody stays."""
 
 import os
+from collections.abc import Iterator
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from signal import SIGKILL
+from queue import SimpleQueue
+from signal import SIG_IGN, SIGINT, SIGKILL, getsignal, signal
+from threading import Event
 from time import monotonic, sleep
 
 import pytest
 
-from snapshots.catalog.processes import processes
+from snapshots.catalog.processes import _begin, _end_with_parent, processes
 from snapshots.errors import CatalogError
 
 _location: list[str] = []
@@ -76,3 +79,47 @@ def is_running(number: int) -> bool:
     except OSError:
         return False
     return status.rpartition(")")[2].split()[0] != "Z"
+
+
+class Parent:
+    """One that lives until it is told to go."""
+
+    def __init__(self) -> None:
+        self.gone = Event()
+
+    def join(self) -> None:
+        """Wait until it is gone."""
+        self.gone.wait()
+
+
+@pytest.fixture
+def kept_signal() -> Iterator[None]:
+    """Let Ctrl+C do afterwards what it did before."""
+    before = getsignal(SIGINT)
+    yield
+    signal(SIGINT, before)
+
+
+@pytest.mark.usefixtures("kept_signal")
+def test_one_begins_deaf_to_an_interrupt_and_ends_with_its_parent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who started it ends it; as long as that one lives it works on."""
+    parent, begun, ends = Parent(), list[str](), SimpleQueue[int]()
+    monkeypatch.setattr("snapshots.catalog.processes.parent_process", lambda: parent)
+    monkeypatch.setattr(os, "_exit", ends.put)
+    _begin(begun.append, "there")
+    assert begun == ["there"]
+    assert getsignal(SIGINT) is SIG_IGN
+    assert ends.empty()
+    parent.gone.set()
+    assert ends.get(timeout=30) == 1
+
+
+def test_one_that_nobody_started_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no parent whose end could be its own."""
+    ends: list[int] = []
+    monkeypatch.setattr("snapshots.catalog.processes.parent_process", lambda: None)
+    monkeypatch.setattr(os, "_exit", ends.append)
+    _end_with_parent()
+    assert ends == []

@@ -359,3 +359,26 @@ def test_amounts_are_exact() -> None:
     assert read_amount("0.1 %").value == Decimal("0.1")
     assert read_amount("1.5 KiB").value == 1536
     assert {*STACKS} >= {"e4s", "hep"}
+
+
+@pytest.mark.parametrize(
+    ("what", "after", "message", "gone"),
+    [
+        (Forbidden.PACKAGE_REMOVED, ["1.13"], "zlib is gone: base has 1 spec of 1.3", ["z"]),
+        (Forbidden.PACKAGE_DOWNGRADED, ["1.12"], "hdf5 fell from 1.14 to 1.12", ["h"]),
+        (Forbidden.VERSION_REMOVED, ["1.13"], "hdf5 1.14 is gone: base has 1 spec of it", ["h"]),
+        (Forbidden.STACK_REMOVED, ["1.13"], "the stack hep is gone: base has 1 spec of it", ["z"]),
+    ],
+)
+def test_a_breach_says_what_happened(
+    what: Forbidden, after: list[str], message: str, gone: list[str]
+) -> None:
+    """It names what is gone, and has the specs of base that are: of the newest version alone."""
+    base = [
+        a_spec("h", version="1.14"),
+        a_spec("older", version="1.12"),
+        a_spec("z", name="zlib", version="1.3", stacks=("hep",)),
+    ]
+    head = [a_spec(it, version=it) for it in after]
+    found = {it.message: it for it in judge_one(Forbid(what), base, head).breaches}
+    assert found[message].hashes() == [hash_of(it) for it in gone]

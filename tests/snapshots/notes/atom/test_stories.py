@@ -2,17 +2,18 @@
 
 from html.parser import HTMLParser
 
+import pytest
 from msgspec.structs import replace
 
-from snapshots.history import History
+from snapshots.history import History, Neighbours
 from snapshots.notes.atom.document import to_xml
 from snapshots.notes.atom.feeds import series_feed, told_in
-from snapshots.notes.atom.stories import NUM_TOLD, story_of
+from snapshots.notes.atom.stories import NUM_TOLD, story, story_of
 from snapshots.notes.sentences import html
 from tests.snapshots.factories import a_spec
 from tests.snapshots.notes.atom.reading import Somewhere, read_feed
 from tests.snapshots.notes.atom.test_feeds import PAST, grown
-from tests.snapshots.notes.stories import BASE, HEAD, told
+from tests.snapshots.notes.stories import BASE, HEAD, explained, revision, told
 
 NUM_MANY = 2_000
 MOST_BYTES = 1 << 20
@@ -85,3 +86,12 @@ def test_no_story_is_told_of_what_did_not_change() -> None:
         replace(it, tag=tag) for it, tag in zip(grown(1).revisions * 2, ("v1", "v2"), strict=True)
     ]
     assert told_in(History(again), "vX.Y.Z") == []
+
+
+def test_a_story_is_of_two_revisions() -> None:
+    """It is that of their changelog; the first of a series has none."""
+    base, head = revision("v0.21.0", 0, BASE), revision("v0.22.0", 30, HEAD)
+    explanation = explained(BASE, HEAD)
+    assert story(Neighbours(base, head), explanation) == story_of(told(BASE, HEAD))
+    with pytest.raises(ValueError, match="the first of a series has no story"):
+        story(Neighbours(None, head), explanation)

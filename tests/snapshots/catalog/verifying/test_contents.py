@@ -1,0 +1,98 @@
+"""One content is verified: whatever its file holds, one finding says what is wrong with it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from snapshots.catalog.locations import parse_location
+from snapshots.catalog.specs_table import SpecsTable
+from snapshots.catalog.storage import Storage
+from snapshots.catalog.verifying.contents import Read, ToRead, read_content, read_contents
+from snapshots.catalog.verifying.hash_sums import sum_of
+from snapshots.contents import Content
+from snapshots.models import NOTHING
+from snapshots.tables import StoredFile
+from tests.snapshots.catalog.threads import in_one_thread
+from tests.snapshots.factories import a_spec
+
+CONTENT = Content.of([a_spec("a"), a_spec("b", name="zlib")])
+PLACE = f"content {CONTENT.digest[:16]}"
+AGAIN = "restore it"
+
+
+@pytest.fixture
+def specs(tmp_path: Path) -> SpecsTable:
+    """Return a table of contents that is not there yet."""
+    return SpecsTable(Storage(parse_location(str(tmp_path))))
+
+
+def written(specs: SpecsTable, rows: pa.Table, digest: str = CONTENT.digest) -> ToRead:
+    """Write rows as a content, and return it as a catalog names it."""
+    files = specs.write([(digest, rows)], {})
+    return ToRead(digest, files[digest], (), AGAIN)
+
+
+def told(read: Read) -> Sequence[str]:
+    """Return what is told of a content that could not be read."""
+    assert (read.digest, read.hashes, read.num_specs) == (CONTENT.digest, None, 0)
+    return [str(it) for it in read.findings]
+
+
+def test_a_sound_content(specs: SpecsTable) -> None:
+    """Nothing is found; its specs are counted, and their hashes summed up."""
+    hashes = sum_of(it.hash for it in CONTENT.specs())
+    assert read_content(specs, written(specs, CONTENT.table())) == Read(
+        CONTENT.digest, [], hashes, 2
+    )
+
+
+def test_processes_find_what_one_finds(
+    specs: SpecsTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the order of the contents, also where one is missing."""
+    missing = ToRead("f" * 64, (StoredFile(path="none", size=1, checksum="0" * 16),), (), AGAIN)
+    contents = [missing, written(specs, CONTENT.table())]
+    monkeypatch.setattr("snapshots.catalog.verifying.contents.processes", in_one_thread)
+    monkeypatch.setattr("snapshots.catalog.verifying.contents._open_tables", {})
+    found = list(read_contents(str(tmp_path), contents, 2))
+    assert [len(it.findings) for it in found] == [1, 0]
+    assert found == list(read_contents(str(tmp_path), contents, 1))
+
+
+def test_nothing_needs_no_file(specs: SpecsTable) -> None:
+    """A content without specs is known without being read; another one is missing."""
+    assert read_content(specs, ToRead(NOTHING, None, (), AGAIN)) == Read(NOTHING, (), sum_of([]), 0)
+    missing = read_content(specs, ToRead(CONTENT.digest, None, (), AGAIN))
+    assert told(missing) == [f"{PLACE}: is missing; {AGAIN}"]
+
+
+def test_what_the_store_cannot_give_is_no_damage_of_rows(specs: SpecsTable, tmp_path: Path) -> None:
+    """It may do so the next time."""
+    content = written(specs, CONTENT.table())
+    assert content.files
+    file = tmp_path / "specs" / content.files[0].path
+    file.unlink()
+    file.mkdir()
+    assert told(read_content(specs, content)) == [f"{PLACE}: {file}: is no file; try again"]
+
+
+@pytest.mark.parametrize("fact", ["hash", "name"])
+def test_rows_that_are_no_specs(specs: SpecsTable, fact: str) -> None:
+    """The bytes are those that were written, but a fact that every spec has is missing."""
+    rows = CONTENT.table()
+    number = rows.schema.get_field_index(fact)
+    rows = rows.set_column(number, fact, pa.array([None, "x" * 32], pa.string()))
+    (text,) = told(read_content(specs, written(specs, rows)))
+    assert text.startswith(f"{PLACE}: its rows are no specs: ")
+    assert "import the same again" in text
+
+
+def test_hashes_that_stand_in_it_twice(specs: SpecsTable) -> None:
+    """Its digest is right, as of such a content."""
+    twice = Content.of([a_spec("a"), a_spec("a"), a_spec("b")])
+    read = read_content(specs, written(specs, twice.table(), twice.digest))
+    (finding,) = read.findings
+    assert "1 hashes stand in it twice; remove its revisions" in str(finding)
+    assert read.num_specs == 3
