@@ -86,6 +86,7 @@ class Run:
         clean(self.catalog, timedelta(0))
         named = {file.path for it in self.catalog.history.digests for file in self._files(it)}
         assert stored(self.catalog) == named
+        self.catalog.refresh()
         assert set(self.catalog.counts) <= set(self.catalog.history.pairs)
 
     def _files(self, digest: str) -> Any:
