@@ -1,11 +1,17 @@
 """Fixtures that several floors' tests share: what takes long to make is made once."""
 
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
+
+# HYPOTHESIS_PROFILE=default makes twice as many.
+settings.register_profile("suite", max_examples=50)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 
 @pytest.fixture(scope="session")

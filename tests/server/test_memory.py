@@ -107,7 +107,7 @@ def test_undeclared_variables_fill_no_memory(demo_catalog: Path, lanes: Lanes) -
         return RequestBytes(True, body, JSON.encode(), JSON.encode())
 
     async def run() -> None:
-        for number in range(250):
+        for number in range(80):
             await answers.answer(asked(number))
 
     tracemalloc.start()
