@@ -11,6 +11,9 @@ from itertools import cycle
 from pathlib import Path
 from time import perf_counter
 
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
 from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
@@ -121,9 +124,18 @@ def _drawn(frame: Frame) -> tuple[Iterator[str], Iterator[str]]:
 def _disk(folder: Path) -> Iterator[Measurement]:
     of = partial(summary, "history", "on disk", unit="MB")
     specs = _size_mb(folder / "specs")
-    kept = sum(_size_mb(folder / name) for name in _KEPT)
+    kept = sum(_listed_mb(folder / name) for name in _KEPT)
+    stored = sum(_size_mb(folder / name) for name in _KEPT)
     yield of("the contents", values=[specs], ratio=1.0)
     yield of("cachelog: the history", values=[kept], ratio=kept / specs, target=DISK_TARGET)
+    yield of("cachelog: with what a vacuum deletes", values=[stored], ratio=stored / specs)
+
+
+def _listed_mb(table: Path) -> float:
+    """Return what the files of a Delta table take, those left out that were merged into others."""
+    actions = pa.table(DeltaTable(table).get_add_actions(flatten=True))
+    num_bytes: int = pc.sum(actions["size_bytes"]).as_py()
+    return num_bytes / _MB
 
 
 def _size_mb(folder: Path) -> float:
