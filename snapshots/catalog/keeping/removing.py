@@ -62,7 +62,7 @@ def remove(catalog: Catalog, planned: Removal, progress: Progress | None = None)
     if not planned.rows:
         return planned
     gone = {row.key for row in planned.rows}
-    after = History(row for key, row in catalog.history.by_key.items() if key not in gone)
+    after = catalog.history.without_rows(gone)
     unkept = _keep_pairs(catalog, after, progress or Report().progress)
     with translated(catalog.location):
         contents = Contents(catalog.location)
