@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.failures import translated
+from snapshots.catalog.pair_texts import are_of, texts_of
 from snapshots.catalog.sorted_table import MayHave, Meets, SortedTable
 from snapshots.catalog.storage import Range, Storage
 from snapshots.catalog.whole_table import WholeTable
@@ -119,12 +120,11 @@ class HistoryTables:
         wanted = frozenset(pairs).intersection(self.counts)
         names = ["base", "head", *columns]
         schema = pa.schema([COMPARISONS.field(name) for name in names])
-        joined = pa.array(sorted(map("".join, wanted)), pa.string())
+        texts = texts_of(wanted)
         with translated(self._location):
             for file in self._comparisons.select(names, lambda it: not wanted.isdisjoint(it)):
                 rows = file.cast(schema)  # other tools write texts of other types
-                both = pc.binary_join_element_wise(rows["base"], rows["head"], "")
-                is_wanted = pc.is_in(both, joined)
+                is_wanted = are_of(rows, texts)
                 if not pc.all(is_wanted, min_count=0).as_py():
                     rows = rows.filter(is_wanted)
                 if any(column.null_count for column in rows.columns):
