@@ -32,6 +32,7 @@ from snapshots.errors import CatalogError
 from snapshots.history import Pair
 from snapshots.sources.reports import Progress
 from snapshots.tables import CHANGES, HASHES, READ_ON_DEMAND
+from snapshots.wording import short_pair
 
 _PLACE = "history"
 _SHOWN = 20
@@ -98,11 +99,11 @@ class HistoryCheck:
         for pair, found in kept.copies():
             seen.add(pair)
             if reason := self._misfit(pair, found, counts[pair]):
-                yield _damage(f"{_named(pair)}: {reason}")
+                yield _damage(f"{short_pair(*pair)}: {reason}")
         for pair, of_pair in counts.items():
             specs = (of_pair.specs_added, of_pair.specs_removed, of_pair.specs_changed)
             if pair not in seen and any(specs):
-                yield _damage(f"{_named(pair)}: its changes are missing")
+                yield _damage(f"{short_pair(*pair)}: its changes are missing")
 
     def _misfit(self, pair: Pair, found: SummedUp, counts: PairCounts) -> str | None:
         base, head = (self._hashes.get(digest) for digest in pair)
@@ -136,9 +137,9 @@ class HistoryCheck:
                 rows = summed_up(made.rows)
                 found_rows = copies.get(made.pair) or [summed_up(CHANGES.empty_table())]
                 if any(it != rows for it in found_rows):
-                    yield _damage(f"{_named(made.pair)}: a comparison finds other changes")
+                    yield _damage(f"{short_pair(*made.pair)}: a comparison finds other changes")
                 elif made.counts != counts[made.pair] or not self._says_the_same(made):
-                    yield _damage(f"{_named(made.pair)}: a comparison counts other changes")
+                    yield _damage(f"{short_pair(*made.pair)}: a comparison counts other changes")
 
     def _says_the_same(self, made: KeptChanges) -> bool:
         """Tell whether each row of a pair in ``comparisons`` has what was made of it now."""
@@ -180,7 +181,3 @@ def _some(found: Iterator[Finding]) -> Iterator[Finding]:
 def _damage(reason: str) -> Finding:
     reason = reason.removesuffix(f"; {HOW_TO_MEND}")
     return Finding(place=_PLACE, reason=reason, advice=HOW_TO_MEND)
-
-
-def _named(pair: Pair) -> str:
-    return f"{pair.base[:12]}..{pair.head[:12]}"
