@@ -273,7 +273,7 @@ class Catalog:
             keep_all(maker.make(chain(*in_chains(missing))), self.keep)
         except CatalogError as error:
             return dict.fromkeys(new, str(error))
-        return maker.failures
+        return maker.unmade.failures
 
     def keep(self, made: Sequence[KeptChanges]) -> None:
         """Keep what changed between neighbours. Raises CatalogError where that fails."""
