@@ -12,6 +12,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from snapshots.catalog.actions import add_action
 from snapshots.catalog.delta import Mark, Table
 from snapshots.catalog.failures import reason_of
+from snapshots.catalog.listed_files import sizes_of
 from snapshots.catalog.storage import RESTORE, Storage, from_parquet, named_by_bytes, to_parquet
 from snapshots.errors import CatalogError
 
@@ -83,9 +84,8 @@ class WholeTable(Generic[Rows]):
         return True
 
     def _sizes(self) -> dict[str, int]:
-        files = self._table.files()
-        paths = [f"{self._name}/{path}" for path in files["path"].to_pylist()]
-        return dict(zip(paths, files["size"].to_pylist(), strict=True))
+        sizes = sizes_of(self._table.files())
+        return {f"{self._name}/{path}": size for path, size in sizes.items()}
 
     def select(self, columns: Sequence[str], has: Callable[[Rows], bool]) -> Iterator[pa.Table]:
         """Yield columns of the files of which what is kept tells that they are asked for.

@@ -17,6 +17,7 @@ from deltalake.exceptions import TableNotFoundError
 from snapshots.catalog.delta import Mark, Table
 from snapshots.catalog.history_tables import HOW_TO_MEND
 from snapshots.catalog.keeping.dropping import Goes, Write, drop_rows, out_of_use, rows_of, written
+from snapshots.catalog.listed_files import sizes_of
 from snapshots.catalog.pair_texts import are_of, texts_in, texts_of
 from snapshots.catalog.sorted_table import rewritten
 from snapshots.catalog.storage import Storage
@@ -85,13 +86,11 @@ class OldChanges:
 
     def _parts(self, table: Table) -> Iterator[pa.Table]:
         table.current()
-        files = table.files()
-        for number, (path, size) in enumerate(
-            zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True)
-        ):
-            self._progress(f"reading {table.name}", number, len(files))
+        sizes = sizes_of(table.files())
+        for number, (path, size) in enumerate(sizes.items()):
+            self._progress(f"reading {table.name}", number, len(sizes))
             yield rows_of(self._storage, f"{table.name}/{path}", size)
-        self._progress(f"reading {table.name}", len(files), len(files))
+        self._progress(f"reading {table.name}", len(sizes), len(sizes))
 
     def _drop(
         self, table: Table, goes: Goes, write: Write = written, seen: Mark | None = None

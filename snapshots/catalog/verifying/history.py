@@ -14,6 +14,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.delta import Table
 from snapshots.catalog.failures import reason_of
 from snapshots.catalog.history_tables import HOW_TO_MEND
+from snapshots.catalog.listed_files import of_schema, sizes_of
 from snapshots.catalog.pair_making import PairMaker, in_chains
 from snapshots.catalog.storage import Storage, from_parquet
 from snapshots.catalog.verifying.findings import FILL, Finding
@@ -153,15 +154,13 @@ class HistoryCheck:
             table.current()
         except TableNotFoundError:
             return
-        files = table.files()
-        paths = zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True)
-        for number, (path, size) in enumerate(paths, 1):
-            self._progress(f"reading {name}", number, len(files))
+        sizes = sizes_of(table.files())
+        for number, (path, size) in enumerate(sizes.items(), 1):
+            self._progress(f"reading {name}", number, len(sizes))
             whole = f"{name}/{path}"
             try:
                 rows = from_parquet(whole, self._storage.read(whole, size))
-                # Other tools write texts of other types of Arrow.
-                yield path, rows.select(schema.names).cast(schema)
+                yield path, of_schema(rows, schema)
             except (pa.ArrowInvalid, OSError) as error:
                 raise CatalogError(self._storage.location.text, reason_of(error)) from None
 
