@@ -49,6 +49,11 @@ from server.metrics.instruments import Instrument
 from server.metrics.page import MetricsPage
 from server.metrics.sharing import SharedTallies
 from server.metrics.tallies import Recorder
+from server.pages.asking import Asker
+from server.pages.endpoint import PageContext, PageEndpoint
+from server.pages.rendering import STATIC as PAGES_STATIC
+from server.pages.rendering import Renderer
+from server.pages.routes import PAGES
 from server.request_ids import IsTrusted, RequestIds, trusted_among
 from server.security_headers import SecurityHeaders
 from server.settings import Settings
@@ -152,6 +157,15 @@ def create_app(settings: Settings) -> Application:
     maker = FeedMaker(library, AnsweredChronicle(execution.answers), lanes)
     feeds = FeedsEndpoint(catalog, maker, answers.responses, lanes, allowances)
 
+    pages = PageContext(
+        catalog,
+        Asker(execution, lanes, allowances),
+        Renderer(public_url=settings.public_url, has_graphiql=settings.graphiql),
+        answers.responses,
+        lanes,
+        allowances,
+    )
+
     recorder = Recorder(lambda: _gauges(watch, library, answers, execution, maker))
     folder = Path(settings.metrics_dir) if settings.metrics_dir else None
     tallies = SharedTallies(recorder, folder)
@@ -168,12 +182,17 @@ def create_app(settings: Settings) -> Application:
 
     routes: list[BaseRoute] = [
         *([Route("/metrics", MetricsPage(tallies).show)] if settings.metrics else []),
-        Route("/", _home),
+        *(
+            [Route(page.path, PageEndpoint(page, pages)) for page in PAGES]
+            if settings.pages
+            else [Route("/", _home)]
+        ),
         Route(f"{GRAPHQL_PATH}/", _without_slash, methods=["GET", "POST", "OPTIONS"]),
         *([Route("/schema.graphql", SchemaText())] if settings.introspection else []),
         Route(f"{FEEDS_PREFIX}{{path:path}}", feeds),
         Route("/health/live", live),
         Route("/health/ready", Readiness(watch).ready),
+        Mount("/static/pages", GZipMiddleware(StaticFolder(directory=PAGES_STATIC))),
         Mount("/static", GZipMiddleware(StaticFolder(directory=STATIC))),
     ]
     ids, headers = RequestIds(is_trusted), SecurityHeaders(needs_cdn=bool(missing_assets(STATIC)))

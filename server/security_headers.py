@@ -30,13 +30,17 @@ class SecurityHeaders:
     def __init__(self, *, needs_cdn: bool) -> None:
         page = _PAGE.format(cdn=f" {CDN}" if needs_cdn else "").encode()
         self._for_page: Headers = [*_ANYWHERE, (_POLICY, page)]
+        self._for_own_policy: Headers = [*_ANYWHERE]
         self._for_others: Headers = [*_ANYWHERE, (_POLICY, _NOTHING)]
         self.lines = lines_of(self._for_others)
         """Those for answers that are no page, as lines."""
 
     def beside(self, headers: Iterable[tuple[bytes, bytes]]) -> Headers:
         """Return what to add to the headers of an answer."""
+        found = self._for_others
         for name, value in headers:
-            if name == b"content-type":
-                return self._for_page if value.startswith(b"text/html") else self._for_others
-        return self._for_others
+            if name == _POLICY:
+                return self._for_own_policy
+            if name == b"content-type" and value.startswith(b"text/html"):
+                found = self._for_page
+        return found
