@@ -130,13 +130,19 @@ class PageEndpoint:
         page = self._page
         variables = page.document.variables(known)
         answered = await self._context.asker.ask(page.document, variables, scope)
-        query = {name: it for name, it in known.items() if name not in scope["path_params"]}
+        params = scope["path_params"]
+        query = {name: it for name, it in known.items() if name not in params}
         address = Address(raw_path(scope), query)
         if not page.has_subject(answered.data):
             return self._missing(scope, address, answered)
         body = await self._context.lanes.light.run(
             lambda: self._context.renderer.page(
-                page, address, answered.data, variables=variables, errors=answered.errors
+                page,
+                address,
+                answered.data,
+                params=params,
+                variables=variables,
+                errors=answered.errors,
             )
         )
         cache_control = _PERMANENT if answered.is_permanent and answered.is_good else REVALIDATE

@@ -20,6 +20,7 @@ class Page(NamedTuple):
     ``path`` is a path of Starlette's routes, whose parameters are variables of the document. The
     template has the document's name unless ``template`` gives another. ``subject`` is what the
     answer must have, by the names of its fields with dots: without it the page is not found.
+    ``table`` is the list that can be had whole, as lines of CSV or JSON, named in the same way.
     """
 
     path: str
@@ -27,6 +28,7 @@ class Page(NamedTuple):
     subject: str = ""
     view: View = nothing_more
     template: str = ""
+    table: str = ""
 
     @property
     def document(self) -> Document:

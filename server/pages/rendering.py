@@ -50,6 +50,7 @@ class Renderer:
         address: Address,
         data: Mapping[str, Any],
         *,
+        params: Mapping[str, str],
         variables: Mapping[str, Any],
         errors: list[dict[str, Any]],
     ) -> bytes:
@@ -59,6 +60,7 @@ class Renderer:
             "to": address.to,
             "here": address.here,
             "absolute": self._absolute(address),
+            "params": params,
             "question": address.to("graphql", **page.document.question(variables)),
             "errors": {error["path"][0]: error for error in errors if error.get("path")},
         }

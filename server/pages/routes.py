@@ -4,5 +4,5 @@ from server.pages.page import Page
 
 PAGES = (
     Page("/", "home"),
-    Page("/r/{ref}", "revision", subject="revision"),
+    Page("/r/{ref}", "revision", subject="revision", table="revision.packages"),
 )
