@@ -4,6 +4,7 @@ from collections import Counter
 from datetime import UTC, datetime
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 
 from snapshots.changes.hash_numbers import numbers_of
@@ -20,6 +21,7 @@ from tests.snapshots.timelines.naive import Past
 from tests.snapshots.timelines.pasts import PASTS
 
 
+@pytest.mark.no_cover
 @settings(max_examples=35)
 @given(PASTS)
 def test_rows_and_counts_are_those_of_the_explanation(past: Past) -> None:
@@ -32,6 +34,7 @@ def test_rows_and_counts_are_those_of_the_explanation(past: Past) -> None:
         assert kept.counts == past.counts(pair)
 
 
+@pytest.mark.no_cover
 @settings(max_examples=35)
 @given(PASTS)
 def test_packages_are_those_of_the_comparison_and_their_rows(past: Past) -> None:
@@ -60,6 +63,7 @@ def test_packages_are_those_of_the_comparison_and_their_rows(past: Past) -> None
             assert set(it.versions_removed) == before - after
 
 
+@pytest.mark.no_cover
 @settings(max_examples=35)
 @given(PASTS)
 def test_numbers_of_new_and_removed_specs(past: Past) -> None:
