@@ -7,7 +7,7 @@ import httpx
 import pytest
 from selenium import webdriver
 
-from server.graphql.lanes import Lanes
+from server.asgi.lanes import Lanes
 from server.settings import Settings
 from tests.server.browsers import chromium_in, fresh_profile
 from tests.server.servers import Server, serving
