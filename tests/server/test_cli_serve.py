@@ -68,6 +68,7 @@ def test_an_import_is_offered_within_two_seconds(tmp_path: Path) -> None:
         assert f"The catalog at {catalog} is empty." in server.log.read_text()
 
 
+@pytest.mark.long
 def test_several_processes_serve_one_address(tmp_path: Path) -> None:
     """All of them have the settings, all follow the catalog, and all stop together."""
     (name, *others) = pages_of(tmp_path / "pages")
