@@ -6,7 +6,7 @@ one upgrade changes the hashes of all that depends on it, near or far.
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import count
+from itertools import count, islice
 
 from snapshots.contents import Content
 from snapshots.demo.compilers import Compilers
@@ -49,37 +49,29 @@ class DemoCache:
         """
         self._fill(packages, specs)
         for number in count(1):
-            yield self._content()
+            for package in self._packages.values():
+                package.concretize(self._packages, self._compilers, self._closed)
+            contents = {name: package.content for name, package in self._packages.items()}
+            specs_now = (spec for content in contents.values() for spec in content.specs)
+            edges = {edge.hash for spec in specs_now for edge in spec.dependencies or ()}
+            yield Content(contents, self._compilers.among(edges))
             self._evolve(number)
-
-    def _content(self) -> Content:
-        """Return what the cache holds now; compilers are outside of it."""
-        packages = {name: package.content for name, package in self._packages.items()}
-        edges = (
-            edge
-            for it in packages.values()
-            for spec in it.specs
-            for edge in spec.dependencies or ()
-        )
-        return Content(packages, self._compilers.among({edge.hash for edge in edges}))
 
     def _fill(self, packages: int, specs: int) -> None:
         """Make the first revision; a few packages have far more specs than the others."""
-        recipes: dict[str, Recipe] = {}
-        for _ in range(packages):
-            name = next(self._names)
-            recipes[name] = make_recipe(self._draw, name, list(recipes))
+        recipes: list[Recipe] = []
+        for name in islice(self._names, packages):
+            recipes.append(make_recipe(self._draw, name, [it.name for it in recipes]))
         weights = [
             int(1000 * len(recipe.usual_configurations) / (0.2 + self._draw.random()))
-            for recipe in recipes.values()
+            for recipe in recipes
         ]
         total = sum(weights)
         quotas = [1 + (specs - packages) * weight // total for weight in weights]
         for index in range(specs - sum(quotas)):
             quotas[index] += 1
-        for recipe, quota in zip(recipes.values(), quotas, strict=True):
+        for recipe, quota in zip(recipes, quotas, strict=True):
             self._add(recipe, quota)
-        self._concretize()
 
     def _evolve(self, number: int) -> None:
         """Go on to the revision of that number, counted from 0."""
@@ -99,7 +91,6 @@ class DemoCache:
         else:
             open_ones = [stack for stack in _CLOSABLE if stack not in self._closed]
             self._closed.append(self._draw.pick(open_ones))
-        self._concretize()
 
     def _add(self, recipe: Recipe, quota: int) -> None:
         depth = min(quota, 1 + int(_MOST_VERSIONS * self._draw.low()))
@@ -107,11 +98,6 @@ class DemoCache:
         self._packages[recipe.name] = Package(
             recipe=recipe, label=self._label, quota=quota, depth=depth, newest=newest
         )
-
-    def _concretize(self) -> None:
-        """Make all specs anew; packages that stay the same keep what they have."""
-        for package in self._packages.values():
-            package.concretize(self._packages, self._compilers, self._closed)
 
     def _upgrade_a_compiler(self) -> None:
         """Upgrade one of those that build the fewest specs."""

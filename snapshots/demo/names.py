@@ -51,7 +51,7 @@ cmake gmake ninja meson autoconf automake libtool m4 pkgconf bison flex swig com
 py-pip py-setuptools
 """)
 _RUNTIMES = ("gcc-runtime", "glibc")
-_VIRTUALS = {
+VIRTUALS = {
     "glibc": ("libc",),
     "libiconv": ("iconv",),
     "mpich": ("mpi",),
@@ -59,6 +59,8 @@ _VIRTUALS = {
     "openmpi": ("mpi",),
     "zlib-ng": ("zlib-api",),
 }
+"""The virtual packages that a package provides to what depends on it."""
+
 WITHOUT_COMPILER = (*_RUNTIMES, "compiler-wrapper", "cuda")
 """Packages that no compiler builds."""
 
@@ -67,11 +69,6 @@ COMPILERS = ("gcc", "llvm")
 
 LINUX_ONLY = (*_RUNTIMES, "cuda", "nccl", "hip", "rocblas", "numactl", "hpctoolkit")
 """Packages that are not built on macOS."""
-
-
-def virtuals(name: str) -> tuple[str, ...]:
-    """Return the virtual packages that the package provides to what depends on it."""
-    return _VIRTUALS.get(name, ())
 
 
 def dependency_types(name: str) -> tuple[str, ...]:
