@@ -117,7 +117,9 @@ def _npm() -> list[str]:
 
 
 def _member(asset: Mapping[str, str], folder: Path) -> bytes:
-    tarball = folder / f"{asset['package']}-{asset['version']}.tgz"
+    # npm names the file of @scope/package after both: scope-package.
+    name = asset["package"].removeprefix("@").replace("/", "-")
+    tarball = folder / f"{name}-{asset['version']}.tgz"
     with tarfile.open(tarball) as package:
         member = package.extractfile(f"package/{asset['path']}")
         if member is None:

@@ -154,6 +154,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     graphiql: Switch = True
     """Whether browsers are shown GraphiQL."""
 
+    pages: Switch = True
+    """Whether browsers are shown pages at /; without them they are led to GraphiQL."""
+
+    public_url: Text = ""
+    """Where people reach the server, such as https://example.org/cachelog/: for links to share."""
+
     suggestions: Switch = True
     """Whether errors of validation suggest names of the schema."""
 

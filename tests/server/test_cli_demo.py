@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from snapshots.demo import develop_history, history
+from tests.server.cache_pages import as_pages_tell, history_of
 from tests.server.commands import cachelog
-from tests.server.pages import as_pages_tell, history_of
 
 
 def test_the_demo_fills_a_catalog(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from server.commands.feeding import feed_command
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
+from tests.server.cache_pages import history_of
 from tests.server.commands import cachelog
-from tests.server.pages import history_of
 from tests.snapshots.notes.atom.reading import read_feed
 
 DATED = "develop-DATE"

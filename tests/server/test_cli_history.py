@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from snapshots.catalog.catalog import Catalog
+from tests.server.cache_pages import detail, page
 from tests.server.commands import cachelog
-from tests.server.pages import detail, page
 from tests.snapshots.catalog.pasts import TABLES, forget, states
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 

@@ -10,8 +10,16 @@ import pytest
 from msgspec.structs import replace
 
 from snapshots.demo import history, write_pages
+from tests.server.cache_pages import (
+    HASHES,
+    as_pages_tell,
+    demo_pages,
+    detail,
+    history_of,
+    page,
+    written,
+)
 from tests.server.commands import cachelog
-from tests.server.pages import HASHES, as_pages_tell, demo_pages, detail, history_of, page, written
 
 
 def test_a_tree_of_pages_becomes_revisions(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from snapshots.catalog.publishing import Planned
 from snapshots.changes.rules.files import parse_rules
 from snapshots.errors import RefusedByRules
 from snapshots.models import Spec
+from tests.server.cache_pages import detail, history_of, page, written
 from tests.server.commands import Done, cachelog
-from tests.server.pages import detail, history_of, page, written
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 
 RULES = """\

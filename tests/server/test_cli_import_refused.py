@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.server.cache_pages import HASHES, detail, history_of, page, written
 from tests.server.commands import Done, cachelog
-from tests.server.pages import HASHES, detail, history_of, page, written
 
 SIGNED = """-----BEGIN PGP SIGNED MESSAGE-----
 Hash: SHA512

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.server.cache_pages import detail, history_of, page, written
 from tests.server.commands import cachelog
-from tests.server.pages import detail, history_of, page, written
 from tests.server.test_cli_import import commit, git
 
 

@@ -22,8 +22,8 @@ from snapshots.catalog.filling import fill, missing_pairs
 from snapshots.changes.kept_changes import keep_changes
 from snapshots.history import Pair
 from snapshots.models import RevisionInfo
+from tests.server.cache_pages import detail, page
 from tests.server.commands import cachelog
-from tests.server.pages import detail, page
 from tests.server.test_cli_import import commit, git
 from tests.snapshots.factories import hash_of
 from tests.snapshots.importers import publish_state

@@ -15,8 +15,8 @@ from server.watching import CatalogWatch
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
 from snapshots.errors import InvalidArgument, NoCatalog
+from tests.server.cache_pages import demo_pages
 from tests.server.commands import cachelog
-from tests.server.pages import demo_pages
 from tests.server.servers import environ, serving, until
 from tests.server.tracing.collectors import collecting, in_memory
 

@@ -12,8 +12,8 @@ from server.webhooks.receivers import receivers_of
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Snapshot
 from snapshots.demo import history, write_pages
+from tests.server.cache_pages import history_of
 from tests.server.commands import cachelog
-from tests.server.pages import history_of
 from tests.server.servers import free_port
 from tests.server.webhooks.hooks import receiving
 

@@ -1,0 +1,66 @@
+"""The address of a page: what it says, and the links that lead on from it.
+
+All links are relative, so that they hold behind every proxy and below every prefix.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+Query = Mapping[str, Iterable[str]]
+
+
+class Address:
+    """Where a page is: its path, and the parameters of its query that count."""
+
+    def __init__(self, path: str, query: Query) -> None:
+        self.path = path
+        self.query = {name: list(values) for name, values in query.items()}
+        # Of the path as the browser has it: a slash within a name is not one that parts names.
+        self.root = "../" * (path.count("/") - 1) or "./"
+
+    def to(self, *names: str, **parameters: Any) -> str:
+        """Return the link to another page: the names of its path, and what its query says."""
+        path = "/".join(quote(name, safe="@~") for name in names)
+        return self.root + path + query_string(parameters)
+
+    def here(self, **changes: Any) -> str:
+        """Return the link to this page with some parameters changed; None takes one away.
+
+        A page within a list belongs to the list as it was: it begins anew where anything else
+        changes.
+        """
+        kept = {it: values for it, values in self.query.items() if it not in ("after", "before")}
+        return query_string(kept | changes) or "?"
+
+    def without(self, name: str, value: str) -> str:
+        """Return the link to this page without one of the values of a parameter."""
+        return self.here(**{name: [it for it in self.query.get(name, ()) if it != value]})
+
+    def having(self, name: str, value: str) -> str:
+        """Return the link to this page with one more value of a parameter."""
+        return self.here(**{name: [*self.query.get(name, ()), value]})
+
+    def has(self, name: str, value: str | None = None) -> bool:
+        """Tell whether the address gives a parameter, or gives it this value."""
+        given = self.query.get(name, ())
+        return bool(given) if value is None else value in given
+
+    def one(self, name: str) -> str:
+        """Return what the address gives a parameter last; an empty text where it does not."""
+        given = self.query.get(name)
+        return given[-1] if given else ""
+
+
+def query_string(parameters: Mapping[str, Any]) -> str:
+    """Return a query with its question mark; nothing for parameters that say nothing."""
+    pairs = []
+    for name, value in parameters.items():
+        values = [value] if isinstance(value, str | int) else value or ()
+        pairs += [(name, it) for it in values]
+    return f"?{urlencode(pairs)}" if pairs else ""
+
+
+def path_of(*names: str) -> str:
+    """Return the path of a page from the names in it."""
+    return "/" + "/".join(quote(name, safe="@~") for name in names)

@@ -1,0 +1,155 @@
+"""How pages look: the templates, and how numbers, sizes and moments are shown in them."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from server.graphiql.page import STATIC as SHARED_STATIC
+from server.pages.addresses import Address
+from server.pages.page import Page
+from snapshots import wording
+
+STATIC = Path(__file__).with_name("static")
+"""The folder of the pages' own scripts and styles."""
+
+OWN = ("pages.css", "pages.js", "icon.svg")
+UNKNOWN = wording.size(None)
+MINUS = "\N{MINUS SIGN}"
+
+VENDOR = ("pico.css", "htmx.js", "uplot.js", "uplot.css")
+"""What the build brings; a page that lacks one of them works without."""
+
+
+class Renderer:
+    """Makes pages from their templates.
+
+    ``public_url`` is where people reach the server, with a slash at its end; empty where nobody
+    said so. With ``has_graphiql`` pages lead to the question that they ask.
+    """
+
+    def __init__(self, *, public_url: str = "", has_graphiql: bool = True) -> None:
+        self._environment = Environment(
+            loader=PackageLoader("server.pages"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters.update(FILTERS)
+        self._environment.globals.update(assets=assets(), has_graphiql=has_graphiql)
+        self._public_url = public_url
+
+    def page(
+        self,
+        page: Page,
+        address: Address,
+        data: Mapping[str, Any],
+        *,
+        params: Mapping[str, str],
+        variables: Mapping[str, Any],
+        errors: list[dict[str, Any]],
+    ) -> bytes:
+        """Return a page as HTML, for an answer that has its subject."""
+        context = {
+            "address": address,
+            "to": address.to,
+            "here": address.here,
+            "absolute": self._absolute(address),
+            "params": params,
+            "question": address.to("graphql", **page.document.question(variables)),
+            "errors": {error["path"][0]: error for error in errors if error.get("path")},
+        }
+        template = self._environment.get_template(page.template_name)
+        return template.render({**data, **page.view(data), **context}).encode()
+
+    def error(self, address: Address, status: int, title: str, error: Mapping[str, Any]) -> bytes:
+        """Return the page that says what went wrong, and leads on."""
+        template = self._environment.get_template("error.html")
+        return template.render(
+            address=address,
+            to=address.to,
+            here=address.here,
+            absolute=self._absolute(address),
+            status=status,
+            title=title,
+            error=error,
+        ).encode()
+
+    def _absolute(self, address: Address) -> Callable[[str], str]:
+        """Return what makes a link of a page one that holds anywhere, where that is known."""
+
+        def absolute(link: str) -> str:
+            url = self._public_url
+            return url + link.strip().removeprefix(address.root) if url else link.strip()
+
+        return absolute
+
+
+def assets() -> dict[str, str]:
+    """Return the files that pages load: below the root of the server, with what tells contents."""
+    own = {name: f"static/pages/{name}?v={_digest(STATIC / name)}" for name in OWN}
+    vendor = SHARED_STATIC / "vendor"
+    brought = [name for name in VENDOR if (vendor / name).is_file()]
+    return own | {name: f"static/vendor/{name}?v={_digest(vendor / name)}" for name in brought}
+
+
+def _digest(file: Path) -> str:
+    return sha256(file.read_bytes()).hexdigest()[:12]
+
+
+def number(value: int | None) -> str:
+    """Return a number with its thousands apart."""
+    return UNKNOWN if value is None else f"{value:,}"
+
+
+def signed(value: int | None) -> str:
+    """Return a difference with its sign."""
+    return UNKNOWN if value is None else _with_sign(value, f"{abs(value):,}")
+
+
+def size(value: str | int | None) -> str:
+    """Return a size in its largest unit."""
+    return wording.size(None if value is None else int(value))
+
+
+def size_delta(value: str | int | None) -> str:
+    """Return a difference of sizes with its sign."""
+    if value is None:
+        return UNKNOWN
+    return _with_sign(int(value), wording.size(abs(int(value))))
+
+
+def _with_sign(value: int, amount: str) -> str:
+    """Return an amount behind the sign of its value; the minus is as wide as the plus."""
+    return f"{'+' if value > 0 else MINUS if value < 0 else ''}{amount}"
+
+
+def moment(text: str) -> Markup:
+    """Return a moment as its day; a script adds how long ago that was."""
+    at = datetime.fromisoformat(text)
+    return Markup('<time datetime="{}" title="{} UTC">{}</time>').format(
+        text, wording.minute(at), wording.day(at)
+    )
+
+
+def words(name: str) -> str:
+    """Return the name of an enum's value in words: NEW_PACKAGE, new package."""
+    return wording.in_words(name.lower())
+
+
+FILTERS = {
+    "number": number,
+    "signed": signed,
+    "size": size,
+    "size_delta": size_delta,
+    "moment": moment,
+    "words": words,
+    "counted": wording.counted,
+    "short_hash": wording.short_hash,
+    "short_digest": wording.short_digest,
+}
