@@ -4,8 +4,8 @@ import os
 
 import click
 
-from server.console import note, say
-from server.parameters import catalog_option
+from server.terminal.console import note, say
+from server.terminal.parameters import catalog_option
 
 
 @click.command("serve")
@@ -45,11 +45,11 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
 
     from msgspec.structs import replace
 
+    from server.asgi.request_ids import trusted_among
     from server.environment import environ_of, settings_from
-    from server.graphiql import STATIC, missing_assets
+    from server.graphiql.page import STATIC, missing_assets
     from server.graphql.manifest import read_manifest
     from server.listening import listening_socket, serve, url_of
-    from server.request_ids import trusted_among
     from server.tracing.spans import spans_from
     from snapshots.catalog.catalog import Catalog
 

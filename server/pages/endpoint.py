@@ -8,18 +8,18 @@ import orjson
 from starlette.types import Receive, Scope, Send
 
 from schema.errors import bounded
-from server.exchanges import CODE
-from server.graphql.allowances import Allowances
-from server.graphql.cache import CacheKey, ResponseCache
-from server.graphql.errors import BadRequest
-from server.graphql.hang_ups import GONE, unless_gone
-from server.graphql.lanes import Lanes
+from server.asgi.allowances import Allowances
+from server.asgi.cache import CacheKey, ResponseCache
+from server.asgi.errors import BadRequest
+from server.asgi.exchanges import CODE
+from server.asgi.hang_ups import GONE, unless_gone
+from server.asgi.lanes import Lanes
+from server.asgi.responses import Headers, Response
+from server.asgi.sending import REVALIDATE, send_head, send_response
 from server.pages.addresses import Address
 from server.pages.asking import Answered, Asker
 from server.pages.page import Page
 from server.pages.rendering import Renderer
-from server.responses import Headers, Response
-from server.sending import REVALIDATE, send_head, send_response
 from snapshots.catalog.catalog import Catalog
 
 _HTML = b"text/html; charset=utf-8"

@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from server.graphiql import STATIC as SHARED_STATIC
+from server.graphiql.page import STATIC as SHARED_STATIC
 from server.pages.addresses import Address
 from server.pages.page import Page
 from snapshots import wording

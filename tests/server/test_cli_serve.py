@@ -217,7 +217,7 @@ def test_a_build_without_graphiql_is_told(
 ) -> None:
     """In one line, as the page needs a CDN then; the API is served all the same."""
     assert cachelog("serve", "--port", 0, catalog=demo_catalog).err == ""
-    monkeypatch.setattr("server.graphiql.STATIC", tmp_path)
+    monkeypatch.setattr("server.graphiql.page.STATIC", tmp_path)
     done = cachelog("serve", "--port", 0, catalog=demo_catalog)
     assert done.err.startswith("GraphiQL is not part of this build: ")
     assert (done.err.count("\n"), len(runs)) == (1, 2)
