@@ -133,6 +133,9 @@ OF_CATALOG = {
     "cachelog: growth": "{ allSeries { growth { numSpecs specsAdded specsRemoved } } }",
     "cachelog: growth with revisions": "{ allSeries { growth { revision { tag takenAt } "
     "comparison { id } numSpecs } } }",
+    "cachelog: growth of the newest": "{ allSeries { latest { growth { specsAdded } } } }",
+    "cachelog: growth of revisions": "{ revisions(first: 1000) { nodes { growth { tag specsAdded "
+    "specsRemoved specsRebuilt } } } }",
     "cachelog: revisions that hold nothing": f"{{ revisionsHolding(hashes: [{_HASHES}]) "
     "{ totalCount } }",
     "cachelog: a hash": f'{{ hash(hash: "{"a" * 32}") {{ version }} }}',

@@ -114,7 +114,9 @@ fragment C on Cause {
 HISTORIES = """query($of: String!, $name: String!, $hash: String!, $hashes: [String!]!) {
   allSeries { id name latest { digest } }
   series(name: $of) {
-    revisions { totalCount nodes { seriesInfo { name } tagInfo { seriesInfo { name } } } }
+    revisions {
+      totalCount nodes { seriesInfo { name } tagInfo { seriesInfo { name } } growth { tag } }
+    }
     growth {
       revision { digest } comparison { id } tag takenAt numSpecs numPackages numStacks totalSize
       specsAdded specsRemoved specsChanged specsRebuilt specsReplaced packagesAdded packagesRemoved
