@@ -65,7 +65,7 @@ IN_REVISION = {
     "cachelog: what is nearest": f"lookup(specs: [{_WANTED}]) {{ found {{ hash }} missing {{ "
     "hash nearest { hash version } differences { path before after } } }",
     "cachelog: edges of dependencies": "specs(first: 200) { nodes { dependencies { "
-    "edges { types virtuals node { name hash spec { version } } } } } }",
+    "edges { types virtuals node { name hash version spec { version } } } } } }",
 }
 _RULES = ", ".join(
     f'{{name: "{number}", forbid: "spec-removed", except: ["x{number}-*"]}}' for number in range(10)
@@ -88,6 +88,9 @@ OF_COMPARISON = {
     "cachelog: what the summary counts of cells": "summary { coverageLost coverageGained }",
     "cachelog: causes": "causes(first: 1000) { nodes { id title kind numSpecs numInvolved "
     "facts { path before after } } }",
+    "cachelog: one cause": 'cause(kind: VERSION, package: "hdf5", before: "1", after: "2") { id }',
+    "cachelog: kinds of causes": "whyUnknown causeKinds { kind numCauses numSpecs }",
+    "cachelog: counts of reasons": "reasons { reason count }",
     "cachelog: packages of causes": "causes(first: 200) { nodes { packages together { title } } }",
     "cachelog: specs of causes": "causes(first: 50) { nodes { specs(first: 20) "
     "{ totalCount nodes { hash name } } } }",

@@ -50,7 +50,7 @@ DEPENDENCIES = """query($ref: String!, $far: Boolean!) {
 }
 fragment D on DependencyConnection {
   totalCount pageInfo { hasNextPage } nodes { hash }
-  edges { cursor types virtuals node { name hash spec { hash } } }
+  edges { cursor types virtuals node { name hash version spec { hash } } }
 }"""
 STACKS = """query($ref: String!, $name: String!) {
   revision(ref: $ref) {
@@ -92,6 +92,10 @@ CAUSES = """query($base: String!, $head: String!, $by: [CoverageDimension!]!) {
       nodes { ...C together { id } numTogether specs(first: 50) { totalCount nodes { hash } }
         involved: specs(involved: true, first: 50) { nodes { hash } } }
     }
+    causeKinds { kind numCauses numSpecs }
+    reasons { reason count }
+    whyUnknown
+    cause(kind: VERSION, package: "zlib", before: "1.3.1", after: "1.3.2") { id title }
     specs(first: 50) { nodes {
       hash kind reason counterpart { hash } cause { title } causes { id title }
       path { name before { hash } after { hash } }

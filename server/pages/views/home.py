@@ -9,7 +9,7 @@ _SMALL, _LARGE = (120, 24), (600, 120)
 """How wide and high lines are: beside a series in a table, and of the first of them."""
 
 
-def home(data: Mapping[str, Any]) -> dict[str, Any]:
+def home_view(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the line of each series by its name, and whether a generator made any of them up."""
     every = data["allSeries"]
     return {

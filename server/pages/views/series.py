@@ -17,7 +17,7 @@ LINES = {"specs": "numSpecs", "packages": "numPackages", "size": "totalSize"}
 """The lines by the names of their charts, with the fields that they show."""
 
 
-def series(data: Mapping[str, Any]) -> dict[str, Any]:
+def series_view(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the charts, where the growth is known and has any points to be drawn between.
 
     ``drawn`` has them as paths, by name, ``points`` as JSON for a script.
