@@ -212,6 +212,21 @@ def test_a_prefix_is_enough(known: Known) -> None:
     assert known.world.data(HISTORY_OF_HASH, hash="7" * 12) == {"hash": None}
 
 
+def test_a_prefix_of_several_hashes_leads_to_each(known: Known) -> None:
+    """The error names them with what they are builds of, for somebody to choose from."""
+    held = {text: told for text in HASHES if (told := hash_json(known.past, text)) is not None}
+    first = next(text[0] for text in held if sum(it[0] == text[0] for it in held) > 1)
+    error = known.world.error(HISTORY_OF_HASH, hash=first)
+    assert error["extensions"] == {
+        "code": "AMBIGUOUS_HASH",
+        "candidates": [
+            {"hash": text, "title": f"{told['name']}@{told['version']}"}
+            for text, told in sorted(held.items())
+            if text[0] == first
+        ],
+    }
+
+
 def test_what_can_be_no_hash_is_an_error(known: Known) -> None:
     """With its code; not null, which means that the catalog never saw it."""
     for text in ("", "!", "a" * 33, "a/b"):
