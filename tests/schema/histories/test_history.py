@@ -1,9 +1,11 @@
 """Hashes, packages and series through time: what the API tells is what a walk through all tells."""
 
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from schema import api
 from schema.node import node_id
@@ -212,18 +214,16 @@ def test_a_prefix_is_enough(known: Known) -> None:
     assert known.world.data(HISTORY_OF_HASH, hash="7" * 12) == {"hash": None}
 
 
-def test_a_prefix_of_several_hashes_leads_to_each(known: Known) -> None:
+def test_a_prefix_of_several_hashes_leads_to_each(tmp_path: Path) -> None:
     """The error names them with what they are builds of, for somebody to choose from."""
-    held = {text: told for text in HASHES if (told := hash_json(known.past, text)) is not None}
-    first = next(text[0] for text in held if sum(it[0] == text[0] for it in held) > 1)
-    error = known.world.error(HISTORY_OF_HASH, hash=first)
+    spec = LINES[0][2][0]
+    alike = [replace(spec, hash=f"abc{letter}".ljust(32, "2")) for letter in "xyz"]
+    world = known_past(tmp_path, [("develop", 0, alike)]).world
+    error = world.error(HISTORY_OF_HASH, hash="abc")
+    title = f"{spec.name}@{spec.version}"
     assert error["extensions"] == {
         "code": "AMBIGUOUS_HASH",
-        "candidates": [
-            {"hash": text, "title": f"{told['name']}@{told['version']}"}
-            for text, told in sorted(held.items())
-            if text[0] == first
-        ],
+        "candidates": [{"hash": it.hash, "title": title} for it in alike],
     }
 
 
