@@ -16,4 +16,6 @@ PAGES = (
         view=spec_view,
         table="neededBy.spec.dependents",
     ),
+    Page("/hash", "hash_form", leads_to="/hash/{hash}"),
+    Page("/hash/{hash}", "hash", subject="hash"),
 )
