@@ -79,6 +79,8 @@ OFFERED = {
     "HashHistory.newest": "Revision!",
     "MissingSpec.isRoot": "Boolean!",
     "MissingSpec.version": "String",
+    "Package.coverage": "[CoverageCell!]!",
+    "Package.dependents": "[DependentPackage!]",
     "Package.history": "PackageHistory",
     "Package.totalSize": "ByteCount",
     "PackageHistory.id": "ID!",
