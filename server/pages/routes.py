@@ -1,8 +1,24 @@
 """All pages, in one list."""
 
 from server.pages.page import Page
+from server.pages.views.packages import package_view
+from server.pages.views.search import search_view
 
 PAGES = (
     Page("/", "home"),
+    Page("/search", "search", subject="revision", view=search_view, table="found.specs"),
     Page("/r/{ref}", "revision", subject="revision", table="revision.packages"),
+    Page(
+        "/r/{ref}/packages/{name}",
+        "package",
+        subject="revision.package",
+        view=package_view,
+        table="revision.package.specs",
+    ),
+    Page(
+        "/r/{ref}/stacks/{name}",
+        "stack",
+        subject="revision.stack",
+        table="revision.stack.packages",
+    ),
 )

@@ -1,0 +1,1 @@
+"""What pages show beside their answers: pure functions of these, one module for each page."""
