@@ -1,6 +1,7 @@
 """How pages look: the templates, and how numbers, sizes and moments are shown in them."""
 
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -62,7 +63,7 @@ class Renderer:
             "absolute": self._absolute(address),
             "params": params,
             "question": address.to("graphql", **page.document.question(variables)),
-            "errors": {error["path"][0]: error for error in errors if error.get("path")},
+            "errors": errors_by_part(errors),
         }
         template = self._environment.get_template(page.template_name)
         return template.render({**data, **page.view(data), **context}).encode()
@@ -88,6 +89,15 @@ class Renderer:
             return url + link.strip().removeprefix(address.root) if url else link.strip()
 
         return absolute
+
+
+def errors_by_part(errors: Iterable[dict[str, Any]]) -> Mapping[str, dict[str, Any] | None]:
+    """Return the first error of each field of the root, by its name; None for one without."""
+    found: defaultdict[str, dict[str, Any] | None] = defaultdict(lambda: None)
+    for error in errors:
+        if path := error.get("path"):
+            found.setdefault(path[0], error)
+    return found
 
 
 def assets(static: Path = SHARED_STATIC) -> dict[str, str]:
