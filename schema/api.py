@@ -16,21 +16,21 @@ from graphql.utilities.print_schema import print_schema_definition
 from strawberry.schema.config import StrawberryConfig
 
 from schema import errors
-from schema.budget import BudgetExceeded
 from schema.context import Context
-from schema.documents import KEPT_BYTES, Document, Documents
-from schema.estimates import NOTHING, Estimate, told_cost, too_expensive
-from schema.executor import RenderingExecutor
-from schema.lightness import LIGHT_BYTES, LIGHT_DOCUMENT, LIGHT_UNITS, is_small
+from schema.documents.documents import KEPT_BYTES, Document, Documents
+from schema.documents.estimates import NOTHING, Estimate, told_cost, too_expensive
+from schema.documents.variable_rules import refused_variables
+from schema.execution.budget import BudgetExceeded
+from schema.execution.executor import RenderingExecutor
+from schema.execution.lightness import LIGHT_BYTES, LIGHT_DOCUMENT, LIGHT_UNITS, is_small
+from schema.fields.scalars import SCALARS
 from schema.limits import Limits
-from schema.package import Package
 from schema.query import Query
-from schema.revision import Revision, Tag
-from schema.scalars import SCALARS
-from schema.spec import Spec
-from schema.stack import Stack
+from schema.revisions.package import Package
+from schema.revisions.revision import Revision, Tag
+from schema.revisions.spec import Spec
+from schema.revisions.stack import Stack
 from schema.subscription import Subscription, root_of
-from schema.variable_rules import refused_variables
 from snapshots.models import RevisionInfo
 
 SCHEMA_FILE = Path(__file__).with_name("schema.graphql")

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import strawberry
 
-from schema.budget import QUERY_TOO_LARGE, Budget, BudgetExceeded
-from schema.loading import Cache, Failed, NotLoaded
+from schema.execution.budget import QUERY_TOO_LARGE, Budget, BudgetExceeded
+from schema.execution.loading import Cache, Failed, NotLoaded
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.covering import Covered, best_covering, candidates
 from snapshots.catalog.history_answers import HistoryAnswers, HistoryQuestion

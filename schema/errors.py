@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from graphql import GraphQLError, GraphQLFormattedError, GraphQLSyntaxError
 
-from schema.budget import QUERY_TOO_LARGE, BudgetExceeded
+from schema.execution.budget import QUERY_TOO_LARGE, BudgetExceeded
 from schema.limits import Limits
 from snapshots.errors import (
     AmbiguousHash,

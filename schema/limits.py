@@ -44,7 +44,7 @@ class Limits:
     """Characters of a name in a document: of an alias, say."""
 
     max_cost: int = 500_000
-    """Units of work, 0.3 microseconds each at the most; see ``schema.cost``."""
+    """Units of work, 0.3 microseconds each at the most; see ``schema.fields.cost``."""
 
     max_revisions: int = 10
     """Revisions whose contents a request may ask for, whatever it asks of them."""

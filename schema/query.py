@@ -4,18 +4,18 @@ from typing import Annotated
 
 import strawberry
 
-from schema.comparison import Comparison
-from schema.concrete_spec import CONCRETE_SPECS, ConcreteSpecsArgument, concrete_specs
-from schema.connections import Connection, connection_field
+from schema.comparisons.comparison import Comparison
 from schema.context import MOST_CONTENTS, Context, Info
-from schema.cost import LOADING, SPANS_OF_HASH, ArgumentCost, Cost, ItemsOf, NumberOf
-from schema.hash_history import HashHistory
-from schema.lookup import Lookup
+from schema.fields.connections import Connection, connection_field
+from schema.fields.cost import LOADING, SPANS_OF_HASH, ArgumentCost, Cost, ItemsOf, NumberOf
+from schema.fields.paging import PAGE_MAX, PageArguments
+from schema.fields.scalars import DateTime, none_if_omitted
+from schema.histories.hash_history import HashHistory
+from schema.histories.series import Series
 from schema.node import Node, find_node
-from schema.paging import PAGE_MAX, PageArguments
-from schema.revision import Revision, Tag, revision_connection
-from schema.scalars import DateTime, none_if_omitted
-from schema.series import Series
+from schema.revisions.concrete_spec import CONCRETE_SPECS, ConcreteSpecsArgument, concrete_specs
+from schema.revisions.lookup import Lookup
+from schema.revisions.revision import Revision, Tag, revision_connection
 from snapshots.catalog.history_questions import HoldingAsked
 from snapshots.changes.wanted import Wanted
 from snapshots.errors import CachelogError, InvalidArgument, RevisionNotFound

@@ -6,9 +6,9 @@ from typing import Annotated, Any, NamedTuple
 import strawberry
 
 from schema.context import Info
-from schema.cost import Cost
-from schema.revision import Revision
-from schema.scalars import none_if_omitted
+from schema.fields.cost import Cost
+from schema.fields.scalars import none_if_omitted
+from schema.revisions.revision import Revision
 from snapshots import refs
 from snapshots.models import RevisionInfo
 

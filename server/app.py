@@ -11,39 +11,41 @@ from typing import TYPE_CHECKING, Any
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from schema.api import API
 from schema.errors import incident
-from server import logs
-from server.access_log import AccessLog
-from server.at_once import KeptAnswers, client_finder
+from server.asgi.allowances import Allowances
+from server.asgi.exchanges import Exchanges, Observer, Tracing
+from server.asgi.lanes import Lanes
+from server.asgi.request_ids import IsTrusted, RequestIds, trusted_among
+from server.asgi.security_headers import SecurityHeaders
+from server.asgi.static_folder import STATIC, files_below
 from server.environment import settings_from
-from server.exchanges import Exchanges, Observer, Tracing
 from server.feeds.chronicle import AnsweredChronicle
 from server.feeds.endpoint import PREFIX as FEEDS_PREFIX
 from server.feeds.endpoint import FeedsEndpoint
 from server.feeds.making import FeedMaker
 from server.garbage import ShortCollections
-from server.graphiql import STATIC, StaticFolder, graphiql_page, missing_assets
-from server.graphql.allowances import Allowances
+from server.graphiql.page import graphiql_page, missing_assets
 from server.graphql.answers import Answers
 from server.graphql.endpoint import GraphQLEndpoint
 from server.graphql.event_streams import EventStreams
 from server.graphql.execution import Execution
 from server.graphql.incoming import Incoming
-from server.graphql.lanes import Lanes
+from server.graphql.kept_answers import KeptAnswers, client_finder
 from server.graphql.manifest import read_manifest
 from server.graphql.outgoing import Outgoing
 from server.graphql.schema_text import SchemaText
 from server.graphql.shared_events import SharedEvents
 from server.health import Readiness, live
 from server.http.at_once import AnswersAtOnce
+from server.logs import formats
+from server.logs.access_log import AccessLog
 from server.metrics import instruments
 from server.metrics.instruments import Instrument
 from server.metrics.page import MetricsPage
@@ -54,8 +56,6 @@ from server.pages.endpoint import PageContext, PageEndpoint
 from server.pages.rendering import STATIC as PAGES_STATIC
 from server.pages.rendering import Renderer
 from server.pages.routes import PAGES
-from server.request_ids import IsTrusted, RequestIds, trusted_among
-from server.security_headers import SecurityHeaders
 from server.settings import Settings
 from server.tracing.spans import NoSpans, Spans, telemetry_from
 from server.watching import CatalogWatch
@@ -160,7 +160,7 @@ def create_app(settings: Settings) -> Application:
     pages = PageContext(
         catalog,
         Asker(execution, lanes, allowances),
-        Renderer(public_url=settings.public_url, has_graphiql=settings.graphiql),
+        Renderer(public_url=settings.public_address(), has_graphiql=settings.graphiql),
         answers.responses,
         lanes,
         allowances,
@@ -192,8 +192,8 @@ def create_app(settings: Settings) -> Application:
         Route(f"{FEEDS_PREFIX}{{path:path}}", feeds),
         Route("/health/live", live),
         Route("/health/ready", Readiness(watch).ready),
-        Mount("/static/pages", GZipMiddleware(StaticFolder(directory=PAGES_STATIC))),
-        Mount("/static", GZipMiddleware(StaticFolder(directory=STATIC))),
+        files_below("/static/pages", PAGES_STATIC),
+        files_below("/static", STATIC),
     ]
     ids, headers = RequestIds(is_trusted), SecurityHeaders(needs_cdn=bool(missing_assets(STATIC)))
     middleware = [
@@ -242,7 +242,7 @@ def create_app(settings: Settings) -> Application:
 def app_from_environ() -> Application:
     """Build the application as each worker process does: from CACHELOG_* variables."""
     settings = settings_from(os.environ)
-    logs.configure(settings.log_format)
+    formats.configure(settings.log_format)
     app = create_app(settings)
     ShortCollections().begin()
     # Beside two threads that compute, the event loop answers three times sooner so.

@@ -30,8 +30,8 @@ from server.commands.noting import notes_command
 from server.commands.serving import export_schema_command, serve_command
 from server.commands.showing import show_command
 from server.commands.verifying import verify_command
-from server.console import colour_of, failed_output, note, prepare_streams, say, say_fault
 from server.foreign import require_own_schema
+from server.terminal.console import colour_of, failed_output, note, prepare_streams, say, say_fault
 from snapshots.errors import CachelogError
 
 FAULT = 1

@@ -3,10 +3,10 @@
 import os
 import socket
 
-from server import logs
 from server.http.limits import ConnectionLimits
 from server.http.servers import ServerConfig, run_server
 from server.http.workers import Workers
+from server.logs import formats
 from snapshots.errors import InvalidArgument
 
 _BACKLOG = 2_048
@@ -51,7 +51,7 @@ def serve(
     the ``log_format``. Raises SystemExit with code 1 where it does not start; why is logged.
     """
     if workers > 1:
-        logs.configure(log_format)  # each worker does so for itself
+        formats.configure(log_format)  # each worker does so for itself
         started = Workers(
             factory, listening, limits, count=workers, hang_seconds=hang_seconds
         ).run()

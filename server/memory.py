@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from schema.documents import KEPT_BYTES
+from schema.documents.documents import KEPT_BYTES
+from server.asgi.lanes import EXPLAINING_THREADS, LIGHT_THREADS, LOADING_THREADS
 from server.feeds.making import STORY_BYTES
 from server.graphql.answers import PARSED_BYTES
 from server.graphql.incoming import LARGE_BODY
-from server.graphql.lanes import EXPLAINING_THREADS, LIGHT_THREADS, LOADING_THREADS
 from server.graphql.parsed_requests import BYTES_A_BYTE_OF_JSON
 from server.graphql.persisted_documents import MAX_PERSISTED_BYTES
 from server.graphql.shared_events import EVENT_BYTES

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Self
 
-from server.graphql.errors import overloaded
+from server.asgi.errors import overloaded
 from snapshots.history import History
 from snapshots.models import RevisionInfo
 

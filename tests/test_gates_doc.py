@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from server.printing.verdicts import FEW, FORMAT
+from server.terminal.printing.verdicts import FEW, FORMAT
 from snapshots.changes.rules.amounts import SIZES
 from snapshots.changes.rules.files import LARGEST_FILE, parse_rules
 from snapshots.changes.rules.keys import COMMON, KEYS, KINDS

@@ -5,9 +5,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from server.completion import complete_ref
-from server.console import note, say_json, say_pages, width
-from server.parameters import REF_FORMS, Percent, catalog_option, json_option, series_option
+from server.terminal.completion import complete_ref
+from server.terminal.console import note, say_json, say_pages, width
+from server.terminal.parameters import (
+    REF_FORMS,
+    Percent,
+    catalog_option,
+    json_option,
+    series_option,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,7 +83,7 @@ def check_command(
     """
     from server.commands.names import require_series
     from server.commands.past import open_past
-    from server.printing.checks import Checked, check_document, check_lines
+    from server.terminal.printing.checks import Checked, check_document, check_lines
     from snapshots.changes.lookup import Lookup
     from snapshots.changes.wanted import Wanted
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from server.completion import complete_package, complete_stack
+from server.terminal.completion import complete_package, complete_stack
 
 if TYPE_CHECKING:
-    from server.printing.reports import Report
+    from server.terminal.printing.reports import Report
     from snapshots.catalog.library import Library
     from snapshots.changes.diff import Comparison
     from snapshots.changes.explanation import Explanation
@@ -75,7 +75,7 @@ class Compared:
 
     def report(self) -> "Report":
         """Return the changes in scope, each with its reason."""
-        from server.printing.reports import reported
+        from server.terminal.printing.reports import reported
 
         comparison = self.comparison
         if self.scope is not None:

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 import click
 
 from server.commands.compared import compare, scope_options
-from server.completion import DIMENSIONS, complete_dimensions
-from server.console import say_json, say_pages, width
-from server.parameters import catalog_option, json_option, refs_of, two_refs
+from server.terminal.completion import DIMENSIONS, complete_dimensions
+from server.terminal.console import say_json, say_pages, width
+from server.terminal.parameters import catalog_option, json_option, refs_of, two_refs
 
 if TYPE_CHECKING:
     from server.commands.compared import Compared
@@ -87,8 +87,8 @@ def diff_command(
 
 def _say_specs(compared: "Compared", *, as_json: bool, stat: bool) -> bool:
     """Print the changed specs; tell whether there are any."""
-    from server.printing.differences import change_lines, title_lines, totals
-    from server.printing.documents import difference_document
+    from server.terminal.printing.differences import change_lines, title_lines, totals
+    from server.terminal.printing.documents import difference_document
 
     report = compared.report()
     if as_json:
@@ -104,9 +104,9 @@ def _say_coverage(
     compared: "Compared", dimensions: "tuple[CoverageDimension, ...]", *, as_json: bool
 ) -> bool:
     """Print the cells that were lost and gained; tell whether there are any."""
-    from server.printing.coverage import cell_lines, cell_totals
-    from server.printing.differences import title_lines
-    from server.printing.documents import coverage_document
+    from server.terminal.printing.coverage import cell_lines, cell_totals
+    from server.terminal.printing.differences import title_lines
+    from server.terminal.printing.documents import coverage_document
     from snapshots.changes.coverage import coverage
 
     scope = compared.scope

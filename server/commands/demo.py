@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from server.console import say
-from server.parameters import catalog_option
+from server.terminal.console import say
+from server.terminal.parameters import catalog_option
 
 
 @click.command("demo")
@@ -60,7 +60,7 @@ def demo_command(
 
     history = demo.history(revisions=revisions, packages=packages, specs=specs, seed=seed)
     if pages is None:
-        from server.printing.revisions import publication_lines
+        from server.terminal.printing.revisions import publication_lines
         from snapshots.catalog.catalog import Catalog
 
         for line in publication_lines(Catalog(catalog).publish(list(history))):

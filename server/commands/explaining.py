@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 import click
 
 from server.commands.compared import compare, scope_options
-from server.completion import complete_head_or_package, complete_range
-from server.console import note, say_json, say_pages, width
-from server.parameters import REF_FORMS, catalog_option, json_option, refs_of
+from server.terminal.completion import complete_head_or_package, complete_range
+from server.terminal.console import note, say_json, say_pages, width
+from server.terminal.parameters import REF_FORMS, catalog_option, json_option, refs_of
 
 if TYPE_CHECKING:
     from server.commands.compared import Compared
-    from server.printing.reports import Report, Told
+    from server.terminal.printing.reports import Report, Told
 
 
 @click.command("why")
@@ -64,7 +64,7 @@ def why_command(
     if subject is not None and subject.startswith("/"):
         report = report._replace(changes=(_change_of(report, subject),))
     if as_json:
-        from server.printing.documents import causes_document
+        from server.terminal.printing.documents import causes_document
 
         say_json(causes_document(compared, report))
     elif subject is None:
@@ -101,8 +101,8 @@ def _change_of(report: "Report", text: str) -> "Told":
 
 
 def _say_causes(compared: "Compared", report: "Report") -> None:
-    from server.printing.differences import title_lines
-    from server.printing.explanations import cause_lines, causes_summary
+    from server.terminal.printing.differences import title_lines
+    from server.terminal.printing.explanations import cause_lines, causes_summary
 
     causes = compared.explanation.causes
     titles = title_lines(compared.base, compared.head, width())
@@ -113,8 +113,8 @@ def _say_causes(compared: "Compared", report: "Report") -> None:
 
 
 def _say_stories(compared: "Compared", report: "Report") -> None:
-    from server.printing.differences import title_lines
-    from server.printing.explanations import story_lines
+    from server.terminal.printing.differences import title_lines
+    from server.terminal.printing.explanations import story_lines
 
     lines = [
         line

@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 
 import click
 
-from server.completion import complete_package, complete_series
-from server.console import note
-from server.parameters import catalog_option
+from server.terminal.completion import complete_package, complete_series
+from server.terminal.console import note
+from server.terminal.parameters import catalog_option
 from snapshots.errors import InvalidArgument
 from snapshots.escaping import quoted
 
@@ -76,7 +76,7 @@ def feed_command(
     from server.commands.names import require_series
     from server.commands.past import open_past
     from server.feeds.files import package_document, series_document, write, write_all
-    from server.progress import progress
+    from server.terminal.progress import progress
     from snapshots.wording import counted
 
     past = open_past(catalog)

@@ -2,8 +2,8 @@
 
 import click
 
-from server.console import note, say, say_json
-from server.parameters import catalog_option, jobs_option, json_option, series_option
+from server.terminal.console import note, say, say_json
+from server.terminal.parameters import catalog_option, jobs_option, json_option, series_option
 
 
 @click.group("history")
@@ -24,8 +24,8 @@ def fill_command(*, series: str | None, jobs: int, as_json: bool, catalog: str) 
     pair could not be compared.
     """
     from server.commands.names import require_series
-    from server.printing.filling import filled_facts, filled_lines
-    from server.progress import progress
+    from server.terminal.printing.filling import filled_facts, filled_lines
+    from server.terminal.progress import progress
     from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.filling import fill, missing_pairs
 

@@ -2,9 +2,9 @@
 
 import click
 
-from server.completion import complete_query, complete_ref, complete_stack
-from server.console import note, say, say_json, width
-from server.parameters import REF_FORMS, catalog_option, json_option
+from server.terminal.completion import complete_query, complete_ref, complete_stack
+from server.terminal.console import note, say, say_json, width
+from server.terminal.parameters import REF_FORMS, catalog_option, json_option
 
 
 @click.command("find")
@@ -51,7 +51,7 @@ def find_command(
     success too.
     """
     from server.commands.names import require_stack
-    from server.printing.specs import in_natural_order, spec_facts, spec_lines
+    from server.terminal.printing.specs import in_natural_order, spec_facts, spec_lines
     from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.library import Library
     from snapshots.models import revision_facts

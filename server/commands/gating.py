@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from server.completion import complete_range, complete_ref
-from server.console import note, say, say_fault, say_pages, width
-from server.parameters import REF_FORMS, catalog_option, refs_of
+from server.terminal.completion import complete_range, complete_ref
+from server.terminal.console import note, say, say_fault, say_pages, width
+from server.terminal.parameters import REF_FORMS, catalog_option, refs_of
 
 if TYPE_CHECKING:
-    from server.printing.verdicts import Report
+    from server.terminal.printing.verdicts import Report
     from snapshots.catalog.publishing import Approve, Planned
 
 BROKEN = 1
@@ -86,7 +86,7 @@ def gate_command(base: str, head: str | None, *, rules: str, form: str, catalog:
 
 def _judged(base: str, head: str | None, rules: str, catalog: str) -> "Report":
     """Judge; raises CachelogError where that cannot be done."""
-    from server.printing.verdicts import Report
+    from server.terminal.printing.verdicts import Report
     from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.judging import judged
     from snapshots.catalog.library import Library
@@ -130,7 +130,7 @@ def gatekeeper(rules: str, names: "Callable[[], Collection[str]]") -> "Approve":
     wanted = read_rules(rules)
 
     def approve(planned: "Planned") -> None:
-        from server.printing.verdicts import Report, verdict_lines
+        from server.terminal.printing.verdicts import Report, verdict_lines
         from snapshots.catalog.judging import judge_planned
         from snapshots.errors import RefusedByRules
 
@@ -150,20 +150,20 @@ def gatekeeper(rules: str, names: "Callable[[], Collection[str]]") -> "Approve":
 def _say(report: "Report", form: str) -> None:
     match form:
         case "text":
-            from server.printing.verdicts import verdict_lines
+            from server.terminal.printing.verdicts import verdict_lines
 
             say_pages(verdict_lines(report, width()))
         case "json":
-            from server.console import say_json
-            from server.printing.verdicts import verdict_document
+            from server.terminal.console import say_json
+            from server.terminal.printing.verdicts import verdict_document
 
             say_json(verdict_document(report))
         case "junit":
-            from server.printing.junit import junit
+            from server.terminal.printing.junit import junit
 
             click.echo(junit(report))
         case "github":
-            from server.printing.annotations import annotations
+            from server.terminal.printing.annotations import annotations
 
             for line in annotations(report):
                 say(line)

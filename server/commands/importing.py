@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from server.commands.gating import gatekeeper
-from server.console import note, say, say_json
-from server.parameters import Time, catalog_option, json_option
+from server.terminal.console import note, say, say_json
+from server.terminal.parameters import Time, catalog_option, json_option
 
 if TYPE_CHECKING:
     from server.tracing.spans import Spans
@@ -120,7 +120,7 @@ def import_command(
         of_locations={"--taken-at": taken_at, "--sizes": sizes or None},
     )
     from server.environment import settings_from
-    from server.progress import progress
+    from server.terminal.progress import progress
     from server.tracing.spans import closing, reading, spans_from
     from server.webhooks.notifying import notifying
     from snapshots.catalog.catalog import Catalog
@@ -250,7 +250,7 @@ def _history(
 def _tell(
     publications: "Sequence[Publication]", report: "Report", notifier: "Notifier", *, as_json: bool
 ) -> None:
-    from server.printing.revisions import publication_facts, publication_lines
+    from server.terminal.printing.revisions import publication_facts, publication_lines
     from server.webhooks.notifying import notification_facts
 
     _tell_remarks(report)

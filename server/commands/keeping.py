@@ -5,9 +5,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from server.completion import complete_ref
-from server.console import note, say, say_json, width
-from server.parameters import REF_FORMS, Duration, catalog_option, json_option, series_option
+from server.terminal.completion import complete_ref
+from server.terminal.console import note, say, say_json, width
+from server.terminal.parameters import (
+    REF_FORMS,
+    Duration,
+    catalog_option,
+    json_option,
+    series_option,
+)
 
 if TYPE_CHECKING:
     from snapshots.catalog.catalog import Catalog
@@ -36,7 +42,7 @@ def remove_command(refs: tuple[str, ...], *, dry_run: bool, as_json: bool, catal
 
     They are gone at once. Contents that no other revision has follow with 'cachelog vacuum'.
     """
-    from server.printing.keeping import removal_facts, removed_lines
+    from server.terminal.printing.keeping import removal_facts, removed_lines
     from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.keeping.removing import plan
 
@@ -94,7 +100,7 @@ def prune_command(
     follow with 'cachelog vacuum'.
     """
     from server.commands.names import require_series
-    from server.printing.keeping import pruned_facts, pruned_lines
+    from server.terminal.printing.keeping import pruned_facts, pruned_lines
     from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.keeping.removing import plan
     from snapshots.catalog.keeping.retention import choose
@@ -114,7 +120,7 @@ def prune_command(
 
 
 def _remove(catalog: "Catalog", removal: "Removal", *, dry_run: bool) -> "Removal":
-    from server.progress import progress
+    from server.terminal.progress import progress
     from snapshots.catalog.keeping.removing import remove
 
     if dry_run:
@@ -152,8 +158,8 @@ def vacuum_command(
     That is what 'remove' and 'prune' left, what killed imports left, and files that were merged
     into others; all of it only after it was out of use for some time.
     """
-    from server.printing.keeping import vacuumed_facts, vacuumed_lines
-    from server.progress import progress
+    from server.terminal.printing.keeping import vacuumed_facts, vacuumed_lines
+    from server.terminal.progress import progress
     from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.keeping.vacuum import check_grace, vacuum
     from snapshots.errors import InvalidArgument

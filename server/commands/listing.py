@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from server.completion import complete_ref, complete_stack, complete_tag
-from server.console import note, say, say_json, say_pages, width
-from server.parameters import REF_FORMS, catalog_option, json_option
+from server.terminal.completion import complete_ref, complete_stack, complete_tag
+from server.terminal.console import note, say, say_json, say_pages, width
+from server.terminal.parameters import REF_FORMS, catalog_option, json_option
 
 if TYPE_CHECKING:
     from snapshots.frames.frame import Frame
@@ -30,7 +30,7 @@ _ref_argument = click.argument(
 def revisions_command(tag: str | None, *, as_json: bool, catalog: str) -> None:
     """List the published revisions, newest first."""
     from server.commands.names import require_tag
-    from server.printing.revisions import listed_facts, revision_lines
+    from server.terminal.printing.revisions import listed_facts, revision_lines
     from snapshots.catalog.catalog import Catalog
 
     opened = Catalog(catalog)
@@ -56,7 +56,7 @@ def revisions_command(tag: str | None, *, as_json: bool, catalog: str) -> None:
 @catalog_option
 def tags_command(*, as_json: bool, catalog: str) -> None:
     """List the tags, and the newest revision of each."""
-    from server.printing.listings import tag_facts, tag_lines
+    from server.terminal.printing.listings import tag_facts, tag_lines
     from snapshots.catalog.catalog import Catalog
 
     history = Catalog(catalog).require_history()
@@ -84,7 +84,7 @@ def packages_command(
     With --stack all numbers are those of the stack. That no package fits is a success too.
     """
     from server.commands.names import require_stack
-    from server.printing.listings import listing_facts, package_lines, package_listing
+    from server.terminal.printing.listings import listing_facts, package_lines, package_listing
     from snapshots.models import revision_facts
     from snapshots.wording import title
 
@@ -112,7 +112,7 @@ def stacks_command(ref: str | None, *, as_json: bool, catalog: str) -> None:
 
     root is the union of all others.
     """
-    from server.printing.listings import listing_facts, stack_lines, stack_listing
+    from server.terminal.printing.listings import listing_facts, stack_lines, stack_listing
     from snapshots.models import revision_facts
     from snapshots.wording import title
 

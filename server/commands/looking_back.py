@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import click
 
-from server.completion import complete_package_or_hash, complete_tag
-from server.console import say_blocks, say_json, width
-from server.parameters import Time, catalog_option, json_option, series_option
+from server.terminal.completion import complete_package_or_hash, complete_tag
+from server.terminal.console import say_blocks, say_json, width
+from server.terminal.parameters import Time, catalog_option, json_option, series_option
 
 if TYPE_CHECKING:
     from server.commands.past import Past
-    from server.printing.logs import HashEvent
+    from server.terminal.printing.logs import HashEvent
     from snapshots.models import RevisionInfo
     from snapshots.timelines.growth import GrowthPoint
     from snapshots.timelines.packages import PackageEntry
@@ -110,7 +110,7 @@ def log_command(
 
 def _log_series(past: "Past", shown: Shown) -> None:
     from server.commands.series_entries import series_entries
-    from server.printing import log_documents, logs
+    from server.terminal.printing import log_documents, logs
 
     past = past.complete(shown.series)
     points = past.library.growth(past.history, shown.series)
@@ -129,7 +129,7 @@ def _log_series(past: "Past", shown: Shown) -> None:
 
 
 def _log_package(past: "Past", name: str, shown: Shown) -> None:
-    from server.printing import log_documents, logs
+    from server.terminal.printing import log_documents, logs
 
     timeline = past.package_timeline(name, shown.series)
     chosen = shown.only(iter(timeline.entries), lambda entry: entry.head)
@@ -144,7 +144,7 @@ def _log_package(past: "Past", name: str, shown: Shown) -> None:
 
 
 def _log_hash(past: "Past", text: str, series: str | None, shown: Shown) -> None:
-    from server.printing import log_documents, logs
+    from server.terminal.printing import log_documents, logs
 
     known = past.hash_history(text)
     spans = [span for span in known.spans if series in (None, span.series)]
@@ -165,6 +165,6 @@ def _after(title: Sequence[str], blocks: Iterator[list[str]]) -> Iterator[Sequen
 
 
 def _say_lines(title: Sequence[str], lines: Iterator[str]) -> None:
-    from server.console import say_pages
+    from server.terminal.console import say_pages
 
     say_pages([*title, *lines])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from server.commands.compared import compare, scope_options
-from server.parameters import catalog_option, refs_of, two_refs
+from server.terminal.parameters import catalog_option, refs_of, two_refs
 
 if TYPE_CHECKING:
     from snapshots.notes.document import Changelog

@@ -34,7 +34,7 @@ class Past(NamedTuple):
         neighbours are told as following one another. Where no other revision is left, what
         asks for changes raises IncompleteHistory. Raises CatalogError where none can be kept.
         """
-        from server.console import note
+        from server.terminal.console import note
         from snapshots.catalog.filling import missing_pairs
         from snapshots.catalog.past import left_out
 
@@ -61,7 +61,7 @@ class Past(NamedTuple):
 
     def make(self, pairs: "Sequence[Pair]") -> dict[str, str]:
         """Make the changes of pairs, and return why contents could not be read for it."""
-        from server.progress import progress
+        from server.terminal.progress import progress
         from snapshots.catalog.filling import fill
 
         jobs = min(_MOST_JOBS, os.cpu_count() or 1) if len(pairs) > _FEW else 1

@@ -5,7 +5,7 @@ from heapq import nlargest
 from itertools import islice
 
 from server.commands.past import Past
-from server.printing.logs import MOST_CHANGED, SeriesEntry
+from server.terminal.printing.logs import MOST_CHANGED, SeriesEntry
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pair_packages import PackageCounts
 from snapshots.history import Neighbours, Pair

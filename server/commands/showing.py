@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from server.completion import complete_shown
-from server.console import say_json, say_pages, width
-from server.parameters import REF_FORMS, catalog_option, json_option
+from server.terminal.completion import complete_shown
+from server.terminal.console import say_json, say_pages, width
+from server.terminal.parameters import REF_FORMS, catalog_option, json_option
 
 if TYPE_CHECKING:
     from server.commands.past import Past
-    from server.printing.shown_specs import Counterpart
+    from server.terminal.printing.shown_specs import Counterpart
     from snapshots.errors import RevisionNotFound
     from snapshots.models import RevisionInfo
     from snapshots.timelines.spans import HashHistory
@@ -75,7 +75,11 @@ def _read(past: "Past", words: tuple[str, ...]) -> "Asked":
 
 
 def _show_revision(past: "Past", revision: "RevisionInfo", *, as_json: bool) -> None:
-    from server.printing.shown_revisions import revision_document, revision_lines, shown_revision
+    from server.terminal.printing.shown_revisions import (
+        revision_document,
+        revision_lines,
+        shown_revision,
+    )
 
     frame = past.library.frames.get(revision.digest)
     shown = shown_revision(revision, past.history, frame, past.catalog.counts)
@@ -94,7 +98,11 @@ def _show_package(
     as_json: bool,
 ) -> None:
     from server.commands.past import default_series
-    from server.printing.shown_packages import package_document, package_lines, shown_package
+    from server.terminal.printing.shown_packages import (
+        package_document,
+        package_lines,
+        shown_package,
+    )
     from snapshots.errors import InvalidArgument
     from snapshots.refs import series
 
@@ -126,7 +134,7 @@ def _require_package(past: "Past", revision: "RevisionInfo", name: str) -> None:
 
 
 def _show_spec(past: "Past", revision: "RevisionInfo | None", text: str, *, as_json: bool) -> None:
-    from server.printing.shown_specs import (
+    from server.terminal.printing.shown_specs import (
         ShownSpec,
         dependents_of,
         needed_by,
@@ -198,7 +206,7 @@ def _counterparts(
 
 def _counterpart(past: "Past", text: str, head: "RevisionInfo") -> "Counterpart | None":
     """Return the pair that a hash is one of, where it came to a revision or was gone in it."""
-    from server.printing.shown_specs import Counterpart
+    from server.terminal.printing.shown_specs import Counterpart
 
     base = past.history.previous(head)
     if base is None:

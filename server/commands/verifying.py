@@ -2,8 +2,8 @@
 
 import click
 
-from server.console import say, say_json
-from server.parameters import catalog_option, jobs_option, json_option
+from server.terminal.console import say, say_json
+from server.terminal.parameters import catalog_option, jobs_option, json_option
 
 
 @click.command("verify")
@@ -17,8 +17,8 @@ def verify_command(*, deep: bool, jobs: int, as_json: bool, catalog: str) -> Non
     Each finding comes with what to do about it. Leaves with 1 where anything is damaged. Nothing
     is changed; imports and servers may run meanwhile.
     """
-    from server.printing.verifying import verified_facts, verified_lines
-    from server.progress import progress
+    from server.terminal.printing.verifying import verified_facts, verified_lines
+    from server.terminal.progress import progress
     from snapshots.catalog.verifying.verify import verify
 
     with progress() as bars:

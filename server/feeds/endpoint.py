@@ -11,16 +11,16 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from schema.errors import CODES, bounded
-from server.exchanges import CODE
+from server.asgi.allowances import Allowances
+from server.asgi.cache import CacheKey, ResponseCache
+from server.asgi.errors import RETRY_SECONDS, BadRequest, overloaded
+from server.asgi.exchanges import CODE
+from server.asgi.hang_ups import unless_gone
+from server.asgi.lanes import Lanes
+from server.asgi.responses import Headers, Response
+from server.asgi.sending import REVALIDATE, send_head, send_response
 from server.feeds.addresses import FEEDS, parse_path
 from server.feeds.making import Document, FeedMaker, NoSuchFeed
-from server.graphql.allowances import Allowances
-from server.graphql.cache import CacheKey, ResponseCache
-from server.graphql.errors import RETRY_SECONDS, BadRequest, overloaded
-from server.graphql.hang_ups import unless_gone
-from server.graphql.lanes import Lanes
-from server.responses import Headers, Response
-from server.sending import REVALIDATE, send_head, send_response
 from snapshots.catalog.catalog import Catalog
 from snapshots.errors import CachelogError, CatalogError, IncompleteHistory
 from snapshots.escaping import visible

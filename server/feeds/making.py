@@ -7,8 +7,8 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple, Protocol
 
+from server.asgi.lanes import Lane, Lanes
 from server.feeds.addresses import FeedAddresses
-from server.graphql.lanes import Lane, Lanes
 from snapshots.catalog.library import Library, SharedCache
 from snapshots.changes.pair_counts import PairCounts
 from snapshots.errors import CatalogError, IncompleteHistory, RevisionNotFound

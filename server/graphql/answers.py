@@ -9,16 +9,16 @@ from cachetools import LRUCache
 from graphql import OperationType
 
 from schema import api
-from server.graphql.cache import CacheKey, ResponseCache
-from server.graphql.errors import BadRequest
+from server.asgi.cache import CacheKey, ResponseCache
+from server.asgi.errors import BadRequest
+from server.asgi.lanes import Lanes
+from server.asgi.negotiation import EVENT_STREAM, JSON, RESPONSE_JSON, accepted_media_type
+from server.asgi.responses import Response
+from server.asgi.sending import REVALIDATE
 from server.graphql.execution import Executed, Execution
-from server.graphql.lanes import Lanes
 from server.graphql.parsed_requests import ParsedRequest, RequestBytes
 from server.graphql.persisted_documents import DocumentSource, PersistedDocuments
 from server.graphql.requests import GraphQLRequest, from_body, from_query_string
-from server.negotiation import EVENT_STREAM, JSON, RESPONSE_JSON, accepted_media_type
-from server.responses import Response
-from server.sending import REVALIDATE
 from snapshots.catalog.catalog import Catalog
 
 _IMMUTABLE = b"public, max-age=31536000, immutable"

@@ -7,19 +7,25 @@ import orjson
 from starlette.types import Receive, Scope, Send
 
 from schema.errors import bounded
-from server.exchanges import CODE, note_answer
-from server.graphql.allowances import Allowances
+from server.asgi.allowances import Allowances
+from server.asgi.errors import BadRequest
+from server.asgi.exchanges import CODE, note_answer
+from server.asgi.hang_ups import GONE, unless_gone
+from server.asgi.lanes import Lanes
+from server.asgi.negotiation import (
+    JSON,
+    accepted_media_type,
+    prefers_events,
+    prefers_html,
+    takes_events,
+)
+from server.asgi.responses import EncodedBody, Response
+from server.asgi.sending import REVALIDATE, coding_for, send_head, send_response
 from server.graphql.answers import Answer, Answers, Charge
-from server.graphql.errors import BadRequest
 from server.graphql.event_streams import EventStreams
-from server.graphql.hang_ups import GONE, unless_gone
 from server.graphql.incoming import LARGE_BODY, Body, Incoming
-from server.graphql.lanes import Lanes
 from server.graphql.outgoing import Outgoing
 from server.graphql.parsed_requests import RequestBytes
-from server.negotiation import JSON, accepted_media_type, prefers_events, prefers_html, takes_events
-from server.responses import EncodedBody, Response
-from server.sending import REVALIDATE, coding_for, send_head, send_response
 
 _ALLOW = b"GET, HEAD, POST, OPTIONS"
 _TELL_COST = b"x-cachelog-cost"

@@ -8,9 +8,11 @@ from starlette.types import Receive, Scope, Send
 
 from schema.errors import BAD_USER_INPUT, bounded
 from schema.node import parse_node_id
-from server.exchanges import CODE, IS_OPEN_ENDED, OPERATION, note_answer, note_error
+from server.asgi.errors import BadRequest
+from server.asgi.exchanges import CODE, IS_OPEN_ENDED, OPERATION, note_answer, note_error
+from server.asgi.hang_ups import GONE, unless_gone
+from server.asgi.sending import send_head, send_in_pieces
 from server.graphql.answers import Answer, Answers, Charge
-from server.graphql.errors import BadRequest
 from server.graphql.events import (
     COMPLETE,
     HEADERS,
@@ -20,12 +22,10 @@ from server.graphql.events import (
     next_event_parts,
 )
 from server.graphql.execution import Execution
-from server.graphql.hang_ups import GONE, unless_gone
 from server.graphql.outgoing import Outgoing
 from server.graphql.parsed_requests import ParsedRequest, RequestBytes
 from server.graphql.shared_events import EventText, SharedEvents
 from server.publications import MAX_WAITING, Publications, Subscriber
-from server.sending import send_head, send_in_pieces
 from snapshots.errors import InvalidArgument
 from snapshots.models import RevisionInfo
 

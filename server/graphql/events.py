@@ -6,8 +6,8 @@ https://html.spec.whatwg.org/multipage/server-sent-events.html
 
 import orjson
 
-from server.negotiation import EVENT_STREAM
-from server.responses import Headers
+from server.asgi.negotiation import EVENT_STREAM
+from server.asgi.responses import Headers
 
 HEADERS: Headers = [
     (b"content-type", f"{EVENT_STREAM}; charset=utf-8".encode()),

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import orjson
 
 from schema.api import API
-from schema.budget import Budget
 from schema.context import Context, Follow
-from schema.loading import Failed, NotLoaded
-from server.graphql.lanes import Lane, Lanes
+from schema.execution.budget import Budget
+from schema.execution.loading import Failed, NotLoaded
+from server.asgi.lanes import Lane, Lanes
+from server.asgi.responses import tag_of
 from server.graphql.loads import Loads
 from server.graphql.requests import GraphQLRequest
-from server.responses import tag_of
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_answers import HistoryAnswers, HistoryQuestion
 from snapshots.catalog.history_questions import HashesAsked

@@ -5,7 +5,7 @@ from typing import Self
 
 from starlette.types import Receive
 
-from server.graphql.errors import BadRequest, overloaded
+from server.asgi.errors import BadRequest, overloaded
 
 LARGE_BODY = 64 << 10
 """Bodies with no more bytes are not counted: the number of connections bounds them."""

@@ -5,8 +5,8 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
-from schema.loading import NotLoaded
-from server.graphql.lanes import Lane
+from schema.execution.loading import NotLoaded
+from server.asgi.lanes import Lane
 
 
 class Loads:

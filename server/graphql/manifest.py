@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from server.graphql.errors import BadRequest
+from server.asgi.errors import BadRequest
 from server.graphql.persisted_documents import hash_asked
 from snapshots.errors import InvalidArgument
 

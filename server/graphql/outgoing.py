@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from server.graphql.errors import overloaded
-from server.responses import Response
+from server.asgi.errors import overloaded
+from server.asgi.responses import Response
 
 _LARGE = 256 << 10
 """Responses with fewer bytes are not counted: the number of connections bounds them."""

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from server.graphql.cache import CacheKey
+from server.asgi.cache import CacheKey
 from server.graphql.execution import Weight
 from server.graphql.requests import GraphQLRequest
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from cachetools import LRUCache
 
-from server.graphql.errors import BadRequest
+from server.asgi.errors import BadRequest
 
 MAX_PERSISTED_BYTES = 16 << 20
 """How many bytes of documents are kept, with their hashes."""

@@ -5,9 +5,9 @@ from urllib.parse import parse_qsl
 
 import orjson
 
-from server.graphql.errors import BadRequest
+from server.asgi.errors import BadRequest
+from server.asgi.negotiation import JSON
 from server.graphql.persisted_documents import DocumentSource
-from server.negotiation import JSON
 from snapshots.models import RevisionInfo
 
 _DOCUMENT_IDS = ("documentId", "doc_id", "id")

@@ -6,8 +6,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from schema.api import sdl
-from server.responses import Response
-from server.sending import REVALIDATE, send_response
+from server.asgi.responses import Response
+from server.asgi.sending import REVALIDATE, send_response
 
 _TEXT = b"text/plain; charset=utf-8"
 

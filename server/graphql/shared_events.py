@@ -9,8 +9,8 @@ from cachetools import LRUCache
 
 from schema.errors import INTERNAL, incident
 from schema.node import node_id
-from server.graphql.cache import CacheKey
-from server.graphql.errors import RETRY_SECONDS, BadRequest
+from server.asgi.cache import CacheKey
+from server.asgi.errors import RETRY_SECONDS, BadRequest
 from server.graphql.events import error_body, next_event
 from server.graphql.execution import Executed, Execution, Weight
 from server.graphql.outgoing import Outgoing

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from server.exchanges import Exchange
+from server.asgi.exchanges import Exchange
 from server.metrics.instruments import (
     ANSWER_BYTES,
     BUCKETS,

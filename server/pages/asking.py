@@ -5,13 +5,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from server.graphql.allowances import Allowances
+from server.asgi.allowances import Allowances
+from server.asgi.lanes import Lanes
 from server.graphql.execution import Execution
-from server.graphql.lanes import Lanes
 from server.graphql.requests import GraphQLRequest
 from server.pages.documents import Document
-
-Charge = Any
 
 
 class Answered(NamedTuple):

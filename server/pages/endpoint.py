@@ -8,18 +8,19 @@ import orjson
 from starlette.types import Receive, Scope, Send
 
 from schema.errors import bounded
-from server.exchanges import CODE
-from server.graphql.allowances import Allowances
-from server.graphql.cache import CacheKey, ResponseCache
-from server.graphql.errors import BadRequest
-from server.graphql.hang_ups import GONE, unless_gone
-from server.graphql.lanes import Lanes
+from server.asgi.allowances import Allowances
+from server.asgi.cache import CacheKey, ResponseCache
+from server.asgi.errors import BadRequest
+from server.asgi.exchanges import CODE
+from server.asgi.hang_ups import GONE, unless_gone
+from server.asgi.lanes import Lanes
+from server.asgi.responses import Headers, Response
+from server.asgi.sending import REVALIDATE, send_head, send_response
 from server.pages.addresses import Address
 from server.pages.asking import Answered, Asker
 from server.pages.page import Page
 from server.pages.rendering import Renderer
-from server.responses import Headers, Response
-from server.sending import REVALIDATE, send_head, send_response
+from server.pages.shortcuts import filled
 from snapshots.catalog.catalog import Catalog
 
 _HTML = b"text/html; charset=utf-8"
@@ -105,7 +106,10 @@ class PageEndpoint:
             )
         if self._context.allowances.is_limited:
             self._context.allowances.count_request(scope)
-        known = self._page.document.known(given(scope))
+        asked = given(scope)
+        if self._page.leads_to and (path := filled(self._page.leads_to, asked)):
+            return _see_other(Address(raw_path(scope), {}).root + path.removeprefix("/"))
+        known = self._page.document.known(asked)
         keys = self._keys(scope, known)
         for key in keys:
             if (kept := self._context.responses.get(key)) is not None:
@@ -177,6 +181,11 @@ TITLES = {
     503: "Not just now",
 }
 """What the pages of errors are headed with."""
+
+
+def _see_other(link: str) -> Response:
+    """Return what leads a browser from a form to the address that it asks for."""
+    return Response(303, b"", _HTML, REVALIDATE, more=[(b"location", link.encode()), *_HEADERS])
 
 
 def raw_path(scope: Scope) -> str:

@@ -21,6 +21,8 @@ class Page(NamedTuple):
     template has the document's name unless ``template`` gives another. ``subject`` is what the
     answer must have, by the names of its fields with dots: without it the page is not found.
     ``table`` is the list that can be had whole, as lines of CSV or JSON, named in the same way.
+    ``leads_to`` is the path of another page, ``/hash/{hash}`` say, that an address leads to whose
+    query gives all names in it: so a form without a script opens a page by its own address.
     """
 
     path: str
@@ -29,6 +31,7 @@ class Page(NamedTuple):
     view: View = nothing_more
     template: str = ""
     table: str = ""
+    leads_to: str = ""
 
     @property
     def document(self) -> Document:

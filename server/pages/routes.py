@@ -1,8 +1,9 @@
 """All pages, in one list."""
 
 from server.pages.page import Page
-from server.pages.views.packages import package_view
+from server.pages.views.package import package_view
 from server.pages.views.search import search_view
+from server.pages.views.spec import spec_view
 
 PAGES = (
     Page("/", "home"),
@@ -20,5 +21,12 @@ PAGES = (
         "stack",
         subject="revision.stack",
         table="revision.stack.packages",
+    ),
+    Page(
+        "/r/{ref}/specs/{hash}",
+        "spec",
+        subject="revision.spec",
+        view=spec_view,
+        table="neededBy.spec.dependents",
     ),
 )

@@ -14,8 +14,8 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from starlette.routing import BaseRoute, Match
 from starlette.types import Scope
 
-from server.exchanges import Exchange
-from server.request_ids import IsTrusted
+from server.asgi.exchanges import Exchange
+from server.asgi.request_ids import IsTrusted
 
 _METHODS = frozenset(
     {"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY"}

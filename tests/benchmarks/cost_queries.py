@@ -71,7 +71,7 @@ IN_REVISION = {
     "cachelog: dependents of packages": "packages(first: 100) { nodes { "
     "dependents(first: 50) { name numSpecs } } }",
     "cachelog: edges of dependencies": "specs(first: 200) { nodes { dependencies { "
-    "edges { types virtuals node { name hash spec { version } } } } } }",
+    "edges { types virtuals node { name hash version spec { version } } } } } }",
 }
 _RULES = ", ".join(
     f'{{name: "{number}", forbid: "spec-removed", except: ["x{number}-*"]}}' for number in range(10)

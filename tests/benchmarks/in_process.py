@@ -17,7 +17,7 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from schema import api
 from schema.context import Context
-from schema.executor import RenderingExecutor
+from schema.execution.executor import RenderingExecutor
 from server.app import GRAPHQL_PATH, create_app
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog

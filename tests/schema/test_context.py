@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from schema import api
-from schema.budget import Budget
 from schema.context import Context
+from schema.execution.budget import Budget
 from schema.limits import Limits
 from snapshots.catalog.library import Library
 from tests.schema.worlds import World, known_world, plain

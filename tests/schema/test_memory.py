@@ -9,7 +9,7 @@ import pytest
 
 from schema import api
 from schema.api import API
-from schema.documents import Documents
+from schema.documents.documents import Documents
 from schema.limits import Limits
 from tests.schema.worlds import World, known_world
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from schema import api
 from schema.api import API
-from schema.budget import Budget
+from schema.execution.budget import Budget
 from schema.limits import Limits
-from tests.schema.documents import Writer
+from tests.schema.generated_documents import Writer
 from tests.schema.worlds import World, known_world, plain
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from schema.api import API, Answer
-from schema.budget import Budget
 from schema.context import Context
+from schema.execution.budget import Budget
 from schema.limits import Limits
 from snapshots.models import RevisionInfo
 from tests.schema import questions

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from server.graphql.lanes import Lanes
+from server.asgi.lanes import Lanes
 from server.settings import Settings
 from tests.server.servers import Server, serving
 

@@ -7,9 +7,9 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from server.exchanges import Exchanges, Observer, Tracing
-from server.request_ids import RequestIds, trusted_among
-from server.security_headers import SecurityHeaders
+from server.asgi.exchanges import Exchanges, Observer, Tracing
+from server.asgi.request_ids import RequestIds, trusted_among
+from server.asgi.security_headers import SecurityHeaders
 
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 

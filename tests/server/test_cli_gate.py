@@ -10,12 +10,12 @@ import pytest
 from junitparser import JUnitXml
 from msgspec.structs import replace
 
-from server.printing.annotations import annotations
-from server.printing.junit import junit
-from server.printing.verdicts import FEW, Report
+from server.terminal.printing.annotations import annotations
+from server.terminal.printing.junit import junit
+from server.terminal.printing.verdicts import FEW, Report
 from snapshots.changes.rules.records import Forbid, Forbidden, Rule, RuleLevel
 from snapshots.changes.rules.verdict import Breach, Breaches, RuleResult, Verdict
-from tests.schema.test_causes import BASE, HEAD, published
+from tests.schema.comparisons.test_causes import BASE, HEAD, published
 from tests.schema.worlds import World
 from tests.server.commands import Done, cachelog
 from tests.snapshots.factories import a_revision, hash_of

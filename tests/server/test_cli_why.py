@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.schema.test_causes import BASE, EARLIER, HEAD, published
+from tests.schema.comparisons.test_causes import BASE, EARLIER, HEAD, published
 from tests.schema.worlds import World
 from tests.server.commands import Done, cachelog
 from tests.server.servers import CACHELOG, environ

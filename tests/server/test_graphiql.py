@@ -15,7 +15,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from server.graphiql import ASSETS, EXAMPLES, graphiql_page, json_in_script, missing_assets
+from server.graphiql.page import ASSETS, EXAMPLES, graphiql_page, json_in_script, missing_assets
 from snapshots.history import History
 from tests.server.servers import serving
 

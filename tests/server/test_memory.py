@@ -12,13 +12,13 @@ import orjson
 import pytest
 
 from schema.api import API
+from server.asgi.lanes import Lanes
+from server.asgi.negotiation import JSON
 from server.graphql.answers import PARSED_BYTES, Answers
 from server.graphql.execution import Execution, Weight
-from server.graphql.lanes import Lanes
 from server.graphql.parsed_requests import ParsedRequest, RequestBytes
 from server.graphql.requests import GraphQLRequest
 from server.memory import max_memory, memory_shares
-from server.negotiation import JSON
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from server.graphql.errors import BadRequest
+from server.asgi.errors import BadRequest
 from server.publications import MAX_WAITING, Arrivals, Publications, Subscriber
 from snapshots.history import History
 from snapshots.models import RevisionInfo

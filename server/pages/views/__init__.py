@@ -1,1 +1,1 @@
-"""What pages show beside their answers: pure functions of these, one module for each page."""
+"""What templates show beside an answer: tables, trees and bars made of its lists. All pure."""

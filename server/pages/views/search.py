@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from server.pages.views.specs import telling_apart
+from server.pages.views.spec_tables import telling_apart
 
 MOST_TAGS = 60
 """How many tags can be chosen from; others are written."""

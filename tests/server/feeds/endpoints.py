@@ -6,11 +6,11 @@ from pathlib import Path
 
 import httpx
 
+from server.asgi.allowances import Allowances
+from server.asgi.cache import ResponseCache
+from server.asgi.lanes import Lanes
 from server.feeds.endpoint import FeedsEndpoint
 from server.feeds.making import FeedMaker
-from server.graphql.allowances import Allowances
-from server.graphql.cache import ResponseCache
-from server.graphql.lanes import Lanes
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library

@@ -12,13 +12,13 @@ import pytest
 from msgspec.structs import replace
 
 from schema.api import API
+from server.asgi.errors import BadRequest
+from server.asgi.lanes import Lanes
+from server.asgi.negotiation import JSON, RESPONSE_JSON
 from server.graphql.answers import Answer, Answers
-from server.graphql.errors import BadRequest
 from server.graphql.execution import Executed, Execution, Weight
-from server.graphql.lanes import Lanes
 from server.graphql.parsed_requests import ParsedRequest, RequestBytes
 from server.graphql.requests import GraphQLRequest
-from server.negotiation import JSON, RESPONSE_JSON
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.demo import history as made_up

@@ -12,8 +12,8 @@ import pytest
 
 from schema.api import API, Answer
 from schema.context import Context
+from server.asgi.lanes import Lanes
 from server.graphql.execution import Executed, Execution
-from server.graphql.lanes import Lanes
 from server.graphql.requests import GraphQLRequest
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from server.graphql.errors import BadRequest
+from server.asgi.errors import BadRequest
 from server.graphql.incoming import LARGE_BODY, Incoming
 
 MAX = 4 * LARGE_BODY

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from schema.loading import NotLoaded
-from server.graphql.errors import BadRequest
-from server.graphql.lanes import Lane
+from schema.execution.loading import NotLoaded
+from server.asgi.errors import BadRequest
+from server.asgi.lanes import Lane
 from server.graphql.loads import Loads
 from snapshots.catalog.library import SharedCache
 from snapshots.errors import CatalogError

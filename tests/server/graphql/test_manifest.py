@@ -8,7 +8,7 @@ import httpx
 import orjson
 import pytest
 
-from server.graphql.errors import BadRequest
+from server.asgi.errors import BadRequest
 from server.graphql.manifest import read_manifest
 from server.settings import Settings
 from snapshots.errors import InvalidArgument

@@ -2,9 +2,9 @@
 
 import pytest
 
-from server.graphql.errors import BadRequest
+from server.asgi.errors import BadRequest
+from server.asgi.responses import Response
 from server.graphql.outgoing import Outgoing
-from server.responses import Response
 
 
 def response(num_bytes: int) -> Response:

@@ -4,7 +4,7 @@ from hashlib import sha256
 
 import pytest
 
-from server.graphql.errors import BadRequest
+from server.asgi.errors import BadRequest
 from server.graphql.persisted_documents import MAX_PERSISTED_BYTES, PersistedDocuments
 
 

@@ -6,10 +6,10 @@ import orjson
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from server.graphql.errors import BadRequest
+from server.asgi.errors import BadRequest
+from server.asgi.negotiation import JSON
 from server.graphql.persisted_documents import PersistedDocuments
 from server.graphql.requests import GraphQLRequest, from_body, from_query_string
-from server.negotiation import JSON
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),

@@ -13,7 +13,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as plain
 
-from server.exchanges import Exchange
+from server.asgi.exchanges import Exchange
 from server.metrics.instruments import (
     BUCKETS,
     CACHE_BYTES,

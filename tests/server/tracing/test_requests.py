@@ -8,8 +8,8 @@ from opentelemetry.trace import SpanKind, StatusCode
 from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
-from server.exchanges import CODE, OPERATION
-from server.request_ids import trusted_among
+from server.asgi.exchanges import CODE, OPERATION
+from server.asgi.request_ids import trusted_among
 from server.tracing.requests import RequestSpans, route_finder
 from tests.server.exchanges import Application, answering, exchanged, failing, scope
 from tests.server.tracing.collectors import in_memory

@@ -1,0 +1,1 @@
+"""What differs between two revisions, why, and what rules say of it."""

@@ -1,0 +1,273 @@
+"""Comparisons: what was added, removed and changed between two revisions."""
+
+from typing import Annotated, Self
+
+import strawberry
+
+from schema.comparisons.cause import Cause, cause_connection
+from schema.comparisons.changes import (
+    ChangeRows,
+    LoadedComparison,
+    NamedBy,
+    change_connection,
+    comparison_key,
+    load_comparison,
+    part_of_comparison,
+)
+from schema.comparisons.check import CHECK, CheckReport, check
+from schema.comparisons.comparison_summary import ComparisonSummary
+from schema.comparisons.coverage import CoverageChange, coverage_connection
+from schema.comparisons.coverage_dimension import CoverageDimension
+from schema.comparisons.package_change import PackageChange
+from schema.comparisons.rule_input import MOST_RULES, RuleInput
+from schema.comparisons.spec_change import SpecChange, spec_change_connection, with_reasons
+from schema.comparisons.stack_change import StackChange
+from schema.context import Context, Info
+from schema.execution.loading import NotLoaded
+from schema.fields.connections import Connection, connection_field
+from schema.fields.cost import COMPARING, COVERING, EXPLAINING, STACKS, ArgumentCost, Cost, texts
+from schema.fields.enums import describe_enum
+from schema.fields.paging import PageArguments
+from schema.fields.scalars import none_if_omitted
+from schema.node import Node, node_id
+from schema.revisions.revision import Revision
+from schema.revisions.spec_arguments import FilterArgument
+from snapshots.changes.causes import CauseKind
+from snapshots.changes.coverage import CoverageChangeKind
+from snapshots.changes.diff import LEFT_OUT
+from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.spec_changes import SpecChangeKind
+from snapshots.models import RevisionInfo
+from snapshots.notes.changelog import changelog
+from snapshots.notes.rendering import NotesFormat, render
+
+NOTES = Cost(weight=180_000, once=EXPLAINING, num_bytes=15_000_000)
+"""Release notes, made anew each time. Two formats of them may be asked for at once.
+
+Those of revisions months apart are long, as JSON most.
+"""
+
+CHANGES = Cost(
+    weight=1_000,
+    each=20,
+    once=COMPARING,
+    arguments={
+        "kinds": ArgumentCost(weight=100, each=50),
+        "reasons": ArgumentCost(weight=5_000, each=50, once=EXPLAINING),
+        "search": ArgumentCost(weight=1_000),
+        "filter": ArgumentCost(weight=3_000, each=60),
+    },
+)
+"""A page of the changes of a comparison."""
+
+
+CAUSES = Cost(
+    weight=1_500,
+    each=20,
+    once=EXPLAINING,
+    arguments={
+        "kinds": ArgumentCost(weight=100, each=50),
+        "package": ArgumentCost(weight=100),
+    },
+)
+"""A page of causes."""
+
+COVERAGE = Cost(
+    weight=COVERING,
+    each=10,
+    once=COMPARING,
+    arguments={
+        "by": ArgumentCost(each=20_000),
+        "kinds": ArgumentCost(weight=100, each=50),
+        "search": ArgumentCost(weight=1_000),
+    },
+)
+"""A page of lost and gained cells."""
+
+describe_enum(
+    NotesFormat,
+    "How release notes are written.",
+    {
+        NotesFormat.MARKDOWN: "For people.",
+        NotesFormat.HTML: "For people: a page that needs nothing else.",
+        NotesFormat.JSON: "For programs: the same facts. docs/notes.md describes them.",
+    },
+)
+
+
+@strawberry.type(
+    description="The difference of two revisions. A permanent object: its id names both digests, "
+    "so it never changes."
+)
+class Comparison(Node):
+    """Two lines of the catalog; their frames are compared when something is asked."""
+
+    base_info: strawberry.Private[RevisionInfo]
+    head_info: strawberry.Private[RevisionInfo]
+
+    @classmethod
+    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+        """Return the comparison of two digests and two keys."""
+        if (found := part_of_comparison(context, parts)) is None or found.key:
+            return None
+        base, head = found.infos
+        return cls(base_info=base, head_info=head)
+
+    def loaded(self, info: Info) -> LoadedComparison:
+        """Load and compare the two revisions."""
+        return load_comparison(info.context, self.base_info, self.head_info)
+
+    @strawberry.field(description="Opaque and stable.")
+    def id(self) -> strawberry.ID:
+        return node_id("Comparison", *comparison_key(self.base_info, self.head_info))
+
+    @strawberry.field(description="The revision that changes are counted from.")
+    def base(self) -> Revision:
+        return Revision(info=self.base_info)
+
+    @strawberry.field(description="The revision that changes lead to.")
+    def head(self) -> Revision:
+        return Revision(info=self.head_info)
+
+    @strawberry.field(description="The totals.", metadata=Cost(weight=200, once=COMPARING).metadata)
+    def summary(self, info: Info) -> ComparisonSummary:
+        return ComparisonSummary.of(self.loaded(info))
+
+    @strawberry.field(description="What is not counted as a change.", metadata=texts(100).metadata)
+    def left_out(self) -> list[str]:
+        return list(LEFT_OUT)
+
+    @connection_field("The packages that changed, by name.", cost=CHANGES)
+    def packages(
+        self,
+        info: Info,
+        kinds: Annotated[
+            list[PackageChangeKind] | None,
+            strawberry.argument(description="Only these kinds; all unless given."),
+        ] = strawberry.UNSET,
+        search: Annotated[
+            str | None,
+            strawberry.argument(description="Case-insensitive substring of the name."),
+        ] = strawberry.UNSET,
+        *,
+        page: PageArguments,
+    ) -> Connection[PackageChange]:
+        comparison = self.loaded(info)
+        table = comparison.changes.select_packages(none_if_omitted(kinds), none_if_omitted(search))
+        return change_connection(PackageChange, comparison, table, NamedBy(table, "name"), page)
+
+    @connection_field(
+        "The hashes that were added, removed or changed, by package and hash.", cost=CHANGES
+    )
+    def specs(
+        self,
+        info: Info,
+        kinds: Annotated[
+            list[SpecChangeKind] | None,
+            strawberry.argument(description="Only these kinds; all unless given."),
+        ] = strawberry.UNSET,
+        filter: FilterArgument = strawberry.UNSET,
+        reasons: Annotated[
+            list[SpecChangeReason] | None,
+            strawberry.argument(description="Only these reasons; all unless given."),
+        ] = strawberry.UNSET,
+        *,
+        page: PageArguments,
+    ) -> Connection[SpecChange]:
+        comparison, conditions = self.loaded(info), none_if_omitted(filter)
+        domain_filter = None if conditions is None else conditions.to_domain()
+        table = comparison.changes.select_specs(none_if_omitted(kinds), domain_filter)
+        wanted = none_if_omitted(reasons)
+        if wanted is not None:
+            table = with_reasons(comparison, table, wanted)
+        return spec_change_connection(comparison, table, page)
+
+    @connection_field(
+        "Why specs were built anew, what explains most first. The numbers of specs add up to all "
+        "that were rebuilt or replaced.",
+        cost=CAUSES,
+    )
+    def causes(
+        self,
+        info: Info,
+        kinds: Annotated[
+            list[CauseKind] | None,
+            strawberry.argument(description="Only these kinds; all unless given."),
+        ] = strawberry.UNSET,
+        package: Annotated[
+            str | None,
+            strawberry.argument(description="Only causes in the package of this name."),
+        ] = strawberry.UNSET,
+        *,
+        page: PageArguments,
+    ) -> Connection[Cause]:
+        only = none_if_omitted(kinds), none_if_omitted(package)
+        return cause_connection(self.loaded(info), *only, page)
+
+    @connection_field(
+        "What can no longer be had, and what newly can: packages in combination with the given "
+        "dimensions, by package and values.",
+        cost=COVERAGE,
+    )
+    def coverage(
+        self,
+        info: Info,
+        by: Annotated[
+            list[CoverageDimension],
+            strawberry.argument(description="The dimensions; none for the packages alone."),
+        ],
+        kinds: Annotated[
+            list[CoverageChangeKind] | None,
+            strawberry.argument(description="Only these kinds; all unless given."),
+        ] = strawberry.UNSET,
+        search: Annotated[
+            str | None,
+            strawberry.argument(description="Case-insensitive substring of the package's name."),
+        ] = strawberry.UNSET,
+        *,
+        page: PageArguments,
+    ) -> Connection[CoverageChange]:
+        if not info.context.may_take_long:
+            raise NotLoaded  # all specs of both sides are counted
+        only = none_if_omitted(kinds), none_if_omitted(search)
+        return coverage_connection(self.loaded(info), by, *only, page)
+
+    @strawberry.field(
+        description="The stacks that were added, removed or have other specs; never root.",
+        metadata=Cost(weight=200, items=STACKS, each=30, once=COMPARING).metadata,
+    )
+    def stacks(self, info: Info) -> list[StackChange]:
+        comparison = self.loaded(info)
+        stacks = comparison.changes.stacks
+        return ChangeRows(StackChange, comparison, stacks)  # type: ignore[return-value]
+
+    @strawberry.field(description="The release notes, whole.", metadata=NOTES.metadata)
+    def release_notes(
+        self,
+        info: Info,
+        format: Annotated[
+            NotesFormat, strawberry.argument(description="How they are written.")
+        ] = NotesFormat.MARKDOWN,
+    ) -> str:
+        context = info.context
+        if not context.may_take_long:
+            raise NotLoaded  # a change of all packages takes some 100 ms to write
+        sides = self.base_info, self.head_info
+        log = changelog(*sides, context.explain(*sides), returned=context.returned(*sides))
+        context.budget.check()
+        return render(log, format, context.budget.each)
+
+    @strawberry.field(
+        description="The judgement of rules on this comparison, as `cachelog gate` judges.",
+        metadata=CHECK.metadata,
+    )
+    def check(
+        self,
+        info: Info,
+        rules: Annotated[
+            list[RuleInput],
+            strawberry.argument(description=f"The rules, at most {MOST_RULES}."),
+        ],
+    ) -> CheckReport:
+        return check(info, self.loaded(info), rules)

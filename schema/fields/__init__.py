@@ -1,0 +1,1 @@
+"""What fields are made of: scalars, enums, pages, connections, costs, answers for many objects."""

@@ -1,0 +1,167 @@
+"""Relay's connections: pages of ordered lists, and how they are shown.
+
+https://relay.dev/graphql/connections.htm
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+import strawberry
+
+from schema.fields.cost import ITEMS_OF_PAGE, Cost
+from schema.fields.many import Each, LazyList, Sublists, Table, for_many
+from schema.fields.paging import PageArguments, Paged, Window, bad_cursor, window
+
+Item = TypeVar("Item")
+
+
+@strawberry.type(description="Where a page stands in its list.")
+class PageInfo:
+    """Relay's PageInfo."""
+
+    has_next_page: bool = strawberry.field(description="Whether more follows.")
+    has_previous_page: bool = strawberry.field(description="Whether more stands before.")
+    start_cursor: str | None = strawberry.field(description="The cursor of the first edge.")
+    end_cursor: str | None = strawberry.field(description="The cursor of the last edge.")
+
+    @classmethod
+    def of(cls, part: Window, cursors: Sequence[str]) -> "PageInfo":
+        """Return where a page stands; of its cursors only the first and the last count."""
+        return cls(
+            has_next_page=part.stop < part.total,
+            has_previous_page=part.start > 0,
+            start_cursor=cursors[0] if cursors else None,
+            end_cursor=cursors[-1] if cursors else None,
+        )
+
+
+@strawberry.type(description="An item of a list, with the cursor to go on from.")
+class Edge(Generic[Item]):
+    """Relay's edge."""
+
+    cursor: str = strawberry.field(description="Opaque; for `after` and `before`.")
+    node: Item = strawberry.field(description="The item.")
+
+
+class Page(Generic[Item]):
+    """The items of a part of a list, each with its cursor."""
+
+    edge_type: type[Any] = Edge
+
+    def __init__(self, part: Window, items: Sequence[Item], cursors: Sequence[str]) -> None:
+        self.part = part
+        self.items = items
+        self.cursors = cursors
+
+    def edge_columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return the values of each field of the page's edges."""
+        return {"cursor": self.cursors, "node": self.items}
+
+
+class Pages(Protocol):
+    """Pages of one type: what many connections are rendered from.
+
+    ``counts`` says how many items each page shows, ``totals`` how many its whole list has.
+    """
+
+    @property
+    def counts(self) -> Sequence[int]: ...
+
+    @property
+    def totals(self) -> Sequence[int]: ...
+
+    def merged(self) -> Page[Any]:
+        """Return the items of all pages as one page."""
+        ...
+
+    def infos(self) -> Sequence[PageInfo]:
+        """Return where each page stands."""
+        ...
+
+
+class OnePage(LazyList[Any]):
+    """The pages of a single connection."""
+
+    def __init__(self, page: Page[Any]) -> None:
+        self._page = page
+        self.counts = [len(page.items)]
+        self.totals = [page.part.total]
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, place: Any) -> Any:
+        return [Connection(page=self._page)][place]
+
+    def merged(self) -> Page[Any]:
+        """Return the page."""
+        return self._page
+
+    def infos(self) -> Sequence[PageInfo]:
+        """Return where the page stands."""
+        return [PageInfo.of(self._page.part, self._page.cursors)]
+
+
+def _edges(pages: Pages) -> Sublists:
+    page = pages.merged()
+    return Sublists(Table(page.edge_type, page.edge_columns()), pages.counts)
+
+
+def _nodes(pages: Pages) -> Sublists:
+    return Sublists(pages.merged().items, pages.counts)
+
+
+def _infos(pages: Pages) -> Sequence[PageInfo]:
+    return pages.infos()
+
+
+def _totals(pages: Pages) -> Sequence[int]:
+    return pages.totals
+
+
+def connection_field(description: str, *, cost: Cost | None = None) -> Any:
+    """Declare a resolver of a connection; it gets the four arguments of Relay as ``page``."""
+    metadata = cost.metadata if cost else None
+    return strawberry.field(description=description, extensions=[Paged()], metadata=metadata)
+
+
+def edges_field() -> Any:
+    """Declare the edges of a connection."""
+    description = "The items of the page, each with its cursor."
+    return for_many(_edges, description, cost=Cost(items=ITEMS_OF_PAGE))
+
+
+@strawberry.type(description="A page of a list.")
+class Connection(Generic[Item]):
+    """Relay's connection, over a page."""
+
+    page: strawberry.Private[Page[Item]]
+
+    edges: list[Edge[Item]] = edges_field()
+    nodes: list[Item] = for_many(_nodes, "The items of the page.", cost=Cost(items=ITEMS_OF_PAGE))
+    page_info: PageInfo = for_many(_infos, "Where the page stands in the list.")
+    total_count: int = for_many(_totals, "How many items the whole list has.")
+
+    def alone(self) -> Pages:
+        """Return the pages that are this connection's alone."""
+        return OnePage(self.page)
+
+
+def page_of(
+    arguments: PageArguments,
+    keys: Sequence[str],
+    make: Callable[[int], Item],
+    kind: type[Page[Item]] = Page,
+) -> Page[Item]:
+    """Return a page of a list that is named by keys, which are the cursors; ``make`` its items."""
+
+    def places(cursor: str) -> tuple[int, int]:
+        try:
+            place = keys.index(cursor)
+        except ValueError:
+            raise bad_cursor(cursor) from None
+        return place, place + 1
+
+    part = window(arguments, len(keys), places)
+    items = Each(part.stop - part.start, lambda place: make(part.start + place))
+    return kind(part, items, keys[part.start : part.stop])

@@ -1,0 +1,169 @@
+"""What a query costs, told before it runs: units of work, and bytes of its answer.
+
+A unit is some 0.1 to 0.3 microseconds of work: ``python -m tests.benchmarks cost`` measures what
+those of many queries take. Prices are those of the largest revisions of real caches. Each field
+states its own where it is declared: see ``Cost``. The walk over an operation, in
+``schema.documents.estimating``, adds them up.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from graphql import GraphQLField
+
+from schema.fields.paging import Paged
+
+COST = "cost"
+"""The key in a field's metadata of its Cost."""
+
+
+class ItemsOf(NamedTuple):
+    """A list as long as the page that it stands on, or as the list in an argument."""
+
+    argument: str | None
+
+
+class NumberOf(NamedTuple):
+    """A list as long as an argument says, a number; ``default`` where it is not given.
+
+    Without a default it is as long as the page, and never longer.
+    """
+
+    argument: str
+    default: int | None = None
+
+
+ITEMS_OF_PAGE = ItemsOf(None)
+
+
+class ArgumentCost(NamedTuple):
+    """What an argument costs where it is given, on top of its field, in units.
+
+    ``each`` is for every value in its lists, or every ``%`` and ``^`` in its text. ``once`` is for
+    work that is done once in a request: of a text for the same text and revision, where each of its
+    ``%`` and ``^`` costs as much again; of other values as that of a field is. ``parts`` counts
+    otherwise what ``each`` is for.
+    """
+
+    weight: float = 0
+    each: float = 0
+    once: float = 0
+    parts: Callable[[Any], float] | None = None
+
+
+class Cost(NamedTuple):
+    """What a field costs, in units.
+
+    ``weight`` is for the field itself, each time that it is asked, and ``once`` for what it does
+    once for all fields of the same revision or comparison. ``items`` says how many values or
+    objects it leads to, ``each`` what every one of them costs whatever is selected of it, and
+    ``each_loaded`` what has to be brought into memory for it, at most for as many as a request may
+    load. ``num_bytes`` says how long the JSON of one value is; None for what is usual for its type.
+    ``arguments`` are costs on top where they are given. ``page`` says how many items a page has
+    that no connection decides on: that of what is below the field.
+    """
+
+    weight: float = 0
+    items: float | ItemsOf | NumberOf = 1
+    each: float = 0
+    once: float = 0
+    num_bytes: int | None = None
+    arguments: Mapping[str, ArgumentCost] = MappingProxyType({})
+    each_loaded: float = 0
+    page: ItemsOf | None = None
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The metadata of a Strawberry field of this cost."""
+        return {COST: self}
+
+
+VALUE = Cost()
+"""What is there already."""
+
+
+def texts(num_bytes: int) -> Cost:
+    """Return the cost of a list of texts that is there already, of so many bytes in all."""
+    return Cost(num_bytes=num_bytes)
+
+
+STACKS = 30
+"""How many stacks a revision or package may have; the largest real ones have about as many."""
+
+LOADING = 10_000
+"""The share of loading a revision that each request pays that asks for its contents."""
+
+COMPARING = 50_000
+"""Two revisions are compared."""
+
+EXPLAINING = 100_000
+"""Counterparts and causes of two revisions are found."""
+
+COVERING = 60_000
+"""The cells of all specs of two revisions are compared."""
+
+TIMELINE = 8_000
+"""What a revision after the other did to a package is worked out from its changes."""
+
+SPANS_OF_HASH = 5_000
+"""The same of a hash."""
+
+SPANS_OF_EACH = 150
+"""The same of a hash, of many at once."""
+
+SPECS_ARGUMENTS = {
+    "matching": ArgumentCost(weight=100, once=10_000),
+    "filter": ArgumentCost(weight=1_500, each=30),
+    "orderBy": ArgumentCost(weight=1_000),
+}
+"""What the arguments of a connection over all specs of a revision or stack cost."""
+
+PACKAGES_ARGUMENTS = {
+    "filter": ArgumentCost(weight=2_500, each=30),
+    "orderBy": ArgumentCost(weight=1_000),
+}
+"""What the arguments of a connection over all packages of a revision or stack cost."""
+
+INTROSPECTED: Mapping[str, Cost] = {
+    "types": Cost(items=100),
+    "fields": Cost(items=10),
+    "directives": Cost(items=6),
+    "locations": Cost(num_bytes=100),
+    "ofType": Cost(items=0.6),
+}
+"""The fields of introspection that lead to several or to few, by name: they state no costs."""
+
+FEW_INTROSPECTED = Cost(items=0.6)
+"""Any other list of introspection: most fields have no arguments, most types no values."""
+
+
+def stated_cost(field: GraphQLField) -> Cost | None:
+    """Return the cost that a field of the schema states; None where it states none."""
+    declared = field.extensions.get("strawberry-definition")
+    cost: Cost | None = declared.metadata.get(COST) if declared else None
+    return cost
+
+
+def is_paged(field: GraphQLField) -> bool:
+    """Tell whether a field of the schema is a connection, which decides the size of its pages."""
+    declared = field.extensions.get("strawberry-definition")
+    return declared is not None and any(isinstance(it, Paged) for it in declared.extensions)
+
+
+def cost_of(field: GraphQLField, name: str, *, is_list: bool) -> Cost:
+    """Return what a field of that name costs, of the schema or of introspection."""
+    if (stated := stated_cost(field)) is not None:
+        return stated
+    if "strawberry-definition" in field.extensions:
+        return VALUE
+    return INTROSPECTED.get(name, FEW_INTROSPECTED if is_list else VALUE)
+
+
+def usual_bytes(kind: Any) -> int:
+    """Return how long the JSON of a value of a scalar or an enum usually is."""
+    return _BYTES.get(kind.name, _BYTES_OF_OTHERS)
+
+
+_BYTES = {"Boolean": 5, "Int": 6, "ByteCount": 11, "DateTime": 22, "ID": 90, "JSON": 300}
+_BYTES_OF_OTHERS = 36

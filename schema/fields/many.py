@@ -1,0 +1,224 @@
+"""Fields that answer for many objects at once, each written once.
+
+graphql-core asks every object for every field. A field that is declared with ``for_many`` is one
+function of a list of objects. The executor asks it once for a whole list; the resolver that a
+single object needs is derived from it, and asks it for a list of one.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, overload
+
+import strawberry
+from graphql import GraphQLField
+from strawberry.extensions import FieldExtension
+from strawberry.types.field import StrawberryField
+
+from schema.fields.cost import COST, Cost
+from snapshots.frames.columns import Rows
+from snapshots.frames.frame import Frame
+
+FOR_MANY = "for_many"
+"""The key in a field's metadata of its function of many objects."""
+
+Item = TypeVar("Item")
+Columns = Mapping[str, Sequence[Any]]
+
+
+class NotForMany(Exception):
+    """A field has to be asked of each object."""
+
+
+class LazyList(Sequence[Item], Generic[Item]):
+    """A list of objects that is described as a whole.
+
+    An object is made only where somebody asks for one. ``columns`` may hold the values of plain
+    fields, those without a resolver, by the field's name in Python.
+    """
+
+    columns: Columns = MappingProxyType({})
+
+
+class Table(LazyList[Item]):
+    """Objects of a type with plain fields alone, from a column of values for each field."""
+
+    def __init__(self, kind: Callable[..., Item], columns: Columns) -> None:
+        self.columns = columns
+        self._kind = kind
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._kind(**{name: values[place] for name, values in self.columns.items()})
+
+
+class Listed(Protocol):
+    """An object of a type whose fields answer for many."""
+
+    def alone(self) -> Sequence[Any]:
+        """Return the list that has this object alone."""
+
+
+class Sublists(NamedTuple):
+    """The lists that a field leads to, those of all parents in one.
+
+    ``counts`` says for each parent how many of the ``items`` are its own.
+    """
+
+    items: Sequence[Any]
+    counts: Sequence[int]
+
+
+class WhereKnown(NamedTuple):
+    """The objects that a field leads to from some of the parents, and null from the others.
+
+    ``is_known`` says for each parent whether one of the ``items`` is its own.
+    """
+
+    items: Sequence[Any]
+    is_known: Sequence[bool]
+
+
+class Interleaved(NamedTuple):
+    """The objects that a field leads to, from several lists: of two revisions, say.
+
+    ``choices`` says for each parent which of the ``lists`` has its object, and -1 for null. In
+    each list the objects stand in the order of their parents.
+    """
+
+    lists: Sequence[Sequence[Any]]
+    choices: Sequence[int]
+
+
+class Each(Sequence[Item]):
+    """A list of ``size`` whose items are computed by their place, every time they are asked for."""
+
+    def __init__(self, size: int, make: Callable[[int], Item]) -> None:
+        self._size = size
+        self._make = make
+
+    def __len__(self) -> int:
+        return self._size
+
+    @overload
+    def __getitem__(self, place: int) -> Item: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Item]: ...
+
+    def __getitem__(self, place: int | slice) -> Item | list[Item]:
+        places = range(self._size)[place]
+        return self._make(places) if isinstance(places, int) else list(map(self._make, places))
+
+
+class ColumnSlice(Sequence[Any]):
+    """The values of a frame's column at some rows.
+
+    It keeps the rows instead of the values, so that neighbouring columns can be rendered together.
+    """
+
+    def __init__(self, frame: Frame, column: str, rows: Rows) -> None:
+        self.frame = frame
+        self.column = column
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return ColumnSlice(self.frame, self.column, self.rows[place])
+        return getattr(self.frame, self.column).at(int(self.rows[place]))
+
+
+Answer = Sequence[Any] | WhereKnown | Interleaved | Sublists
+"""What a field answers for many objects: a value, an object or null, or a list for each."""
+
+ForMany = Callable[..., Answer]
+"""A function of a list of objects, and of the field's arguments by keyword."""
+
+
+def for_many(
+    function: ForMany,
+    description: str,
+    *,
+    cost: Cost | None = None,
+    extensions: Sequence[FieldExtension] = (),
+) -> Any:
+    """Declare a field by a function of many objects.
+
+    The function's parameters after the first are the field's arguments. Where it raises for a
+    list, the stock executor takes over and reports the error at each place it belongs to.
+    """
+
+    def resolve(self: Listed, **arguments: Any) -> Any:
+        answer = function(self.alone(), **arguments)
+        if isinstance(answer, WhereKnown):
+            return answer.items[0] if answer.is_known[0] else None
+        if isinstance(answer, Interleaved):
+            choice = answer.choices[0]
+            return None if choice < 0 else answer.lists[choice][0]
+        return answer.items if isinstance(answer, Sublists) else answer[0]
+
+    signature = inspect.signature(function)
+    _, *arguments = signature.parameters.values()
+    owner = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    resolve.__signature__ = inspect.Signature([owner, *arguments])  # type: ignore[attr-defined]
+    resolve.__module__ = function.__module__  # where the arguments' annotations have their names
+    return strawberry.field(
+        resolver=resolve,
+        description=description,
+        metadata={FOR_MANY: function} | ({COST: cost} if cost else {}),
+        extensions=[*extensions],
+    )
+
+
+def column(name: str, description: str, graphql_type: Any, cost: Cost) -> Any:
+    """Declare a field of specs that is a column of the frame.
+
+    A single spec reads its value as it stands: a list of one would take twice as long.
+    """
+
+    def value(root: Any) -> Any:
+        return getattr(root.loaded.frame, name).at(root.row)
+
+    def values(specs: Any) -> ColumnSlice:
+        return ColumnSlice(specs.loaded.frame, name, specs.rows)
+
+    return strawberry.field(
+        resolver=value,
+        graphql_type=graphql_type,
+        description=description,
+        metadata={FOR_MANY: values, COST: cost},
+    )
+
+
+def is_for_many(field: GraphQLField) -> bool:
+    """Tell whether a field of the schema can answer for many objects at once."""
+    declared: StrawberryField | None = field.extensions.get("strawberry-definition")
+    return declared is not None and (FOR_MANY in declared.metadata or declared.is_basic_field)
+
+
+def function_for_many(field: StrawberryField, *, is_leaf: bool) -> ForMany:
+    """Return how a field answers for many objects; raises NotForMany where it can not.
+
+    A plain field, one without a resolver, is a column of the list; where the list has no such
+    column, and the field is no object, it is read from each of them.
+    """
+    function: ForMany | None = field.metadata.get(FOR_MANY)
+    if function is not None:
+        return function
+    if not field.is_basic_field:
+        raise NotForMany
+    name = field.python_name
+
+    def values(objects: Sequence[Any]) -> Sequence[Any]:
+        if isinstance(objects, LazyList) and name in objects.columns:
+            return objects.columns[name]
+        if not is_leaf:
+            raise NotForMany
+        return [getattr(it, name) for it in objects]
+
+    return values

@@ -1,0 +1,1 @@
+"""Series, and what becomes of packages and hashes in them through time."""

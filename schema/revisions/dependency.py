@@ -1,0 +1,216 @@
+"""Dependencies: what a spec needs, and what needs it."""
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import strawberry
+
+from schema.context import LoadedRevision
+from schema.fields.connections import Connection, Edge, Page, edges_field
+from schema.fields.cost import ArgumentCost, Cost, texts
+from schema.fields.enums import describe_enum
+from schema.fields.many import Each, LazyList, for_many
+from schema.fields.paging import PageArguments, bad_cursor, window
+from schema.fields.scalars import none_if_omitted
+from snapshots.frames.dependencies import DependencyGraph, DependencyType, Reached
+
+if TYPE_CHECKING:
+    from schema.revisions.spec import Spec
+
+LazySpec = Annotated["Spec", strawberry.lazy("schema.revisions.spec")]
+
+
+describe_enum(
+    DependencyType,
+    "What a spec needs another one for.",
+    {
+        DependencyType.BUILD: "It is used while the spec is built.",
+        DependencyType.LINK: "The spec is linked to it.",
+        DependencyType.RUN: "It is used when the spec runs.",
+        DependencyType.TEST: "It is used to test the spec.",
+    },
+)
+
+WALK = Cost(weight=180, each=1, arguments={"transitive": ArgumentCost(weight=2_000)})
+"""A list of neighbours in the dependency graph, or of all that a walk through it reaches."""
+
+TypesArgument = Annotated[
+    list[DependencyType] | None,
+    strawberry.argument(
+        description="Follow only dependencies that have one of these types; all unless given."
+    ),
+]
+TransitiveArgument = Annotated[
+    bool, strawberry.argument(description="Go on to the end, not one step alone.")
+]
+
+
+def _names(nodes: "DependencyNodes") -> list[str]:
+    at, absent_at = nodes.loaded.frame.package.at, nodes.graph.absent_at
+    return [it.name if (it := absent_at(node)) else at(node) for node in nodes.numbers]
+
+
+def _hashes(nodes: "DependencyNodes") -> list[str]:
+    at, absent_at = nodes.loaded.frame.hashes.at, nodes.graph.absent_at
+    return [it.hash if (it := absent_at(node)) else at(node) for node in nodes.numbers]
+
+
+def _versions(nodes: "DependencyNodes") -> list[str | None]:
+    frame, graph = nodes.loaded.frame, nodes.graph
+    inside, outside, num_rows = frame.version.at, graph.outside.version.at, graph.num_rows
+    return [inside(node) if node < num_rows else outside(node - num_rows) for node in nodes.numbers]
+
+
+@strawberry.type(
+    description="A spec that depends on another, or that another depends on. What a spec depends "
+    "on need not be in the revision: external compilers, for example, are not."
+)
+class Dependency:
+    """A node of a revision's dependency graph, by its number."""
+
+    loaded: strawberry.Private[LoadedRevision]
+    graph: strawberry.Private[DependencyGraph]
+    number: strawberry.Private[int]
+
+    name: str = for_many(_names, "The package's name.")
+    hash: str = for_many(_hashes, "The DAG hash.")
+    version: str | None = for_many(
+        _versions,
+        "The version. Null where it is not in the revision and the revision's source does not "
+        "tell it.",
+    )
+
+    @strawberry.field(description="The spec itself; null where it is not in the revision.")
+    def spec(self) -> LazySpec | None:
+        from schema.revisions.spec import Spec
+
+        is_absent = self.graph.absent_at(self.number) is not None
+        return None if is_absent else Spec(loaded=self.loaded, row=self.number)
+
+    def alone(self) -> "DependencyNodes":
+        """Return the list of this node alone."""
+        return DependencyNodes(self.loaded, self.graph, [self.number])
+
+
+class DependencyNodes(LazyList[Dependency]):
+    """Nodes of a revision's dependency graph, by their numbers."""
+
+    def __init__(
+        self, loaded: LoadedRevision, graph: DependencyGraph, numbers: Sequence[int]
+    ) -> None:
+        self.loaded = loaded
+        self.graph = graph
+        self.numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, place: Any) -> Any:
+        return Dependency(loaded=self.loaded, graph=self.graph, number=self.numbers[place])
+
+
+@strawberry.type(description="A dependency in a list, with the cursor to go on from.")
+class DependencyEdge(Edge[Dependency]):
+    """An edge that knows the edge of the graph."""
+
+    types: list[DependencyType] = strawberry.field(
+        description="What the one needs the other for. In a transitive list each is shown with the "
+        "last step of a shortest way to it.",
+        metadata=texts(30).metadata,
+    )
+    virtuals: list[str] = strawberry.field(
+        description="The virtual packages (mpi, c, blas ...) that the one provides to the other, "
+        "sorted.",
+        metadata=texts(30).metadata,
+    )
+
+
+class DependencyPage(Page[Dependency]):
+    """A page of what was reached in a graph."""
+
+    edge_type = DependencyEdge
+
+    def __init__(
+        self,
+        loaded: LoadedRevision,
+        graph: DependencyGraph,
+        reached: Reached,
+        arguments: PageArguments,
+    ) -> None:
+        def places(cursor: str) -> tuple[int, int]:
+            row = loaded.frame.hashes.find(cursor)
+            node = graph.absent_index.get(cursor) if row is None else row
+            found = np.flatnonzero(reached.nodes == node)
+            if node is None or not len(found):
+                raise bad_cursor(cursor)
+            return int(found[0]), int(found[0]) + 1
+
+        part = window(arguments, len(reached.nodes), places)
+        shown = slice(part.start, part.stop)
+        nodes = DependencyNodes(loaded, graph, reached.nodes[shown].tolist())
+        super().__init__(part, nodes, _hashes(nodes))
+        self._graph = graph
+        self._edges = reached.edges[shown]
+
+    def edge_columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return the values of each field of the page's edges."""
+        size = len(self.items)
+        return {
+            **super().edge_columns(),
+            "types": Each(size, lambda place: _TYPES[self._graph.types[self._edges[place]]]),
+            "virtuals": Each(size, lambda place: list(self._graph.virtuals.at(self._edges[place]))),
+        }
+
+
+@strawberry.type(
+    description="A page of dependencies: the nearest first, equally near ones by package, newest "
+    "version first, those outside the revision last."
+)
+class DependencyConnection(Connection[Dependency]):
+    """A connection whose edges are those of the graph."""
+
+    edges: list[DependencyEdge] = edges_field()  # type: ignore[assignment]  # each is an Edge
+
+
+def dependencies_of(
+    loaded: LoadedRevision,
+    row: int,
+    types: list[DependencyType] | None,
+    transitive: bool,
+    arguments: PageArguments,
+) -> DependencyConnection | None:
+    """Return what a spec depends on; None where that is not known. Raises InvalidArgument."""
+    graph = loaded.dependencies()
+    if not graph.known[row]:
+        return None
+    reached = graph.dependencies_of(row, _mask(types), transitive=transitive)
+    return DependencyConnection(page=DependencyPage(loaded, graph, reached, arguments))
+
+
+def dependents_of(
+    loaded: LoadedRevision,
+    row: int,
+    types: list[DependencyType] | None,
+    transitive: bool,
+    arguments: PageArguments,
+) -> DependencyConnection | None:
+    """Return what depends on a spec; None where no dependencies are known at all."""
+    graph = loaded.dependencies()
+    if not graph.is_known:
+        return None
+    reached = graph.dependents_of(row, _mask(types), transitive=transitive)
+    return DependencyConnection(page=DependencyPage(loaded, graph, reached, arguments))
+
+
+_TYPES = [
+    [kind for kind in DependencyType if kind & mask] for mask in range(1 << len(DependencyType))
+]
+"""The types that each mask of the graph stands for."""
+
+
+def _mask(types: list[DependencyType] | None) -> DependencyType | None:
+    kinds = none_if_omitted(types)
+    return None if kinds is None else reduce(or_, kinds, DependencyType(0))

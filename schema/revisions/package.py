@@ -1,0 +1,292 @@
+"""Packages: all specs of one name in a revision."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+import numpy as np
+import strawberry
+
+from schema.context import Context, LoadedRevision
+from schema.fields.connections import Connection, Page
+from schema.fields.cost import STACKS, TIMELINE, ArgumentCost, Cost
+from schema.fields.many import LazyList, Sublists, Table, WhereKnown, for_many
+from schema.fields.paging import PageArguments, Paged, bad_cursor, window
+from schema.fields.scalars import ByteCount, none_if_omitted
+from schema.node import Node, in_revision, node_id
+from schema.revisions.package_arguments import PackageFilter, PackageOrder
+from schema.revisions.package_coverage import (
+    CELLS,
+    DEPENDENTS,
+    LISTED_MAX,
+    CoverageCell,
+    DependentPackage,
+    Dimensions,
+    First,
+    coverage_of,
+    dependents_of,
+)
+from schema.revisions.spec_arguments import (
+    FilterArgument,
+    MatchingArgument,
+    OrderArgument,
+    OrderDirection,
+)
+from schema.revisions.spec_connection import SpecConnection, SpecPages, spec_page
+from snapshots import refs
+from snapshots.catalog.history_questions import PackagesAsked
+from snapshots.frames import filters
+from snapshots.frames.columns import Column, ListColumn, Rows
+from snapshots.frames.frame import Frame
+
+if TYPE_CHECKING:
+    from schema.histories.package_history import PackageHistory
+    from schema.revisions.revision import Revision
+
+LazyHistory = Annotated["PackageHistory", strawberry.lazy("schema.histories.package_history")]
+LazyRevision = Annotated["Revision", strawberry.lazy("schema.revisions.revision")]
+
+
+@strawberry.type(description="How many specs a stack has.")
+class StackCount:
+    """A stack's share of a package."""
+
+    stack: str = strawberry.field(description="The stack's name.")
+    num_specs: int = strawberry.field(description="How many of the package's specs it has.")
+
+
+def _for_each(value: Callable[[Frame, int], Any], description: str, cost: Cost) -> Any:
+    """Declare a field whose value follows from the frame and the package's code."""
+
+    def values(packages: "PackageRows") -> list[Any]:
+        frame = packages.loaded.frame
+        return [value(frame, code) for code in packages.each_code()]
+
+    return for_many(values, description, cost=cost)
+
+
+COUNTED = Cost(weight=25, num_bytes=200)
+"""Values that are counted from the package's rows."""
+
+SUMMED = Cost(weight=8)
+"""A number that is summed up over the package's rows."""
+
+
+def _values_of(name: str, description: str) -> Any:
+    """Declare a field that lists the values of a column among the package's specs."""
+
+    def values(frame: Frame, code: int) -> list[str]:
+        column: Column[Any] = getattr(frame, name)
+        rows = frame.slice_of(code)
+        if isinstance(column, ListColumn):
+            return [item for item, _ in column.item_counts(rows)]
+        return column.present(rows)
+
+    return _for_each(values, description, COUNTED)
+
+
+def _versions(frame: Frame, code: int) -> list[str]:
+    return frame.version.present(frame.slice_of(code))[::-1]
+
+
+def _num_specs(frame: Frame, code: int) -> int:
+    return int(frame.starts[code + 1] - frame.starts[code])
+
+
+def _total_size(frame: Frame, code: int) -> int | None:
+    return frame.size.total(frame.slice_of(code))
+
+
+def _num_specs_by_stack(packages: "PackageRows") -> Sublists:
+    frame = packages.loaded.frame
+    counted = [frame.stacks.item_counts(frame.slice_of(code)) for code in packages.each_code()]
+    pairs = [pair for of_package in counted for pair in of_package]
+    table = Table(
+        StackCount,
+        {"stack": [stack for stack, _ in pairs], "num_specs": [count for _, count in pairs]},
+    )
+    return Sublists(table, list(map(len, counted)))
+
+
+def _names(packages: "PackageRows") -> list[str]:
+    names = packages.loaded.frame.packages
+    return [names[code] for code in packages.codes.tolist()]
+
+
+def _ids(packages: "PackageRows") -> list[strawberry.ID]:
+    key = packages.loaded.info.key
+    return [node_id("Package", key, name) for name in _names(packages)]
+
+
+def _revisions(packages: "PackageRows") -> Sequence["Revision"]:
+    from schema.revisions.revision import Revision
+
+    return [Revision(info=packages.loaded.info)] * len(packages)
+
+
+def _histories(packages: "PackageRows") -> WhereKnown:
+    from schema.histories.package_history import PackageHistory
+
+    loaded, names = packages.loaded, _names(packages)
+    series = refs.series(loaded.info.tag)
+    told = loaded.context.of_each(names, lambda some: PackagesAsked(series, some))
+    known = [told.get(name) for name in names]
+    found = [PackageHistory(timeline=it) for it in known if it is not None]
+    return WhereKnown(found, [it is not None for it in known])
+
+
+def _specs(
+    packages: "PackageRows",
+    matching: MatchingArgument = strawberry.UNSET,
+    filter: FilterArgument = strawberry.UNSET,
+    order_by: OrderArgument = strawberry.UNSET,
+    *,
+    page: PageArguments,
+) -> SpecPages:
+    loaded = packages.loaded
+    asked = (*map(none_if_omitted, (matching, filter, order_by)), page.after, page.before)
+    if all(it is None for it in asked):
+        return SpecPages.of_packages(loaded, packages.codes, *page.bounds())
+    slice_of = loaded.frame.slice_of
+    pages = [
+        spec_page(loaded, slice_of(code), matching, filter, order_by, page)
+        for code in packages.each_code()
+    ]
+    return SpecPages.of(loaded, pages)
+
+
+@strawberry.type(description="All specs of one name in a revision.")
+class Package(Node):
+    """A slice of a revision's frame."""
+
+    loaded: strawberry.Private[LoadedRevision]
+    code: strawberry.Private[int]
+
+    id: strawberry.ID = for_many(_ids, "Opaque and stable.")
+    name: str = for_many(_names, "The package's name.")
+    revision: LazyRevision = for_many(_revisions, "The revision that it is part of.")
+    versions: list[str] = _for_each(
+        _versions, "Newest first, in Spack's own version order.", COUNTED
+    )
+    compilers: list[str] = _values_of("compiler", "The compilers of its specs.")
+    operating_systems: list[str] = _values_of("operating_system", "What its specs run on.")
+    platforms: list[str] = _values_of("platform", "The platforms of its specs.")
+    targets: list[str] = _values_of("target", "The microarchitectures of its specs.")
+    stacks: list[str] = _values_of(
+        "stacks",
+        "The stacks that have a spec of it, by their names alone. One selection cannot have this "
+        "and the `stacks` of a revision, which are objects, under one name: give one an alias.",
+    )
+    num_specs: int = _for_each(_num_specs, "How many specs it has.", SUMMED)
+    num_specs_by_stack: list[StackCount] = for_many(
+        _num_specs_by_stack,
+        "How many of its specs each stack has, by name.",
+        cost=Cost(weight=30, items=STACKS),
+    )
+    total_size: ByteCount | None = _for_each(
+        _total_size, "The sum of its binary packages' sizes, as far as known.", SUMMED
+    )
+    specs: SpecConnection = for_many(
+        _specs,
+        "Its specs.",
+        cost=Cost(
+            weight=2,
+            arguments={
+                "matching": ArgumentCost(weight=15, once=10_000),
+                "filter": ArgumentCost(weight=60, each=10),
+                "orderBy": ArgumentCost(weight=60),
+                "after": ArgumentCost(weight=20),
+                "before": ArgumentCost(weight=20),
+            },
+        ),
+        extensions=[Paged()],
+    )
+
+    history: LazyHistory | None = for_many(
+        _histories,
+        "The package through all revisions of the series that this one is part of.",
+        cost=Cost(weight=TIMELINE),
+    )
+
+    @strawberry.field(
+        description="What of it there is: how many of its specs have each combination of values, "
+        "in the order of these, versions and compilers as Spack orders them. A spec stands in one "
+        "cell for each of its stacks where these are a dimension, and in none where it has no "
+        "value for one.",
+        metadata=CELLS.metadata,
+    )
+    def coverage(self, by: Dimensions, first: First = LISTED_MAX) -> list[CoverageCell]:
+        return coverage_of(self.loaded, self.code, by, first)  # type: ignore[return-value]
+
+    @strawberry.field(
+        description="The packages whose specs depend on a spec of it themselves, those with most "
+        "such specs first. Null where the revision's source told no dependencies at all.",
+        metadata=DEPENDENTS.metadata,
+    )
+    def dependents(self, first: First = LISTED_MAX) -> list[DependentPackage] | None:
+        return dependents_of(self.loaded, self.code, first)  # type: ignore[return-value]
+
+    @classmethod
+    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+        """Return the package of a revision's key and a name."""
+        found = in_revision(context, parts)
+        return cls.named(*found) if found else None
+
+    @classmethod
+    def named(cls, loaded: LoadedRevision, name: str) -> Self | None:
+        """Return a package of a revision; None where it has none of that name."""
+        code = loaded.frame.package.index.get(name)
+        return None if code is None else cls(loaded=loaded, code=code)
+
+    def alone(self) -> "PackageRows":
+        """Return the list of this package alone."""
+        return PackageRows(self.loaded, np.array([self.code], np.int32))
+
+
+class PackageRows(LazyList[Package]):
+    """Packages by their codes; each becomes an object only where somebody asks for it."""
+
+    def __init__(self, loaded: LoadedRevision, codes: Rows) -> None:
+        self.loaded = loaded
+        self.codes = codes
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, place: Any) -> Any:
+        return Package(loaded=self.loaded, code=int(self.codes[place]))
+
+    def each_code(self) -> Iterator[int]:
+        """Yield the codes to what takes long for each; raises BudgetExceeded."""
+        return self.loaded.context.budget.each(self.codes.tolist())
+
+
+def package_connection(
+    loaded: LoadedRevision,
+    stack: str | None,
+    conditions: PackageFilter | None,
+    order: PackageOrder | None,
+    arguments: PageArguments,
+) -> Connection[Package]:
+    """Return a connection over the packages of a revision, or of those with a spec in a stack.
+
+    Raises InvalidArgument for a bad cursor.
+    """
+    frame = loaded.frame
+    conditions, order = none_if_omitted(conditions), none_if_omitted(order)
+    codes = frame.select_packages(conditions.to_domain() if conditions else filters.PackageFilter())
+    if stack is not None:
+        codes = codes[frame.packages_having(frame.in_stack(stack))[codes]]
+    if order is not None:
+        codes = frame.sort_packages(codes, order.field)
+        if order.direction is OrderDirection.DESC:
+            codes = codes[::-1]
+
+    def places(cursor: str) -> tuple[int, int]:
+        found = np.flatnonzero(codes == frame.package.index.get(cursor, -1))
+        if not len(found):
+            raise bad_cursor(cursor)
+        return int(found[0]), int(found[0]) + 1
+
+    part = window(arguments, len(codes), places)
+    shown = PackageRows(loaded, codes[part.start : part.stop])
+    return Connection(page=Page(part, shown, _names(shown)))

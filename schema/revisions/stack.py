@@ -1,0 +1,101 @@
+"""Stacks: the build environments that specs are built in."""
+
+from typing import Self
+
+import strawberry
+
+from schema.context import Context, LoadedRevision
+from schema.fields.connections import Connection, connection_field
+from schema.fields.cost import PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, Cost
+from schema.fields.paging import PageArguments
+from schema.fields.scalars import ByteCount
+from schema.node import Node, in_revision, node_id
+from schema.revisions.package import LazyRevision, Package, package_connection
+from schema.revisions.package_arguments import PackageFilterArgument, PackageOrderArgument
+from schema.revisions.spec_arguments import FilterArgument, MatchingArgument, OrderArgument
+from schema.revisions.spec_connection import SpecConnection, spec_connection
+from snapshots.frames.columns import rows_where
+
+
+@strawberry.type(
+    description="A build environment (e4s, ml-linux-x86_64-cuda ...). root is Spack's union of "
+    "all of them."
+)
+class Stack(Node):
+    """The specs of a revision that a stack has."""
+
+    loaded: strawberry.Private[LoadedRevision]
+
+    name: str = strawberry.field(description="The stack's name.")
+
+    @classmethod
+    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+        """Return the stack of a revision's key and a name."""
+        found = in_revision(context, parts)
+        return cls.named(*found) if found else None
+
+    @classmethod
+    def named(cls, loaded: LoadedRevision, name: str) -> Self | None:
+        """Return a stack of a revision; None where it has none of that name."""
+        return cls(loaded=loaded, name=name) if name in loaded.frame.stacks.item_index else None
+
+    @strawberry.field(description="Opaque and stable.")
+    def id(self) -> strawberry.ID:
+        return node_id("Stack", self.loaded.info.key, self.name)
+
+    @strawberry.field(description="The revision that it is part of.")
+    def revision(self) -> LazyRevision:
+        from schema.revisions.revision import Revision
+
+        return Revision(info=self.loaded.info)
+
+    @strawberry.field(
+        description="How many packages have a spec in it.", metadata=Cost(weight=500).metadata
+    )
+    def num_packages(self) -> int:
+        frame = self.loaded.frame
+        return int(frame.packages_having(frame.in_stack(self.name)).sum())
+
+    @strawberry.field(description="How many specs it has.", metadata=Cost(weight=250).metadata)
+    def num_specs(self) -> int:
+        return int(self.loaded.frame.in_stack(self.name).sum())
+
+    @strawberry.field(
+        description="The sum of its binary packages' sizes, as far as known.",
+        metadata=Cost(weight=700).metadata,
+    )
+    def total_size(self) -> ByteCount | None:
+        frame = self.loaded.frame
+        rows = rows_where(frame.in_stack(self.name))
+        size = frame.size.total(rows)
+        return None if size is None else ByteCount(size)
+
+    @connection_field(
+        "The packages with a spec in it.",
+        cost=Cost(weight=750, each=1, arguments=PACKAGES_ARGUMENTS),
+    )
+    def packages(
+        self,
+        filter: PackageFilterArgument = strawberry.UNSET,
+        order_by: PackageOrderArgument = strawberry.UNSET,
+        *,
+        page: PageArguments,
+    ) -> Connection[Package]:
+        return package_connection(self.loaded, self.name, filter, order_by, page)
+
+    @connection_field("Its specs.", cost=Cost(weight=900, arguments=SPECS_ARGUMENTS))
+    def specs(
+        self,
+        matching: MatchingArgument = strawberry.UNSET,
+        filter: FilterArgument = strawberry.UNSET,
+        order_by: OrderArgument = strawberry.UNSET,
+        *,
+        page: PageArguments,
+    ) -> SpecConnection:
+        within = self.loaded.frame.in_stack(self.name)
+        return spec_connection(self.loaded, within, matching, filter, order_by, page)
+
+
+def stacks_of(loaded: LoadedRevision) -> list[Stack]:
+    """Return every stack of a revision, by name."""
+    return [Stack(loaded=loaded, name=name) for name in loaded.frame.stacks.items]

@@ -1,0 +1,1 @@
+"""What every endpoint does: requests get ids and a lane to work in, responses ETags and codings."""

@@ -1,0 +1,129 @@
+"""What each client may ask for in a minute: a token bucket for each address.
+
+https://en.wikipedia.org/wiki/Token_bucket
+"""
+
+import math
+import time
+from collections.abc import Callable
+from ipaddress import IPv6Address, IPv6Network, ip_address
+
+from cachetools import LRUCache
+from starlette.types import Scope
+
+from server.asgi.errors import BadRequest
+from server.asgi.request_ids import IsTrusted
+
+MAX_ADDRESSES = 10_000
+"""Of how many addresses is known what they have asked for; of those that asked last."""
+
+_SECONDS = 60.0
+_MAX_FORWARDED = 4_096
+"""How many bytes of X-Forwarded-For are looked at, from its end."""
+
+
+class Bucket:
+    """What one client has left; it fills up in a minute."""
+
+    __slots__ = ("_at", "_left", "_size")
+
+    def __init__(self, size: int, now: float) -> None:
+        self._size = size
+        self._left = float(size)
+        self._at = now
+
+    def take(self, amount: int, now: float) -> float:
+        """Take an amount, and return 0; where nothing is left, return after how many seconds it is.
+
+        More may be taken than is left: then the client waits the longer.
+        """
+        rate = self._size / _SECONDS
+        self._left = min(self._size, self._left + (now - self._at) * rate)
+        self._at = now
+        if self._left < 1:
+            return (1 - self._left) / rate
+        self._left -= amount
+        return 0.0
+
+
+class Allowances:
+    """Refuses clients that ask for more in a minute than they may; 0 allows everything."""
+
+    def __init__(
+        self,
+        *,
+        requests: int,
+        cost: int,
+        is_trusted: IsTrusted | None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._requests = requests
+        self._cost = cost
+        self._is_trusted = is_trusted
+        self._clock = clock
+        self._asked: LRUCache[str, Bucket] = LRUCache(MAX_ADDRESSES)
+        self._spent: LRUCache[str, Bucket] = LRUCache(MAX_ADDRESSES)
+        self.is_limited = bool(requests or cost)
+
+    def count_request(self, scope: Scope) -> None:
+        """Count a request; raises BadRequest with status 429 where there are too many."""
+        if self._requests:
+            self._take(self._asked, scope, self._requests, 1, "requests")
+
+    def charge(self, scope: Scope, units: int) -> None:
+        """Count what a request is going to cost; raises BadRequest as ``count_request``."""
+        if self._cost:
+            self._take(self._spent, scope, self._cost, units, "units of cost")
+
+    def _take(
+        self, buckets: LRUCache[str, Bucket], scope: Scope, size: int, amount: int, what: str
+    ) -> None:
+        address = client_address(scope, self._is_trusted)
+        now = self._clock()
+        bucket = buckets.get(address)
+        if bucket is None:
+            bucket = buckets[address] = Bucket(size, now)
+        seconds = math.ceil(bucket.take(amount, now))
+        if seconds:
+            raise BadRequest(
+                f"{size:,} {what} a minute are allowed. Ask again in {seconds} seconds.",
+                status=429,
+                code="RATE_LIMITED",
+                headers=((b"retry-after", str(seconds).encode()),),
+            )
+
+
+def client_address(scope: Scope, is_trusted: IsTrusted | None) -> str:
+    """Return the address of a request's client; of IPv6 the network that one client has (/64).
+
+    Behind proxies that are trusted it is the last in X-Forwarded-For that is not one of them: what
+    stands before it the client could have written itself.
+    """
+    client = scope.get("client")
+    address: str = client[0] if client else ""
+    if is_trusted is not None and is_trusted(address):
+        for name in reversed(_forwarded(scope)):
+            try:
+                address = str(ip_address(name))
+            except ValueError:
+                break
+            if not is_trusted(address):
+                break
+    return _network(address)
+
+
+def _forwarded(scope: Scope) -> list[str]:
+    given = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
+    return [part.strip() for part in given[-_MAX_FORWARDED:].decode("latin-1").split(",")]
+
+
+def _network(address: str) -> str:
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return address
+    if not isinstance(parsed, IPv6Address):
+        return address
+    if parsed.ipv4_mapped:
+        return str(parsed.ipv4_mapped)
+    return str(IPv6Network((int(parsed) >> 64 << 64, 64)))

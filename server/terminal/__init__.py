@@ -1,0 +1,1 @@
+"""What the commands share: their arguments, completion, and what is printed where."""

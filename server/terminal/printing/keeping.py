@@ -1,0 +1,133 @@
+"""What was removed from a catalog, what stayed, and what was deleted; in words and as JSON."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+from server.terminal.printing import styles
+from server.terminal.printing.layout import Column, table, wrapped
+from server.terminal.printing.revisions import revision_lines
+from snapshots.catalog.keeping.removing import Removal
+from snapshots.catalog.keeping.retention import NEWEST_OF_TAG, Choice
+from snapshots.catalog.keeping.vacuum import Vacuumed
+from snapshots.history import History
+from snapshots.models import revision_facts
+from snapshots.refs import series
+from snapshots.wording import counted, minute, short_digest, size
+
+
+def removed_lines(
+    removal: Removal, history: History, width: int | None, *, dry_run: bool
+) -> Iterator[str]:
+    """Yield the revisions that were removed, and what that came to."""
+    yield from revision_lines(removal.revisions, history, width)
+    yield from wrapped(_summary(removal, dry_run=dry_run), width)
+
+
+def pruned_lines(
+    removal: Removal,
+    choices: Sequence[Choice],
+    history: History,
+    width: int | None,
+    *,
+    dry_run: bool,
+) -> Iterator[str]:
+    """Yield how many revisions of each series stay and go; for a dry run each of them first."""
+    if dry_run:
+        shown = [it.revision for it in choices]
+        yield from table(
+            [
+                Column("tag", [it.tag for it in shown], 0, style=styles.name),
+                Column("digest", [short_digest(it.digest) for it in shown], 1, style=styles.digest),
+                Column("taken at", [minute(it.taken_at) for it in shown], 2),
+                Column("kept by", [", ".join(it.kept_by) or "nothing: goes" for it in choices], 1),
+            ],
+            width,
+        )
+    stay = Counter(series(it.revision.tag) for it in choices if it.kept_by)
+    go = Counter(series(it.revision.tag) for it in choices if not it.kept_by)
+    for name in history.series_names:
+        yield f"{name}: {stay[name]:,} of {counted(stay[name] + go[name], 'revision')} kept"
+    if held := sum(it.kept_by == (NEWEST_OF_TAG,) for it in choices):
+        told = f"{held:,} of them as the newest of a tag alone; --whole-tags lets these go"
+        yield from wrapped(told, width)
+    yield from wrapped(_summary(removal, dry_run=dry_run), width)
+
+
+def _summary(removal: Removal, *, dry_run: bool) -> str:
+    if not removal.revisions:
+        return "nothing to remove"
+    done = "would be removed" if dry_run else "removed"
+    text = f"{counted(len(removal.revisions), 'revision')} {done}"
+    if not removal.contents:
+        return f"{text}; others have the same contents"
+    contents = counted(len(removal.contents), "content")
+    return (
+        f"{text}; 'cachelog vacuum' deletes {contents} after some time, {size(removal.num_bytes)}"
+    )
+
+
+def removal_facts(removal: Removal, *, dry_run: bool) -> dict[str, Any]:
+    """Return what was removed, for programs."""
+    return {
+        "dry_run": dry_run,
+        "removed": [revision_facts(it) for it in removal.revisions],
+        "unused_contents": list(removal.contents),
+        "num_unused_bytes": removal.num_bytes,
+        "warnings": list(removal.unkept),
+    }
+
+
+def pruned_facts(removal: Removal, choices: Sequence[Choice], *, dry_run: bool) -> dict[str, Any]:
+    """Return what was removed and what stayed, and why, for programs."""
+    kept = [
+        revision_facts(it.revision) | {"kept_by": list(it.kept_by)} for it in choices if it.kept_by
+    ]
+    return removal_facts(removal, dry_run=dry_run) | {"kept": kept}
+
+
+def vacuumed_lines(done: Vacuumed, grace: timedelta, *, dry_run: bool) -> Iterator[str]:
+    """Yield a line for each kind of thing that was done."""
+    lines = [*_vacuumed(done, grace, dry_run=dry_run)]
+    yield from lines or ["nothing to delete"]
+
+
+def _vacuumed(done: Vacuumed, grace: timedelta, *, dry_run: bool) -> Iterator[str]:
+    would = "would be " if dry_run else ""
+    for name, files in done.files.items():
+        if files:
+            taken = size(done.num_bytes[name])
+            yield f"{name}: {counted(len(files), 'file')} {would}deleted, {taken}"
+    if done.struck_off:
+        yield (
+            f"{counted(len(done.struck_off), 'content')} that no revision has {would}struck off; "
+            f"a vacuum after {_duration(grace)} deletes the files"
+        )
+    if done.relisted:
+        yield f"{counted(len(done.relisted), 'content')} {would}listed again for other tools"
+    if done.num_pairs or done.num_rows:
+        yield (
+            f"{counted(done.num_pairs, 'pair')} of former neighbours and "
+            f"{counted(done.num_rows, 'row')} of such {would}forgotten"
+        )
+
+
+def _duration(grace: timedelta) -> str:
+    hours = grace // timedelta(hours=1)
+    return counted(hours // 24, "day") if hours and hours % 24 == 0 else counted(hours, "hour")
+
+
+def vacuumed_facts(done: Vacuumed, *, dry_run: bool) -> dict[str, Any]:
+    """Return what was deleted, for programs."""
+    return {
+        "dry_run": dry_run,
+        "tables": [
+            {"table": name, "num_files": len(files), "num_bytes": done.num_bytes[name]}
+            for name, files in done.files.items()
+        ],
+        "struck_off": list(done.struck_off),
+        "relisted": list(done.relisted),
+        "num_forgotten_pairs": done.num_pairs,
+        "num_forgotten_rows": done.num_rows,
+    }

@@ -1,0 +1,321 @@
+"""Reasons, causes, paths and coverage through GraphQL, against the walk over records."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
+
+from schema import api
+from schema.context import Context
+from schema.execution.executor import RenderingExecutor
+from schema.execution.loading import NotLoaded
+from snapshots.catalog.catalog import Catalog
+from snapshots.changes import causes
+from snapshots.contents import Content, Snapshot
+from snapshots.frames.columns import Rows
+from tests.schema import questions
+from tests.schema.worlds import SOURCE, World, opened, plain
+from tests.snapshots.changes.oracle.builds import Build, Need, state_of
+from tests.snapshots.changes.oracle.causes import Causes
+from tests.snapshots.changes.oracle.counterparts import counterparts
+from tests.snapshots.changes.oracle.coverage import coverage
+from tests.snapshots.changes.oracle.own import Cause
+from tests.snapshots.changes.oracle.reasons import added_reasons, removed_reasons
+from tests.snapshots.changes.oracle.states import State
+
+ARM = ("ubuntu22.04", "neoverse_v2")
+LINK, BUILD = ("build", "link"), ("build",)
+BUILDS = (
+    Build("gettext", "0.23"),
+    Build("zlib", "1.3.1", needs=(Need(0, BUILD),)),
+    Build("hdf5", "1.14.5", variants=("+mpi",), needs=(Need(1, LINK),)),
+    Build("app", "2.0", needs=(Need(2, LINK), Need(0, BUILD))),
+    Build("lone", "1.0", machine=ARM, stacks=("hep", "root")),
+    Build("lone", "1.0"),
+    Build("old", "0.1", stacks=("gone", "root")),
+)
+LATER = (
+    Build("gettext", "0.23", recipe="r2"),
+    Build("zlib", "1.3.2", needs=(Need(0, BUILD),)),
+    *BUILDS[2:4],
+    BUILDS[5],
+    Build("new", "3.0"),
+)
+BASE, HEAD = state_of(BUILDS), state_of(LATER)
+EARLIER = state_of((Build("new", "3.0"),))
+BY = ["STACK", "TARGET"]
+
+
+def published(folder: Path, *states: State) -> World:
+    """Publish states as revisions of one series, a day apart."""
+    start = datetime(2025, 3, 1, tzinfo=UTC)
+    snapshots = []
+    for number, state in enumerate(states):
+        outside = [spec for key, spec in state.nodes.items() if key not in state.specs]
+        content = Content.of(state.specs.values(), outside)
+        moment = start + timedelta(days=number)
+        snapshots.append(Snapshot(tag="develop", content=content, source=SOURCE, taken_at=moment))
+    Catalog(str(folder)).publish(snapshots)
+    return opened(folder)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a catalog of an earlier state, of base and of head."""
+    return published(tmp_path_factory.mktemp("catalog"), EARLIER, BASE, HEAD)
+
+
+@pytest.fixture(scope="module")
+def told(world: World) -> Any:
+    """Return all that the API tells of the comparison."""
+    return world.data(questions.CAUSES, base="develop~1", head="develop", by=BY)["compare"]
+
+
+@pytest.fixture(scope="module")
+def expected() -> Causes:
+    """Return what the records say."""
+    return Causes(BASE, HEAD, counterparts(BASE, HEAD))
+
+
+def named(cause: Any) -> tuple[str, str, str | None, str | None]:
+    """Return what a cause is, of the API or of the records."""
+    if isinstance(cause, Cause):
+        return cause.kind.name, cause.package, cause.before, cause.after
+    return cause["kind"], cause["package"], cause["before"], cause["after"]
+
+
+def hashes(connection: Any) -> set[str]:
+    """Return the hashes of a page of changes."""
+    return {node["hash"] for node in connection["nodes"]}
+
+
+def test_causes(told: Any, expected: Causes) -> None:
+    """Each cause in order, with its numbers, packages, specs and those that go together with it."""
+    causes = told["causes"]["nodes"]
+    assert [*map(named, causes)] == [*map(named, expected.ordered())]
+    ids = {cause["id"]: named(cause) for cause in causes}
+    for cause, known in zip(causes, expected.ordered(), strict=True):
+        assert hashes(cause["specs"]) == expected.specs(known)
+        assert cause["specs"]["totalCount"] == cause["numSpecs"] == len(expected.specs(known))
+        assert hashes(cause["involved"]) == expected.involved_in(known)
+        assert cause["numInvolved"] == len(expected.involved_in(known))
+        assert set(cause["packages"]) == expected.packages(known)
+        together = {ids[other["id"]] for other in cause["together"]}
+        assert together == {*map(named, expected.together(known))}
+        assert cause["package"] in cause["title"]
+        assert cause["facts"]
+        assert cause["whyUnknown"] is None
+    assert [edge["node"]["id"] for edge in told["causes"]["edges"]] == [*ids]
+
+
+def test_the_main_numbers_add_up(told: Any) -> None:
+    """Each rebuilt or replaced spec has one main cause."""
+    summary = told["summary"]
+    total = summary["specsRebuilt"] + summary["specsReplaced"]
+    assert sum(cause["numSpecs"] for cause in told["causes"]["nodes"]) == total > 0
+
+
+def test_reasons_and_counterparts(told: Any) -> None:
+    """Each changed hash has its reason; a hash that an earlier revision had has returned."""
+    returned = EARLIER.specs.keys()
+    reasons = added_reasons(BASE, HEAD, returned) | removed_reasons(BASE, HEAD)
+    assert "returned" in reasons.values()
+    assert {it["hash"]: it["reason"].lower() for it in told["specs"]["nodes"]} == reasons
+    pairs = counterparts(BASE, HEAD)
+    others = pairs | {before: after for after, before in pairs.items()}
+    for change in told["specs"]["nodes"]:
+        counterpart = change["counterpart"]
+        assert (counterpart and counterpart["hash"]) == others.get(change["hash"])
+
+
+def test_the_way_to_the_cause(told: Any, expected: Causes) -> None:
+    """Specs with a counterpart have causes, the main one first, and a path to it."""
+    titles = {cause["id"]: named(cause) for cause in told["causes"]["nodes"]}
+    pairs = counterparts(BASE, HEAD)
+    head_of = {before: after for after, before in pairs.items()} | {it: it for it in pairs}
+    for change in told["specs"]["nodes"]:
+        known = head_of.get(change["hash"])
+        if known is None:
+            assert (change["cause"], change["causes"], change["path"]) == (None, [], [])
+            continue
+        causes = [titles[cause["id"]] for cause in change["causes"]]
+        assert causes[0] == named(expected.main[known])
+        assert {*causes} == {*map(named, expected.involved[known])}
+        assert change["causes"][0]["title"] == change["cause"]["title"]
+        path = [(step["before"]["hash"], step["after"]["hash"]) for step in change["path"]]
+        assert expected.is_shortest_path(known, path)
+        names = [step["name"] for step in change["path"]]
+        assert names == [HEAD.nodes[after].name for _, after in path]
+
+
+def test_coverage(told: Any) -> None:
+    """Lost and gained cells in order, with what is nearest to a lost one."""
+    cells = coverage(BASE, HEAD, [name.lower() for name in BY])
+    found = told["coverage"]
+    assert [
+        (it["kind"] == "LOST", it["package"], tuple(it["values"]), it["numSpecs"])
+        for it in found["nodes"]
+    ] == [(it.is_lost, it.cell.package, it.cell.values, it.num_specs) for it in cells]
+    assert [[it["hash"] for it in node["nearest"]] for node in found["nodes"]] == [
+        list(it.nearest) for it in cells
+    ]
+    kinds = [it["kind"] for it in found["nodes"]]
+    summary = told["summary"]
+    assert kinds.count("LOST") == summary["coverageLost"] > 0
+    assert kinds.count("GAINED") == summary["coverageGained"] > 0
+
+
+def test_coverage_without_stacks_is_counted_by_target(tmp_path: Path) -> None:
+    """Sources that tell no stacks lose places all the same."""
+    base, head = (
+        state_of([build._replace(stacks=()) for build in builds]) for builds in (BUILDS, LATER)
+    )
+    world = published(tmp_path, base, head)
+    told = world.data(questions.CAUSES, base="develop~1", head="develop", by=["TARGET"])["compare"]
+    kinds = [it["kind"] for it in told["coverage"]["nodes"]]
+    assert kinds.count("LOST") == told["summary"]["coverageLost"] > 0
+    assert kinds.count("GAINED") == told["summary"]["coverageGained"] > 0
+
+
+def test_pages_go_on_from_cursors(world: World) -> None:
+    """The lists of causes and of cells can be read in pages."""
+    query = """query($first: Int, $after: [String]) {
+      compare(base: "develop~1", head: "develop") { LIST { totalCount edges { cursor } } } }"""
+    for asked in ("causes(ARGS)", "coverage(by: [STACK, TARGET], ARGS)", "coverage(by: [], ARGS)"):
+        cursors: list[str] = []
+        while True:
+            after = f', after: "{escaped(cursors[-1])}"' if cursors else ""
+            listed = asked.replace("ARGS", f"first: 1{after}")
+            text = query.replace("($first: Int, $after: [String])", "").replace("LIST", listed)
+            (page,) = world.data(text)["compare"].values()
+            if not page["edges"]:
+                break
+            cursors += [edge["cursor"] for edge in page["edges"]]
+        assert len(cursors) == len({*cursors}) == page["totalCount"] > 0
+        refused = asked.replace("ARGS", 'after: "nothing"')
+        error = world.error(text.replace(listed, refused))
+        assert "no cursor of this list" in error["message"]
+
+
+def escaped(text: str) -> str:
+    """Return a text as it stands in quotes in a document."""
+    return text.replace('"', '\\"')
+
+
+def test_lists_can_be_narrowed(world: World, told: Any) -> None:
+    """Causes by kind and package, specs by reason, cells by kind and text."""
+    answer = world.data("""{ compare(base: "develop~1", head: "develop") {
+      recipes: causes(kinds: [RECIPE]) { nodes { package } }
+      zlib: causes(package: "zlib") { nodes { package } }
+      none: causes(kinds: []) { totalCount }
+      specs(reasons: [REBUILT, PACKAGE_GONE]) { nodes { reason } }
+      coverage(by: [], kinds: [GAINED], search: "NE") { nodes { kind package values } }
+    } }""")["compare"]
+    assert answer["recipes"]["nodes"] == [{"package": "gettext"}]
+    assert answer["zlib"]["nodes"] == [{"package": "zlib"}]
+    assert answer["none"]["totalCount"] == 0
+    reasons = [it["reason"] for it in told["specs"]["nodes"]]
+    assert sorted(it["reason"] for it in answer["specs"]["nodes"]) == sorted(
+        it for it in reasons if it in ("REBUILT", "PACKAGE_GONE")
+    )
+    assert answer["coverage"]["nodes"] == [{"kind": "GAINED", "package": "new", "values": []}]
+
+
+def test_no_more_dimensions_than_there_are(world: World) -> None:
+    """A list of hundreds of them would make answers of hundreds of values a cell."""
+    query = """query($by: [CoverageDimension!]!) {
+      compare(base: "develop~1", head: "develop") { coverage(by: $by) { totalCount } } }"""
+    assert world.data(query, by=["STACK"] * 7)
+    assert "by: more than 7 dimensions" in world.error(query, by=["STACK"] * 8)["message"]
+
+
+def test_a_cause_is_found_by_its_id(world: World, told: Any) -> None:
+    """Ids of causes stay; those of no cause are null."""
+    for cause in told["causes"]["nodes"]:
+        found = world.data(
+            "query($id: ID!) { node(id: $id) { id ... on Cause { title numSpecs } } }",
+            id=cause["id"],
+        )["node"]
+        assert found == {name: cause[name] for name in ("id", "title", "numSpecs")}
+
+
+def test_lists_are_rendered_as_the_stock_executor_would(world: World) -> None:
+    """The short way of execution and the long one give the same answer."""
+    variables = {"base": "develop~1", "head": "develop", "by": BY}
+    ours, theirs = (
+        plain(api.execute(questions.CAUSES, variables, context=world.context(), executor=it))
+        for it in (RenderingExecutor, StrawberryGraphQLCoreExecutionContext)
+    )
+    assert ours == theirs
+
+
+def test_answers_by_digests_stay_unless_history_is_asked(world: World) -> None:
+    """Causes follow from two contents alone; the reason of a new spec can become RETURNED."""
+    base, head = (world.catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
+    for field, is_permanent in (
+        ("causes { nodes { title } }", True),
+        ("coverage(by: []) { totalCount }", True),
+        ("specs { nodes { path { name } } }", True),
+        ("specs { nodes { reason } }", False),
+        ("specs(reasons: [FACTS]) { totalCount }", False),
+    ):
+        context = world.context()
+        text = f'{{ compare(base: "{base}", head: "{head}") {{ {field} }} }}'
+        assert "errors" not in plain(api.execute(text, {}, context=context))
+        assert context.is_permanent is is_permanent, field
+
+
+def test_an_event_loop_waits_for_nothing(world: World) -> None:
+    """What is not in memory, or takes long, is left to a thread that may wait for it."""
+    for field in (
+        "causes { totalCount }",
+        "specs { nodes { reason } }",
+        "coverage(by: []) { totalCount }",
+        "summary { specsRebuilt }",
+    ):
+        text = f'{{ compare(base: "develop~1", head: "develop") {{ {field} }} }}'
+        again = opened(Path(world.catalog.location))
+        context = Context(again.catalog, again.library, may_load=False, may_take_long=False)
+        with pytest.raises(NotLoaded):
+            api.execute(text, {}, context=context)
+        assert "errors" not in plain(api.execute(text, {}, context=again.context()))
+
+
+def test_sources_that_tell_no_dependencies(tmp_path: Path) -> None:
+    """What cannot be known is UNKNOWN, with the reason why."""
+    from tests.snapshots.changes.oracle.builds import as_pages_tell
+
+    world = published(tmp_path, as_pages_tell(BASE), as_pages_tell(HEAD))
+    told = world.data(questions.CAUSES, base="develop~1", head="develop", by=BY)["compare"]
+    unknown = [it for it in told["causes"]["nodes"] if it["kind"] == "UNKNOWN"]
+    assert unknown
+    assert all("dependencies" in it["whyUnknown"] for it in unknown)
+
+
+def test_what_is_told_of_a_cause_is_worked_out_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many specs it stands beside, and not at all where nobody asks for it."""
+    world = published(tmp_path, BASE, HEAD)
+    asked: list[int] = []
+    rows_of = causes.Causes.rows_of
+
+    def counted(known: causes.Causes, number: int) -> Rows:
+        asked.append(number)
+        return rows_of(known, number)
+
+    def nodes(selected: str) -> Any:
+        text = f'{{ compare(base: "develop~1", head: "develop") {{ {selected} }} }}'
+        return plain(api.execute(text, context=world.context()))["data"]["compare"]
+
+    monkeypatch.setattr(causes.Causes, "rows_of", counted)
+    assert nodes("causes { nodes { title kind numSpecs facts { path } } }")
+    assert asked == []
+    found = nodes("causes { nodes { title packages } }")["causes"]["nodes"]
+    assert sorted(asked) == [*range(len(found))]
+    asked.clear()
+    found = nodes("specs { nodes { cause { id packages } } }")["specs"]["nodes"]
+    ids = {it["cause"]["id"] for it in found if it["cause"]}
+    assert len(asked) == len(ids) < len(found)

@@ -1,0 +1,391 @@
+"""Comparisons: every field, against differences worked out from the records of both sides."""
+
+from collections.abc import Callable, Sequence
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
+
+from schema import api
+from schema.comparisons.field_change import FieldChange
+from schema.comparisons.package_change import PackageChange
+from schema.comparisons.spec_change import SpecChange
+from schema.comparisons.stack_change import StackChange
+from schema.context import Context
+from schema.execution.loading import NotLoaded
+from schema.revisions.package import Package
+from schema.revisions.spec import Spec as SpecNode
+from snapshots.changes.diff import LEFT_OUT
+from snapshots.models import Spec
+from snapshots.spack.names import ROOT_STACK
+from tests.schema import naive, questions
+from tests.schema.worlds import State, World, comparison_id, known_world, opened, plain
+
+PAIRS = [*permutations((0, 2, 4, 5), 2), (1, 3), (5, 5)]
+EVERY_PAIR = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: "{}-{}".format(*pair))
+KINDS = ("ADDED", "REMOVED", "UPGRADED", "DOWNGRADED", "VERSIONS_CHANGED", "REBUILT", "CHANGED")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a small catalog whose records are known."""
+    return known_world(tmp_path_factory.mktemp("catalog"))
+
+
+def sides_of(world: World, pair: tuple[int, int]) -> tuple[State, State]:
+    """Return the revisions of a pair of numbers."""
+    return world.states[pair[0]], world.states[pair[1]]
+
+
+def compared(world: World, pair: tuple[int, int]) -> Any:
+    """Return the comparison of two revisions as the API tells it."""
+    base, head = sides_of(world, pair)
+    question = questions.COMPARISON
+    return world.data(question, base=base.info.digest, head=head.info.digest)["compare"]
+
+
+def of_package(specs: tuple[Spec, ...], name: str) -> list[Spec]:
+    """Return the specs of a package."""
+    return [spec for spec in specs if spec.name == name]
+
+
+def package_changes(base: State, head: State) -> list[dict[str, Any]]:
+    """Return the packages that changed, as people sort names."""
+    changes = []
+    for name in naive.by_name({spec.name for spec in (*base.specs, *head.specs)}):
+        before, after = of_package(base.specs, name), of_package(head.specs, name)
+        kind = naive.package_kind(before, after)
+        if kind is None:
+            continue
+        old, new = ({spec.hash: spec for spec in side} for side in (before, after))
+        versions = [naive.package_json(name, side)["versions"] for side in (before, after)]
+        changes.append(
+            {
+                "name": name,
+                "kind": kind,
+                "versionsAdded": [it for it in versions[1] if it not in versions[0]],
+                "versionsRemoved": [it for it in versions[0] if it not in versions[1]],
+                "specsAdded": len(new.keys() - old.keys()),
+                "specsRemoved": len(old.keys() - new.keys()),
+                "specsChanged": sum(
+                    bool(naive.changed_fields(old[key], new[key]))
+                    for key in old.keys() & new.keys()
+                ),
+                "sizeDelta": naive.size_delta(before, after),
+                "before": {"name": name, "numSpecs": len(before)} if before else None,
+                "after": {"name": name, "numSpecs": len(after)} if after else None,
+            }
+        )
+    return changes
+
+
+def spec_changes(base: State, head: State) -> list[dict[str, Any]]:
+    """Return the hashes that were added, removed or changed, by package and hash."""
+    old, new = ({spec.hash: spec for spec in side.specs} for side in (base, head))
+    changes = []
+    for key in old.keys() | new.keys():
+        before, after = old.get(key), new.get(key)
+        fields = naive.changed_fields(before, after) if before and after else []
+        if before and after and not fields:
+            continue
+        changes.append(
+            {
+                "kind": "CHANGED" if before and after else "ADDED" if after else "REMOVED",
+                "hash": key,
+                "name": (after or before).name,  # type: ignore[union-attr]
+                "before": naive.spec_json(before) if before else None,
+                "after": naive.spec_json(after) if after else None,
+                "fields": fields,
+            }
+        )
+    return sorted(changes, key=lambda change: (change["name"], change["hash"]))
+
+
+def stack_changes(base: State, head: State) -> list[dict[str, Any]]:
+    """Return the stacks that were added, removed or have other specs; root is none of them."""
+    changes = []
+    names = {stack for spec in (*base.specs, *head.specs) for stack in spec.stacks} - {ROOT_STACK}
+    for name in naive.by_name(names):
+        before, after = (naive.in_stack(side.specs, name) for side in (base, head))
+        old, new = ({spec.hash for spec in side} for side in (before, after))
+        if before and after and old == new:
+            continue
+        packages = [set(naive.names(side)) for side in (before, after)]
+        changes.append(
+            {
+                "name": name,
+                "kind": "CHANGED" if before and after else "ADDED" if after else "REMOVED",
+                "numSpecsBefore": len(before),
+                "numSpecsAfter": len(after),
+                "sizeDelta": naive.size_delta(before, after),
+                "specsAdded": len(new - old),
+                "specsRemoved": len(old - new),
+                "packagesAdded": naive.by_name(packages[1] - packages[0]),
+                "packagesRemoved": naive.by_name(packages[0] - packages[1]),
+            }
+        )
+    return changes
+
+
+@EVERY_PAIR
+def test_packages_that_changed(world: World, pair: tuple[int, int]) -> None:
+    """Each with the first kind that applies, versions added and removed, and both sides."""
+    expected = package_changes(*sides_of(world, pair))
+    packages = compared(world, pair)["packages"]
+    assert packages["nodes"] == expected
+    assert [edge["cursor"] for edge in packages["edges"]] == [it["name"] for it in expected]
+    assert packages["totalCount"] == len(expected)
+
+
+@EVERY_PAIR
+def test_specs_that_changed(world: World, pair: tuple[int, int]) -> None:
+    """Each hash with both of its records, and the facts that differ."""
+    expected = spec_changes(*sides_of(world, pair))
+    specs = compared(world, pair)["specs"]
+    assert specs["nodes"] == expected
+    assert [edge["cursor"] for edge in specs["edges"]] == [it["hash"] for it in expected]
+    assert specs["totalCount"] == len(expected)
+
+
+@EVERY_PAIR
+def test_stacks_that_changed(world: World, pair: tuple[int, int]) -> None:
+    """Each with what it gained and lost."""
+    assert compared(world, pair)["stacks"] == stack_changes(*sides_of(world, pair))
+
+
+@EVERY_PAIR
+def test_the_summary_counts_the_changes(world: World, pair: tuple[int, int]) -> None:
+    """Totals agree with the lists; what is in none of them is unchanged."""
+    base, head = sides_of(world, pair)
+    packages = [change["kind"] for change in package_changes(base, head)]
+    specs = [change["kind"] for change in spec_changes(base, head)]
+    stacks = [change["kind"] for change in stack_changes(base, head)]
+    names = {spec.name for spec in (*base.specs, *head.specs)}
+    hashes = {spec.hash for spec in (*base.specs, *head.specs)}
+    data = compared(world, pair)
+    assert data["summary"] == {
+        "packagesAdded": packages.count("ADDED"),
+        "packagesRemoved": packages.count("REMOVED"),
+        "packagesUpgraded": packages.count("UPGRADED"),
+        "packagesDowngraded": packages.count("DOWNGRADED"),
+        "packagesVersionsChanged": packages.count("VERSIONS_CHANGED"),
+        "packagesRebuilt": packages.count("REBUILT"),
+        "packagesChanged": packages.count("CHANGED"),
+        "packagesUnchanged": len(names) - len(packages),
+        "specsAdded": specs.count("ADDED"),
+        "specsRemoved": specs.count("REMOVED"),
+        "specsChanged": specs.count("CHANGED"),
+        "specsUnchanged": len(hashes) - len(specs),
+        "stacksAdded": stacks.count("ADDED"),
+        "stacksRemoved": stacks.count("REMOVED"),
+        "totalSizeBefore": naive.total_size(base.specs),
+        "totalSizeAfter": naive.total_size(head.specs),
+        "totalSizeDelta": naive.size_delta(base.specs, head.specs),
+    }
+    assert data["id"] == comparison_id(base.info, head.info)
+    assert (data["base"], data["head"]) == tuple(
+        {"digest": side.info.digest} for side in (base, head)
+    )
+    assert data["leftOut"] == list(LEFT_OUT)
+
+
+def test_the_pairs_have_every_kind_of_change(world: World) -> None:
+    """What the tests above hold, they hold for all kinds of changes."""
+    sides = [sides_of(world, pair) for pair in PAIRS]
+    every: tuple[tuple[Callable[..., Any], set[str]], ...] = (
+        (package_changes, set(KINDS) - {"CHANGED"}),
+        (spec_changes, {"ADDED", "REMOVED", "CHANGED"}),
+        (stack_changes, {"ADDED", "REMOVED", "CHANGED"}),
+    )
+    for changes, kinds in every:
+        assert kinds <= {change["kind"] for pair in sides for change in changes(*pair)}
+
+
+SELECTED = """query($base: String!, $head: String!, $kinds: [PackageChangeKind!], $search: String,
+  $specKinds: [SpecChangeKind!], $filter: SpecFilter) {
+  compare(base: $base, head: $head) {
+    packages(kinds: $kinds, search: $search) { nodes { name } }
+    specs(kinds: $specKinds, filter: $filter, first: 1000) { nodes { hash } }
+  }
+}"""
+
+
+@pytest.mark.parametrize("kinds", [None, [], *([kind] for kind in KINDS), ["ADDED", "REBUILT"]])
+@pytest.mark.parametrize("search", [None, "", "LI", "zlib", "nope"])
+def test_packages_are_chosen_by_kind_and_name(
+    world: World, kinds: list[str] | None, search: str | None
+) -> None:
+    """Null and leaving out choose all; an empty list of kinds chooses none."""
+    base, head = sides_of(world, (0, 5))
+    refs = {"base": base.info.digest, "head": head.info.digest}
+    found = world.data(SELECTED, **refs, kinds=kinds, search=search)["compare"]["packages"]["nodes"]
+    assert [node["name"] for node in found] == [
+        change["name"]
+        for change in package_changes(base, head)
+        if (kinds is None or change["kind"] in kinds)
+        and (search or "").lower() in change["name"].lower()
+    ]
+
+
+@pytest.mark.parametrize("kinds", [None, [], ["ADDED"], ["REMOVED", "CHANGED"]])
+@pytest.mark.parametrize(
+    "conditions",
+    [None, {}, {"stacks": ["e4s"]}, {"compilers": ["gcc"], "targets": ["m1"]}],
+    ids=str,
+)
+def test_specs_are_chosen_by_kind_and_filter(
+    world: World, kinds: list[str] | None, conditions: dict[str, Any] | None
+) -> None:
+    """A change is chosen where the spec met the filter before or meets it after."""
+    base, head = sides_of(world, (0, 5))
+    old, new = ({spec.hash: spec for spec in side.specs} for side in (base, head))
+    refs = {"base": base.info.digest, "head": head.info.digest}
+    found = world.data(SELECTED, **refs, specKinds=kinds, filter=conditions)["compare"]["specs"]
+    assert [node["hash"] for node in found["nodes"]] == [
+        change["hash"]
+        for change in spec_changes(base, head)
+        if (kinds is None or change["kind"] in kinds)
+        and any(
+            naive.matches(side[change["hash"]], conditions or {})
+            for side in (old, new)
+            if change["hash"] in side
+        )
+    ]
+
+
+def test_release_notes_tell_the_same_in_both_formats(world: World) -> None:
+    """Markdown by default; JSON states the two revisions and the totals of the summary."""
+    data = compared(world, (1, 3))
+    assert data["releaseNotes"].startswith("# Spack build cache: v0.22.0 → v0.22.1\n")
+    question = (
+        '{ compare(base: "v0.22.0", head: "v0.22.1") { md: releaseNotes(format: MARKDOWN) '
+        "json: releaseNotes(format: JSON) } }"
+    )
+    notes = world.data(question)["compare"]
+    assert notes["md"] == data["releaseNotes"]
+    facts = orjson.loads(notes["json"])
+    base, head = sides_of(world, (1, 3))
+    assert (facts["base"]["digest"], facts["head"]["digest"]) == (
+        base.info.digest,
+        head.info.digest,
+    )
+    assert facts["summary"]["specs_added"] == data["summary"]["specsAdded"]
+    for kind, changes in facts["packages"].items():
+        told = [change["name"] for change in changes]
+        nodes = data["packages"]["nodes"]
+        assert told == [node["name"] for node in nodes if node["kind"] == kind.upper()]
+
+
+def test_a_revision_compared_with_itself_has_no_changes(world: World) -> None:
+    """Nothing was added, removed or changed, and the release notes say so."""
+    data = compared(world, (5, 5))
+    assert (data["packages"]["nodes"], data["specs"]["nodes"], data["stacks"]) == ([], [], [])
+    assert "Nothing changed." in data["releaseNotes"]
+
+
+def hashes_of(world: World, pair: tuple[int, int], arguments: str, **variables: Any) -> list[str]:
+    """Return the hashes of a page of changes."""
+    base, head = sides_of(world, pair)
+    question = (
+        "query($base: String!, $head: String!, $at: String) { compare(base: $base, head: $head) "
+        f"{{ specs({arguments}) {{ nodes {{ hash }} }} }} }}"
+    )
+    refs = {"base": base.info.digest, "head": head.info.digest}
+    specs = world.data(question, **refs, **variables)["compare"]["specs"]
+    return [node["hash"] for node in specs["nodes"]]
+
+
+AFTER, BEFORE = "first: 3, after: $at, kinds: [ADDED]", "last: 3, before: $at, kinds: [ADDED]"
+
+
+def test_pages_of_changes_go_on_from_each_cursor(world: World) -> None:
+    """Also where only some kinds are listed; what is not in the list is no cursor of it."""
+    changes = spec_changes(*sides_of(world, (0, 5)))
+    added = [change["hash"] for change in changes if change["kind"] == "ADDED"]
+    assert len(added) > 5
+    for place, cursor in enumerate(added):
+        assert hashes_of(world, (0, 5), AFTER, at=cursor) == added[place + 1 : place + 4]
+        assert hashes_of(world, (0, 5), BEFORE, at=cursor) == added[max(place - 3, 0) : place]
+    removed = next(change["hash"] for change in changes if change["kind"] == "REMOVED")
+    refs = {"base": world.states[0].info.digest, "head": world.states[5].info.digest}
+    for cursor in (removed, "nope"):
+        question = (
+            "query($base: String!, $head: String!, $at: String!) { compare(base: $base, "
+            "head: $head) { specs(after: $at, kinds: [ADDED]) { totalCount } } }"
+        )
+        error = world.error(question, **refs, at=cursor)
+        assert f"{cursor!r} is no cursor of this list" in error["message"]
+    names = [change["name"] for change in package_changes(*sides_of(world, (0, 5)))]
+    question = (
+        "query($base: String!, $head: String!, $at: String!) { compare(base: $base, head: $head) "
+        "{ packages(after: $at, first: 2) { nodes { name } } } }"
+    )
+    for place, name in enumerate(names):
+        found = world.data(question, **refs, at=name)["compare"]["packages"]["nodes"]
+        assert [node["name"] for node in found] == names[place + 1 : place + 3]
+
+
+EVERY_LIST = """query($base: String!, $head: String!) { compare(base: $base, head: $head) {
+  packages { totalCount pageInfo { endCursor } edges { cursor node { name } } nodes {
+    __typename name kind versionsAdded versionsRemoved specsAdded specsRemoved specsChanged
+    sizeDelta before { name versions specs(first: 1) { nodes { hash } } } after { id numSpecs } } }
+  specs(first: 1000) { edges { cursor node { hash } } nodes {
+    kind hash name fields { path before after __typename }
+    before { short package { name } } after { hash size __typename } } }
+  stacks { name kind numSpecsBefore numSpecsAfter specsAdded specsRemoved sizeDelta packagesAdded
+    packagesRemoved } } }"""
+
+
+@EVERY_PAIR
+def test_lists_of_changes_make_no_objects(
+    world: World, pair: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are rendered like lists of specs, sides that are null included, to the same bytes."""
+    base, head = sides_of(world, pair)
+    refs = {"base": base.info.digest, "head": head.info.digest}
+
+    def answered(**options: Any) -> bytes:
+        answer = api.execute(EVERY_LIST, refs, context=world.context(), **options)
+        return orjson.dumps(answer.body())
+
+    expected = answered(executor=StrawberryGraphQLCoreExecutionContext)
+
+    def refuse(*_args: object, **_facts: object) -> None:
+        raise AssertionError("an object was made")
+
+    nouns: Sequence[type] = (SpecChange, PackageChange, StackChange, FieldChange, SpecNode, Package)
+    for noun in nouns:
+        monkeypatch.setattr(noun, "__init__", refuse)
+    assert answered() == expected
+    assert b"errors" not in expected
+
+
+def test_an_event_loop_compares_nothing(world: World) -> None:
+    """What takes long leaves at once; a comparison that is in memory is answered from there."""
+    fresh = opened(Path(world.catalog.location))
+    base, head = (world.states[number].info.digest for number in (0, 5))
+    refs = {"base": base, "head": head}
+    summary = SELECTED
+    for digest in (base, head):
+        fresh.library.frames.get(digest)
+    hasty = Context(fresh.catalog, fresh.library, may_load=False)
+    with pytest.raises(NotLoaded):
+        api.execute(summary, refs, context=hasty)
+    patient = plain(api.execute(summary, refs, context=fresh.context()))
+    assert plain(api.execute(summary, refs, context=hasty)) == patient
+
+
+def test_an_event_loop_writes_no_release_notes(world: World) -> None:
+    """They are as long as the change is, so a thread writes them even where all is in memory."""
+    base, head = (world.states[number].info.digest for number in (0, 5))
+    question = "query($a: String!, $b: String!) { compare(base: $a, head: $b) { releaseNotes } }"
+    assert world.data(question, a=base, b=head)
+    with pytest.raises(NotLoaded):
+        api.execute(
+            question,
+            {"a": base, "b": head},
+            context=Context(world.catalog, world.library, may_take_long=False),
+        )

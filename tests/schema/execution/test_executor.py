@@ -1,0 +1,162 @@
+"""Lists that are rendered: the same answers as the stock executor, to the byte, without objects."""
+
+import random
+from typing import Any
+
+import orjson
+import pytest
+from graphql import is_object_type, parse, validate
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
+
+from schema import api
+from schema.execution.executor import RenderingExecutor
+from schema.revisions.spec import Spec
+from tests.schema.generated_documents import Question, Writer
+from tests.schema.worlds import World, known_world, pools_of
+
+SCHEMA = api.schema._schema
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a small catalog."""
+    return known_world(tmp_path_factory.mktemp("catalog"), num_specs=24)
+
+
+def answered(world: World, question: Question, executor: type[Any]) -> tuple[bytes, bool]:
+    """Return the response's bytes, and whether it is one for ever."""
+    context = world.context()
+    answer = api.execute(question.text, question.variables, context=context, executor=executor)
+    return orjson.dumps(answer.body()), context.is_permanent
+
+
+def assert_same(world: World, question: Question) -> bytes:
+    """Hold that both executors answer alike, and return the answer."""
+    ours = answered(world, question, RenderingExecutor)
+    assert ours == answered(world, question, StrawberryGraphQLCoreExecutionContext)
+    return ours[0]
+
+
+@settings(
+    max_examples=200,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(draw=st.randoms(use_true_random=False) | st.randoms(use_true_random=True))
+def test_any_question_is_answered_as_the_stock_executor_does(
+    world: World, draw: random.Random
+) -> None:
+    """Data and errors (messages, paths, codes, places) and their order are the same bytes."""
+    question = Writer(SCHEMA, pools_of(world), draw).question()
+    assert validate(SCHEMA, parse(question.text)) == []
+    body = assert_same(world, question)
+    assert b"INTERNAL_SERVER_ERROR" not in body
+    event("with errors" if b'"errors"' in body else "without errors")
+
+
+SPECS = "{ revision { specs { nodes { %s } } } }"
+PACKAGES = "{ revision { packages { nodes { %s } } } }"
+NESTED = PACKAGES % "name specs%s { nodes { hash } }"
+
+COMPARE = '{ compare(base: "develop~1", head: "develop") { %s } }'
+
+SPECIAL = {
+    "all fields skipped": SPECS % "hash @skip(if: true)",
+    "all fields below skipped": PACKAGES % "specs { nodes { hash @include(if: false) } }",
+    "fields that merge": SPECS % "package { name } hash package { numSpecs } hash",
+    "lists that merge": "{ revision { specs { nodes { hash } nodes { name hash } } } }",
+    "one column under many names": SPECS % "a: hash b: hash hash c: size",
+    "names of Python": SPECS % "class: hash self: name __: target",
+    "fragments": SPECS % "...S ... on Node { id } ... { target }"
+    + "fragment S on Spec { hash ... on Spec @include(if: false) { name } __typename }",
+    "nothing found": '{ revision { specs(filter: {packages: ["nope"]}) '
+    "{ nodes { hash package { specs(first: -1) { nodes { hash } } } } edges { cursor } } } }",
+    "a bad size below a list": NESTED % "(first: -1)",
+    "too large a size below a list": NESTED % "(last: 1001)",
+    "no cursor below a list": NESTED % '(after: "nope")',
+    "an empty cursor below a list": NESTED % '(before: "")',
+    "no items below a list": NESTED % "(first: 0)",
+    "the last ones below a list": NESTED % "(last: 2)",
+    "a filter below a list": NESTED % '(filter: {compilers: ["gcc"], stacks: ["e4s"]})',
+    "an order below a list": NESTED % "(orderBy: {field: SIZE, direction: DESC}, first: 2)",
+    "pages below a list": PACKAGES
+    % "specs(first: 1) { totalCount edges { cursor node { hash package { specs(last: 1) "
+    "{ pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } } } } }",
+    "a field that is asked of each object": SPECS % "hash package { revision { tag } }",
+    "counts below a list": PACKAGES
+    % "name numSpecsByStack { numSpecs stack } revision { __typename }",
+    "facets": "{ revision { specs { facets { stacks { count value __typename } "
+    "packages { a: value b: value } } } } }",
+    "both sides of changes": COMPARE
+    % "packages { nodes { kind before { name versions } after { id specs { nodes { hash } } } } } "
+    "specs { nodes { kind before { hash id } after { short } fields { path before after } } } "
+    "stacks { kind name packagesAdded }",
+    "what is not there in base": COMPARE % "specs(kinds: [ADDED]) { nodes { before { hash } } }",
+    "what is not there in head": COMPARE
+    % "packages(kinds: [REMOVED]) { nodes { name after { name } before { numSpecs } } }",
+    "facets below a list": PACKAGES % "specs { facets { stacks { value count } } nodes { hash } }",
+}
+
+
+@pytest.mark.parametrize("text", SPECIAL.values(), ids=SPECIAL)
+def test_special_questions_are_answered_as_the_stock_executor_does(world: World, text: str) -> None:
+    """What made-up questions seldom ask: nothing selected, nothing found, errors below lists."""
+    assert validate(SCHEMA, parse(text)) == []
+    assert_same(world, Question(text, {}))
+
+
+FLAG = "query($v: Boolean = true) "
+NULLED = {
+    "a directive": FLAG + PACKAGES % "name @skip(if: $v) specs { nodes { hash } }",
+    "a directive below": FLAG + SPECS % "package { name @include(if: $v) }",
+    "a directive where nothing is": FLAG
+    + "{ revision { specs(filter: {packages: []}) { nodes { hash @include(if: $v) } } } }",
+    "a direction": "query($v: OrderDirection = ASC) "
+    + NESTED % "(orderBy: {field: HASH, direction: $v})",
+    "a size": "query($v: Int) " + NESTED % "(first: $v)",
+}
+
+
+@pytest.mark.parametrize("text", NULLED.values(), ids=NULLED)
+def test_null_in_a_variable_fails_as_with_the_stock_executor(world: World, text: str) -> None:
+    """A variable that may be null can stand where null fails only when the field is executed."""
+    assert validate(SCHEMA, parse(text)) == []
+    assert_same(world, Question(text, {"v": None}))
+
+
+def test_lists_make_no_objects(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns of specs, of their packages, and of pages below pages come without any Spec."""
+    text = """{ revision {
+      specs(first: 5) { nodes { id hash name size variants package { id name versions } } }
+      packages { edges { cursor node { name specs(first: 2) {
+        totalCount pageInfo { endCursor } edges { cursor node { hash stacks tarball } }
+      } } } }
+    } }"""
+    expected = answered(world, Question(text, {}), StrawberryGraphQLCoreExecutionContext)
+
+    def refuse(*_args: object, **_facts: object) -> None:
+        raise AssertionError("an object was made")
+
+    monkeypatch.setattr(Spec, "__init__", refuse)
+    assert answered(world, Question(text, {}), RenderingExecutor) == expected
+    stock = answered(world, Question(text, {}), StrawberryGraphQLCoreExecutionContext)
+    assert stock != expected
+
+
+def test_made_up_questions_reach_every_field() -> None:
+    """The property above is about all that a query can reach: each field of each type is asked."""
+    every = {
+        (kind.name, name)
+        for kind in SCHEMA.type_map.values()
+        if is_object_type(kind) and not kind.name.startswith("__")
+        if kind is not SCHEMA.subscription_type
+        for name in kind.fields
+    }
+    asked: set[tuple[str, str]] = set()
+    for seed in range(3_000):
+        writer = Writer(SCHEMA, {}, random.Random(seed))
+        writer.question()
+        asked |= writer.asked
+    assert every <= asked

@@ -1,0 +1,238 @@
+"""Relay's connections: pages cut a list without loss, whichever way it is walked."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schema.fields.paging import PAGE_DEFAULT, PAGE_MAX
+from tests.schema import naive
+from tests.schema.worlds import World, known_world, pools_of
+
+PAGING = "$first: Int, $after: String, $last: Int, $before: String"
+PAGE = "first: $first, after: $after, last: $last, before: $before"
+SHOWN = "{ totalCount nodes { %s } edges { cursor node { %s } } pageInfo { ...I } }"
+INFO = " fragment I on PageInfo { hasNextPage hasPreviousPage startCursor endCursor }"
+
+
+class Listing:
+    """A connection of the schema: where it is, the arguments of its own, what names its items."""
+
+    def __init__(self, path: str, arguments: str, declared: str, item: str = "hash") -> None:
+        shown = SHOWN.replace("%s", item)
+        *parents, name = path.split(" > ")
+        begins = "".join(f"{parent} {{ " for parent in parents)
+        call = ", ".join(filter(None, (arguments, PAGE)))
+        ends = " }" * len(parents)
+        heads = ", ".join(filter(None, (declared, PAGING)))
+        self.question = f"query({heads}) {{ {begins}page: {name}({call}) {shown}{ends} }}{INFO}"
+        self.parents = [parent.split("(")[0] for parent in parents]
+        self.item = item
+
+    def of(self, data: Any) -> dict[str, Any]:
+        """Return the connection out of a response's data."""
+        for parent in self.parents:
+            data = data[parent]
+        page: dict[str, Any] = data["page"]
+        return page
+
+
+FILTERED = "filter: $filter, orderBy: $order"
+OF_SPECS = "$filter: SpecFilter, $order: SpecOrder"
+OF_PACKAGES = "$filter: PackageFilter, $order: PackageOrder"
+COMPARED = 'compare(base: "develop-2025-01-05", head: "develop")'
+LISTINGS = {
+    "specs": Listing("revision > specs", FILTERED, OF_SPECS),
+    "packages": Listing("revision > packages", FILTERED, OF_PACKAGES, "name"),
+    "specs of a package": Listing('revision > package(name: "lib2") > specs', FILTERED, OF_SPECS),
+    "specs of a stack": Listing('revision > stack(name: "e4s") > specs', FILTERED, OF_SPECS),
+    "packages of a stack": Listing(
+        'revision > stack(name: "e4s") > packages', FILTERED, OF_PACKAGES, "name"
+    ),
+    "revisions": Listing("revisions", "", "", "id"),
+    "revisions of a tag": Listing('tag(name: "develop") > revisions', "", "", "id"),
+    "changed packages": Listing(f"{COMPARED} > packages", "", "", "name"),
+    "changed specs": Listing(f"{COMPARED} > specs", "filter: $filter", "$filter: SpecFilter"),
+}
+SIZES = st.integers(1, 9) | st.sampled_from([40, PAGE_MAX])
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a small catalog whose newest revision has what the listings name."""
+    return known_world(tmp_path_factory.mktemp("catalog"), seed=5, num_specs=48)
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> tuple[Listing, dict[str, Any]]:
+    """Return a connection with arguments for its filter and order."""
+    listing = LISTINGS[draw(st.sampled_from(sorted(LISTINGS)))]
+    variables: dict[str, Any] = {}
+    if "$filter" in listing.question and draw(st.booleans()):
+        variables["filter"] = {"targets": draw(st.sampled_from([["m1"], ["m1", "rhel8"], []]))}
+    if "$order" in listing.question and draw(st.booleans()):
+        fields = [*(naive.PACKAGE_ORDERS if listing.item == "name" else naive.ORDERS)]
+        field, direction = draw(st.sampled_from(fields)), draw(st.sampled_from(["ASC", "DESC"]))
+        variables["order"] = {"field": field, "direction": direction}
+    return listing, variables
+
+
+def names(listing: Listing, page: dict[str, Any]) -> list[str]:
+    """Return the items of a page; nodes and edges show the same ones."""
+    shown: list[str] = [node[listing.item] for node in page["nodes"]]
+    assert [edge["node"][listing.item] for edge in page["edges"]] == shown
+    return shown
+
+
+def pages(
+    world: World, listing: Listing, variables: dict[str, Any], sizes: Iterator[int], forward: bool
+) -> Iterator[dict[str, Any]]:
+    """Walk a list to its end, or backwards to its start, and yield the pages."""
+    size, cursor = ("first", "after") if forward else ("last", "before")
+    more, end = ("hasNextPage", "endCursor") if forward else ("hasPreviousPage", "startCursor")
+    turned: dict[str, Any] = {}
+    while True:
+        page = listing.of(
+            world.data(listing.question, **variables, **turned, **{size: next(sizes)})
+        )
+        yield page
+        if not page["pageInfo"][more]:
+            return
+        turned = {cursor: page["pageInfo"][end]}
+
+
+@settings(max_examples=60, deadline=None)
+@given(question=questions(), data=st.data())
+@pytest.mark.parametrize("forward", [True, False], ids=["forward", "backward"])
+def test_a_walk_visits_every_item_once_in_order(
+    world: World, forward: bool, question: tuple[Listing, dict[str, Any]], data: st.DataObject
+) -> None:
+    """Whatever the sizes of the pages, the list, its filter and its order."""
+    listing, variables = question
+    whole = listing.of(world.data(listing.question, **variables, first=PAGE_MAX))
+    expected = names(listing, whole)
+    assert len(set(expected)) == len(expected) == whole["totalCount"]
+    sizes = iter(lambda: data.draw(SIZES), None)
+    visited: list[str] = []
+    for page in pages(world, listing, variables, sizes, forward):
+        shown = names(listing, page)
+        cursors = [edge["cursor"] for edge in page["edges"]]
+        visited = [*visited, *shown] if forward else [*shown, *visited]
+        assert page["totalCount"] == len(expected)
+        assert page["pageInfo"] == {
+            "hasNextPage": bool(shown) and shown[-1] != expected[-1],
+            "hasPreviousPage": bool(shown) and shown[0] != expected[0],
+            "startCursor": cursors[0] if cursors else None,
+            "endCursor": cursors[-1] if cursors else None,
+        }
+    assert visited == expected
+
+
+@settings(max_examples=150, deadline=None)
+@given(question=questions(), data=st.data())
+def test_a_page_is_the_part_that_its_arguments_mean(
+    world: World, question: tuple[Listing, dict[str, Any]], data: st.DataObject
+) -> None:
+    """Relay's own algorithm: cut after and before, then take from the start, then from the end."""
+    listing, variables = question
+    whole = listing.of(world.data(listing.question, **variables, first=PAGE_MAX))
+    expected, cursors = names(listing, whole), [edge["cursor"] for edge in whole["edges"]]
+    sizes = st.none() | st.integers(0, 12)
+    first, last = data.draw(sizes, label="first"), data.draw(sizes, label="last")
+    places = st.none() | st.integers(0, len(expected) - 1) if expected else st.none()
+    after, before = data.draw(places, label="after"), data.draw(places, label="before")
+    asked = {
+        "first": first,
+        "last": last,
+        "after": None if after is None else cursors[after],
+        "before": None if before is None else cursors[before],
+    }
+    page = listing.of(world.data(listing.question, **variables, **asked))
+    start, stop = 0 if after is None else after + 1, len(expected) if before is None else before
+    numbers = list(range(start, stop))
+    if first is None and last is None:
+        first = PAGE_DEFAULT
+    if first is not None:
+        numbers = numbers[:first]
+    if last is not None:
+        numbers = numbers[-last:] if last else []
+    assert names(listing, page) == [expected[number] for number in numbers]
+    assert page["totalCount"] == len(expected)
+    if numbers:
+        assert page["pageInfo"]["hasNextPage"] == (numbers[-1] + 1 < len(expected))
+        assert page["pageInfo"]["hasPreviousPage"] == (numbers[0] > 0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_cursor_marks_the_same_spec_in_every_order_and_filter(
+    world: World, data: st.DataObject
+) -> None:
+    """A front end can change the order, or narrow the list down, and go on from what it shows."""
+    listing = LISTINGS["specs"]
+    spec = data.draw(st.sampled_from(world.newest.specs))
+    field = data.draw(st.sampled_from(list(naive.ORDERS)))
+    direction = data.draw(st.sampled_from(["ASC", "DESC"]))
+    targets = data.draw(st.sampled_from([["m1"], ["neoverse_v2", "m1"]]))
+    everything = naive.ordered(world.newest.specs, field, direction)
+    place = everything.index(spec)
+    variables = {"order": {"field": field, "direction": direction}, "filter": {"targets": targets}}
+    later = listing.of(world.data(listing.question, **variables, after=spec.hash))
+    earlier = listing.of(world.data(listing.question, **variables, before=spec.hash))
+    assert names(listing, later) == [
+        it.hash for it in everything[place + 1 :] if it.target in targets
+    ]
+    assert names(listing, earlier) == [it.hash for it in everything[:place] if it.target in targets]
+
+
+BAD = {
+    "first: -1": {"first": -1},
+    "last: -1": {"last": -1},
+    "first: 1001": {"first": 1001},
+    "last: 1001": {"last": 1001},
+    "no cursor at all": {"after": "nope"},
+    "an empty cursor": {"before": ""},
+    "a cursor of another kind": {"after": "a" * 32},
+    "a cursor with odd letters": {"before": "ü\n\"'"},
+}
+
+
+@pytest.mark.parametrize("listing", LISTINGS.values(), ids=LISTINGS)
+@pytest.mark.parametrize("arguments", BAD.values(), ids=BAD)
+def test_arguments_that_mean_nothing_are_the_clients_fault(
+    world: World, listing: Listing, arguments: dict[str, Any]
+) -> None:
+    """The message names the argument and its value."""
+    error = world.error(listing.question, **arguments)
+    ((name, value),) = arguments.items()
+    assert error["extensions"] == {"code": "BAD_USER_INPUT"}
+    assert name in error["message"]
+    assert repr(value) in error["message"]
+
+
+@pytest.mark.parametrize("listing", LISTINGS.values(), ids=LISTINGS)
+def test_a_page_has_fifty_items_unless_told_otherwise(world: World, listing: Listing) -> None:
+    """The default holds where neither first nor last is given, or both are null."""
+    whole = listing.of(world.data(listing.question, first=PAGE_MAX))
+    for arguments in ({}, {"first": None, "last": None}):
+        page = listing.of(world.data(listing.question, **arguments))
+        assert names(listing, page) == names(listing, whole)[:50]
+
+
+def test_the_default_cuts_long_lists(world: World) -> None:
+    """Of more than fifty items the first fifty are shown, and that there are more."""
+    longest = LISTINGS["changed specs"]
+    page = longest.of(world.data(longest.question))
+    assert page["totalCount"] > 50
+    assert len(page["nodes"]) == 50
+    assert page["pageInfo"]["hasNextPage"]
+
+
+def test_the_listings_of_this_module_are_long_enough(world: World) -> None:
+    """Every list has some items, so that there is something to walk over."""
+    pools = pools_of(world)
+    assert "lib2" in pools["names"]
+    for listing in LISTINGS.values():
+        assert listing.of(world.data(listing.question))["totalCount"] > 1

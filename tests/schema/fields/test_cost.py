@@ -1,0 +1,391 @@
+"""What a query costs, told before it runs: nothing that it asks for is free, or cheaper than it is.
+
+The prices are stated beside the fields; ``python -m tests.benchmarks cost`` compares them with
+seconds.
+"""
+
+from typing import Any
+
+import pytest
+from graphql import (
+    get_named_type,
+    get_nullable_type,
+    is_leaf_type,
+    is_list_type,
+    is_object_type,
+)
+
+from schema import api
+from schema.api import API
+from schema.documents import estimating
+from schema.documents.argument_values import value_of
+from schema.documents.estimates import NOTHING, Estimate
+from schema.fields.cost import COMPARING, EXPLAINING, LOADING, STACKS, Cost, is_paged, stated_cost
+from schema.limits import Limits
+from tests.schema.selections import COMPARE, FACETS, PACKAGES, PAGE, REVISION, SPEC, times
+from tests.schema.worlds import World, known_world, plain
+
+SCHEMA = api.schema._schema
+
+
+def estimate(text: str, name: str | None = None, /, **variables: Any) -> Estimate:
+    """Return the cost of a document that must be valid."""
+    assert api.document(text).errors == ()
+    return api.cost(text, name, variables)
+
+
+def work(text: str) -> int:
+    """Return the units that a document costs where all is loaded and compared."""
+    told = estimate(text)
+    return told.units - told.kept_units
+
+
+SPECS = "{ revision { specs%s { nodes { hash name } } } }"
+NESTED = "{ revision { packages(first: %s) { nodes { specs(first: %s) { nodes { hash } } } } } }"
+SIZED = "query($n: Int) " + SPECS % "(first: $n)"
+IDS = "{ nodes(ids: %s) { id } }"
+ASKED = "query($ids: [ID!]!) " + IDS % "$ids"
+
+EQUAL: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]]] = {
+    "no size is the usual size": ((SPECS % "", {}), (SPECS % "(first: 50)", {})),
+    "null is the usual size": ((SPECS % "(first: null)", {}), (SPECS % "(first: 50)", {})),
+    "a variable": ((SIZED, {"n": 7}), (SPECS % "(first: 7)", {})),
+    "a variable that is a float": ((SIZED, {"n": 7.0}), (SPECS % "(first: 7)", {})),
+    "a variable that is left out": ((SIZED, {}), (SPECS % "", {})),
+    "a default": (
+        ("query($n: Int = 8) " + SPECS % "(last: $n)", {}),
+        (SPECS % "(last: 8)", {}),
+    ),
+    "null in place of a default": (
+        ("query($n: Int = 8) " + SPECS % "(first: $n)", {"n": None}),
+        (SPECS % "", {}),
+    ),
+    "the smaller of two sizes": ((SPECS % "(first: 9, last: 3)", {}), (SPECS % "(first: 3)", {})),
+    "more than a page may have": (
+        (SPECS % "(first: 2000000000)", {}),
+        (SPECS % "(first: 1000)", {}),
+    ),
+    "less than nothing": ((SPECS % "(first: -2000000000)", {}), (SPECS % "(first: 0)", {})),
+    "fewer ids than none": ((IDS % "-2000000000", {}), (IDS % '"a"', {})),
+    "no ids": ((IDS % "[]", {}), (IDS % '["a"]', {})),
+    "one id alone": ((IDS % '"a"', {}), (IDS % '["a"]', {})),
+    "one id alone in a variable": ((ASKED, {"ids": "a"}), (ASKED, {"ids": ["a"]})),
+    "ids in a variable": ((ASKED, {"ids": ["a"] * 3}), (IDS % '["a", "b", "c"]', {})),
+    "a fragment": (
+        ("{ ...F } fragment F on Query { revision { tag } }", {}),
+        ("{ revision { tag } }", {}),
+    ),
+    "a fragment within a page": (
+        (
+            "{ revision { specs(first: 7) { ...F } } } "
+            "fragment F on SpecConnection { nodes { ... { hash name } } }",
+            {},
+        ),
+        (SPECS % "(first: 7)", {}),
+    ),
+    "left out by a directive": (
+        ("query($no: Boolean!) { revision { tag stacks @include(if: $no) { name } } }", {"no": 0}),
+        ("query { revision { tag stacks @skip(if: true) { name } } }", {}),
+    ),
+    "undeclared variables": ((SIZED, {"n": 7, "x": [1] * 5}), (SIZED, {"n": 7})),
+}
+EQUAL["left out by a directive"][0][1]["no"] = False
+
+
+@pytest.mark.parametrize(("left", "right"), EQUAL.values(), ids=EQUAL)
+def test_what_is_the_same_costs_the_same(
+    left: tuple[str, dict[str, Any]], right: tuple[str, dict[str, Any]]
+) -> None:
+    """However a size is written; sizes are those that the field allows."""
+    assert estimate(left[0], **left[1]) == estimate(right[0], **right[1])
+
+
+GROWING: dict[str, tuple[str, str, float]] = {
+    "larger pages": (SPECS % "(first: 10)", SPECS % "(first: 1000)", 2),
+    "pages within pages": (NESTED % (10, 10), NESTED % (100, 100), 20),
+    "negative sizes below": (REVISION % "tag", NESTED % (-5, -5), 1.5),
+    "lists without pages": ("{ tags { name } }", "{ tags { latest { stacks { name } } } }", 30),
+    "facets": (
+        REVISION % "specs(first: 0) { facets { stacks { value } } }",
+        REVISION % (FACETS % times(50, "stacks { value }")),
+        2.5,
+    ),
+    "leaves of facets": (
+        REVISION % "specs(first: 0) { facets { packages { value } } }",
+        REVISION % (FACETS % PACKAGES % times(100, "value")),
+        4,
+    ),
+    "stacks of packages": (
+        REVISION % "packages(first: 1000) { nodes { name } }",
+        REVISION % "packages(first: 1000) { nodes { name stacks versions } }",
+        3,
+    ),
+    "counts of packages": (
+        REVISION % "packages(first: 1000) { nodes { name } }",
+        REVISION % "packages(first: 1000) { nodes { numSpecsByStack { numSpecs } } }",
+        3,
+    ),
+    "a filter's values": (
+        REVISION % 'specs(filter: {stacks: ["a"]}) { totalCount }',
+        REVISION % ("specs(filter: {stacks: [%s]}) { totalCount }" % ('"a" ' * 450)),
+        2.5,
+    ),
+    "a filter in each package": (
+        REVISION % "packages(first: 1000) { nodes { specs { totalCount } } }",
+        REVISION
+        % 'packages(first: 1000) { nodes { specs(filter: {stacks: ["a"]}) { totalCount }}}',
+        3,
+    ),
+    "other queries": (
+        REVISION % times(9, 'specs(matching: "a") { totalCount }'),
+        REVISION % " ".join(f'a{n}: specs(matching: "a{n}") {{ totalCount }}' for n in range(9)),
+        3,
+    ),
+    "dependencies in a query": (
+        REVISION % 'specs(matching: "a") { totalCount }',
+        REVISION % 'specs(matching: "a ^b ^c %d") { totalCount }',
+        2.5,
+    ),
+    "walks": (
+        REVISION % 'spec(hash: "a") { dependents { totalCount } }',
+        REVISION % (SPEC % times(30, "dependents(transitive: true) { totalCount }")),
+        5,
+    ),
+    "release notes": (COMPARE % "leftOut", COMPARE % "releaseNotes", 30),
+}
+
+
+@pytest.mark.parametrize(("less", "more", "factor"), GROWING.values(), ids=GROWING)
+def test_what_is_more_costs_more(less: str, more: str, factor: float) -> None:
+    """Aliases, lists within lists, values of filters, walks and comparisons all count."""
+    assert work(more) > factor * work(less)
+
+
+def test_equal_questions_are_answered_once() -> None:
+    """A query, a load and a comparison cost their whole price once in a request."""
+    one, nine = (
+        estimate(REVISION % times(count, 'specs(matching: "a") { totalCount }')) for count in (1, 9)
+    )
+    assert nine.units < one.units + 9 * 1_000
+    assert nine.kept_units == LOADING
+    pair = 'compare(base: "a", head: "b") { summary { specsAdded } }'
+    assert estimate(times(9, pair).join("{}")).kept_units == COMPARING
+    pairs = times(9, 'compare(base: "a%s", head: "b") { summary { specsAdded } }')
+    assert estimate((pairs % (*range(9),)).join("{}")).kept_units == 9 * COMPARING
+    revisions = "{ revisions(first: 100) { nodes { specs(first: 0) { totalCount } } } }"
+    assert estimate(revisions).kept_units == 100 * LOADING
+
+
+def test_what_an_argument_needs_is_paid_once_too() -> None:
+    """Reasons need what causes need, however many of them are asked for."""
+    reasons = "specs(reasons: [%s]) { totalCount }"
+    both = COMPARE % (f"{reasons % 'REBUILT'} causes {{ totalCount }}")
+    many = COMPARE % times(3, reasons % "REBUILT, RETURNED, NEW_PACKAGE")
+    for text in (both, many, COMPARE % (reasons % "REBUILT")):
+        assert estimate(text).kept_units == COMPARING + EXPLAINING
+
+
+SERIES = '{ series(name: "develop") { %s } }'
+ENTRIES = "entries(first: 1000) { nodes { %s } }"
+REFUSED = {
+    "contents of all points": SERIES % "growth { revision { specs(first: 1) { totalCount } } }",
+    "contents of few points": SERIES
+    % 'growth(since: "2026-01-01") { revision { package(name: "a") { numSpecs } } }',
+    "comparisons of all points": SERIES % "growth { comparison { summary { specsAdded } } }",
+    "series of series": SERIES
+    % ("growth { revision { seriesInfo { growth { revision { tag } } } } }"),
+    "packages of points": SERIES
+    % 'growth { revision { seriesInfo { package(name: "a") { name } } } }',
+    "all that touched many packages": SERIES
+    % " ".join(
+        f'p{number}: package(name: "p{number}") {{ {ENTRIES % "kind versionsAdded"} }}'
+        for number in range(60)
+    ),
+    "all that touched the packages of a page": REVISION
+    % ("packages(first: 1000) { nodes { history { lastSeen { tag } } } }"),
+    "comparisons of entries": SERIES
+    % f'package(name: "a") {{ {ENTRIES % "comparison { causes { totalCount } }"} }}',
+    "specs of many hashes": " ".join(
+        f'h{number}: hash(hash: "{number}") {{ spec {{ short }} }}' for number in range(50)
+    ).join("{}"),
+    "revisions of spans": REVISION
+    % "specs(first: 1000) { nodes { history { spans { first { specs { totalCount } } } } } }",
+    "histories of dependencies": REVISION
+    % (
+        "specs(first: 100) { nodes { dependencies { nodes { spec { history { spans { "
+        "first { tag } last { tag } } } } } } } }"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
+def test_what_histories_lead_to_is_not_free(text: str) -> None:
+    """A chart has a thousand points: what they lead to costs a thousand times as much."""
+    assert estimate(text).units > Limits().max_cost
+
+
+def test_each_hash_costs() -> None:
+    """Of a thousand of them, one list may be asked for in a request."""
+    text = "query($hashes: [String!]!) { %s }"
+    one = text % "revisionsHolding(hashes: $hashes) { totalCount }"
+    two = text % times(2, "revisionsHolding(hashes: $hashes) { totalCount }")
+    most = Limits().max_list_length
+    assert estimate(one, hashes=["a"] * most).units > 0.5 * Limits().max_cost
+    assert estimate(two, hashes=["a"] * most).units > Limits().max_cost
+    assert estimate(one, hashes=["a"] * 10).units < 100_000
+    many = text % times(8, "revisionsHolding(hashes: $hashes) { totalCount }")
+    assert estimate(many, hashes=["a"]).units > Limits().max_cost, "each reads the kept changes"
+
+
+def test_charts_and_timelines_are_allowed() -> None:
+    """What a page shows of a series, a package and a hash is far from the limits."""
+    for text in (
+        SERIES % "growth { tag takenAt numSpecs specsAdded specsRemoved specsRebuilt totalSize }",
+        SERIES % "growth { revision { id tag takenAt } comparison { id } numSpecs }",
+        SERIES % f'package(name: "a") {{ {ENTRIES % "revision { tag } kind versionsAdded"} }}',
+        '{ hash(hash: "a") { spec { short } spans { first { tag takenAt } last { tag } } } }',
+        REVISION % "specs { nodes { hash history { spans { first { tag } isCurrent } } } }",
+        REVISION % "specs(first: 1000) { nodes { hash history { version } } }",
+        "{ allSeries { name latest { tag } growth { takenAt numSpecs } } }",
+    ):
+        assert estimate(text).units < 0.6 * Limits().max_cost, text
+
+
+def test_ids_pay_for_what_they_load() -> None:
+    """Each may name another revision, up to as many as a request may have loaded."""
+    most = Limits().max_revisions
+    for count, loaded in ((1, 1), (3, 3), (most, most), (most + 1, most), (500, most)):
+        assert estimate(ASKED, ids=["a"] * count).kept_units == loaded * LOADING
+    assert estimate('{ node(id: "a") { id } }').kept_units == LOADING
+
+
+def test_what_an_argument_says_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often its fragment is spread: a long list is paid each time, and walked once."""
+    read: list[Any] = []
+
+    def watched(node: Any, variables: Any) -> Any:
+        read.append(node)
+        return value_of(node, variables)
+
+    monkeypatch.setattr(estimating, "value_of", watched)
+    spread = "...F " * 300
+    text = f"{{ revision {{ {spread} }} }} fragment F on Revision "
+    text += '{ specs(filter: {packages: ["a", "b"]}) { totalCount } }'
+    assert estimate(text).units > 300 * 1_500
+    assert sum(node is not None for node in read) == 1
+
+
+def test_the_bytes_of_an_answer_are_estimated() -> None:
+    """Long texts count for what they are, under each of their names."""
+    short = estimate(REVISION % "specs(first: 1000) { nodes { size } }").num_bytes
+    variants = estimate(REVISION % "specs(first: 1000) { nodes { variants } }").num_bytes
+    many = estimate(REVISION % (PAGE % times(100, "variants")))
+    assert variants > 5 * short
+    assert many.num_bytes > 90 * variants
+
+
+def test_only_the_operation_that_is_asked_for_counts() -> None:
+    """A document with several operations costs what the named one does; nothing without a name."""
+    document = "query A { tags { name } } query B { revision { tag } }"
+    assert estimate(document, "A").units > estimate(document, "B").units > 0
+    assert estimate(document) == estimate(document, "C") == NOTHING
+
+
+MANY = NESTED.replace("hash", "hash name version size") % (1000, 1000)
+
+
+def test_a_query_that_costs_too_much_is_refused(known: World) -> None:
+    """The error says what it costs, what is allowed, and what is most of it."""
+    answer = api.execute(MANY, context=known.context())
+    assert not answer.executed
+    (error,) = plain(answer)["errors"]
+    told = error["extensions"]["cost"]
+    assert error["extensions"]["code"] == "QUERY_TOO_LARGE"
+    assert told["cost"] > told["allowed"] == Limits().max_cost
+    assert told["mostExpensive"]["path"] == ["revision", "packages", "nodes", "specs", "nodes"]
+    assert f"{told['cost']:,}" in error["message"]
+    assert "revision.packages.nodes.specs.nodes" in error["message"]
+
+
+def test_an_answer_that_may_be_too_long_is_refused(known: World) -> None:
+    """Where the work is allowed and the bytes are not, the error is about the bytes."""
+    api = API(Limits(max_answer_bytes=100_000))
+    text = REVISION % "specs(first: 1000) { nodes { variants } }"
+    (error,) = plain(api.execute(text, context=known.context()))["errors"]
+    assert error["extensions"]["code"] == "QUERY_TOO_LARGE"
+    assert "100,000 bytes" in error["message"]
+
+
+def test_the_cost_is_told_on_request(known: World) -> None:
+    """In ``extensions.cost``, as the error of too much has it; nothing unless it is asked for."""
+    text = SPECS % ""
+    assert "extensions" not in plain(api.execute(text, context=known.context()))
+    told = plain(api.execute(text, context=known.context(), tell_cost=True))["extensions"]["cost"]
+    assert told["cost"] == estimate(text).units
+    assert told["allowed"] == Limits().max_cost
+    assert told["mostExpensive"]["path"] == ["revision", "specs"]
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a small catalog."""
+    return known_world(tmp_path_factory.mktemp("catalog"))
+
+
+FIELDS = [
+    (kind.name, name, field)
+    for kind in SCHEMA.type_map.values()
+    if is_object_type(kind) and not kind.name.startswith("__")
+    for name, field in kind.fields.items()
+]
+INHERITED = {"PackageConnection", "SpecConnection", "DependencyConnection"}
+
+
+@pytest.mark.parametrize(("kind", "name", "field"), FIELDS, ids=[f"{k}.{n}" for k, n, _ in FIELDS])
+def test_every_field_that_does_more_than_read_a_value_states_its_cost(
+    kind: str, name: str, field: Any
+) -> None:
+    """Lists their length or bytes, connections and facets a weight, arguments what they add."""
+    cost = stated_cost(field)
+    is_list = is_list_type(get_nullable_type(field.type))
+    named = get_named_type(field.type)
+    if is_list:
+        assert cost is not None, "a list states no cost"
+        assert cost.num_bytes or not is_leaf_type(named), "a list of values states no bytes"
+        assert cost.items != 1 or is_leaf_type(named), "a list of objects states no length"
+    if is_paged(field) or kind == "Facets":
+        assert cost is not None, "a connection or facet states no cost"
+        assert cost.weight > 0, "a connection or facet has no weight"
+    if is_paged(field):
+        assert named.name.endswith("Connection")
+    for argument in field.args:
+        if argument not in {"first", "last", "after", "before", "types", "format"}:
+            assert cost is not None, f"{argument} is free"
+            is_priced = argument in cost.arguments or cost.weight or cost.each
+            assert is_priced, f"{argument} is free"
+        if argument in {"filter", "matching", "transitive", "orderBy", "kinds", "search"}:
+            assert cost is not None
+            assert cost.arguments[argument].weight > 0, f"{argument} has no weight"
+        if argument in {"filter", "kinds"}:
+            assert cost is not None
+            assert cost.arguments[argument].each > 0, f"values of {argument} are free"
+        if argument == "matching":
+            assert cost is not None
+            assert cost.arguments[argument].once > 0, "a query is free"
+    if kind == "Comparison" and name not in {"id", "base", "head", "leftOut"}:
+        assert cost is not None
+        assert cost.once >= COMPARING, "a comparison is free"
+    if kind == "Revision" and (is_paged(field) or field.args or is_list):
+        assert cost is not None
+        assert cost.once >= LOADING, "loading a revision is free"
+    if name == "releaseNotes":
+        assert cost is not None
+        assert cost.num_bytes
+        assert cost.weight > 10_000
+
+
+def test_stacks_are_as_many_as_real_ones() -> None:
+    """The length of lists of stacks is stated once."""
+    cost = stated_cost(SCHEMA.type_map["Revision"].fields["stacks"])  # type: ignore[attr-defined]
+    assert isinstance(cost, Cost)
+    assert cost.items == STACKS

@@ -1,0 +1,220 @@
+"""A catalog with a past that is known: contents that come, go and come back in several series."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from schema.fields.scalars import rfc3339
+from snapshots.catalog.catalog import Catalog
+from snapshots.changes.reasons import SpecChangeReason
+from snapshots.contents import Content, Snapshot
+from snapshots.models import RevisionInfo, Spec
+from tests.schema.worlds import SOURCE, State, World, opened
+from tests.snapshots.factories import NAMES, a_spec, day, hash_of, random_facts
+from tests.snapshots.timelines.naive import Past
+
+
+class Known(NamedTuple):
+    """A catalog, and a plain way to its past."""
+
+    world: World
+    past: Past
+
+
+def known_past(folder: Path, lines: Sequence[tuple[str, int, Sequence[Spec]]]) -> Known:
+    """Publish tags that were seen, on days, in states; one import each."""
+    catalog = Catalog(str(folder))
+    for tag, taken, specs in lines:
+        snapshot = Snapshot(tag=tag, content=Content.of(specs), source=SOURCE, taken_at=day(taken))
+        catalog.publish([snapshot])
+    contents = {Content.of(specs).digest: Content.of(specs) for _, _, specs in lines}
+    by_digest = {digest: list(content.specs()) for digest, content in contents.items()}
+    world = opened(folder)
+    states = [State(it, tuple(by_digest[it.digest])) for it in world.catalog.history.revisions]
+    past = Past(world.catalog.history, by_digest)
+    known = World(world.catalog, world.library, tuple(states[::-1]))
+    return Known(known, past)
+
+
+_ZLIB = a_spec("z1", name="zlib", version="1.3", stacks=("root",))
+_ZLIB_AGAIN = a_spec("z2", name="zlib", version="1.3", stacks=("root",))
+_NEWER_ZLIB = a_spec("z3", name="zlib", version="1.3.1", stacks=("root",))
+_HDF5 = a_spec("h1")
+_CMAKE = a_spec("c1", name="cmake", version="3.30", stacks=("root",))
+
+A = (_ZLIB, _HDF5)
+B = (_ZLIB_AGAIN, _HDF5, _CMAKE)
+C = (_NEWER_ZLIB, replace(_HDF5, stacks=("e4s", "hep", "root")))
+
+LINES = (
+    ("develop-2025-01-05", 0, A),
+    ("develop-2025-01-12", 7, B),
+    ("develop", 20, A),
+    ("develop", 21, B),
+    ("develop", 22, A),
+    ("develop", 23, C),
+    ("develop", 24, A),
+    ("v0.22.0", 30, B),
+    ("v0.22.1", 31, A),
+    ("v0.22.0", 32, C),
+    ("once", 40, B),
+    ("nothing", 41, ()),
+    ("emptied", 42, A),
+    ("emptied", 43, ()),
+    ("emptied", 44, A),
+)
+"""A, B, A in one series; an old release that is built again; one revision only; none at all."""
+
+HASHES = sorted({spec.hash for _, _, specs in LINES for spec in specs})
+PACKAGES = ("cmake", "hdf5", "zlib")
+
+
+def made_up(random: Random) -> list[tuple[str, int, Sequence[Spec]]]:
+    """Return lines of a made-up past; each hash is of one package for ever."""
+    states: list[list[Spec]] = [[]]
+    for _ in range(5):
+        states.append(_state(random, random.choice(states)))
+    tags = ("develop", "develop-2025-01-05", "develop-2025-01-12", "v0.21", "v0.22", "main")
+    chosen = random.sample(tags, random.randrange(1, 4))
+    number = random.randrange(1, 10)
+    return [(random.choice(chosen), taken, random.choice(states)) for taken in range(number)]
+
+
+def _state(random: Random, before: Sequence[Spec]) -> list[Spec]:
+    specs = {spec.hash: spec for spec in before}
+    for number in range(8):
+        text = hash_of(str(number))
+        if text in specs and random.random() < 0.3:
+            del specs[text]
+        elif random.random() < 0.5:
+            facts = random_facts(random) | {"name": NAMES[number % 3]}
+            specs[text] = Spec(hash=text, **facts)
+    return list(specs.values())
+
+
+# -- what the API shows of what the past tells
+
+
+def _named(info: RevisionInfo | None) -> dict[str, str] | None:
+    return None if info is None else {"tag": info.tag, "digest": info.digest}
+
+
+REVISION = "{ tag digest }"
+SPAN = (
+    f"series seriesInfo {{ name }} first {REVISION} last {REVISION} isCurrent reasonCame "
+    f"reasonGone goneIn {REVISION}"
+)
+HASH = f"hash name version newest {REVISION} spec {{ hash version }} spans {{ {SPAN} }}"
+ENTRY = (
+    f"revision {REVISION} comparison {{ base {REVISION} head {REVISION} }} kind versionsAdded "
+    "versionsRemoved specsAdded specsRemoved specsChanged reasons { reason count }"
+)
+PACKAGE = (
+    f"name series {{ name }} firstSeen {REVISION} lastSeen {REVISION} isCurrent "
+    f"entries(first: 1000) {{ totalCount nodes {{ {ENTRY} }} edges {{ cursor node {{ kind }} }} }}"
+)
+POINT = (
+    f"revision {REVISION} comparison {{ base {REVISION} head {REVISION} }} tag takenAt numSpecs "
+    "numPackages "
+    "numStacks totalSize specsAdded specsRemoved specsChanged specsRebuilt specsReplaced "
+    "packagesAdded packagesRemoved"
+)
+
+
+def hash_json(past: Past, text: str) -> dict[str, Any] | None:
+    """Return what HASH is to show of a hash."""
+    known = past.hash_history(text)
+    if known is None:
+        return None
+    return {
+        "hash": text,
+        "name": known.name,
+        "version": known.version,
+        "newest": _named(known.newest),
+        "spec": {"hash": text, "version": known.version},
+        "spans": [
+            {
+                "series": span.series,
+                "seriesInfo": {"name": span.series},
+                "first": _named(span.first),
+                "last": _named(span.last),
+                "isCurrent": span.gone_in is None,
+                "reasonCame": span.reason_came.name,
+                "reasonGone": span.reason_gone.name if span.reason_gone else None,
+                "goneIn": _named(span.gone_in),
+            }
+            for span in known.spans
+        ],
+    }
+
+
+def package_json(past: Past, series: str, name: str) -> dict[str, Any] | None:
+    """Return what PACKAGE is to show of a package, all but the cursors."""
+    known = past.package_timeline(name, series)
+    if known is None:
+        return None
+    return {
+        "name": name,
+        "series": {"name": series},
+        "firstSeen": _named(known.first_seen),
+        "lastSeen": _named(known.last_seen),
+        "isCurrent": known.last_seen == past.history.of_series(series)[0],
+        "entries": {
+            "totalCount": len(known.entries),
+            "nodes": [
+                {
+                    "revision": _named(it.head),
+                    "comparison": _compared(it.base, it.head),
+                    "kind": it.kind.name,
+                    "versionsAdded": list(it.versions_added),
+                    "versionsRemoved": list(it.versions_removed),
+                    "specsAdded": it.num_added,
+                    "specsRemoved": it.num_removed,
+                    "specsChanged": it.num_changed,
+                    "reasons": [
+                        {"reason": reason.name, "count": it.reasons[reason]}
+                        for reason in SpecChangeReason
+                        if reason in it.reasons
+                    ],
+                }
+                for it in known.entries
+            ],
+            "edges": [
+                {"cursor": it.head.key, "node": {"kind": it.kind.name}} for it in known.entries
+            ],
+        },
+    }
+
+
+def growth_json(past: Past, series: str) -> list[dict[str, Any]]:
+    """Return what POINT is to show of each revision of a series."""
+    points = []
+    for step in past.history.neighbours(series):
+        counts, info = past.counts(step.pair), step.head
+        points.append(
+            {
+                "revision": _named(info),
+                "comparison": _compared(step.base, info),
+                "tag": info.tag,
+                "takenAt": rfc3339(info.taken_at),
+                "numSpecs": info.num_specs,
+                "numPackages": info.num_packages,
+                "numStacks": info.num_stacks,
+                "totalSize": info.total_size,
+                "specsAdded": counts.specs_added,
+                "specsRemoved": counts.specs_removed,
+                "specsChanged": counts.specs_changed,
+                "specsRebuilt": counts.reasons.get(SpecChangeReason.REBUILT, 0),
+                "specsReplaced": counts.reasons.get(SpecChangeReason.REPLACES, 0),
+                "packagesAdded": counts.packages_added,
+                "packagesRemoved": counts.packages_removed,
+            }
+        )
+    return points
+
+
+def _compared(base: RevisionInfo | None, head: RevisionInfo) -> dict[str, Any] | None:
+    return None if base is None else {"base": _named(base), "head": _named(head)}

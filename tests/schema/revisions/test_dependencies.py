@@ -1,0 +1,369 @@
+"""Dependencies and queries in Spack's language, asked through GraphQL."""
+
+from base64 import b32encode
+from hashlib import sha1
+from pathlib import Path
+from typing import Any
+
+import pytest
+from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
+
+from schema import api
+from schema.context import Context
+from schema.execution.loading import NotLoaded
+from snapshots.catalog.catalog import Catalog
+from snapshots.contents import Content, Snapshot
+from snapshots.frames.matching import MAX_DEPENDENCIES
+from snapshots.models import Dependency, Spec
+from tests.schema.worlds import SOURCE, World, opened, plain
+
+
+def hash_of(label: str) -> str:
+    """Return a DAG hash, the same for the same label."""
+    return b32encode(sha1(label.encode(), usedforsecurity=False).digest()).decode().lower()
+
+
+def spec(name: str, *dependencies: tuple[str, str], **facts: Any) -> Spec:
+    """Return a spec; each dependency is a name and its types, with the virtuals behind a colon."""
+    edges = []
+    for other, kinds in dependencies:
+        types, _, virtuals = kinds.partition(":")
+        edges.append(
+            Dependency(other, hash_of(other), tuple(types.split()), tuple(virtuals.split()))
+        )
+    return Spec(
+        **{
+            "hash": hash_of(name),
+            "name": name,
+            "version": "1.0",
+            "compiler": "gcc@13.2.0",
+            "operating_system": "ubuntu24.04",
+            "platform": "linux",
+            "target": "x86_64_v3",
+            "variants": ("+shared", "build_type=Release"),
+            "stacks": ("e4s", "root"),
+            "dependencies": tuple(edges),
+            **facts,
+        }
+    )
+
+
+SPECS = (
+    spec("app", ("gcc", "build:c cxx"), ("lib", "build link"), ("tool", "build"), version="2.0"),
+    # What lib and core depend on leads in a circle.
+    spec("lib", ("core", "link run:mpi"), ("gcc", "build:c")),
+    spec("core", ("lib", "test"), variants=("~shared",), stacks=("hep", "root")),
+    spec("tool", compiler=None),
+)
+"""gcc is outside the revision."""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a catalog with a tag that tells dependencies and one, ``bare``, that does not."""
+    folder = tmp_path_factory.mktemp("catalog")
+    bare = [spec("app", dependencies=None), spec("lib", dependencies=None)]
+    mixed = [spec("app", ("lib", "link")), spec("lib", dependencies=None)]
+    stated = Content.of(SPECS, [spec("gcc", version="13.2.0", compiler=None)])
+    contents = {"full": Content.of(SPECS), "stated": stated}
+    contents |= {"bare": Content.of(bare), "mixed": Content.of(mixed)}
+    Catalog(str(folder)).publish(
+        [Snapshot(tag=tag, content=content, source=SOURCE) for tag, content in contents.items()]
+    )
+    return opened(folder)
+
+
+def of_spec(world: World, name: str, selection: str, ref: str = "full", **variables: Any) -> Any:
+    """Return what is selected of a spec."""
+    head = "".join(f", ${key}: [DependencyType!]" for key in variables)
+    query = (
+        f"query Q($ref: String!, $hash: String!{head}) "
+        f"{{ revision(ref: $ref) {{ spec(hash: $hash) {{ {selection} }} }} }}"
+    )
+    return world.data(query, ref=ref, hash=hash_of(name), **variables)["revision"]["spec"]
+
+
+def names(connection: dict[str, Any]) -> list[str]:
+    """Return the names of a page's nodes."""
+    return [node["name"] for node in connection["nodes"]]
+
+
+def test_direct_dependencies(world: World) -> None:
+    """A spec tells what it needs, for what, and what it takes from it; others may be elsewhere."""
+    found = of_spec(
+        world,
+        "app",
+        """dependencies {
+          totalCount edges { cursor types virtuals node { name hash version spec { name version } } }
+        }""",
+    )["dependencies"]
+    assert found["totalCount"] == 3
+    assert found["edges"] == [
+        {
+            "cursor": hash_of(name),
+            "types": types,
+            "virtuals": virtuals,
+            "node": {
+                "name": name,
+                "hash": hash_of(name),
+                "version": known and known["version"],
+                "spec": known,
+            },
+        }
+        for name, types, virtuals, known in (
+            ("lib", ["BUILD", "LINK"], [], {"name": "lib", "version": "1.0"}),
+            ("tool", ["BUILD"], [], {"name": "tool", "version": "1.0"}),
+            ("gcc", ["BUILD"], ["c", "cxx"], None),
+        )
+    ]
+
+
+def test_versions_of_what_is_outside(world: World) -> None:
+    """The version of an external compiler is told where the source states it."""
+    selection = "dependencies { nodes { name version spec { hash } } }"
+    for ref, version in (("full", None), ("stated", "13.2.0")):
+        found = of_spec(world, "app", selection, ref)["dependencies"]["nodes"]
+        assert {"name": "gcc", "version": version, "spec": None} in found
+
+
+def test_transitive_dependencies(world: World) -> None:
+    """All that is needed comes once, nearest first; a circle ends, and has not the spec itself."""
+    selection = "dependencies(transitive: true) { nodes { name } edges { types virtuals } }"
+    found = of_spec(world, "app", selection)["dependencies"]
+    assert names(found) == ["lib", "tool", "gcc", "core"]
+    assert found["edges"][-1] == {"types": ["LINK", "RUN"], "virtuals": ["mpi"]}
+    assert names(of_spec(world, "lib", selection)["dependencies"]) == ["core", "gcc"]
+    assert names(of_spec(world, "tool", selection)["dependencies"]) == []
+
+
+@pytest.mark.parametrize(
+    ("types", "direct", "transitive"),
+    [
+        (["LINK"], ["lib"], ["lib", "core"]),
+        (["BUILD"], ["lib", "tool", "gcc"], ["lib", "tool", "gcc"]),
+        (["RUN", "TEST"], [], []),
+        (["BUILD", "RUN"], ["lib", "tool", "gcc"], ["lib", "tool", "gcc", "core"]),
+        ([], [], []),
+        (None, ["lib", "tool", "gcc"], ["lib", "tool", "gcc", "core"]),
+    ],
+)
+def test_types(world: World, types: Any, direct: list[str], transitive: list[str]) -> None:
+    """Every step on the way has one of the types; an empty list has none, null sets no bounds."""
+    found = of_spec(
+        world,
+        "app",
+        """direct: dependencies(types: $types) { nodes { name } }
+        transitive: dependencies(types: $types, transitive: true) { nodes { name } }""",
+        types=types,
+    )
+    assert names(found["direct"]) == direct
+    assert names(found["transitive"]) == transitive
+
+
+def test_dependents(world: World) -> None:
+    """A spec tells what needs it, and for what."""
+    found = of_spec(
+        world,
+        "core",
+        """direct: dependents { edges { types virtuals node { name spec { hash } } } }
+        all: dependents(transitive: true) { nodes { name } }
+        built: dependents(types: [BUILD]) { totalCount }""",
+    )
+    assert found["direct"]["edges"] == [
+        {
+            "types": ["LINK", "RUN"],
+            "virtuals": ["mpi"],
+            "node": {"name": "lib", "spec": {"hash": hash_of("lib")}},
+        }
+    ]
+    assert names(found["all"]) == ["lib", "app"]
+    assert found["built"] == {"totalCount": 0}
+
+
+def test_dependencies_that_are_not_known(world: World) -> None:
+    """What the source did not tell is null, never an empty list."""
+    selection = "dependencies { totalCount } dependents { totalCount }"
+    nothing = {"dependencies": None, "dependents": None}
+    assert of_spec(world, "app", selection, ref="bare") == nothing
+    none, one = {"totalCount": 0}, {"totalCount": 1}
+    assert of_spec(world, "app", selection, ref="mixed") == {
+        "dependencies": one,
+        "dependents": none,
+    }
+    assert of_spec(world, "lib", selection, ref="mixed") == {
+        "dependencies": None,
+        "dependents": one,
+    }
+
+
+def test_pages_of_dependencies(world: World) -> None:
+    """Pages follow Relay's rules: walked from either end, they are the list."""
+    wanted = ["lib", "tool", "gcc", "core"]
+    for first, after, has_next in (("first", "after", "hasNextPage"), ("last", "before", None)):
+        found: list[str] = []
+        cursor = ""
+        while True:
+            start = f', {after}: "{cursor}"' if cursor else ""
+            page = of_spec(
+                world,
+                "app",
+                f"""dependencies(transitive: true, {first}: 2{start}) {{
+                  totalCount nodes {{ name }}
+                  pageInfo {{ hasNextPage hasPreviousPage startCursor endCursor }}
+                }}""",
+            )["dependencies"]
+            assert page["totalCount"] == 4
+            shown, info = names(page), page["pageInfo"]
+            assert (info["startCursor"], info["endCursor"]) == (
+                hash_of(shown[0]),
+                hash_of(shown[-1]),
+            )
+            found = found + shown if has_next else shown + found
+            cursor = info["endCursor" if has_next else "startCursor"]
+            if not info[has_next or "hasPreviousPage"]:
+                break
+        assert found == wanted
+
+
+@pytest.mark.parametrize("cursor", ["", "nope", hash_of("core"), hash_of("nobody")])
+def test_bad_cursors(world: World, cursor: str) -> None:
+    """A cursor of another list is an error."""
+    error = world.error(
+        f"""{{ revision(ref: "full") {{ spec(hash: "{hash_of("app")}") {{
+          dependencies(after: "{cursor}") {{ totalCount }}
+        }} }} }}"""
+    )
+    assert error["extensions"]["code"] == "BAD_USER_INPUT"
+    assert "is no cursor of this list" in error["message"]
+
+
+def test_short_forms(world: World) -> None:
+    """A spec has Spack's short form."""
+    assert of_spec(world, "app", "short")["short"] == (
+        "app@2.0+shared build_type=Release arch=linux-ubuntu24.04-x86_64_v3 %gcc@13.2.0"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ('matching: "*"', ["app", "core", "lib", "tool"]),
+        ('matching: "app@2:"', ["app"]),
+        ('matching: "+shared %gcc"', ["app", "lib"]),
+        ('matching: "app %c=gcc %lib"', ["app"]),
+        ('matching: "* ^tool"', ["app"]),
+        ('matching: "* ^core"', ["app", "lib"]),
+        ('matching: "* ^gcc@13"', ["app", "lib"]),
+        ('matching: "* ^mpi ^tool"', ["app"]),
+        ('matching: "* ^gcc", filter: {stacks: ["hep"]}', []),
+        (
+            'matching: "* ^gcc", orderBy: {field: PACKAGE, direction: DESC}, first: 1',
+            ["lib"],
+        ),
+        ("matching: null", ["app", "core", "lib", "tool"]),
+    ],
+)
+def test_matching(world: World, arguments: str, found: list[str]) -> None:
+    """A query in Spack's language narrows a list of specs down, together with all else."""
+    query = f'{{ revision(ref: "full") {{ specs({arguments}) {{ nodes {{ name }} }} }} }}'
+    assert names(world.data(query)["revision"]["specs"]) == found
+
+
+def test_matching_in_packages_and_stacks(world: World) -> None:
+    """Packages and stacks take such queries too, in lists as well as one by one."""
+    found = world.data(
+        """{ revision(ref: "full") {
+          package(name: "lib") { specs(matching: "* ^gcc") { totalCount } }
+          packages { nodes { name specs(matching: "* ^gcc") { totalCount nodes { name } } } }
+          stack(name: "e4s") { specs(matching: "* ^gcc") { nodes { name } } }
+        } }"""
+    )["revision"]
+    assert found["package"]["specs"]["totalCount"] == 1
+    assert [node["specs"]["totalCount"] for node in found["packages"]["nodes"]] == [1, 0, 1, 0]
+    assert names(found["stack"]["specs"]) == ["app", "lib"]
+
+
+TOO_MANY = "".join(f" ^lib@{number}" for number in range(MAX_DEPENDENCIES + 1))
+
+
+@pytest.mark.parametrize(
+    ("ref", "query", "message", "position"),
+    [
+        ("full", "app@@", "unexpected '@' at character 5", 4),
+        ("full", "", "unexpected end, a spec is missing", 0),
+        ("full", "app os=fe", "not supported: names that depend on the host", 7),
+        ("full", "a" * 3_000, "at most 2,000 characters", 2_000),
+        ("full", "app" + TOO_MANY, "at most 16, not 17", None),
+        ("full", "app ^mpi@3", "mpi is a virtual package", None),
+        (
+            "full",
+            "ap",
+            "no package 'ap' in this revision or in the newest of any tag; nearest: app",
+            None,
+        ),
+        (
+            "full",
+            "app ^lip",
+            "no package 'lip' in this revision or in the newest of any tag; nearest: lib",
+            None,
+        ),
+        ("bare", "app ^lib", "does not tell the dependencies of any spec", None),
+        ("mixed", "app ^lib", "does not tell the dependencies of 1 of 2 specs", None),
+    ],
+)
+def test_bad_queries(world: World, ref: str, query: str, message: str, position: Any) -> None:
+    """What cannot be answered is an error that says why, and where in the query."""
+    error = world.error(
+        "query Q($ref: String, $matching: String) "
+        "{ revision(ref: $ref) { specs(matching: $matching) { totalCount } } }",
+        ref=ref,
+        matching=query,
+    )
+    assert message in error["message"]
+    assert error["extensions"] == {"code": "BAD_USER_INPUT"} | (
+        {} if position is None else {"position": position}
+    )
+
+
+def test_an_event_loop_does_not_wait(world: World) -> None:
+    """What needs the graph leaves at once where it may not be read; later it is in memory."""
+    query = '{ revision(ref: "full") { specs { nodes { dependencies { totalCount } } } } }'
+    fresh = opened(Path(world.catalog.location))
+    answered = Context(fresh.catalog, fresh.library)
+    assert not api.execute("{ revision { specs { totalCount } } }", context=answered).errors
+    with pytest.raises(NotLoaded):
+        api.execute(query, context=Context(fresh.catalog, fresh.library, may_load=False))
+    loading = plain(api.execute(query, context=Context(fresh.catalog, fresh.library)))
+    hasty = Context(fresh.catalog, fresh.library, may_load=False)
+    assert plain(api.execute(query, context=hasty)) == loading
+
+
+def test_an_event_loop_walks_no_graph(world: World) -> None:
+    """A query with ^ goes to a thread even where the graph is in memory."""
+    query = '{ revision(ref: "full") { specs(matching: "* ^core") { totalCount } } }'
+    assert world.data(query)
+    context = Context(world.catalog, world.library, may_load=False, may_take_long=False)
+    with pytest.raises(NotLoaded):
+        api.execute(query, context=context)
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [
+        "nodes { name hash } edges { cursor types virtuals node { name hash } }",
+        "nodes { name spec { short version } } edges { node { spec { hash } } types }",
+        "edges { cursor __typename node { __typename name } } pageInfo { endCursor } totalCount",
+    ],
+)
+@pytest.mark.parametrize("arguments", ["", "(transitive: true)", "(types: [LINK], first: 1)"])
+def test_both_executors_agree(world: World, selection: str, arguments: str) -> None:
+    """Lists that are rendered say what lists that are resolved say."""
+    query = f"""{{ revision(ref: "full") {{ specs(first: 20) {{ nodes {{
+      short
+      dependencies{arguments} {{ {selection} }} dependents{arguments} {{ {selection} }}
+    }} }} }} }}"""
+    rendered = world.data(query)
+    stock = api.execute(
+        query, context=world.context(), executor=StrawberryGraphQLCoreExecutionContext
+    )
+    assert plain(stock) == {"data": rendered}

@@ -1,0 +1,225 @@
+"""Specs that somebody wants, against one revision and against all of them."""
+
+from typing import Any
+
+import orjson
+import pytest
+from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
+from strawberry.utils.str_converters import to_camel_case
+
+from schema import api
+from schema.execution.executor import RenderingExecutor
+from schema.limits import Limits
+from snapshots.models import ConcreteSpec, Spec
+from tests.schema.questions import LOOKUPS
+from tests.schema.worlds import State, World, known_world
+from tests.snapshots.factories import hash_of
+
+FACTS = [name for name in ConcreteSpec.__struct_fields__ if name != "is_root"]
+COUNTS = "{ numWanted numFound numRootsWanted numRootsFound }"
+LOOKUP = (
+    "query($ref: String!, $specs: [ConcreteSpecInput!]!) "
+    "{ revision(ref: $ref) { lookup(specs: $specs) %s } }"
+)
+BEST = (
+    "query($specs: [ConcreteSpecInput!]!, $series: String, $first: Int! = 10) "
+    "{ bestCovering(specs: $specs, series: $series, first: $first) %s }"
+)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a small catalog."""
+    return known_world(tmp_path_factory.mktemp("catalog"))
+
+
+def as_input(spec: Spec, *, is_root: bool = False, **facts: Any) -> dict[str, Any]:
+    """Return a spec as the API takes it; ``facts`` replace those that it has."""
+    known = {name: getattr(spec, name) for name in FACTS} | facts
+    values = {to_camel_case(name): it for name, it in known.items() if it is not None}
+    return values | {"isRoot": is_root}
+
+
+def looked_up(world: World, state: State, specs: list[dict[str, Any]], fields: str) -> Any:
+    """Return what a lookup in a revision tells."""
+    ref = f"{state.info.tag}@{state.info.taken_at:%Y-%m-%dT%H:%M:%S.%fZ}"
+    return world.data(LOOKUP % fields, ref=ref, specs=specs)["revision"]["lookup"]
+
+
+def test_what_a_revision_holds(world: World) -> None:
+    """Of the specs of the newest state, in each other: counts, and which are there."""
+    wanted = [
+        as_input(spec, is_root=number % 3 == 0) for number, spec in enumerate(world.newest.specs)
+    ]
+    roots = {it["hash"] for it in wanted if it["isRoot"]}
+    for state in world.states:
+        told = looked_up(
+            world,
+            state,
+            wanted,
+            COUNTS[:-1] + "revision { digest } found { hash } missing { hash isRoot } }",
+        )
+        there = {spec.hash for spec in state.specs}
+        found = {it["hash"] for it in wanted} & there
+        assert told["revision"] == {"digest": state.info.digest}
+        assert (told["numWanted"], told["numFound"]) == (len(wanted), len(found))
+        assert (told["numRootsWanted"], told["numRootsFound"]) == (len(roots), len(roots & found))
+        assert {it["hash"] for it in told["found"]} == found
+        assert len(told["found"]) == len(found)
+        missing = [it["hash"] for it in told["missing"]]
+        assert set(missing) == {it["hash"] for it in wanted} - there
+        assert [it["isRoot"] for it in told["missing"]] == sorted(
+            (it in roots for it in missing), reverse=True
+        )
+
+
+MISSING = (
+    "{ missing { hash name version isRoot lastSeen { tag takenAt } reason "
+    "nearest { hash version } differences { path before after } } }"
+)
+
+
+def test_what_is_known_of_missing_specs(world: World) -> None:
+    """Where it was last and why it went, what is nearest and what differs."""
+    newest, before = world.states[-1], world.states[-2]
+    there = {spec.hash for spec in newest.specs}
+    names = {spec.name for spec in newest.specs}
+    gone = [spec for spec in before.specs if spec.hash not in there and spec.name in names]
+    assert gone
+    told = looked_up(world, newest, [as_input(spec) for spec in gone], MISSING)["missing"]
+    for missing in told:
+        assert missing["lastSeen"]["tag"] == before.info.tag
+        assert missing["reason"].endswith(("GONE", "REPLACED"))
+        nearest = next(it for it in newest.specs if it.hash == missing["nearest"]["hash"])
+        assert nearest.name == missing["name"]
+        differing = {it["path"] for it in missing["differences"]}
+        (spec,) = (it for it in gone if it.hash == missing["hash"])
+        assert ("version" in differing) == (nearest.version != spec.version)
+
+
+def test_what_is_not_given_is_not_compared(world: World) -> None:
+    """A hash and a name are enough; what the catalog never saw was last nowhere."""
+    wanted = [{"hash": hash_of("never"), "name": world.newest.specs[0].name}]
+    (told,) = looked_up(world, world.newest, wanted, MISSING)["missing"]
+    assert (told["lastSeen"], told["reason"], told["version"]) == (None, None, None)
+    assert told["nearest"] is not None
+    assert told["differences"] == []
+    (told,) = looked_up(world, world.newest, [wanted[0] | {"name": "none"}], MISSING)["missing"]
+    assert told["nearest"] is None
+
+
+def test_facts_are_read_in_any_spelling(world: World) -> None:
+    """As everywhere: gcc@=13.2.0 is gcc@13.2.0, and the order of variants carries no meaning."""
+    spec = next(it for it in world.newest.specs if it.compiler and len(it.variants) > 1)
+    other = as_input(
+        spec,
+        hash=hash_of("never"),
+        compiler=spec.compiler and spec.compiler.replace("@", "@="),
+        variants=spec.variants[::-1],
+    )
+    told = looked_up(world, world.newest, [other], MISSING)["missing"][0]
+    assert {it["path"] for it in told["differences"]} <= {"version", "platform", "target"}
+
+
+def test_what_holds_most(world: World) -> None:
+    """Most specs first, then most roots, then the newer; of a series all revisions."""
+    state = world.states[4]
+    wanted = [as_input(spec) for spec in state.specs]
+    fields = COUNTS[:-1] + "revision { tag digest } missing(first: 2) { hash } }"
+    told = world.data(BEST % fields, specs=wanted)["bestCovering"]
+    assert [it["revision"]["tag"] for it in told[1:]] != []
+    assert len(told) == 5
+    found = [it["numFound"] for it in told]
+    assert found == sorted(found, reverse=True)
+    for line in told:
+        assert len(line["missing"]) == min(2, line["numWanted"] - line["numFound"])
+    of_series = world.data(BEST % fields, specs=wanted, series="develop")["bestCovering"]
+    assert of_series[0]["revision"]["digest"] == state.info.digest
+    assert of_series[0]["numFound"] == len(wanted)
+    assert len(of_series) == 2
+    assert world.data(BEST % COUNTS, specs=wanted, series="nope")["bestCovering"] == []
+    assert len(world.data(BEST % COUNTS, specs=wanted, first=1)["bestCovering"]) == 1
+    assert world.data(BEST % COUNTS, specs=[])["bestCovering"][0]["numWanted"] == 0
+
+
+def test_counts_need_no_frame(world: World) -> None:
+    """What holds most is told by the hashes alone."""
+    wanted = [as_input(spec) for spec in world.newest.specs]
+    context = world.context()
+    held = world.library.frames.num_kept
+    api.execute(BEST % COUNTS, {"specs": wanted}, context=context)
+    assert world.library.frames.num_kept == held
+    assert not context.is_permanent
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"hash": "A" * 32, "name": "a"}, "specs[1]: hash: "),
+        ({"hash": "a" * 31, "name": "a"}, "specs[1]: hash: "),
+        ({"hash": "a" * 32, "name": ""}, "specs[1]: name: "),
+    ],
+)
+def test_what_can_be_no_spec_is_an_error(world: World, spec: Any, message: str) -> None:
+    """It names the place of the bad one."""
+    good = {"hash": "b" * 32, "name": "b"}
+    for query in (LOOKUP, BEST):
+        variables = {"specs": [good, spec]} | ({"ref": "develop"} if query is LOOKUP else {})
+        error = world.error(query % COUNTS, **variables)
+        assert error["message"].startswith(message)
+        assert error["extensions"]["code"] == "BAD_USER_INPUT"
+
+
+@pytest.mark.parametrize("first", [-1, 1_001])
+def test_sizes_are_checked(world: World, first: int) -> None:
+    """Revisions are a page; what is listed of one may be as long as what was given."""
+    error = world.error(BEST % COUNTS, specs=[], first=first)
+    assert error["message"].startswith(f"first: {first} is not between 0 and 1000")
+    fields = f"{{ found(first: {first}) {{ hash }} }}"
+    response = world.ask(LOOKUP % fields, ref="develop", specs=[])
+    assert ("errors" in response) == (first < 0)
+
+
+def test_lists_are_rendered_as_the_stock_executor_does(world: World) -> None:
+    """To the byte, with all that can be asked of them."""
+    wanted = [as_input(it) for state in world.states[::2] for it in state.specs]
+    variables = {"ref": "develop", "specs": wanted, "series": None, "first": 50}
+    bodies = [
+        orjson.dumps(
+            api.execute(LOOKUPS, variables, context=world.context(), executor=executor).body()
+        )
+        for executor in (RenderingExecutor, StrawberryGraphQLCoreExecutionContext)
+    ]
+    assert bodies[0] == bodies[1]
+    assert b'"errors"' not in bodies[0]
+
+
+def test_two_thousand_specs_are_allowed() -> None:
+    """With all their facts, and all that is told of each of them; one more is too many."""
+    spec = as_input(
+        Spec(
+            hash="a" * 32,
+            name="py-something-long",
+            version="2024.1.17",
+            compiler="gcc@12.3.0",
+            operating_system="ubuntu22.04",
+            platform="linux",
+            target="x86_64_v3",
+            variants=("+mpi", "~cxx", "build_system=cmake", "build_type=Release") * 3,
+            stacks=(),
+            namespace="builtin",
+            package_hash="a" * 52 + "====",
+        )
+    )
+    query = LOOKUP % (
+        "{ numFound found { hash name version } missing { hash name lastSeen { tag takenAt } "
+        "reason nearest { hash short } differences { path before after } } }"
+    )
+    variables = {"ref": "develop", "specs": [spec] * 2_000}
+    assert 350 < len(orjson.dumps(spec)) < Limits().max_variable_bytes / 2_000
+    told = api.cost(query, None, variables)
+    assert 100_000 < told.units < Limits().max_cost
+    assert told.num_bytes < Limits().max_answer_bytes
+    assert api.cost(query, None, {"ref": "a", "specs": [spec] * 2_001}).units == 0
+    few = api.cost(query.replace("found {", "found(first: 5) {"), None, variables)
+    assert few.units < told.units

@@ -1,0 +1,130 @@
+"""What clients may ask for in a minute, and who a client is behind proxies."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.asgi.allowances import MAX_ADDRESSES, Allowances, client_address
+from server.asgi.errors import BadRequest
+from server.asgi.request_ids import trusted_among
+from server.settings import Settings
+from tests.server.servers import application
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        """Return the time in seconds."""
+        return self.now
+
+
+def scope(client: str | None, *forwarded: str) -> dict[str, Any]:
+    """Return the scope of a request from an address, with headers X-Forwarded-For."""
+    headers = [(b"x-forwarded-for", value.encode()) for value in forwarded]
+    return {"client": (client, 1) if client else None, "headers": [(b"host", b"x"), *headers]}
+
+
+def allowances(clock: Clock, requests: int = 0, cost: int = 0) -> Allowances:
+    """Return allowances without a proxy."""
+    return Allowances(requests=requests, cost=cost, is_trusted=trusted_among(()), clock=clock)
+
+
+def refused(act: Any) -> int:
+    """Return after how many seconds a client that is refused may ask again."""
+    with pytest.raises(BadRequest) as caught:
+        act()
+    assert (caught.value.status, caught.value.code) == (429, "RATE_LIMITED")
+    return int(dict(caught.value.headers)[b"retry-after"])
+
+
+def test_requests_of_a_minute_are_counted() -> None:
+    """Six at once, then one every ten seconds; others are not touched."""
+    clock = Clock()
+    allowed = allowances(clock, requests=6)
+    for _ in range(6):
+        allowed.count_request(scope("192.0.2.1"))
+    assert refused(lambda: allowed.count_request(scope("192.0.2.1"))) == 10
+    allowed.count_request(scope("192.0.2.2"))
+    clock.now = 4.0
+    assert refused(lambda: allowed.count_request(scope("192.0.2.1"))) == 6
+    clock.now = 10.0
+    allowed.count_request(scope("192.0.2.1"))
+    assert refused(lambda: allowed.count_request(scope("192.0.2.1"))) == 10
+    clock.now = 1_000.0
+    for _ in range(6):
+        allowed.count_request(scope("192.0.2.1"))
+
+
+def test_costs_of_a_minute_are_counted() -> None:
+    """A request may cost more than is left: who asked for it waits the longer."""
+    clock = Clock()
+    allowed = allowances(clock, cost=600)
+    allowed.charge(scope("192.0.2.1"), 1_200)
+    assert refused(lambda: allowed.charge(scope("192.0.2.1"), 1)) == 61
+    clock.now = 61.0
+    allowed.charge(scope("192.0.2.1"), 1)
+    allowed.count_request(scope("192.0.2.1"))
+
+
+def test_by_default_everything_is_allowed() -> None:
+    """Zero turns a limit off."""
+    allowed = allowances(Clock())
+    assert not allowed.is_limited
+    for _ in range(100):
+        allowed.count_request(scope("192.0.2.1"))
+        allowed.charge(scope("192.0.2.1"), 1 << 40)
+
+
+def test_addresses_are_bounded() -> None:
+    """Of ever new addresses only the latest are known."""
+    allowed = allowances(Clock(), requests=1)
+    for number in range(MAX_ADDRESSES + 10):
+        allowed.count_request(scope(f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"))
+    assert len(allowed._asked) == MAX_ADDRESSES
+
+
+@pytest.mark.parametrize(
+    ("client", "forwarded", "address"),
+    [
+        ("192.0.2.1", [], "192.0.2.1"),
+        ("192.0.2.1", ["203.0.113.9"], "192.0.2.1"),
+        ("10.0.0.1", ["203.0.113.9"], "203.0.113.9"),
+        ("10.0.0.1", ["198.51.100.7, 203.0.113.9"], "203.0.113.9"),
+        ("10.0.0.1", ["198.51.100.7, 203.0.113.9, 10.0.0.2"], "203.0.113.9"),
+        ("10.0.0.1", ["198.51.100.7", "203.0.113.9,10.0.0.2"], "203.0.113.9"),
+        ("10.0.0.1", ["203.0.113.9, nonsense"], "10.0.0.1"),
+        ("10.0.0.1", ["203.0.113.9, nonsense, 10.0.0.2"], "10.0.0.2"),
+        ("10.0.0.1", ["10.0.0.3, 10.0.0.2"], "10.0.0.3"),
+        ("10.0.0.1", [""], "10.0.0.1"),
+        ("10.0.0.1", [], "10.0.0.1"),
+        ("10.0.0.1", ["1.2.3.4," * 2_000 + "203.0.113.9"], "203.0.113.9"),
+        ("2001:db8:1:2:3:4:5:6", [], "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:ffff::1", [], "2001:db8:1:2::/64"),
+        ("10.0.0.1", ["2001:db8::1"], "2001:db8::/64"),
+        ("::ffff:192.0.2.1", [], "192.0.2.1"),
+        (None, ["203.0.113.9"], ""),
+    ],
+)
+def test_who_a_client_is(client: str | None, forwarded: list[str], address: str) -> None:
+    """Only what trusted proxies have written counts, read from the end."""
+    is_trusted = trusted_among(("10.0.0.0/24",))
+    assert client_address(scope(client, *forwarded), is_trusted) == address
+
+
+def test_a_server_refuses_who_asks_too_much(demo_catalog: Path) -> None:
+    """Answers from memory count as requests, and cost nothing."""
+    tags = {"query": "{ tags { name } }"}
+    with application(Settings(catalog=str(demo_catalog), requests_per_minute=3)) as client:
+        found = [client.post("/graphql", json=tags) for _ in range(4)]
+        assert [it.status_code for it in found] == [200, 200, 200, 429]
+        assert int(found[-1].headers["retry-after"]) <= 20
+        assert client.get("/health/live").status_code == 200
+    with application(Settings(catalog=str(demo_catalog), cost_per_minute=1)) as client:
+        found = [client.post("/graphql", json=tags) for _ in range(4)]
+        assert [it.status_code for it in found] == [200] * 4
+        other = client.post("/graphql", json={"query": "{ revision { numSpecs } }"})
+        assert other.status_code == 429

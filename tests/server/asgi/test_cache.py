@@ -1,0 +1,98 @@
+"""Responses that are kept: the latest ones, and never more bytes than allowed."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from server.asgi.cache import CacheKey, ResponseCache
+from server.asgi.responses import CODINGS, Response
+
+JSON = b"application/json; charset=utf-8"
+
+
+def response(body: bytes) -> Response:
+    """Return a response with that body."""
+    return Response(200, body, JSON, b"no-cache")
+
+
+def key(name: str, generation: int | None = None) -> CacheKey:
+    """Return the key of a question."""
+    return CacheKey(name, b"null", None, "application/json", generation)
+
+
+def noise(num_bytes: int, seed: int = 0) -> bytes:
+    """Return bytes that no coding makes fewer."""
+    return random.Random(seed).randbytes(num_bytes)
+
+
+def test_a_cache_returns_what_was_put() -> None:
+    """Under the same key, and under no other generation."""
+    cache, made = ResponseCache(1 << 20), response(b"a")
+    cache.put(key("a", 1), made)
+    assert cache.get(key("a", 1)) is made
+    assert cache.get(key("a", 2)) is None
+    assert cache.get(key("a")) is None
+
+
+def test_a_cache_of_no_bytes_keeps_nothing() -> None:
+    """Zero turns it off."""
+    cache = ResponseCache(0)
+    cache.put(key("a"), response(b""))
+    assert cache.get(key("a")) is None
+    assert cache.num_bytes == 0
+
+
+def test_what_was_asked_for_last_stays() -> None:
+    """When room is needed, what nobody has asked for longest goes."""
+    size = key("a").num_bytes + response(noise(5_000)).num_bytes
+    cache = ResponseCache(3 * size)
+    for name in "abc":
+        cache.put(key(name), response(noise(5_000)))
+    assert cache.get(key("a")) is not None
+    cache.put(key("d"), response(noise(5_000)))
+    assert [name for name in "abcd" if cache.get(key(name)) is not None] == ["a", "c", "d"]
+
+
+def test_long_questions_count_too() -> None:
+    """A short answer to a question of many bytes takes those bytes."""
+    cache = ResponseCache(100_000)
+    for number in range(20):
+        cache.put(key(f"{number}" + " " * 40_000), response(b"{}"))
+    kept = [number for number in range(20) if cache.get(key(f"{number}" + " " * 40_000))]
+    assert kept == [18, 19]
+
+
+@pytest.mark.parametrize("room", [1_000, 9_000])
+def test_a_response_that_grows_is_counted_anew(room: int) -> None:
+    """With its new coding it may push others out, or be too large itself."""
+    made = response(noise(5_000))
+    alone = key("a").num_bytes + made.num_bytes
+    cache = ResponseCache(alone + room)
+    cache.put(key("a"), made)
+    assert cache.num_bytes == alone
+    made.encoded("gzip")
+    cache.put(key("a"), made)
+    assert cache.num_bytes == (0 if room < 5_000 else key("a").num_bytes + made.num_bytes)
+    assert (cache.get(key("a")) is made) == (room > 5_000)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    max_bytes=st.integers(0, 30_000),
+    steps=st.lists(
+        st.tuples(st.sampled_from("abcdef"), st.integers(0, 9_000), st.sampled_from(CODINGS))
+    ),
+)
+def test_a_cache_never_exceeds_its_bytes(max_bytes: int, steps: list[tuple[str, int, str]]) -> None:
+    """Its count is the sum of what it keeps, whatever is put, put again, or grows."""
+    cache = ResponseCache(max_bytes)
+    for name, size, coding in steps:
+        made = cache.get(key(name)) or response(noise(size))
+        cache.put(key(name), made)
+        made.encoded(coding)
+        cache.put(key(name), made)
+        kept = {it: found for it in "abcdef" if (found := cache.get(key(it))) is not None}
+        assert cache.num_bytes == sum(key(it).num_bytes + kept[it].num_bytes for it in kept)
+        assert cache.num_bytes <= max_bytes

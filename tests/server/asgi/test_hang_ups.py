@@ -1,0 +1,104 @@
+"""Clients that hang up: their requests end, also on a real server."""
+
+import asyncio
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schema.api import API, Answer
+from schema.context import Context
+from server.asgi.hang_ups import unless_gone
+from server.settings import Settings
+from tests.server.servers import application, until
+
+
+def received(*messages: str) -> Any:
+    """Return an ASGI receive that has messages of these types, and then none for ever."""
+    left = list(messages)
+
+    async def receive() -> dict[str, str]:
+        if not left:
+            await asyncio.Event().wait()
+        return {"type": left.pop(0)}
+
+    return receive
+
+
+async def answered_late() -> str:
+    """Return an answer after some rounds of the event loop."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+    return "answer"
+
+
+def test_a_client_that_stays_is_answered() -> None:
+    """Other messages are passed over."""
+    assert asyncio.run(unless_gone(received("http.request"), answered_late())) == "answer"
+
+
+def test_work_for_a_client_that_leaves_is_cancelled() -> None:
+    """The work is told so, and there is no answer."""
+    cancelled: list[bool] = []
+
+    async def work() -> str:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.append(True)
+            raise
+        return "never"
+
+    found = asyncio.run(unless_gone(received("http.request", "http.disconnect"), work()))
+    assert found is None
+    assert cancelled == [True]
+
+
+def test_an_error_of_the_work_is_raised() -> None:
+    """As if nobody had watched."""
+
+    async def work() -> str:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(unless_gone(received(), work()))
+
+
+def test_thirty_requests_hung_up_on_leave_an_idle_server(
+    demo_catalog: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that run end at their next check, those that wait never begin."""
+    execute, running = API.execute, set()
+
+    def endless(api: API, query: str, *args: Any, context: Context, **options: Any) -> Answer:
+        if "never" not in query:
+            return execute(api, query, *args, context=context, **options)
+        running.add(context)
+        try:
+            while True:
+                context.budget.check()
+        finally:
+            running.discard(context)
+
+    monkeypatch.setattr(Context, "__hash__", object.__hash__)
+    monkeypatch.setattr(API, "execute", endless)
+    heavy = "query never { revision { packages(first: 100) { nodes { specs(first: 100) { nodes "
+    body = f'{{"query": "{heavy} {{ hash variants }} }} }} }} }} }}"}}'.encode()
+    head = (
+        "POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    with application(Settings(catalog=str(demo_catalog))) as client:
+        port = client.base_url.port
+        assert port is not None
+        sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(30)]
+        for it in sockets:
+            it.sendall(head.encode() + body)
+        until(lambda: len(running) == Settings().heavy_threads, "the heavy lane is full")
+        for it in sockets:
+            it.close()
+        until(lambda: not running, "nothing runs", 5)
+        asked = client.post("/graphql", json={"query": "{ tags { name } }"})
+        assert asked.status_code == 200
+        assert not running

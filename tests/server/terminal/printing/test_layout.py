@@ -1,0 +1,81 @@
+"""Text that fits the terminal."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.terminal.printing.layout import Column, table, wrapped
+
+COLUMNS = [
+    Column("tag", ["develop", "v1"], 0),
+    Column("specs", ["9", "1,000"], 1, is_number=True),
+    Column("read from", ["here", "elsewhere"], 2),
+]
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (
+            None,
+            ["tag      specs  read from", "develop      9  here", "v1       1,000  elsewhere"],
+        ),
+        (
+            25,
+            ["tag      specs  read from", "develop      9  here", "v1       1,000  elsewhere"],
+        ),
+        (24, ["tag      specs", "develop      9", "v1       1,000"]),
+        (13, ["tag", "develop", "v1"]),
+        (3, ["tag", "develop", "v1"]),
+    ],
+)
+def test_a_table_leaves_out_columns_until_it_fits(width: int | None, lines: list[str]) -> None:
+    """Those with the highest rank first, never the one of rank 0; numbers stand at the right."""
+    assert list(table(COLUMNS, width)) == lines
+
+
+def test_styles_do_not_count_as_width() -> None:
+    """Cells are styled when they have their width; heads are not."""
+    columns = [
+        Column("tag", ["a"], 0, style=lambda text: f"<{text}>"),
+        COLUMNS[1]._replace(cells=["1"]),
+    ]
+    assert list(table(columns, None)) == ["tag  specs", "<a  >      1"]
+
+
+SPEC = (
+    'abc@1.2 +mpi~cxx+shared build_type=Release cflags="-O2 -g" arch=linux-rhel8-zen  (stacks: e4s)'
+)
+
+
+def test_a_spec_goes_on_below() -> None:
+    """Parted at blanks and between switches, not within quotes."""
+    assert wrapped(SPEC, 20) == [
+        "abc@1.2 +mpi~cxx",
+        "    +shared",
+        "    build_type=Release",
+        '    cflags="-O2 -g"',
+        "    arch=linux-rhel8-zen",
+        "    (stacks: e4s)",
+    ]
+    assert wrapped(SPEC, None) == wrapped(SPEC, 200) == [SPEC]
+
+
+def test_a_long_word_ends_the_text() -> None:
+    """No line of blanks follows it."""
+    assert wrapped("hash: abcdefgh", 8, "  ") == ["hash:", "  abcdefgh"]
+    assert wrapped("abcdefghij", 4) == ["abcdefghij"]
+
+
+PIECE = r"""[+~]?(?:"[^"]*"|'[^']*'|[^\s+~])+|[+~]"""
+
+
+@given(st.text("ab+~ \"'=@", max_size=80), st.integers(8, 60))
+def test_nothing_is_lost(text: str, width: int) -> None:
+    """The lines hold every character but blanks; only what cannot be parted is too wide."""
+    lines = wrapped(text, width)
+    assert re.sub(r"\s", "", "".join(lines)) == re.sub(r"\s", "", text)
+    for line in lines:
+        assert len(line) <= width or len(re.findall(PIECE, line.strip())) == 1
