@@ -7,7 +7,14 @@ from server.pages.views.spec import spec_view
 
 PAGES = (
     Page("/", "home"),
-    Page("/search", "search", subject="revision", view=search_view, table="found.specs"),
+    Page(
+        "/search",
+        "search",
+        subject="revision",
+        view=search_view,
+        table="found.specs",
+        instead={"in": None},  # of the whole catalog the newest, where there is no develop
+    ),
     Page("/r/{ref}", "revision", subject="revision", table="revision.packages"),
     Page(
         "/r/{ref}/packages/{name}",
