@@ -155,6 +155,11 @@ def words(name: str) -> str:
     return wording.in_words(name.lower())
 
 
+def capitalize_first(text: str) -> str:
+    """Return a message as a sentence begins, the rest of it as it stands."""
+    return text[:1].upper() + text[1:]
+
+
 FILTERS = {
     "number": number,
     "signed": signed,
@@ -162,6 +167,7 @@ FILTERS = {
     "size_delta": size_delta,
     "moment": moment,
     "words": words,
+    "capitalize_first": capitalize_first,
     "counted": wording.counted,
     "short_hash": wording.short_hash,
     "short_digest": wording.short_digest,

@@ -28,6 +28,8 @@ PACKAGES = """query($ref: String!, $name: String!, $filter: PackageFilter, $orde
 fragment P on Package {
   name versions compilers operatingSystems platforms targets stacks numSpecs totalSize
   numSpecsByStack { stack numSpecs }
+  coverage(by: [VERSION, STACK], first: 100) { values numSpecs }
+  dependents(first: 100) { name numSpecs }
 }"""
 SPEC = f"fragment S on Spec {{ {' '.join(map(to_camel_case, PLAIN_FACTS))} versions short }}"
 SPECS = f"""query($ref: String!, $hash: String!) {{

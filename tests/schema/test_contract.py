@@ -84,6 +84,8 @@ OFFERED = {
     "MissingSpec.goneIn": "Revision",
     "MissingSpec.isRoot": "Boolean!",
     "MissingSpec.version": "String",
+    "Package.coverage": "[CoverageCell!]!",
+    "Package.dependents": "[DependentPackage!]",
     "Package.history": "PackageHistory",
     "Package.totalSize": "ByteCount",
     "PackageHistory.id": "ID!",
