@@ -65,7 +65,7 @@ IN_REVISION = {
     "cachelog: what is nearest": f"lookup(specs: [{_WANTED}]) {{ found {{ hash }} missing {{ "
     "hash nearest { hash version } differences { path before after } } }",
     "cachelog: edges of dependencies": "specs(first: 200) { nodes { dependencies { "
-    "edges { types virtuals node { name hash spec { version } } } } } }",
+    "edges { types virtuals node { name hash version spec { version } } } } } }",
 }
 _RULES = ", ".join(
     f'{{name: "{number}", forbid: "spec-removed", except: ["x{number}-*"]}}' for number in range(10)

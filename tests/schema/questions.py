@@ -50,7 +50,7 @@ DEPENDENCIES = """query($ref: String!, $far: Boolean!) {
 }
 fragment D on DependencyConnection {
   totalCount pageInfo { hasNextPage } nodes { hash }
-  edges { cursor types virtuals node { name hash spec { hash } } }
+  edges { cursor types virtuals node { name hash version spec { hash } } }
 }"""
 STACKS = """query($ref: String!, $name: String!) {
   revision(ref: $ref) {
