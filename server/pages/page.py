@@ -14,6 +14,9 @@ def nothing_more(_data: Mapping[str, Any]) -> Mapping[str, Any]:
     return {}
 
 
+_MEDIA_TYPES = {"html": b"text/html; charset=utf-8", "md": b"text/markdown; charset=utf-8"}
+
+
 class Page(NamedTuple):
     """A page: where it is, the document that it asks, and the template that shows the answer.
 
@@ -23,6 +26,7 @@ class Page(NamedTuple):
     ``table`` is the list that can be had whole, as lines of CSV or JSON, named in the same way.
     ``leads_to`` is the path of another page, ``/hash/{hash}`` say, that an address leads to whose
     query gives all names in it: so a form without a script opens a page by its own address.
+    A ``template`` that is no HTML is named with its suffix: ``notes.md``.
     """
 
     path: str
@@ -41,7 +45,13 @@ class Page(NamedTuple):
     @property
     def template_name(self) -> str:
         """The name of its template's file."""
-        return f"{self.template or self.query}.html"
+        name = self.template or self.query
+        return name if "." in name else f"{name}.html"
+
+    @property
+    def media_type(self) -> bytes:
+        """What the page is sent as."""
+        return _MEDIA_TYPES[self.template_name.rpartition(".")[2]]
 
     def has_subject(self, data: Mapping[str, Any]) -> bool:
         """Tell whether an answer has what the page is about."""
