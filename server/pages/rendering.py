@@ -18,7 +18,15 @@ from snapshots import wording
 STATIC = Path(__file__).with_name("static")
 """The folder of the pages' own scripts and styles."""
 
-OWN = ("look.css", "pages.css", "plain.css", "pages.js", "charts.js", "icon.svg")
+OWN = (
+    "look.css",
+    "pages.css",
+    "plain.css",
+    "pages.js",
+    "charts.js",
+    "icon.svg",
+    "notes.js",
+)
 UNKNOWN = wording.size(None)
 MINUS = "\N{MINUS SIGN}"
 
