@@ -26,6 +26,7 @@ OWN = (
     "charts.js",
     "icon.svg",
     "notes.js",
+    "unfolding.js",
 )
 UNKNOWN = wording.size(None)
 MINUS = "\N{MINUS SIGN}"
