@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from server.graphiql.page import STATIC as SHARED_STATIC
+from server.asgi.static_folder import STATIC as SHARED_STATIC
 from server.pages.addresses import Address
 from server.pages.page import Page
 from snapshots import wording
@@ -18,7 +18,7 @@ from snapshots import wording
 STATIC = Path(__file__).with_name("static")
 """The folder of the pages' own scripts and styles."""
 
-OWN = ("pages.css", "pages.js", "icon.svg")
+OWN = ("pages.css", "plain.css", "pages.js", "icon.svg")
 UNKNOWN = wording.size(None)
 MINUS = "\N{MINUS SIGN}"
 
@@ -100,10 +100,13 @@ def errors_by_part(errors: Iterable[dict[str, Any]]) -> Mapping[str, dict[str, A
     return found
 
 
-def assets() -> dict[str, str]:
-    """Return the files that pages load: below the root of the server, with what tells contents."""
+def assets(static: Path = SHARED_STATIC) -> dict[str, str]:
+    """Return the files that pages load: below the root of the server, with what tells contents.
+
+    ``static`` is the folder with those that the build brought.
+    """
     own = {name: f"static/pages/{name}?v={_digest(STATIC / name)}" for name in OWN}
-    vendor = SHARED_STATIC / "vendor"
+    vendor = static / "vendor"
     brought = [name for name in VENDOR if (vendor / name).is_file()]
     return own | {name: f"static/vendor/{name}?v={_digest(vendor / name)}" for name in brought}
 
