@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
@@ -25,13 +24,14 @@ from server.asgi.exchanges import Exchanges, Observer, Tracing
 from server.asgi.lanes import Lanes
 from server.asgi.request_ids import IsTrusted, RequestIds, trusted_among
 from server.asgi.security_headers import SecurityHeaders
+from server.asgi.static_folder import STATIC, files_below
 from server.environment import settings_from
 from server.feeds.chronicle import AnsweredChronicle
 from server.feeds.endpoint import PREFIX as FEEDS_PREFIX
 from server.feeds.endpoint import FeedsEndpoint
 from server.feeds.making import FeedMaker
 from server.garbage import ShortCollections
-from server.graphiql.page import STATIC, StaticFolder, graphiql_page, missing_assets
+from server.graphiql.page import graphiql_page, missing_assets
 from server.graphql.answers import Answers
 from server.graphql.endpoint import GraphQLEndpoint
 from server.graphql.event_streams import EventStreams
@@ -160,7 +160,7 @@ def create_app(settings: Settings) -> Application:
     pages = PageContext(
         catalog,
         Asker(execution, lanes, allowances),
-        Renderer(public_url=settings.public_url, has_graphiql=settings.graphiql),
+        Renderer(public_url=settings.public_address(), has_graphiql=settings.graphiql),
         answers.responses,
         lanes,
         allowances,
@@ -192,8 +192,8 @@ def create_app(settings: Settings) -> Application:
         Route(f"{FEEDS_PREFIX}{{path:path}}", feeds),
         Route("/health/live", live),
         Route("/health/ready", Readiness(watch).ready),
-        Mount("/static/pages", GZipMiddleware(StaticFolder(directory=PAGES_STATIC))),
-        Mount("/static", GZipMiddleware(StaticFolder(directory=STATIC))),
+        files_below("/static/pages", PAGES_STATIC),
+        files_below("/static", STATIC),
     ]
     ids, headers = RequestIds(is_trusted), SecurityHeaders(needs_cdn=bool(missing_assets(STATIC)))
     middleware = [

@@ -3,6 +3,7 @@
 import dataclasses
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -207,6 +208,25 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     notify_secret: Text = ""
     """A secret to sign with what they are told; empty to sign nothing."""
+
+    def public_address(self) -> str:
+        """Return where people reach the server, with a slash at its end; empty if nobody said so.
+
+        Raises InvalidArgument where that is no address of a server.
+        """
+        if not self.public_url:
+            return ""
+        try:
+            url = urlsplit(self.public_url)
+            is_address = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+        except ValueError:
+            is_address = False
+        if not is_address or url.query or url.fragment or not self.public_url.isprintable():
+            raise InvalidArgument(
+                variable_of("public_url"),
+                f"{self.public_url!r} is not an http:// or https:// address without ? and #",
+            )
+        return self.public_url.rstrip("/") + "/"
 
     def limits(self) -> Limits:
         """Return what one request may ask for, and take."""

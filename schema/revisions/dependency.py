@@ -58,6 +58,12 @@ def _hashes(nodes: "DependencyNodes") -> list[str]:
     return [it.hash if (it := absent_at(node)) else at(node) for node in nodes.numbers]
 
 
+def _versions(nodes: "DependencyNodes") -> list[str | None]:
+    frame, graph = nodes.loaded.frame, nodes.graph
+    inside, outside, num_rows = frame.version.at, graph.outside.version.at, graph.num_rows
+    return [inside(node) if node < num_rows else outside(node - num_rows) for node in nodes.numbers]
+
+
 @strawberry.type(
     description="A spec that depends on another, or that another depends on. What a spec depends "
     "on need not be in the revision: external compilers, for example, are not."
@@ -71,6 +77,11 @@ class Dependency:
 
     name: str = for_many(_names, "The package's name.")
     hash: str = for_many(_hashes, "The DAG hash.")
+    version: str | None = for_many(
+        _versions,
+        "The version. Null where it is not in the revision and the revision's source does not "
+        "tell it.",
+    )
 
     @strawberry.field(description="The spec itself; null where it is not in the revision.")
     def spec(self) -> LazySpec | None:

@@ -46,8 +46,9 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
     from msgspec.structs import replace
 
     from server.asgi.request_ids import trusted_among
+    from server.asgi.static_folder import STATIC
     from server.environment import environ_of, settings_from
-    from server.graphiql.page import STATIC, missing_assets
+    from server.graphiql.page import missing_assets
     from server.graphql.manifest import read_manifest
     from server.listening import listening_socket, serve, url_of
     from server.tracing.spans import spans_from
@@ -56,6 +57,7 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
     settings = replace(settings_from(os.environ), catalog=catalog)
     # What is wrong is told before anything is served, and only once.
     trusted_among(settings.trusted_proxies)
+    settings.public_address()
     spans_from(settings).close()
     if settings.documents:
         read_manifest(Path(settings.documents))
@@ -84,7 +86,7 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
             settings = replace(settings, metrics_dir=folder)
         # Worker processes build the application anew, from their environment.
         os.environ.update(environ_of(settings))
-        say(f"cachelog serves {catalog} at {url_of(listening)}/graphql (Ctrl+C stops it)")
+        say(f"cachelog serves {catalog} at {url_of(listening)}/ (Ctrl+C stops it)")
         serve(
             "server.app:app_from_environ",
             listening,

@@ -11,19 +11,13 @@ from urllib.parse import quote
 
 import orjson
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from starlette.responses import Response
-from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
 
 from server.asgi.security_headers import CDN
 from server.feeds.addresses import FEEDS, path_of
 from snapshots.history import History
 from snapshots.refs import series
 
-_SERVER = Path(__file__).parents[1]
-
-STATIC = _SERVER / "static"
-"""The folder of the files that the page loads."""
+_VENDOR = Path(__file__).parents[1] / "vendor.toml"
 
 ASSETS = ("react.js", "react-dom.js", "graphiql.js", "graphiql.css")
 """What the page needs, under ``static/vendor``; the build puts it there."""
@@ -45,21 +39,6 @@ _ICON = """
 <circle cx="23" cy="10" r="2.5" fill="#ffb54c"/>
 </svg>
 """
-
-_YEAR = 365 * 24 * 60 * 60
-
-
-class StaticFolder(StaticFiles):
-    """Files that a browser keeps for a year if the address says which content it wants (?v=)."""
-
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        """Answer with the file, or raise HTTPException."""
-        response = await super().get_response(path, scope)
-        versioned = scope["query_string"].startswith(b"v=")
-        response.headers["cache-control"] = (
-            f"public, max-age={_YEAR}, immutable" if versioned else "no-cache"
-        )
-        return response
 
 
 def graphiql_page(history: History, static: Path) -> bytes:
@@ -124,7 +103,7 @@ def _versioned(name: str, static: Path) -> str:
 
 @cache
 def _pinned() -> Mapping[str, Mapping[str, str]]:
-    return tomllib.loads((_SERVER / "graphiql.toml").read_text("utf-8"))
+    return tomllib.loads(_VENDOR.read_text("utf-8"))
 
 
 @cache

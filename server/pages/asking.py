@@ -11,8 +11,6 @@ from server.graphql.execution import Execution
 from server.graphql.requests import GraphQLRequest
 from server.pages.documents import Document
 
-Charge = Any
-
 
 class Answered(NamedTuple):
     """What a document was answered with.

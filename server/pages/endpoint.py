@@ -20,6 +20,7 @@ from server.pages.addresses import Address
 from server.pages.asking import Answered, Asker
 from server.pages.page import Page
 from server.pages.rendering import Renderer
+from server.pages.shortcuts import filled
 from snapshots.catalog.catalog import Catalog
 
 _HTML = b"text/html; charset=utf-8"
@@ -105,7 +106,10 @@ class PageEndpoint:
             )
         if self._context.allowances.is_limited:
             self._context.allowances.count_request(scope)
-        known = self._page.document.known(given(scope))
+        asked = given(scope)
+        if self._page.leads_to and (path := filled(self._page.leads_to, asked)):
+            return _see_other(Address(raw_path(scope), {}).root + path.removeprefix("/"))
+        known = self._page.document.known(asked)
         keys = self._keys(scope, known)
         for key in keys:
             if (kept := self._context.responses.get(key)) is not None:
@@ -130,6 +134,10 @@ class PageEndpoint:
         page = self._page
         variables = page.document.variables(known)
         answered = await self._context.asker.ask(page.document, variables, scope)
+        instead = {name: it for name, it in page.instead.items() if name not in known}
+        if instead and not page.has_subject(answered.data):
+            variables |= instead
+            answered = await self._context.asker.ask(page.document, variables, scope)
         params = scope["path_params"]
         query = {name: it for name, it in known.items() if name not in params}
         address = Address(raw_path(scope), query)
@@ -146,7 +154,7 @@ class PageEndpoint:
             )
         )
         cache_control = _PERMANENT if answered.is_permanent and answered.is_good else REVALIDATE
-        response = Response(200, body, _HTML, cache_control, more=_HEADERS)
+        response = Response(200, body, page.media_type, cache_control, more=_HEADERS)
         if answered.is_good:
             self._context.responses.put(keys[0 if answered.is_permanent else 1], response)
         return response
@@ -177,6 +185,11 @@ TITLES = {
     503: "Not just now",
 }
 """What the pages of errors are headed with."""
+
+
+def _see_other(link: str) -> Response:
+    """Return what leads a browser from a form to the address that it asks for."""
+    return Response(303, b"", _HTML, REVALIDATE, more=[(b"location", link.encode()), *_HEADERS])
 
 
 def raw_path(scope: Scope) -> str:

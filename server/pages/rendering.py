@@ -1,6 +1,7 @@
 """How pages look: the templates, and how numbers, sizes and moments are shown in them."""
 
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from server.graphiql.page import STATIC as SHARED_STATIC
+from server.asgi.static_folder import STATIC as SHARED_STATIC
 from server.pages.addresses import Address
 from server.pages.page import Page
 from snapshots import wording
@@ -17,7 +18,15 @@ from snapshots import wording
 STATIC = Path(__file__).with_name("static")
 """The folder of the pages' own scripts and styles."""
 
-OWN = ("pages.css", "pages.js", "icon.svg")
+OWN = (
+    "look.css",
+    "pages.css",
+    "plain.css",
+    "pages.js",
+    "charts.js",
+    "icon.svg",
+    "notes.js",
+)
 UNKNOWN = wording.size(None)
 MINUS = "\N{MINUS SIGN}"
 
@@ -62,7 +71,7 @@ class Renderer:
             "absolute": self._absolute(address),
             "params": params,
             "question": address.to("graphql", **page.document.question(variables)),
-            "errors": {error["path"][0]: error for error in errors if error.get("path")},
+            "errors": errors_by_part(errors),
         }
         template = self._environment.get_template(page.template_name)
         return template.render({**data, **page.view(data), **context}).encode()
@@ -90,10 +99,22 @@ class Renderer:
         return absolute
 
 
-def assets() -> dict[str, str]:
-    """Return the files that pages load: below the root of the server, with what tells contents."""
+def errors_by_part(errors: Iterable[dict[str, Any]]) -> Mapping[str, dict[str, Any] | None]:
+    """Return the first error of each field of the root, by its name; None for one without."""
+    found: defaultdict[str, dict[str, Any] | None] = defaultdict(lambda: None)
+    for error in errors:
+        if path := error.get("path"):
+            found.setdefault(path[0], error)
+    return found
+
+
+def assets(static: Path = SHARED_STATIC) -> dict[str, str]:
+    """Return the files that pages load: below the root of the server, with what tells contents.
+
+    ``static`` is the folder with those that the build brought.
+    """
     own = {name: f"static/pages/{name}?v={_digest(STATIC / name)}" for name in OWN}
-    vendor = SHARED_STATIC / "vendor"
+    vendor = static / "vendor"
     brought = [name for name in VENDOR if (vendor / name).is_file()]
     return own | {name: f"static/vendor/{name}?v={_digest(vendor / name)}" for name in brought}
 
@@ -142,6 +163,11 @@ def words(name: str) -> str:
     return wording.in_words(name.lower())
 
 
+def capitalize_first(text: str) -> str:
+    """Return a message as a sentence begins, the rest of it as it stands."""
+    return text[:1].upper() + text[1:]
+
+
 FILTERS = {
     "number": number,
     "signed": signed,
@@ -149,6 +175,7 @@ FILTERS = {
     "size_delta": size_delta,
     "moment": moment,
     "words": words,
+    "capitalize_first": capitalize_first,
     "counted": wording.counted,
     "short_hash": wording.short_hash,
     "short_digest": wording.short_digest,

@@ -217,11 +217,13 @@ def test_the_examples_name_no_digest(client: httpx.Client) -> None:
     assert not re.search(r'\\"[0-9a-f]{6,64}\\"', examples)
 
 
-def test_the_start_page_leads_to_the_api(client: httpx.Client) -> None:
+def test_without_pages_the_start_page_leads_to_the_api(demo_catalog: Path) -> None:
     """Whoever opens the bare address ends where there is something to see."""
-    response = client.get("/")
-    assert response.is_redirect
-    assert response.headers["location"] == "/graphql"
+    with application(Settings(catalog=str(demo_catalog), pages=False)) as client:
+        response = client.get("/")
+        assert response.is_redirect
+        assert response.headers["location"] == "/graphql"
+        assert client.get("/compare").status_code == 404
 
 
 @pytest.mark.parametrize(

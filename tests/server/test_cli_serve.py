@@ -68,6 +68,7 @@ def test_an_import_is_offered_within_two_seconds(tmp_path: Path) -> None:
         assert f"The catalog at {catalog} is empty." in server.log.read_text()
 
 
+@pytest.mark.long
 def test_several_processes_serve_one_address(tmp_path: Path) -> None:
     """All of them have the settings, all follow the catalog, and all stop together."""
     (name, *others) = pages_of(tmp_path / "pages")
@@ -182,7 +183,7 @@ def test_serving_is_told_when_clients_can_connect(demo_catalog: Path, runs: list
     done = cachelog("serve", "--port", 0, catalog=demo_catalog)
     (run,) = runs
     assert run.could_connect
-    assert done.out == f"cachelog serves {demo_catalog} at {run.url}/graphql (Ctrl+C stops it)\n"
+    assert done.out == f"cachelog serves {demo_catalog} at {run.url}/ (Ctrl+C stops it)\n"
     assert not run.url.endswith(":0")
 
 
@@ -218,7 +219,7 @@ def test_a_build_without_graphiql_is_told(
 ) -> None:
     """In one line, as the page needs a CDN then; the API is served all the same."""
     assert cachelog("serve", "--port", 0, catalog=demo_catalog).err == ""
-    monkeypatch.setattr("server.graphiql.page.STATIC", tmp_path)
+    monkeypatch.setattr("server.asgi.static_folder.STATIC", tmp_path)
     done = cachelog("serve", "--port", 0, catalog=demo_catalog)
     assert done.err.startswith("GraphiQL is not part of this build: ")
     assert (done.err.count("\n"), len(runs)) == (1, 2)
@@ -235,7 +236,7 @@ def test_a_setting_that_is_misspelt_is_told(demo_catalog: Path, runs: list[Run])
 
 def test_what_is_served_and_where_is_told(demo_server: Server, demo_catalog: Path) -> None:
     """So that nobody has to guess the address."""
-    told = f"cachelog serves {demo_catalog} at {demo_server.graphql} (Ctrl+C stops it)\n"
+    told = f"cachelog serves {demo_catalog} at {demo_server.url}/ (Ctrl+C stops it)\n"
     assert told in demo_server.log.read_text()
 
 

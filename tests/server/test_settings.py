@@ -54,6 +54,8 @@ READ: dict[str, tuple[str, Any]] = {
     "documents": ("documents.json", "documents.json"),
     "introspection": ("no", False),
     "graphiql": ("no", False),
+    "pages": ("no", False),
+    "public_url": ("https://a.example/x", "https://a.example/x"),
     "suggestions": ("no", False),
     "cors_origins": (
         "https://a.example, https://b.example,",
@@ -178,6 +180,32 @@ def test_worker_processes_get_the_same_settings() -> None:
     settings = settings_from({PREFIX + name.upper(): text for name, (text, _) in READ.items()})
     for it in (settings, Settings()):
         assert settings_from(environ_of(it)) == it
+
+
+@pytest.mark.parametrize("text", ["https://a.example/x", "https://a.example/x/"])
+def test_a_public_address_ends_with_a_slash(text: str) -> None:
+    """Links are put behind it; where there is none, it stays empty."""
+    assert Settings(public_url=text).public_address() == "https://a.example/x/"
+    assert Settings().public_address() == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a.example",
+        "ftp://a.example/",
+        "https://",
+        "https://a.example/?x",
+        "http://[/",
+        "http://a:b",
+    ],
+)
+def test_what_is_no_public_address_is_refused(text: str) -> None:
+    """The error names the setting and what is expected; ``serve`` says so before it serves."""
+    with pytest.raises(
+        InvalidArgument, match=r"^CACHELOG_PUBLIC_URL: .* is not an http:// or https"
+    ):
+        Settings(public_url=text).public_address()
 
 
 @pytest.mark.parametrize("text", ["bucket", "=https://x.example", "bucket=http://x.example"])

@@ -13,6 +13,7 @@ from tests.server.commands import cachelog
 from tests.server.servers import environ
 
 ROOT = Path(__file__).parents[2]
+FOLDERS = ("queries", "templates", "static")
 BUILT = ("pyproject.toml", "README.md", "LICENSE", "server", "schema", "snapshots")
 
 
@@ -24,7 +25,7 @@ def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, source / name)
     # What is fetched for the page is another test's.
-    (source / "server/graphiql.toml").write_text("")
+    (source / "server/vendor.toml").write_text("")
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", f"wheel:{request.param}"],
         cwd=source,
@@ -54,6 +55,21 @@ def test_the_module_is_the_command(installed: Path, option: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == cachelog(*option.split(), variables={"COLUMNS": "80"}).out
     assert cachelog_version() in cachelog("--version").out
+
+
+def test_pages_have_their_files(installed: Path) -> None:
+    """Documents, templates, scripts and styles are installed with the code that reads them."""
+    script = (
+        f"import site; site.addsitedir({str(installed)!r}); from importlib.resources import files; "
+        f"here = files('server.pages'); "
+        f"print(*(it.name for name in {FOLDERS} for it in (here / name).iterdir()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", script], cwd=installed.anchor, capture_output=True, text=True
+    )
+    there = [it.name for name in FOLDERS for it in (ROOT / "server/pages" / name).iterdir()]
+    assert {Path(name).suffix for name in there} >= {".graphql", ".html", ".css", ".js"}
+    assert set(done.stdout.split()) == set(there)
 
 
 def test_the_module_does_nothing_when_it_is_imported(installed: Path) -> None:

@@ -64,11 +64,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     folder = tmp_path_factory.mktemp("catalog")
     bare = [spec("app", dependencies=None), spec("lib", dependencies=None)]
     mixed = [spec("app", ("lib", "link")), spec("lib", dependencies=None)]
+    stated = Content.of(SPECS, [spec("gcc", version="13.2.0", compiler=None)])
+    contents = {"full": Content.of(SPECS), "stated": stated}
+    contents |= {"bare": Content.of(bare), "mixed": Content.of(mixed)}
     Catalog(str(folder)).publish(
-        [
-            Snapshot(tag=tag, content=Content.of(specs), source=SOURCE)
-            for tag, specs in (("full", SPECS), ("bare", bare), ("mixed", mixed))
-        ]
+        [Snapshot(tag=tag, content=content, source=SOURCE) for tag, content in contents.items()]
     )
     return opened(folder)
 
@@ -94,7 +94,7 @@ def test_direct_dependencies(world: World) -> None:
         world,
         "app",
         """dependencies {
-          totalCount edges { cursor types virtuals node { name hash spec { name version } } }
+          totalCount edges { cursor types virtuals node { name hash version spec { name version } } }
         }""",
     )["dependencies"]
     assert found["totalCount"] == 3
@@ -103,7 +103,12 @@ def test_direct_dependencies(world: World) -> None:
             "cursor": hash_of(name),
             "types": types,
             "virtuals": virtuals,
-            "node": {"name": name, "hash": hash_of(name), "spec": known},
+            "node": {
+                "name": name,
+                "hash": hash_of(name),
+                "version": known and known["version"],
+                "spec": known,
+            },
         }
         for name, types, virtuals, known in (
             ("lib", ["BUILD", "LINK"], [], {"name": "lib", "version": "1.0"}),
@@ -111,6 +116,14 @@ def test_direct_dependencies(world: World) -> None:
             ("gcc", ["BUILD"], ["c", "cxx"], None),
         )
     ]
+
+
+def test_versions_of_what_is_outside(world: World) -> None:
+    """The version of an external compiler is told where the source states it."""
+    selection = "dependencies { nodes { name version spec { hash } } }"
+    for ref, version in (("full", None), ("stated", "13.2.0")):
+        found = of_spec(world, "app", selection, ref)["dependencies"]["nodes"]
+        assert {"name": "gcc", "version": version, "spec": None} in found
 
 
 def test_transitive_dependencies(world: World) -> None:

@@ -1,6 +1,6 @@
-"""The build hook that adds GraphiQL: npm fetches it by name, the build checks and keeps it.
+"""The build hook that adds what pages load: npm fetches it by name, the build checks and keeps it.
 
-Runs at build time alone and is not installed. ``graphiql.toml`` beside it says what is fetched.
+Runs at build time alone and is not installed. ``vendor.toml`` beside it says what is fetched.
 """
 
 import shutil
@@ -31,8 +31,8 @@ class WrongContent(Exception):
     """A published file is not the one that was pinned, so nothing of it may be installed."""
 
 
-class GraphiQLHook(BuildHookInterface[Any]):
-    """Puts the files of ``graphiql.toml`` into ``static/vendor``; those in place are kept."""
+class VendorHook(BuildHookInterface[Any]):
+    """Puts the files of ``vendor.toml`` into ``static/vendor``; those in place are kept."""
 
     PLUGIN_NAME = "custom"
 
@@ -42,7 +42,7 @@ class GraphiQLHook(BuildHookInterface[Any]):
         return [NPM_FROM_PYPI] if needed else []
 
     def initialize(self, _version: str, _build_data: dict[str, Any]) -> None:
-        """Fetch what is missing; without a network the page falls back to a CDN."""
+        """Fetch what is missing; without a network pages do without it."""
         wanted = missing(self._assets, self._vendor)
         if not wanted:
             return
@@ -53,8 +53,9 @@ class GraphiQLHook(BuildHookInterface[Any]):
                 contents = fetch(wanted, Path(folder))
         except FetchFailed as error:
             self.app.display_warning(
-                f"GraphiQL is not included: {error}\n"
-                "The page at /graphql will load its scripts from a CDN. "
+                f"{', '.join(wanted)} are not included: {error}\n"
+                "GraphiQL's page, at /graphql, will load its scripts from a CDN; "
+                "other pages will have plainer styles and no charts to zoom. "
                 "Build again where npm can fetch packages to include them."
             )
             return
@@ -64,7 +65,7 @@ class GraphiQLHook(BuildHookInterface[Any]):
 
     @property
     def _assets(self) -> Assets:
-        return tomllib.loads((Path(self.root) / "server/graphiql.toml").read_text("utf-8"))
+        return tomllib.loads((Path(self.root) / "server/vendor.toml").read_text("utf-8"))
 
     @property
     def _vendor(self) -> Path:
@@ -104,7 +105,7 @@ def fetch(assets: Assets, folder: Path) -> dict[str, bytes]:
         if found != asset["sha256"]:
             raise WrongContent(
                 f"{asset['path']} of {asset['package']}@{asset['version']} has sha256 {found}, "
-                f"but {asset['sha256']} is pinned in server/graphiql.toml"
+                f"but {asset['sha256']} is pinned in server/vendor.toml"
             )
     return contents
 

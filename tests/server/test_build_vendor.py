@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from server.build_graphiql import Assets, FetchFailed, GraphiQLHook, WrongContent, fetch, missing
+from server.build_vendor import Assets, FetchFailed, VendorHook, WrongContent, fetch, missing
 
 CONTENT = b"let graphiql"
 PUBLISHES = f"""#!{sys.executable}
@@ -39,13 +39,13 @@ def pretend_npm(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     return tmp_path
 
 
-def project(tmp_path: Path) -> GraphiQLHook:
+def project(tmp_path: Path) -> VendorHook:
     """Return the hook of a project that wants one asset."""
     (tmp_path / "server").mkdir()
     text = "\n".join(f'{key} = "{value}"' for key, value in assets()["it.js"].items())
-    (tmp_path / "server/graphiql.toml").write_text(f'["it.js"]\n{text}\n')
+    (tmp_path / "server/vendor.toml").write_text(f'["it.js"]\n{text}\n')
     none: dict[str, object] = {}
-    return GraphiQLHook(str(tmp_path), none, None, None, "", "wheel")  # type: ignore[arg-type]
+    return VendorHook(str(tmp_path), none, None, None, "", "wheel")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_build_goes_on_without_a_network(
     stale.write_bytes(b"older")
     hook.initialize("standard", {})
     assert not stale.exists()
-    assert "GraphiQL is not included" in "".join(capsys.readouterr())
+    assert "it.js are not included" in "".join(capsys.readouterr())
 
 
 def test_a_machine_without_npm_gets_it_from_pypi(

@@ -1,0 +1,1 @@
+"""What templates show beside an answer: tables, trees and bars made of its lists. All pure."""

@@ -1,0 +1,51 @@
+"""What templates show of an answer, and the files that pages load."""
+
+from pathlib import Path
+
+import pytest
+
+from server.asgi.static_folder import STATIC
+from server.pages import rendering
+from server.pages.addresses import Address
+from server.pages.rendering import OWN, VENDOR, Renderer, assets, number, signed, size_delta, words
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (number(None), "unknown"),
+        (number(1234567), "1,234,567"),
+        (signed(3), "+3"),
+        (signed(-1234), "−1,234"),  # noqa: RUF001  # as wide as the plus
+        (signed(0), "0"),
+        (size_delta(None), "unknown"),
+        (size_delta("-2048"), "−2.0 KiB"),  # noqa: RUF001
+        (words("NEW_PACKAGE"), "new package"),
+    ],
+)
+def test_values_are_shown_to_people(shown: str, text: str) -> None:
+    """Thousands apart, signs that are told apart, and what is not known is said."""
+    assert shown == text
+
+
+def test_files_are_named_with_their_contents() -> None:
+    """Each file that a page loads is there, so that browsers may keep it for a year."""
+    found = assets()
+    assert set(found) >= set(OWN)
+    for link in found.values():
+        path, _, digest = link.removeprefix("static/").partition("?v=")
+        assert len(digest) == 12
+        folder = STATIC if path.startswith("vendor/") else rendering.STATIC
+        assert (folder / path.removeprefix("pages/")).is_file()
+
+
+def test_a_build_without_npm_has_plainer_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They load what is cachelog's own, and nothing from anywhere else."""
+    assert set(assets(tmp_path)) == set(OWN)
+    monkeypatch.setattr("server.pages.rendering.VENDOR", ())
+    page = Renderer().error(Address("/a/b", {}), 404, "Not found", {"message": "m"}).decode()
+    assert 'href="../static/pages/plain.css?v=' in page
+    assert "//" not in page.replace("<!doctype html>", "")
+    assert not [name for name in VENDOR if name in page]
