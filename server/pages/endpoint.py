@@ -134,6 +134,10 @@ class PageEndpoint:
         page = self._page
         variables = page.document.variables(known)
         answered = await self._context.asker.ask(page.document, variables, scope)
+        instead = {name: it for name, it in page.instead.items() if name not in known}
+        if instead and not page.has_subject(answered.data):
+            variables |= instead
+            answered = await self._context.asker.ask(page.document, variables, scope)
         params = scope["path_params"]
         query = {name: it for name, it in known.items() if name not in params}
         address = Address(raw_path(scope), query)

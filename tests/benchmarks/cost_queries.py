@@ -64,6 +64,14 @@ IN_REVISION = {
     "cachelog: a lookup": f"lookup(specs: [{_WANTED}]) {{ numFound numRootsFound }}",
     "cachelog: what is nearest": f"lookup(specs: [{_WANTED}]) {{ found {{ hash }} missing {{ "
     "hash nearest { hash version } differences { path before after } } }",
+    "cachelog: when specs went": f"lookup(specs: [{_WANTED}]) {{ missing {{ "
+    "hash lastSeen { tag } goneIn { tag } reason } }",
+    "cachelog: specs of packages that are searched": 'specs(filter: {search: "a"}, first: 0) '
+    "{ totalCount }",
+    "cachelog: coverage of packages": "packages(first: 100) { nodes { "
+    "coverage(by: [VERSION, TARGET, STACK], first: 50) { values numSpecs } } }",
+    "cachelog: dependents of packages": "packages(first: 100) { nodes { "
+    "dependents(first: 50) { name numSpecs } } }",
     "cachelog: edges of dependencies": "specs(first: 200) { nodes { dependencies { "
     "edges { types virtuals node { name hash version spec { version } } } } } }",
 }
@@ -133,6 +141,9 @@ OF_CATALOG = {
     "cachelog: growth": "{ allSeries { growth { numSpecs specsAdded specsRemoved } } }",
     "cachelog: growth with revisions": "{ allSeries { growth { revision { tag takenAt } "
     "comparison { id } numSpecs } } }",
+    "cachelog: growth of the newest": "{ allSeries { latest { growth { specsAdded } } } }",
+    "cachelog: growth of revisions": "{ revisions(first: 1000) { nodes { growth { tag specsAdded "
+    "specsRemoved specsRebuilt } } } }",
     "cachelog: revisions that hold nothing": f"{{ revisionsHolding(hashes: [{_HASHES}]) "
     "{ totalCount } }",
     "cachelog: a hash": f'{{ hash(hash: "{"a" * 32}") {{ version }} }}',
