@@ -18,7 +18,7 @@ from snapshots import wording
 STATIC = Path(__file__).with_name("static")
 """The folder of the pages' own scripts and styles."""
 
-OWN = ("pages.css", "plain.css", "pages.js", "icon.svg")
+OWN = ("pages.css", "plain.css", "pages.js", "charts.js", "icon.svg")
 UNKNOWN = wording.size(None)
 MINUS = "\N{MINUS SIGN}"
 

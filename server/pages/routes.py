@@ -1,12 +1,15 @@
 """All pages, in one list."""
 
 from server.pages.page import Page
+from server.pages.views.home import home_view
 from server.pages.views.package import package_view
 from server.pages.views.search import search_view
+from server.pages.views.series import series_view
 from server.pages.views.spec import spec_view
 
 PAGES = (
-    Page("/", "home"),
+    Page("/", "home", view=home_view),
+    Page("/series/{name}", "series", subject="series", view=series_view, table="series.revisions"),
     Page(
         "/search",
         "search",
