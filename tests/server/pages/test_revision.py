@@ -136,13 +136,3 @@ def test_what_the_source_does_not_know(tmp_path: Path) -> None:
         assert row == "hdf5 1.14.5 1 none unknown"
         assert "The source states none" in page.text(".facets")
         assert "of no stack" in page.text("main")
-
-
-def test_a_tag_may_have_a_slash(tmp_path: Path) -> None:
-    """It is one name in the address, and links from there keep it."""
-    with served(tmp_path, [a_spec("1")], tag="pr/7") as client:
-        page = shown(client, "/r/pr%2F7")
-        assert page.texts(NAMES) == ["hdf5"]
-        package = shown(client, page.links(NAMES + " a")["hdf5"])
-        assert len(package.dom.cssselect("table.specs tbody tr")) == 1
-        assert shown(client, "/r/pr/7").status == 404
