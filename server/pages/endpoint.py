@@ -154,7 +154,7 @@ class PageEndpoint:
             )
         )
         cache_control = _PERMANENT if answered.is_permanent and answered.is_good else REVALIDATE
-        response = Response(200, body, _HTML, cache_control, more=_HEADERS)
+        response = Response(200, body, page.media_type, cache_control, more=_HEADERS)
         if answered.is_good:
             self._context.responses.put(keys[0 if answered.is_permanent else 1], response)
         return response

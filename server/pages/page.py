@@ -15,6 +15,9 @@ def nothing_more(_data: Mapping[str, Any]) -> Mapping[str, Any]:
     return {}
 
 
+_MEDIA_TYPES = {"html": b"text/html; charset=utf-8", "md": b"text/markdown; charset=utf-8"}
+
+
 class Page(NamedTuple):
     """A page: where it is, the document that it asks, and the template that shows the answer.
 
@@ -26,6 +29,7 @@ class Page(NamedTuple):
     query gives all names in it: so a form without a script opens a page by its own address.
     ``instead`` are variables to ask with once more where a document's defaults lead to nothing:
     only those that the address does not give.
+    A ``template`` that is no HTML is named with its suffix: ``notes.md``.
     """
 
     path: str
@@ -45,7 +49,13 @@ class Page(NamedTuple):
     @property
     def template_name(self) -> str:
         """The name of its template's file."""
-        return f"{self.template or self.query}.html"
+        name = self.template or self.query
+        return name if "." in name else f"{name}.html"
+
+    @property
+    def media_type(self) -> bytes:
+        """What the page is sent as."""
+        return _MEDIA_TYPES[self.template_name.rpartition(".")[2]]
 
     def has_subject(self, data: Mapping[str, Any]) -> bool:
         """Tell whether an answer has what the page is about."""

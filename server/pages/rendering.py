@@ -18,7 +18,17 @@ from snapshots import wording
 STATIC = Path(__file__).with_name("static")
 """The folder of the pages' own scripts and styles."""
 
-OWN = ("pages.css", "plain.css", "pages.js", "charts.js", "icon.svg")
+OWN = (
+    "look.css",
+    "pages.css",
+    "plain.css",
+    "pages.js",
+    "charts.js",
+    "icon.svg",
+    "notes.js",
+    "unfolding.js",
+    "lockfile.js",
+)
 UNKNOWN = wording.size(None)
 MINUS = "\N{MINUS SIGN}"
 
@@ -169,6 +179,7 @@ FILTERS = {
     "words": words,
     "capitalize_first": capitalize_first,
     "counted": wording.counted,
+    "versioned": wording.versioned,
     "short_hash": wording.short_hash,
     "short_digest": wording.short_digest,
 }

@@ -21,10 +21,10 @@ from snapshots.timelines import growth, packages, returns, spans
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
-from snapshots.wording import short_digest
+from snapshots.wording import short_digest, versioned
 
 _MOST_CANDIDATES = 50
-_SHOWN_CANDIDATES = 5
+_SHOWN_CANDIDATES = 20
 _SHOWN_DIGITS = 12
 
 
@@ -73,7 +73,8 @@ def hash_history(catalog: Catalog, history: History, text: str) -> HashHistory |
     # Of what is kept some may be of revisions that are no longer there.
     known = hash_histories(catalog, history, some)
     if len(known) > 1 or len(some) < len(fitting):
-        shown = list(known)[:_SHOWN_CANDIDATES]
+        found = islice(known.items(), _SHOWN_CANDIDATES)
+        shown = {digest: versioned(it.name, it.version) for digest, it in found}
         num_fitting = len(known) + len(fitting) - len(some)
         raise AmbiguousHash(text, shown, num_fitting)
     return next(iter(known.values()), None)

@@ -64,6 +64,8 @@ IN_REVISION = {
     "cachelog: a lookup": f"lookup(specs: [{_WANTED}]) {{ numFound numRootsFound }}",
     "cachelog: what is nearest": f"lookup(specs: [{_WANTED}]) {{ found {{ hash }} missing {{ "
     "hash nearest { hash version } differences { path before after } } }",
+    "cachelog: when specs went": f"lookup(specs: [{_WANTED}]) {{ missing {{ "
+    "hash lastSeen { tag } goneIn { tag } reason } }",
     "cachelog: specs of packages that are searched": 'specs(filter: {search: "a"}, first: 0) '
     "{ totalCount }",
     "cachelog: coverage of packages": "packages(first: 100) { nodes { "

@@ -153,7 +153,7 @@ fragment L on Lookup {
   revision { digest } numWanted numFound numRootsWanted numRootsFound
   found(first: $first) { hash }
   missing(first: $first) {
-    hash name version isRoot lastSeen { digest } reason nearest { hash }
+    hash name version isRoot lastSeen { digest } reason goneIn { digest } nearest { hash }
     differences { path before after }
   }
 }"""

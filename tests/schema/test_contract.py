@@ -81,6 +81,7 @@ OFFERED = {
     "GrowthPoint.takenAt": "DateTime!",
     "HashHistory.id": "ID!",
     "HashHistory.newest": "Revision!",
+    "MissingSpec.goneIn": "Revision",
     "MissingSpec.isRoot": "Boolean!",
     "MissingSpec.version": "String",
     "Package.coverage": "[CoverageCell!]!",

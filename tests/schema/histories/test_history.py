@@ -1,9 +1,11 @@
 """Hashes, packages and series through time: what the API tells is what a walk through all tells."""
 
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from schema import api
 from schema.node import node_id
@@ -238,6 +240,19 @@ def test_a_prefix_is_enough(known: Known) -> None:
     assert told == hash_json(known.past, text)
     assert known.world.data(HISTORY_OF_HASH, hash="7" * 32) == {"hash": None}
     assert known.world.data(HISTORY_OF_HASH, hash="7" * 12) == {"hash": None}
+
+
+def test_a_prefix_of_several_hashes_leads_to_each(tmp_path: Path) -> None:
+    """The error names them with what they are builds of, for somebody to choose from."""
+    spec = LINES[0][2][0]
+    alike = [replace(spec, hash=f"abc{letter}".ljust(32, "2")) for letter in "xyz"]
+    world = known_past(tmp_path, [("develop", 0, alike)]).world
+    error = world.error(HISTORY_OF_HASH, hash="abc")
+    title = f"{spec.name}@{spec.version}"
+    assert error["extensions"] == {
+        "code": "AMBIGUOUS_HASH",
+        "candidates": [{"hash": it.hash, "title": title} for it in alike],
+    }
 
 
 def test_what_can_be_no_hash_is_an_error(known: Known) -> None:
