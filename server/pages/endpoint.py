@@ -134,6 +134,10 @@ class PageEndpoint:
         page = self._page
         variables = page.document.variables(known)
         answered = await self._context.asker.ask(page.document, variables, scope)
+        instead = {name: it for name, it in page.instead.items() if name not in known}
+        if instead and not page.has_subject(answered.data):
+            variables |= instead
+            answered = await self._context.asker.ask(page.document, variables, scope)
         params = scope["path_params"]
         query = {name: it for name, it in known.items() if name not in params}
         address = Address(raw_path(scope), query)
@@ -150,7 +154,7 @@ class PageEndpoint:
             )
         )
         cache_control = _PERMANENT if answered.is_permanent and answered.is_good else REVALIDATE
-        response = Response(200, body, _HTML, cache_control, more=_HEADERS)
+        response = Response(200, body, page.media_type, cache_control, more=_HEADERS)
         if answered.is_good:
             self._context.responses.put(keys[0 if answered.is_permanent else 1], response)
         return response

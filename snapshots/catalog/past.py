@@ -15,7 +15,7 @@ from snapshots.changes.pair_packages import PackageCounts, packages_of
 from snapshots.errors import AmbiguousHash, IncompleteHistory, InvalidArgument, RevisionsLeftOut
 from snapshots.escaping import quoted
 from snapshots.frames.hashes import WIDTH, is_beginning
-from snapshots.history import History, Pair
+from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
 from snapshots.timelines import growth, packages, returns, spans
 from snapshots.timelines.growth import GrowthPoint
@@ -141,6 +141,14 @@ def growth_of(catalog: Catalog, history: History, series: str) -> list[GrowthPoi
     """Return how a series grew, oldest first."""
     require_complete(catalog, history, series)
     return growth.growth(catalog.counts, series, history)
+
+
+def growth_point(catalog: Catalog, history: History, revision: RevisionInfo) -> GrowthPoint:
+    """Return what came and went with a revision; raises IncompleteHistory where it is not kept."""
+    step = Neighbours(history.previous(revision), revision)
+    if step.pair.base != step.pair.head and step.pair not in catalog.counts:
+        raise IncompleteHistory(1, 1)
+    return growth.growth_point(catalog.counts, step)
 
 
 def holding(

@@ -152,6 +152,34 @@ def test_growth_is_cut_by_time(known: Known) -> None:
         assert told == expected
 
 
+def test_growth_is_cut_to_the_newest(known: Known) -> None:
+    """``last`` counts from the end, of what the other arguments leave."""
+    text = (
+        "query($until: DateTime, $last: Int) "
+        f'{{ series(name: "develop") {{ growth(until: $until, last: $last) {{ {POINT} }} }} }}'
+    )
+    every = growth_json(known.past, "develop")
+    for until, last, expected in (
+        (None, 2, every[-2:]),
+        (None, 0, []),
+        (None, 99, every),
+        (None, None, every),
+        ("2025-01-28", 2, every[2:4]),
+    ):
+        told = known.world.data(text, until=until, last=last)["series"]["growth"]
+        assert told == expected
+    (error,) = known.world.ask(text, last=-1)["errors"]
+    assert error["extensions"] == {"code": "BAD_USER_INPUT"}
+
+
+def test_a_revision_tells_its_own_growth(any_known: Known) -> None:
+    """It is the point of its series, wherever the revision is met."""
+    text = f"{{ allSeries {{ name revisions(first: 9) {{ nodes {{ growth {{ {POINT} }} }} }} }} }}"
+    for series in any_known.world.data(text)["allSeries"]:
+        points = [it["growth"] for it in series["revisions"]["nodes"]]
+        assert points[::-1] == growth_json(any_known.past, series["name"])
+
+
 # -- packages
 
 
