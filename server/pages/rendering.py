@@ -23,6 +23,7 @@ OWN = (
     "pages.css",
     "plain.css",
     "pages.js",
+    "lockfile.js",
     "charts.js",
     "icon.svg",
     "notes.js",
