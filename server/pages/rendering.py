@@ -28,7 +28,6 @@ OWN = (
     "icon.svg",
     "notes.js",
     "unfolding.js",
-    "lockfile.js",
 )
 UNKNOWN = wording.size(None)
 MINUS = "\N{MINUS SIGN}"
