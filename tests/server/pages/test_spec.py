@@ -1,5 +1,6 @@
 """The page of a spec."""
 
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -7,7 +8,11 @@ import pytest
 
 from server.pages.documents import document
 from server.pages.views.spec import spec_view
+from server.settings import Settings
+from snapshots.catalog.catalog import Catalog
 from tests.server.pages.reading import shown
+from tests.server.servers import application
+from tests.snapshots.factories import a_snapshot, a_spec, day
 
 BUSY = """
 query { revision(ref: "develop") { specs(first: 1000) { nodes {
@@ -131,3 +136,20 @@ def test_commands_are_quoted(kind: str, location: str, added: str | None) -> Non
     assert told["commands"]["install"] == f"spack install --cache-only /{'a' * 32}"
     alike = told["commands"]["install_alike"]
     assert alike == """spack install --cache-only 'zlib cflags='"'"'-O2; rm'"'"''"""
+
+
+def test_what_a_source_does_not_tell_is_said(tmp_path: Path) -> None:
+    """Sizes, recipes, dependencies and mirrors: unknown is neither nothing nor zero."""
+    spec = a_spec("zlib", compiler=None, variants=(), stacks=(), namespace=None)
+    Catalog(str(tmp_path)).publish([a_snapshot([spec], "develop", day(1))])
+    with application(Settings(catalog=str(tmp_path))) as client:
+        page = shown(client, f"/r/develop/specs/{spec.hash}")
+    assert page.status == 200
+    facts = dict(zip(page.texts("dl.facts dt"), page.texts("dl.facts dd"), strict=True))
+    for name in ("Size", "Binary", "Recipe", "Patches"):
+        assert facts[name].startswith("unknown"), name
+    for name in ("Compiler", "Variants", "Stacks"):
+        assert facts[name] == "none"
+    assert page.text("#needs").startswith("Unknown:")
+    assert page.text(f"{DEPENDENTS} .none").startswith("Unknown:")
+    assert "Which one has this binary is unknown" in page.text("section[aria-labelledby=install]")
