@@ -23,9 +23,12 @@ OWN = (
     "pages.css",
     "plain.css",
     "pages.js",
+    "lockfile.js",
     "charts.js",
     "icon.svg",
     "notes.js",
+    "unfolding.js",
+    "lockfile.js",
 )
 UNKNOWN = wording.size(None)
 MINUS = "\N{MINUS SIGN}"
@@ -177,6 +180,7 @@ FILTERS = {
     "words": words,
     "capitalize_first": capitalize_first,
     "counted": wording.counted,
+    "versioned": wording.versioned,
     "short_hash": wording.short_hash,
     "short_digest": wording.short_digest,
 }

@@ -9,6 +9,7 @@ from markupsafe import Markup
 MOST_CHARACTERS = 70_000
 """How long the notes may be on their page; whole they are had as Markdown."""
 
+_HEADING = re.compile(r"(</?h)([1-3])(?=>)")
 _LIST = re.compile(r"<ul>\n(.*?)</ul>", re.DOTALL)
 
 
@@ -19,13 +20,13 @@ def notes(data: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     whole: str = data["compare"]["releaseNotes"]
     body = whole[whole.index("<main>") + len("<main>") : whole.rindex("</main>")]
-    shown = fitting(body, MOST_CHARACTERS)
+    shown = _HEADING.sub(_deeper, fitting(body, MOST_CHARACTERS))
     # The template of the notes escapes every name that it writes: no markup is of the catalog's.
-    return {"notes": Markup(shown), "are_shortened": shown is not body}  # noqa: S704
+    return {"notes": Markup(shown), "are_shortened": len(shown) < len(body)}  # noqa: S704
 
 
 def fitting(body: str, most: int) -> str:
-    """Return notes with as many lines of each list as fit; the same object where all do."""
+    """Return notes with as many lines of each list as fit."""
     if len(body) <= most:
         return body
     shown = body
@@ -34,6 +35,11 @@ def fitting(body: str, most: int) -> str:
         if len(shown) <= most:
             break
     return shown
+
+
+def _deeper(heading: re.Match[str]) -> str:
+    """Return a heading one level deeper: the first is the page's own."""
+    return f"{heading[1]}{int(heading[2]) + 1}"
 
 
 def _shortened(items: str, most: int) -> str:
