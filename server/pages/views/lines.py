@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-MOST_POINTS = 200
+MOST_POINTS = 120
 """How many points or bars are drawn at most: more cannot be told apart."""
 
 Place = tuple[int, int]
@@ -129,4 +129,6 @@ def _drawn(places: Sequence[Place]) -> str:
     """
     (x, y), *_ = places
     steps = [(to[0] - it[0], to[1] - it[1]) for it, to in pairwise(places)] or [(1, 0)]
-    return f"M{x} {y}l" + " ".join(f"{right}{'' if down < 0 else ' '}{down}" for right, down in steps)
+    return f"M{x} {y}l" + " ".join(
+        f"{right}{'' if down < 0 else ' '}{down}" for right, down in steps
+    )
