@@ -14,6 +14,8 @@ from server.asgi.responses import Headers, Response
 from server.asgi.sending import send_head, send_response
 from server.graphql.incoming import Incoming
 from server.pages.addresses import Address
+from server.pages.asking import Answered
+from server.pages.documents import document
 from server.pages.endpoint import POLICY, TITLES, PageContext, PageEndpoint, raw_path
 from server.pages.forms import Field, read_form
 from server.pages.page import Page
@@ -22,7 +24,6 @@ from snapshots.errors import SourceError
 from snapshots.escaping import legible
 from snapshots.models import ConcreteSpec
 from snapshots.sources import lockfiles
-from snapshots.sources.lockfiles import LockFile
 
 FORM = Page("/check", "check_form")
 _RESULT = Page("/check", "check", view=check_view)
@@ -101,16 +102,22 @@ class CheckEndpoint:
             locked = await lanes.reading.run(lambda: lockfiles.parse(asked.data, asked.name))
         except SourceError as error:
             raise Unreadable(legible(str(error), 1_000), asked) from None
-        variables = _variables(asked, locked)
+        specs = [_input(spec) for spec in locked.specs]
+        covering = await self._covering(scope, specs)
+        variables = {"ref": asked.ref or _best(covering, asked), "specs": specs}
         answered = await self._context.asker.ask(_RESULT.document, variables, scope)
-        if not (answered.data.get("revision") or answered.data.get("best")):
-            reason = answered.errors[0]["message"] if answered.errors else "The catalog is empty."
-            raise Unreadable(reason, asked)
+        if not answered.data.get("revision"):
+            raise Unreadable(_first(answered), asked)
         text = asked.data.decode("utf-8", "replace") if len(asked.data) <= _KEPT_TEXT else ""
-        shown = {"left_out": locked.left_out, "text": text, "problem": "", "name": asked.name}
+        shown = {"covering": covering.data.get("bestCovering") or [], "left_out": locked.left_out}
+        shown |= {"text": text, "name": asked.name}
         return await self._page(
             _RESULT, scope, asked.ref, {**answered.data, **shown}, variables, answered.errors
         )
+
+    async def _covering(self, scope: Scope, specs: list[dict[str, Any]]) -> Answered:
+        """Return which tags have most: asked for itself, since each question may cost so much."""
+        return await self._context.asker.ask(document("check_covering"), {"specs": specs}, scope)
 
     def _refused(self, scope: Scope, error: BadRequest) -> Response:
         shown = {"message": bounded(error.message), "extensions": {"code": error.code}}
@@ -174,9 +181,17 @@ def _asked(form: Mapping[str, Field]) -> Asked:
     return Asked(text.content, "the text", ref)
 
 
-def _variables(asked: Asked, locked: LockFile) -> dict[str, Any]:
-    best = {"best": True} if not asked.ref else {"best": False, "ref": asked.ref}
-    return {"specs": [_input(spec) for spec in locked.specs], **best}
+def _best(covering: Answered, asked: Asked) -> str:
+    """Return the revision that has most. Raises Unreadable where there is none."""
+    if not (best := covering.data.get("bestCovering")):
+        raise Unreadable(_first(covering), asked)
+    digest: str = best[0]["revision"]["digest"]
+    return digest
+
+
+def _first(answered: Answered) -> str:
+    """Return why there is no answer."""
+    return answered.errors[0]["message"] if answered.errors else "The catalog is empty."
 
 
 _INPUT_NAMES = {name: to_camel_case(name) for name in ConcreteSpec.__struct_fields__}
