@@ -98,8 +98,8 @@ SPECIAL = {
     "what is not there in base": COMPARE % "specs(kinds: [ADDED]) { nodes { before { hash } } }",
     "what is not there in head": COMPARE
     % "packages(kinds: [REMOVED]) { nodes { name after { name } before { numSpecs } } }",
-    "revisions": "{ allSeries { revisions(first: 2) { edges { cursor node { tag takenAt } } nodes { "
-    "totalSize digest } } } }",
+    "revisions": "{ allSeries { revisions(first: 2) { nodes { totalSize digest } "
+    "edges { cursor node { tag takenAt } } } } }",
     "revisions that are asked one by one": "{ revisions { nodes { tag growth { specsAdded "
     "comparison { id } } } } }",
     "facets below a list": PACKAGES % "specs { facets { stacks { value count } } nodes { hash } }",
