@@ -85,7 +85,7 @@ def test_names_are_searched_as_somebody_writes(client: httpx.Client) -> None:
         '{ revision(ref: "develop") { specs(filter: {search: "py-", stacks: ["e4s"]}) '
         "{ totalCount } } }",
     )
-    assert f"{told['revision']['specs']['totalCount']:,} spec" in page.text(".listed > p")
+    assert f"{told['revision']['specs']['totalCount']:,} spec" in page.text("#count")
     (box,) = page.dom.cssselect("form.narrow input[name=search]")
     assert box.get("value") == "PY-"
     assert [it.get("value") for it in page.dom.cssselect("form.narrow input[name=stacks]")] == [
