@@ -52,9 +52,10 @@ from server.metrics.page import MetricsPage
 from server.metrics.sharing import SharedTallies
 from server.metrics.tallies import Recorder
 from server.pages.asking import Asker
-from server.pages.endpoint import PageContext, PageEndpoint
+from server.pages.endpoint import NoPage, PageContext, PageEndpoint
 from server.pages.rendering import STATIC as PAGES_STATIC
 from server.pages.rendering import Renderer
+from server.pages.requested import PageRoute
 from server.pages.routes import PAGES
 from server.settings import Settings
 from server.tracing.spans import NoSpans, Spans, telemetry_from
@@ -183,7 +184,7 @@ def create_app(settings: Settings) -> Application:
     routes: list[BaseRoute] = [
         *([Route("/metrics", MetricsPage(tallies).show)] if settings.metrics else []),
         *(
-            [Route(page.path, PageEndpoint(page, pages)) for page in PAGES]
+            [PageRoute(page.path, PageEndpoint(page, pages)) for page in PAGES]
             if settings.pages
             else [Route("/", _home)]
         ),
@@ -222,7 +223,12 @@ def create_app(settings: Settings) -> Application:
             )
         )
     middleware.append(Middleware(PathShortcut, path=GRAPHQL_PATH, target=endpoint))
-    app = Application(routes=routes, middleware=middleware, lifespan=lifespan)
+    app = Application(
+        routes=routes,
+        middleware=middleware,
+        lifespan=lifespan,
+        exception_handlers={404: NoPage(pages)} if settings.pages else None,
+    )
     # They would lead to whatever host the client names.
     app.router.redirect_slashes = False
     app.drain = watch.publications.close
