@@ -136,6 +136,11 @@ def formatted(
             shown["message"] = f"{original}{'' if original.hindrance else _ASK_AGAIN}"
             shown["extensions"]["numMissing"] = original.num_missing
             shown["extensions"]["numPairs"] = original.num_pairs
+        elif isinstance(original, AmbiguousHash):
+            shown["message"] = bounded(str(original), _OWN_MESSAGE)
+            shown["extensions"]["candidates"] = [
+                {"hash": digest, "title": title} for digest, title in original.candidates.items()
+            ]
         elif isinstance(original, RevisionsLeftOut):
             shown["extensions"]["revisions"] = original.revisions[:_MOST_REVISIONS]
         elif not suggestions and isinstance(original, RevisionNotFound | UnknownPackage):

@@ -3,7 +3,7 @@
 Each error carries its data as attributes; its text is complete and needs no traceback beside it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from snapshots.escaping import is_plain, legible, quoted, shortened, visible
 from snapshots.nearest_names import nearest_hint
@@ -12,6 +12,7 @@ _EXCERPT_LENGTH = 60
 _LONGEST_KEY = 500
 _MOST_ERRORS = 20
 _MOST_LEFT_OUT = 3
+_MOST_NAMED = 5
 _LONGEST_REASON = 2_000
 _LONGEST_SYNTAX_REASON = 140  # with the excerpt 200
 
@@ -135,15 +136,19 @@ class AmbiguousRef(CachelogError):
 
 
 class AmbiguousHash(CachelogError):
-    """A prefix begins several hashes that the catalog ever had; ``candidates`` holds some."""
+    """A prefix begins several hashes that the catalog ever had.
 
-    def __init__(self, prefix: str, candidates: Sequence[str], num_fitting: int) -> None:
+    ``candidates`` holds some of them, each with what it is a build of: NAME@VERSION.
+    """
+
+    def __init__(self, prefix: str, candidates: Mapping[str, str], num_fitting: int) -> None:
         self.prefix = prefix
-        self.candidates = tuple(candidates)
+        self.candidates = candidates
         self.num_fitting = num_fitting
-        more = ", ..." if num_fitting > len(self.candidates) else ""
+        named = list(candidates)[:_MOST_NAMED]
+        more = ", ..." if num_fitting > len(named) else ""
         super().__init__(
-            f"{quoted(prefix)} begins {num_fitting:,} hashes: {', '.join(self.candidates)}{more}"
+            f"{quoted(prefix)} begins {num_fitting:,} hashes: {', '.join(named)}{more}"
         )
 
 

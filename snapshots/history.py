@@ -103,6 +103,14 @@ class History:
         """Return the history as if contents had never been published."""
         return History(row for row in self._rows if row.digest not in digests)
 
+    def with_rows(self, added: Collection[RevisionInfo]) -> "History":
+        """Return the history as it is once rows were published."""
+        return History([*self._rows, *added]) if added else self
+
+    def without_rows(self, keys: Collection[str]) -> "History":
+        """Return the history as it is once the rows with these keys were removed."""
+        return History(row for row in self._rows if row.key not in keys)
+
     def confirmed_at(self, revision: RevisionInfo) -> datetime:
         """Return when the tag was last seen in the state of a revision, before another one."""
         return self._last_seen.get(self._revision_of(revision), revision.taken_at)

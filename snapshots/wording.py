@@ -43,6 +43,11 @@ def short_digest(digest: str) -> str:
     return digest[:_SHORT_DIGEST]
 
 
+def short_pair(base: str, head: str) -> str:
+    """Return as much of two digests as people need: BASE..HEAD."""
+    return f"{short_digest(base)}..{short_digest(head)}"
+
+
 def short_hash(whole: str) -> str:
     """Return as much of a hash as people need, as Spack shows it."""
     return whole[:_SHORT_HASH]

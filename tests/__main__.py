@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 STATIC = ("ruff check", "ruff format --check", "mypy", "lint-imports")
-DYNAMIC = ("pytest -n auto --cov", "python -m tests.coverage_floor")
+DYNAMIC = ("pytest -n auto --dist worksteal --cov", "python -m tests.coverage_floor")
 
 
 def main(arguments: list[str]) -> int:

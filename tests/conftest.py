@@ -14,6 +14,21 @@ settings.register_profile("suite", max_examples=50)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Return how many processes ``-n auto`` starts: one more than there are cores.
+
+    Many tests wait, for a server to start or for a client to be given up; one more computes then.
+    """
+    asked = "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ
+    return None if asked else len(os.sched_getaffinity(0)) + 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the long tests first: one that begins last is waited for by all other processes."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.fixture(scope="session")
 def demo_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog with a small made-up history, for tests that only read it."""

@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import orjson
+import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.filling import fill, missing_pairs
@@ -28,6 +29,7 @@ REFERENCES = {
 }
 
 
+@pytest.mark.long
 def test_a_quick_run_writes_what_it_measured_as_json(tmp_path: Path) -> None:
     """Each subject has its reference first, with ratio 1, and cachelog after it."""
     file = tmp_path / "results.json"

@@ -31,6 +31,7 @@ def examples() -> Iterator[tuple[str, str]]:
             yield "".join(lines[:end]), "".join(lines[end:])
 
 
+@pytest.mark.long
 def test_examples(tmp_path: Path) -> None:
     """Each command does what the README shows, in the order of the README."""
     if shutil.which("curl") is None and not os.environ.get("CI"):

@@ -229,6 +229,12 @@ def cause_connection(
     return Connection(page=Page(part, shown, shown.told(lambda it, number: it.name_of(number).key)))
 
 
+def cause_named(comparison: LoadedComparison, name: CauseName) -> Cause | None:
+    """Return the cause of a comparison that has this name; None where it has none."""
+    number = comparison.explanation().causes.find(name.key)
+    return None if number is None else Cause(comparison=comparison, number=number)
+
+
 class StepRows(LazyList["CauseStep"]):
     """Steps down from specs to their causes, as nodes of the two graphs."""
 

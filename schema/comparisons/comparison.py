@@ -4,7 +4,15 @@ from typing import Annotated, Self
 
 import strawberry
 
-from schema.comparisons.cause import Cause, cause_connection
+from schema.comparisons.cause import Cause, cause_connection, cause_named
+from schema.comparisons.change_counts import (
+    KIND_COUNTS,
+    REASON_COUNTS,
+    CauseKindCount,
+    ReasonCount,
+    cause_kind_counts,
+    reason_counts,
+)
 from schema.comparisons.changes import (
     ChangeRows,
     LoadedComparison,
@@ -15,6 +23,14 @@ from schema.comparisons.changes import (
     part_of_comparison,
 )
 from schema.comparisons.check import CHECK, CheckReport, check
+from schema.comparisons.comparison_costs import (
+    CAUSES,
+    CHANGES,
+    COVERAGE,
+    NOTES,
+    ONE_CAUSE,
+    WHY_UNKNOWN,
+)
 from schema.comparisons.comparison_summary import ComparisonSummary
 from schema.comparisons.coverage import CoverageChange, coverage_connection
 from schema.comparisons.coverage_dimension import CoverageDimension
@@ -25,13 +41,14 @@ from schema.comparisons.stack_change import StackChange
 from schema.context import Context, Info
 from schema.execution.loading import NotLoaded
 from schema.fields.connections import Connection, connection_field
-from schema.fields.cost import COMPARING, COVERING, EXPLAINING, STACKS, ArgumentCost, Cost, texts
+from schema.fields.cost import COMPARING, STACKS, Cost, texts
 from schema.fields.enums import describe_enum
 from schema.fields.paging import PageArguments
 from schema.fields.scalars import none_if_omitted
 from schema.node import Node, node_id
 from schema.revisions.revision import Revision
 from schema.revisions.spec_arguments import FilterArgument
+from snapshots.changes.cause import CauseName
 from snapshots.changes.causes import CauseKind
 from snapshots.changes.coverage import CoverageChangeKind
 from snapshots.changes.diff import LEFT_OUT
@@ -41,49 +58,6 @@ from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.models import RevisionInfo
 from snapshots.notes.changelog import changelog
 from snapshots.notes.rendering import NotesFormat, render
-
-NOTES = Cost(weight=180_000, once=EXPLAINING, num_bytes=15_000_000)
-"""Release notes, made anew each time. Two formats of them may be asked for at once.
-
-Those of revisions months apart are long, as JSON most.
-"""
-
-CHANGES = Cost(
-    weight=1_000,
-    each=20,
-    once=COMPARING,
-    arguments={
-        "kinds": ArgumentCost(weight=100, each=50),
-        "reasons": ArgumentCost(weight=5_000, each=50, once=EXPLAINING),
-        "search": ArgumentCost(weight=1_000),
-        "filter": ArgumentCost(weight=3_000, each=60),
-    },
-)
-"""A page of the changes of a comparison."""
-
-
-CAUSES = Cost(
-    weight=1_500,
-    each=20,
-    once=EXPLAINING,
-    arguments={
-        "kinds": ArgumentCost(weight=100, each=50),
-        "package": ArgumentCost(weight=100),
-    },
-)
-"""A page of causes."""
-
-COVERAGE = Cost(
-    weight=COVERING,
-    each=10,
-    once=COMPARING,
-    arguments={
-        "by": ArgumentCost(each=20_000),
-        "kinds": ArgumentCost(weight=100, each=50),
-        "search": ArgumentCost(weight=1_000),
-    },
-)
-"""A page of lost and gained cells."""
 
 describe_enum(
     NotesFormat,
@@ -204,6 +178,50 @@ class Comparison(Node):
     ) -> Connection[Cause]:
         only = none_if_omitted(kinds), none_if_omitted(package)
         return cause_connection(self.loaded(info), *only, page)
+
+    @strawberry.field(
+        description="One of the causes, by what tells it from the others; null where the "
+        "comparison has no such cause.",
+        metadata=ONE_CAUSE.metadata,
+    )
+    def cause(
+        self,
+        info: Info,
+        kind: Annotated[CauseKind, strawberry.argument(description="Its kind.")],
+        package: Annotated[str, strawberry.argument(description="The package that changed.")],
+        before: Annotated[
+            str | None, strawberry.argument(description="As `Cause.before` has it.")
+        ] = strawberry.UNSET,
+        after: Annotated[
+            str | None, strawberry.argument(description="As `Cause.after` has it.")
+        ] = strawberry.UNSET,
+    ) -> Cause | None:
+        sides = none_if_omitted(before), none_if_omitted(after)
+        return cause_named(self.loaded(info), CauseName(kind, package, *sides))
+
+    @strawberry.field(
+        description="How many causes are of each kind, and how many specs they explain; kinds "
+        "without causes are left out.",
+        metadata=KIND_COUNTS.metadata,
+    )
+    def cause_kinds(self, info: Info) -> list[CauseKindCount]:
+        return cause_kind_counts(self.loaded(info))
+
+    @strawberry.field(
+        description="Why causes are not known as they could be: what a source of the two revisions "
+        "does not tell. Null where both tell dependencies and package hashes.",
+        metadata=WHY_UNKNOWN.metadata,
+    )
+    def why_unknown(self, info: Info) -> str | None:
+        return self.loaded(info).explanation().why_unknown
+
+    @strawberry.field(
+        description="How many hashes were added, removed or changed for each reason; reasons of "
+        "none are left out.",
+        metadata=REASON_COUNTS.metadata,
+    )
+    def reasons(self, info: Info) -> list[ReasonCount]:
+        return reason_counts(self.loaded(info))
 
     @connection_field(
         "What can no longer be had, and what newly can: packages in combination with the given "

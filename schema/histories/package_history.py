@@ -4,6 +4,7 @@ from typing import Self
 
 import strawberry
 
+from schema.comparisons.change_counts import ReasonCount
 from schema.comparisons.comparison import Comparison
 from schema.context import Context, Info
 from schema.fields.connections import Connection, Edge, Page, connection_field, edges_field, page_of
@@ -18,14 +19,6 @@ from snapshots.timelines.packages import PackageEntry, PackageTimeline
 
 TOUCHED = 5
 """For how many reasons a revision touches a package."""
-
-
-@strawberry.type(description="How many specs were added, removed or changed for one reason.")
-class ReasonCount:
-    """A reason with its number."""
-
-    reason: SpecChangeReason = strawberry.field(description="The reason.")
-    count: int = strawberry.field(description="How many specs.")
 
 
 @strawberry.type(description="What a revision did to a package, from the one before it.")

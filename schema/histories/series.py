@@ -8,14 +8,17 @@ import strawberry
 from schema.comparisons.comparison import Comparison
 from schema.context import Context, Info
 from schema.fields.connections import Connection, connection_field
-from schema.fields.cost import TIMELINE, Cost
+from schema.fields.cost import TIMELINE, Cost, NumberOf
 from schema.fields.many import Each, Table
 from schema.fields.paging import PageArguments
 from schema.fields.scalars import ByteCount, DateTime, none_if_omitted
 from schema.histories.package_history import PackageHistory
 from schema.node import Node, node_id, not_known
 from schema.revisions.revision import Revision, revision_connection
+from snapshots.catalog import past
 from snapshots.catalog.history_questions import GrowthAsked
+from snapshots.errors import InvalidArgument
+from snapshots.models import RevisionInfo
 from snapshots.timelines import growth
 
 POINTS = 1_000
@@ -58,6 +61,13 @@ class GrowthPoint:
         description="How many packages of the one before it lacks."
     )
 
+    @classmethod
+    def of_revision(cls, context: Context, revision: RevisionInfo) -> Self:
+        """Return the point of one revision; raises IncompleteHistory where it is not kept."""
+        point = past.growth_point(context.catalog, context.changing_history(), revision)
+        (shown,) = _shown([point])
+        return shown  # type: ignore[return-value]
+
 
 @strawberry.type(
     description="Revisions that follow one another: those of one tag, or of all tags of a family "
@@ -99,7 +109,7 @@ class Series(Node):
 
     @strawberry.field(
         description="One point a revision, oldest first: what a chart needs.",
-        metadata=Cost(weight=500, items=POINTS, each=3).metadata,
+        metadata=Cost(weight=500, items=NumberOf("last", default=POINTS), each=3).metadata,
     )
     def growth(
         self,
@@ -112,17 +122,21 @@ class Series(Node):
             DateTime | None,
             strawberry.argument(description="Only of revisions taken then or earlier."),
         ] = strawberry.UNSET,
+        last: Annotated[
+            int | None, strawberry.argument(description="Only the newest so many of them.")
+        ] = strawberry.UNSET,
     ) -> list[GrowthPoint]:
-        since, until = none_if_omitted(since), none_if_omitted(until)
+        since, until, last = none_if_omitted(since), none_if_omitted(until), none_if_omitted(last)
+        if last is not None and last < 0:
+            raise InvalidArgument("last", f"{last} is less than 0")
         points: list[growth.GrowthPoint] = info.context.of_history(GrowthAsked(self.name))
-        return _shown(
-            [
-                it
-                for it in points
-                if (since is None or it.revision.taken_at >= since)
-                and (until is None or it.revision.taken_at <= until)
-            ]
-        )
+        chosen = [
+            it
+            for it in points
+            if (since is None or it.revision.taken_at >= since)
+            and (until is None or it.revision.taken_at <= until)
+        ]
+        return _shown(chosen if last is None else chosen[max(0, len(chosen) - last) :])
 
     @strawberry.field(
         description="A package through its revisions; null where none of them had it.",

@@ -121,6 +121,12 @@ def _reasons(rows: MissingRows) -> list[SpecChangeReason | None]:
     return [it and it.reason for it in map(rows.missing.last_seen, rows.numbers)]
 
 
+def _gone_in(rows: MissingRows) -> WhereKnown:
+    found = [it and it.gone_in for it in map(rows.missing.last_seen, rows.numbers)]
+    are_known = [it is not None for it in found]
+    return WhereKnown([_revision(it) for it in found if it is not None], are_known)
+
+
 def _nearest(rows: MissingRows) -> WhereKnown:
     return where_known(rows.nearest(), lambda it: SpecRows(rows.missing.loaded, it))
 
@@ -151,6 +157,12 @@ class MissingSpec:
     reason: SpecChangeReason | None = for_many(
         _reasons,
         "Why it went after `lastSeen`; null where it did not, or the catalog never saw it.",
+        cost=LAST_SEEN,
+    )
+    gone_in: LazyRevision | None = for_many(
+        _gone_in,
+        "The revision after `lastSeen`, which has it no longer; null where there is none, or the "
+        "catalog never saw it.",
         cost=LAST_SEEN,
     )
     nearest: Spec | None = for_many(

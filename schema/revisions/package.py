@@ -14,6 +14,17 @@ from schema.fields.paging import PageArguments, Paged, bad_cursor, window
 from schema.fields.scalars import ByteCount, none_if_omitted
 from schema.node import Node, in_revision, node_id
 from schema.revisions.package_arguments import PackageFilter, PackageOrder
+from schema.revisions.package_coverage import (
+    CELLS,
+    DEPENDENTS,
+    LISTED_MAX,
+    CoverageCell,
+    DependentPackage,
+    Dimensions,
+    First,
+    coverage_of,
+    dependents_of,
+)
 from schema.revisions.spec_arguments import (
     FilterArgument,
     MatchingArgument,
@@ -195,6 +206,24 @@ class Package(Node):
         "The package through all revisions of the series that this one is part of.",
         cost=Cost(weight=TIMELINE),
     )
+
+    @strawberry.field(
+        description="What of it there is: how many of its specs have each combination of values, "
+        "in the order of these, versions and compilers as Spack orders them. A spec stands in one "
+        "cell for each of its stacks where these are a dimension, and in none where it has no "
+        "value for one.",
+        metadata=CELLS.metadata,
+    )
+    def coverage(self, by: Dimensions, first: First = LISTED_MAX) -> list[CoverageCell]:
+        return coverage_of(self.loaded, self.code, by, first)  # type: ignore[return-value]
+
+    @strawberry.field(
+        description="The packages whose specs depend on a spec of it themselves, those with most "
+        "such specs first. Null where the revision's source told no dependencies at all.",
+        metadata=DEPENDENTS.metadata,
+    )
+    def dependents(self, first: First = LISTED_MAX) -> list[DependentPackage] | None:
+        return dependents_of(self.loaded, self.code, first)  # type: ignore[return-value]
 
     @classmethod
     def of_id(cls, context: Context, parts: list[str]) -> Self | None:

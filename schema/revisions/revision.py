@@ -26,9 +26,10 @@ from snapshots.changes.wanted import Wanted
 from snapshots.models import RevisionInfo
 
 if TYPE_CHECKING:
-    from schema.histories.series import Series
+    from schema.histories.series import GrowthPoint, Series
 
 LazySeries = Annotated["Series", strawberry.lazy("schema.histories.series")]
+LazyGrowthPoint = Annotated["GrowthPoint", strawberry.lazy("schema.histories.series")]
 
 LOADED = Cost(weight=20, once=LOADING)
 """Something of a revision's contents by its name."""
@@ -223,6 +224,16 @@ class Revision(Node):
     )
     def next(self, info: Info) -> "Revision | None":
         return revision_of(info.context.changing_history().next(self.info))
+
+    @strawberry.field(
+        description="What came and went with it, as `Series.growth` tells; null, with an error, "
+        "where that is not kept yet: it is made for `Series.growth` alone.",
+        metadata=Cost(weight=60).metadata,
+    )
+    def growth(self, info: Info) -> LazyGrowthPoint | None:
+        from schema.histories.series import GrowthPoint
+
+        return GrowthPoint.of_revision(info.context, self.info)
 
 
 def revision_of(info: RevisionInfo | None) -> Revision | None:

@@ -16,6 +16,9 @@ from snapshots.frames.matching import MAX_DEPENDENCIES, MAX_LENGTH
 class SpecFilter:
     """Conditions on specs."""
 
+    search: str | None = strawberry.field(
+        default=strawberry.UNSET, description="Case-insensitive substring of the package's name."
+    )
     packages: list[str] | None = strawberry.field(
         default=strawberry.UNSET, description="Names of packages."
     )
@@ -49,6 +52,7 @@ class SpecFilter:
     def to_domain(self) -> filters.SpecFilter:
         """Return the conditions as the frame takes them."""
         return filters.SpecFilter(
+            search=none_if_omitted(self.search),
             packages=tuple_if_given(self.packages),
             versions=tuple_if_given(self.versions),
             compilers=tuple_if_given(self.compilers),

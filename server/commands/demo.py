@@ -12,26 +12,26 @@ from server.terminal.parameters import catalog_option
 @click.option(
     "--revisions",
     type=int,
-    default=8,
+    default=30,
     show_default=True,
     metavar="N",
-    help="How many revisions, each with its tag.",
+    help="How many revisions of develop, a week apart.",
 )
 @click.option(
     "--packages",
     type=int,
-    default=300,
+    default=100,
     show_default=True,
     metavar="N",
-    help="About how many packages each has.",
+    help="How many packages the first has.",
 )
 @click.option(
     "--specs",
     type=int,
-    default=6_000,
+    default=1_500,
     show_default=True,
     metavar="N",
-    help="About how many specs each has.",
+    help="How many specs the first has.",
 )
 @click.option(
     "--seed",
@@ -53,19 +53,21 @@ def demo_command(
 ) -> None:
     """Make up a history of a build cache.
 
-    It is marked as synthetic wherever it is shown.
+    Each revision has a second tag, by its date or that of a release. Of pages, a tag has one state:
+    there, only the last revision is develop. All is marked as synthetic wherever it is shown.
     """
     from snapshots import demo
     from snapshots.wording import counted
 
-    history = demo.history(revisions=revisions, packages=packages, specs=specs, seed=seed)
+    numbers = {"revisions": revisions, "packages": packages, "specs": specs, "seed": seed}
     if pages is None:
         from server.terminal.printing.revisions import publication_lines
         from snapshots.catalog.catalog import Catalog
 
-        for line in publication_lines(Catalog(catalog).publish(list(history))):
+        made_up = list(demo.develop_history(**numbers))
+        for line in publication_lines(Catalog(catalog).publish(made_up)):
             say(line)
         return
-    for snapshot in history:
+    for snapshot in demo.history(**numbers):
         written = demo.write_pages(snapshot, pages)
         say(f"{snapshot.tag}: wrote {counted(written, 'page')} below {pages / snapshot.tag}")

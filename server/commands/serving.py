@@ -65,9 +65,9 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
     opened.refresh(missing_ok=demo)
     if not opened.history.revisions:
         if demo:
-            from snapshots.demo import history
+            from snapshots.demo import develop_history
 
-            opened.publish(list(history()))
+            opened.publish(list(develop_history()))
             note("The catalog was empty; it now holds a made-up history, marked as synthetic.")
         else:
             note(

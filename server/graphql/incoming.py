@@ -23,18 +23,22 @@ class Incoming:
         self.max_bytes = max_bytes
         self.num_bytes = 0
 
-    def body(self) -> "Body":
-        """Return the body of a request, to be read within its context."""
-        return Body(self)
+    def body(self, max_body: int | None = None) -> "Body":
+        """Return the body of a request, to be read within its context.
+
+        ``max_body`` is how many bytes it may have, where that is another number than usual.
+        """
+        return Body(self, self.max_body if max_body is None else max_body)
 
 
 class Body:
     """The body of a request; it counts as long as its context lasts."""
 
-    __slots__ = ("_counted", "_incoming")
+    __slots__ = ("_counted", "_incoming", "_max_body")
 
-    def __init__(self, incoming: Incoming) -> None:
+    def __init__(self, incoming: Incoming, max_body: int) -> None:
         self._incoming = incoming
+        self._max_body = max_body
         self._counted = 0
 
     def __enter__(self) -> Self:
@@ -63,16 +67,16 @@ class Body:
             part: bytes = message.get("body", b"")
             parts.append(part)
             size += len(part)
-            if size > LARGE_BODY or size > self._incoming.max_body:
+            if size > LARGE_BODY or size > self._max_body:
                 self._count(size)
             if not message.get("more_body"):
                 return b"".join(parts)
 
     def _count(self, size: int) -> None:
         incoming = self._incoming
-        if size > incoming.max_body:
+        if size > self._max_body:
             raise BadRequest(
-                f"the body has more than {incoming.max_body} bytes",
+                f"the body has more than {self._max_body} bytes",
                 status=413,
                 code="PAYLOAD_TOO_LARGE",
             )

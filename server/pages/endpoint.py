@@ -146,6 +146,11 @@ class PageEndpoint:
     ) -> PageResponse:
         page, context, params = self._page, self._context, scope["path_params"]
         answered = await context.asker.answered(question)
+        variables: Mapping[str, Any] = question.variables
+        instead = {name: it for name, it in page.instead.items() if name not in known}
+        if instead and not page.has_subject(answered.data):
+            variables = {**variables, **instead}
+            answered = await context.asker.ask(page.document, variables, scope)
         query = {name: it for name, it in known.items() if name not in params}
         address = Address(raw_path(scope), query)
         if not page.has_subject(answered.data):
@@ -157,12 +162,14 @@ class PageEndpoint:
                 address,
                 answered.data,
                 params=params,
-                variables=question.variables,
+                variables=variables,
                 errors=answered.errors,
             )
         )
         is_permanent = answered.is_permanent and answered.is_good
-        response = PageResponse(200, body, _PERMANENT if is_permanent else REVALIDATE)
+        response = PageResponse(
+            200, body, _PERMANENT if is_permanent else REVALIDATE, content_type=page.media_type
+        )
         if answered.is_good:
             response.key = keys[0 if is_permanent else 1]
             context.responses.put(response.key, response)

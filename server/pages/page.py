@@ -1,6 +1,7 @@
 """What a page is made of."""
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from server.pages.documents import Document, document
@@ -14,6 +15,9 @@ def nothing_more(_data: Mapping[str, Any]) -> Mapping[str, Any]:
     return {}
 
 
+_MEDIA_TYPES = {"html": b"text/html; charset=utf-8", "md": b"text/markdown; charset=utf-8"}
+
+
 class Page(NamedTuple):
     """A page: where it is, the document that it asks, and the template that shows the answer.
 
@@ -23,6 +27,9 @@ class Page(NamedTuple):
     ``table`` is the list that can be had whole, as lines of CSV or JSON, named in the same way.
     ``leads_to`` is the path of another page, ``/hash/{hash}`` say, that an address leads to whose
     query gives all names in it: so a form without a script opens a page by its own address.
+    ``instead`` are variables to ask with once more where a document's defaults lead to nothing:
+    only those that the address does not give.
+    A ``template`` that is no HTML is named with its suffix: ``notes.md``.
     """
 
     path: str
@@ -32,6 +39,7 @@ class Page(NamedTuple):
     template: str = ""
     table: str = ""
     leads_to: str = ""
+    instead: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def document(self) -> Document:
@@ -41,7 +49,13 @@ class Page(NamedTuple):
     @property
     def template_name(self) -> str:
         """The name of its template's file."""
-        return f"{self.template or self.query}.html"
+        name = self.template or self.query
+        return name if "." in name else f"{name}.html"
+
+    @property
+    def media_type(self) -> bytes:
+        """What the page is sent as."""
+        return _MEDIA_TYPES[self.template_name.rpartition(".")[2]]
 
     def has_subject(self, data: Mapping[str, Any]) -> bool:
         """Tell whether an answer has what the page is about."""

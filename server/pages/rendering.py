@@ -18,7 +18,15 @@ from snapshots import wording
 STATIC = Path(__file__).with_name("static")
 """The folder of the pages' own scripts and styles."""
 
-OWN = ("pages.css", "plain.css", "pages.js", "icon.svg")
+OWN = (
+    "look.css",
+    "pages.css",
+    "plain.css",
+    "pages.js",
+    "charts.js",
+    "icon.svg",
+    "notes.js",
+)
 UNKNOWN = wording.size(None)
 MINUS = "\N{MINUS SIGN}"
 
@@ -163,6 +171,11 @@ def words(name: str) -> str:
     return wording.in_words(name.lower())
 
 
+def capitalize_first(text: str) -> str:
+    """Return a message as a sentence begins, the rest of it as it stands."""
+    return text[:1].upper() + text[1:]
+
+
 FILTERS = {
     "number": number,
     "signed": signed,
@@ -170,6 +183,7 @@ FILTERS = {
     "size_delta": size_delta,
     "moment": moment,
     "words": words,
+    "capitalize_first": capitalize_first,
     "counted": wording.counted,
     "short_hash": wording.short_hash,
     "short_digest": wording.short_digest,

@@ -13,12 +13,12 @@ POLICY = (
 """Scripts and styles are files of this server alone, and forms lead to it."""
 
 _POLICY_HEADER = (b"content-security-policy", POLICY)
-_HTML = b"text/html; charset=utf-8"
+HTML = b"text/html; charset=utf-8"
 _BUSY = 503
 
 
 class PageResponse(Response):
-    """A page of HTML; ``code`` says why it is one that tells of an error."""
+    """A page; ``code`` says why it is one that tells of an error."""
 
     def __init__(
         self,
@@ -26,13 +26,14 @@ class PageResponse(Response):
         body: bytes,
         cache_control: bytes,
         *,
+        content_type: bytes = HTML,
         code: str | None = None,
         more: Headers | None = None,
     ) -> None:
         headers = [_POLICY_HEADER, *(more or ())]
         if status == _BUSY and not any(name == b"retry-after" for name, _ in headers):
             headers.append((b"retry-after", str(RETRY_SECONDS).encode()))
-        super().__init__(status, body, _HTML, cache_control, more=headers)
+        super().__init__(status, body, content_type, cache_control, more=headers)
         self.code = code
         self.key: CacheKey | None = None
         """What it is kept under, if it is."""

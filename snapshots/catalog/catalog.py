@@ -36,7 +36,7 @@ from snapshots.errors import CatalogError, EmptyCatalog, NoCatalog
 from snapshots.frames.frame import Frame
 from snapshots.frames.hash_sets import HashSet
 from snapshots.history import History, Pair
-from snapshots.models import NOTHING, RevisionInfo
+from snapshots.models import NOTHING
 from snapshots.tables import Files, StoredFile, split_by_cache
 
 
@@ -232,9 +232,10 @@ class Catalog:
             first = next(rows, None)
             written = self._specs.write(chain([first], rows), known_files) if first else {}
         files: Files = known_files | written
+        planned = planner.planned(self._reader(files).side)
         if approve is not None:
-            approve(planner.planned(self._reader(files).side))
-        unkept = self._keep_new_pairs(known_pairs, files, planner.added)
+            approve(planned)
+        unkept = self._keep_new_pairs(planned.history, known_pairs, files)
         if planner.added:
             with self._lock, self._translated():
                 used = {row.digest for row in planner.added}
@@ -244,7 +245,7 @@ class Catalog:
                 self._take_over()
                 self._revisions.compact()
             # Another import may have put a revision beside these.
-            unkept |= self._keep_new_pairs(known_pairs | unkept.keys(), files)
+            unkept |= self._keep_new_pairs(self._history, known_pairs | unkept.keys(), files)
         return planner.publications(self._history, known & written.keys(), unkept)
 
     def _hold(self, digests: Set[str], files: Files) -> None:
@@ -259,22 +260,20 @@ class Catalog:
             loose = used - {row.digest for row in self._revisions.revisions}
             self._specs.hold({digest: files.get(digest, ()) for digest in loose})
 
-    def _keep_new_pairs(
-        self, known: Set[Pair], files: Files, added: Sequence[RevisionInfo] = ()
-    ) -> dict[Pair, str]:
+    def _keep_new_pairs(self, history: History, known: Set[Pair], files: Files) -> dict[Pair, str]:
         """Keep what changed between neighbours that were none before; return what failed, and why.
 
-        ``added`` are rows that are about to be published. What fails is made when it is asked for.
+        ``history`` may have rows that are about to be published. What fails is made when it is
+        asked for.
         """
-        rows = [*self._history.by_key.values(), *added]
-        new = [pair for pair in History(rows).pairs if pair not in known]
+        new = [pair for pair in history.pairs if pair not in known]
         maker = PairMaker(self._reader(files).side)
         try:
             missing = [pair for pair in new if pair not in self.counts]
             keep_all(maker.make(chain(*in_chains(missing))), self.keep)
         except CatalogError as error:
             return dict.fromkeys(new, str(error))
-        return maker.failures
+        return maker.unmade.failures
 
     def keep(self, made: Sequence[KeptChanges]) -> None:
         """Keep what changed between neighbours. Raises CatalogError where that fails."""

@@ -13,7 +13,7 @@ from itertools import chain
 import msgspec
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.pair_making import PairMaker, in_chains, keep_all
+from snapshots.catalog.pair_making import PairMaker, Unmade, in_chains, keep_all
 from snapshots.catalog.past import missing_pairs
 from snapshots.catalog.processes import processes
 from snapshots.changes.kept_changes import KeptChanges
@@ -49,8 +49,7 @@ def fill(
     Pairs with a content that cannot be read are left out. Raises CatalogError where the changes
     cannot be kept, or a process was killed.
     """
-    failures: dict[Pair, str] = {}
-    unreadable: dict[str, str] = {}
+    unmade = Unmade()
     num_made = 0
 
     def counted(made: Iterator[KeptChanges]) -> Iterator[KeptChanges]:
@@ -58,52 +57,36 @@ def fill(
         for it in made:
             num_made += 1
             if progress is not None:
-                progress(num_made + len(failures), len(pairs))
+                progress(num_made + len(unmade.failures), len(pairs))
             yield it
 
-    chains = in_chains(pairs)
-    make = _make_here if jobs == 1 else _make_in_processes
-    with make(catalog, chains, jobs, failures, unreadable) as made:
+    with _making(catalog, in_chains(pairs), jobs, unmade) as made:
         keep_all(counted(made), catalog.keep)
-    return Filled(num_made, failures, unreadable)
+    return Filled(num_made, unmade.failures, unmade.unreadable)
 
 
 @contextmanager
-def _make_here(
-    catalog: Catalog,
-    chains: Sequence[Sequence[Pair]],
-    _jobs: int,
-    failures: dict[Pair, str],
-    unreadable: dict[str, str],
+def _making(
+    catalog: Catalog, chains: Sequence[Sequence[Pair]], jobs: int, unmade: Unmade
 ) -> Iterator[Iterator[KeptChanges]]:
-    maker = PairMaker(catalog.load_side)
-    maker.failures, maker.unreadable = failures, unreadable
-    yield maker.make(chain.from_iterable(chains))
-
-
-@contextmanager
-def _make_in_processes(
-    catalog: Catalog,
-    chains: Sequence[Sequence[Pair]],
-    jobs: int,
-    failures: dict[Pair, str],
-    unreadable: dict[str, str],
-) -> Iterator[Iterator[KeptChanges]]:
+    """Have what is made of the pairs, here or in so many processes; others are in ``unmade``."""
+    if jobs == 1:
+        yield PairMaker(catalog.load_side, unmade).make(chain.from_iterable(chains))
+        return
     pieces = [
         pairs[start : start + _PAIRS_EACH]
         for pairs in chains
         for start in range(0, len(pairs), _PAIRS_EACH)
     ]
     with processes(min(jobs, len(pieces) or 1), catalog.location, _open) as pool:
-        yield _made_by(pool, pieces, jobs * _AHEAD, failures, unreadable)
+        yield _made_by(pool, pieces, jobs * _AHEAD, unmade)
 
 
 def _made_by(
     pool: ProcessPoolExecutor,
     pieces: Sequence[Sequence[Pair]],
     most_ahead: int,
-    failures: dict[Pair, str],
-    unreadable: dict[str, str],
+    unmade: Unmade,
 ) -> Iterator[KeptChanges]:
     """Yield what the processes make; no more pieces are ahead than memory has room for."""
     waiting = iter(pieces)
@@ -117,13 +100,12 @@ def _made_by(
             return
         done, running = wait(running, return_when=FIRST_COMPLETED)
         for future in done:
-            made, failed, unread = future.result()
-            failures |= failed
-            unreadable |= unread
+            made, left = future.result()
+            unmade.add(left)
             yield from made
 
 
-_Made = tuple[list[KeptChanges], dict[Pair, str], dict[str, str]]
+_Made = tuple[list[KeptChanges], Unmade]
 
 _opened: dict[str, Catalog] = {}
 
@@ -137,4 +119,4 @@ def _open(location: str) -> None:
 
 def _make(pairs: Sequence[Pair]) -> _Made:
     maker = PairMaker(_opened["catalog"].load_side)
-    return list(maker.make(pairs)), maker.failures, maker.unreadable
+    return list(maker.make(pairs)), maker.unmade

@@ -183,8 +183,8 @@ class HistoryAnswers:
         except CatalogError:
             self._paused[None] = monotonic() + PAUSE_SECONDS
         until = monotonic() + PAUSE_SECONDS
-        self._paused |= dict.fromkeys(maker.failures, until)
-        self._unreadable |= dict.fromkeys(maker.unreadable, until)
+        self._paused |= dict.fromkeys(maker.unmade.failures, until)
+        self._unreadable |= dict.fromkeys(maker.unmade.unreadable, until)
 
     def _may_try(self, pair: Pair | None) -> bool:
         """Tell whether a pair may be made now; with None whether anything can be kept."""

@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.failures import translated
+from snapshots.catalog.listed_files import of_schema
+from snapshots.catalog.pair_texts import are_of, texts_of
 from snapshots.catalog.sorted_table import MayHave, Meets, SortedTable
 from snapshots.catalog.storage import Range, Storage
 from snapshots.catalog.whole_table import WholeTable
@@ -28,6 +30,9 @@ from snapshots.tables import (
     COMPARISONS,
     HASHES,
 )
+
+HISTORY_TABLES = ("comparisons", "changes", "hashes")
+"""Their names, the commit point first."""
 
 HOW_TO_MEND = (
     "remove the tables comparisons, changes and hashes, and run 'cachelog history fill': "
@@ -119,12 +124,11 @@ class HistoryTables:
         wanted = frozenset(pairs).intersection(self.counts)
         names = ["base", "head", *columns]
         schema = pa.schema([COMPARISONS.field(name) for name in names])
-        joined = pa.array(sorted(map("".join, wanted)), pa.string())
+        texts = texts_of(wanted)
         with translated(self._location):
             for file in self._comparisons.select(names, lambda it: not wanted.isdisjoint(it)):
-                rows = file.cast(schema)  # other tools write texts of other types
-                both = pc.binary_join_element_wise(rows["base"], rows["head"], "")
-                is_wanted = pc.is_in(both, joined)
+                rows = of_schema(file, schema)
+                is_wanted = are_of(rows, texts)
                 if not pc.all(is_wanted, min_count=0).as_py():
                     rows = rows.filter(is_wanted)
                 if any(column.null_count for column in rows.columns):

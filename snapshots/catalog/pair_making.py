@@ -3,6 +3,8 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+import msgspec
+
 from snapshots.changes.kept_changes import KeptChanges, keep_changes
 from snapshots.changes.sides import Side
 from snapshots.errors import CachelogError
@@ -33,18 +35,31 @@ def in_chains(pairs: Iterable[Pair]) -> list[list[Pair]]:
     return chains
 
 
+class Unmade(msgspec.Struct):
+    """Why pairs could not be made: ``failures`` has the reason for each of them.
+
+    ``unreadable`` has it for each content that could not be read.
+    """
+
+    failures: dict[Pair, str] = {}
+    unreadable: dict[str, str] = {}
+
+    def add(self, other: "Unmade") -> None:
+        """Take in what others could not make."""
+        self.failures |= other.failures
+        self.unreadable |= other.unreadable
+
+
 class PairMaker:
     """Compares pairs one by one, and has the two contents of the last one at hand.
 
-    ``load`` reads a content. ``failures`` has the reason for each pair that could not be made,
-    ``unreadable`` for each content that could not be read.
+    ``load`` reads a content. ``unmade`` has what could not be made.
     """
 
-    def __init__(self, load: Callable[[str], Side]) -> None:
+    def __init__(self, load: Callable[[str], Side], unmade: Unmade | None = None) -> None:
         self._load = load
         self._sides: dict[str, Side] = {}
-        self.unreadable: dict[str, str] = {}
-        self.failures: dict[Pair, str] = {}
+        self.unmade = Unmade() if unmade is None else unmade
 
     def make(self, chain: Iterable[Pair]) -> Iterator[KeptChanges]:
         """Yield what is kept of each pair, but of those with a content that cannot be read."""
@@ -54,15 +69,15 @@ class PairMaker:
             if len(sides) == len(pair):
                 yield keep_changes(*sides)
             else:
-                reasons = (self.unreadable[it] for it in pair if it in self.unreadable)
-                self.failures[pair] = next(reasons)
+                unreadable = self.unmade.unreadable
+                self.unmade.failures[pair] = next(unreadable[it] for it in pair if it in unreadable)
 
     def _side(self, digest: str) -> Side | None:
-        if digest not in self._sides and digest not in self.unreadable:
+        if digest not in self._sides and digest not in self.unmade.unreadable:
             try:
                 self._sides[digest] = self._load(digest)
             except CachelogError as error:
-                self.unreadable[digest] = str(error)
+                self.unmade.unreadable[digest] = str(error)
         return self._sides.get(digest)
 
 

@@ -15,16 +15,16 @@ from snapshots.changes.pair_packages import PackageCounts, packages_of
 from snapshots.errors import AmbiguousHash, IncompleteHistory, InvalidArgument, RevisionsLeftOut
 from snapshots.escaping import quoted
 from snapshots.frames.hashes import WIDTH, is_beginning
-from snapshots.history import History, Pair
+from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
 from snapshots.timelines import growth, packages, returns, spans
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
-from snapshots.wording import short_digest
+from snapshots.wording import short_digest, versioned
 
 _MOST_CANDIDATES = 50
-_SHOWN_CANDIDATES = 5
+_SHOWN_CANDIDATES = 20
 _SHOWN_DIGITS = 12
 
 
@@ -73,7 +73,8 @@ def hash_history(catalog: Catalog, history: History, text: str) -> HashHistory |
     # Of what is kept some may be of revisions that are no longer there.
     known = hash_histories(catalog, history, some)
     if len(known) > 1 or len(some) < len(fitting):
-        shown = list(known)[:_SHOWN_CANDIDATES]
+        found = islice(known.items(), _SHOWN_CANDIDATES)
+        shown = {digest: versioned(it.name, it.version) for digest, it in found}
         num_fitting = len(known) + len(fitting) - len(some)
         raise AmbiguousHash(text, shown, num_fitting)
     return next(iter(known.values()), None)
@@ -140,6 +141,14 @@ def growth_of(catalog: Catalog, history: History, series: str) -> list[GrowthPoi
     """Return how a series grew, oldest first."""
     require_complete(catalog, history, series)
     return growth.growth(catalog.counts, series, history)
+
+
+def growth_point(catalog: Catalog, history: History, revision: RevisionInfo) -> GrowthPoint:
+    """Return what came and went with a revision; raises IncompleteHistory where it is not kept."""
+    step = Neighbours(history.previous(revision), revision)
+    if step.pair.base != step.pair.head and step.pair not in catalog.counts:
+        raise IncompleteHistory(1, 1)
+    return growth.growth_point(catalog.counts, step)
 
 
 def holding(

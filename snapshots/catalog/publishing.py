@@ -92,8 +92,7 @@ class Planner:
 
     def planned(self, load: Callable[[str], Side]) -> Planned:
         """Return what is about to be published."""
-        history = History([*self._history.by_key.values(), *self.added])
-        return Planned(history, tuple(self.added), load)
+        return Planned(self._history.with_rows(self.added), tuple(self.added), load)
 
     def publications(
         self,

@@ -27,6 +27,7 @@ from deltalake.transaction import AddAction
 from snapshots.catalog.actions import add_action
 from snapshots.catalog.delta import Mark, Table
 from snapshots.catalog.failures import reason_of
+from snapshots.catalog.listed_files import of_schema
 from snapshots.catalog.storage import (
     Range,
     Storage,
@@ -109,9 +110,7 @@ class SortedTable:
                     rows = parts_of_parquet(path, data, may_have)
                 except pa.ArrowInvalid as error:
                     raise self._damaged(error) from None
-                # Other tools write texts of other types.
-                is_own = rows.schema.equals(self._schema)
-                yield rows if is_own else rows.select(self._schema.names).cast(self._schema)
+                yield of_schema(rows, self._schema)
 
     def _sizes(self, files: Sequence[_File]) -> dict[str, int]:
         return {f"{self._name}/{file.path}": file.size for file in files}

@@ -18,6 +18,7 @@ from deltalake.transaction import AddAction
 from snapshots.catalog.actions import add_action
 from snapshots.catalog.delta import Table
 from snapshots.catalog.failures import reason_of
+from snapshots.catalog.listed_files import sizes_of
 from snapshots.catalog.storage import Found, Storage, from_parquet, named_by_bytes, to_parquet
 from snapshots.errors import CatalogError
 from snapshots.tables import SPECS, Files, StoredFile, with_columns
@@ -99,9 +100,8 @@ class SpecsTable:
                 + ", ".join(unreadable),
             )
         files = self._table.files()
-        own = files.filter(pc.equal(files["partition"], digest))
-        paths = [f"{_TABLE}/{path}" for path in own["path"].to_pylist()]
-        return dict(zip(paths, own["size"].to_pylist(), strict=True))
+        sizes = sizes_of(files.filter(pc.equal(files["partition"], digest)))
+        return {f"{_TABLE}/{path}": size for path, size in sizes.items()}
 
     # -- writing
 

@@ -1,6 +1,6 @@
 """A table that is kept in memory, but for some columns: a refresh costs what is new."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Generic, TypeVar
 from uuid import uuid4
@@ -12,6 +12,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from snapshots.catalog.actions import add_action
 from snapshots.catalog.delta import Mark, Table
 from snapshots.catalog.failures import reason_of
+from snapshots.catalog.listed_files import sizes_of
 from snapshots.catalog.storage import RESTORE, Storage, from_parquet, named_by_bytes, to_parquet
 from snapshots.errors import CatalogError
 
@@ -83,22 +84,57 @@ class WholeTable(Generic[Rows]):
         return True
 
     def _sizes(self) -> dict[str, int]:
-        files = self._table.files()
-        paths = [f"{self._name}/{path}" for path in files["path"].to_pylist()]
-        return dict(zip(paths, files["size"].to_pylist(), strict=True))
+        sizes = sizes_of(self._table.files())
+        return {f"{self._name}/{path}": size for path, size in sizes.items()}
 
     def select(self, columns: Sequence[str], has: Callable[[Rows], bool]) -> Iterator[pa.Table]:
         """Yield columns of the files of which what is kept tells that they are asked for.
 
-        Raises CatalogError where a file lacks a column.
+        Rows come twice where their file was merged with others, and deleted, since the last
+        ``refresh``. Raises CatalogError where a file is damaged, or lacks a column.
         """
-        asked = {path: size for path, (size, rows) in self._read.items() if has(rows)}
-        for path, size in asked.items():
-            for _, table in self._tables({path: size}, columns):
-                if missing := set(columns).difference(table.column_names):
-                    names = ", ".join(sorted(missing))
-                    raise self._error(f"{path} has no column {names}; {self._advice}")
-                yield table.select(columns)
+        known = self._read
+        gone: dict[str, str] = {}
+        for path, (size, rows) in known.items():
+            if has(rows):
+                try:
+                    table = self._columns_of(path, size, columns)
+                except FileNotFoundError as error:
+                    gone[path] = reason_of(error)
+                    continue
+                yield table
+        if gone:
+            yield from self._select_instead(gone, known, columns, has)
+
+    def _select_instead(
+        self,
+        gone: Mapping[str, str],
+        known: Collection[str],
+        columns: Sequence[str],
+        has: Callable[[Rows], bool],
+    ) -> Iterator[pa.Table]:
+        """Yield columns of files that are not known yet: what is gone was merged into some."""
+        # What is kept stays as of the last refresh, so that the next one tells what is new.
+        self._table.current()
+        listed = self._sizes()
+        if lost := [reason for path, reason in gone.items() if path in listed]:
+            raise self._error(f"{lost[0]}; {self._advice}")
+        for path, table in self._tables({it: listed[it] for it in listed if it not in known}):
+            if has(self._decode(table)):
+                yield self._checked(path, table, columns)
+
+    def _columns_of(self, path: str, size: int, columns: Sequence[str]) -> pa.Table:
+        try:
+            table = from_parquet(path, self._storage.read(path, size), columns)
+        except pa.ArrowInvalid as error:
+            raise self._error(f"{reason_of(error)}; {self._advice}") from None
+        return self._checked(path, table, columns)
+
+    def _checked(self, path: str, table: pa.Table, columns: Sequence[str]) -> pa.Table:
+        if missing := set(columns).difference(table.column_names):
+            names = ", ".join(sorted(missing))
+            raise self._error(f"{path} has no column {names}; {self._advice}")
+        return table.select(columns)
 
     def _tables(
         self, sizes: Mapping[str, int], columns: Sequence[str] | None = None

@@ -108,6 +108,21 @@ def count_cells(frame: Frame, rows: Rows, dimensions: Sequence[CoverageDimension
     return int(np.count_nonzero(_marked(keys, bound)))
 
 
+def cells_of(frame: Frame, rows: Rows, dimensions: Sequence[CoverageDimension]) -> Cells:
+    """Return the cells that some of the rows of a frame stand in, in order, as those of head.
+
+    The dimensions are distinct; ``packages`` are the frame's own codes.
+    """
+    axes = [_axis(dimension, (frame, frame)) for dimension in dimensions]
+    packages = np.arange(len(frame.packages), dtype=np.int32)
+    columns = _standing(0, frame, rows, packages, axes)
+    keys, _ = _folded(columns, [len(packages), *(len(axis.values) for axis in axes)])
+    _, first, num_specs = np.unique(keys, return_index=True, return_counts=True)
+    codes = [column[first] for column in columns[1:]]
+    are_in_head = np.ones(len(first), np.bool_)
+    return _in_order(are_in_head, columns[0][first], axes, codes, num_specs.astype(np.int32))
+
+
 def texts_of(dimension: CoverageDimension, frame: Frame) -> Sequence[str | None]:
     """Return the values of a frame for a dimension, as its column has them; None for no value."""
     match dimension:

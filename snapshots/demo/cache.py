@@ -5,6 +5,8 @@ one upgrade changes the hashes of all that depends on it, near or far.
 """
 
 from collections import Counter
+from collections.abc import Iterator
+from itertools import count, islice
 
 from snapshots.contents import Content
 from snapshots.demo.compilers import Compilers
@@ -15,6 +17,9 @@ from snapshots.demo.packages import Package
 from snapshots.demo.recipes import Recipe, make_recipe
 
 _MOST_VERSIONS = 3
+_NEW_ONE_IN = 40
+_LOST_ONE_IN = 12
+_OUTAGE_EVERY = 7
 _FIRST_RUNG = 6
 _MOST_AFFECTED = 0.25
 _WIDEST = 5
@@ -34,38 +39,43 @@ class DemoCache:
         self._compilers = Compilers(label)
         self._packages: dict[str, Package] = {}
         """By name; each depends on earlier ones only, so there are no cycles."""
+        self._lost: dict[str, Package] = {}
+        """Those that are gone for a week."""
 
-    def content(self) -> Content:
-        """Return what the cache holds now; compilers are outside of it."""
-        packages = {name: package.content for name, package in self._packages.items()}
-        edges = (
-            edge
-            for it in packages.values()
-            for spec in it.specs
-            for edge in spec.dependencies or ()
-        )
-        return Content(packages, self._compilers.among({edge.hash for edge in edges}))
+    def weeks(self, packages: int, specs: int) -> Iterator[Content]:
+        """Yield what the cache holds in one week after another, without end.
 
-    def fill(self, packages: int, specs: int) -> None:
+        The first has exactly that many packages and specs, the others about as many or more.
+        """
+        self._fill(packages, specs)
+        for number in count(1):
+            for package in self._packages.values():
+                package.concretize(self._packages, self._compilers, self._closed)
+            contents = {name: package.content for name, package in self._packages.items()}
+            specs_now = (spec for content in contents.values() for spec in content.specs)
+            edges = {edge.hash for spec in specs_now for edge in spec.dependencies or ()}
+            yield Content(contents, self._compilers.among(edges))
+            self._evolve(number)
+
+    def _fill(self, packages: int, specs: int) -> None:
         """Make the first revision; a few packages have far more specs than the others."""
-        recipes: dict[str, Recipe] = {}
-        for _ in range(packages):
-            name = next(self._names)
-            recipes[name] = make_recipe(self._draw, name, list(recipes))
+        recipes: list[Recipe] = []
+        for name in islice(self._names, packages):
+            recipes.append(make_recipe(self._draw, name, [it.name for it in recipes]))
         weights = [
             int(1000 * len(recipe.usual_configurations) / (0.2 + self._draw.random()))
-            for recipe in recipes.values()
+            for recipe in recipes
         ]
         total = sum(weights)
         quotas = [1 + (specs - packages) * weight // total for weight in weights]
         for index in range(specs - sum(quotas)):
             quotas[index] += 1
-        for recipe, quota in zip(recipes.values(), quotas, strict=True):
+        for recipe, quota in zip(recipes, quotas, strict=True):
             self._add(recipe, quota)
-        self._concretize()
 
-    def evolve(self, number: int) -> None:
+    def _evolve(self, number: int) -> None:
         """Go on to the revision of that number, counted from 0."""
+        self._packages |= self._lost
         affected = self._specs_affected()
         left = {
             name: affected[name] for name, it in self._packages.items() if not self._settles(it)
@@ -75,12 +85,12 @@ class DemoCache:
         else:
             self._upgrade_a_compiler()
         self._edit_near_the_leaves(left)
+        self._come_and_go(left, is_outage=number % _OUTAGE_EVERY == 4)
         if number % 2:
             self._closed.pop(0)
         else:
             open_ones = [stack for stack in _CLOSABLE if stack not in self._closed]
             self._closed.append(self._draw.pick(open_ones))
-        self._concretize()
 
     def _add(self, recipe: Recipe, quota: int) -> None:
         depth = min(quota, 1 + int(_MOST_VERSIONS * self._draw.low()))
@@ -88,11 +98,6 @@ class DemoCache:
         self._packages[recipe.name] = Package(
             recipe=recipe, label=self._label, quota=quota, depth=depth, newest=newest
         )
-
-    def _concretize(self) -> None:
-        """Make all specs anew; packages that stay the same keep what they have."""
-        for package in self._packages.values():
-            package.concretize(self._packages, self._compilers, self._closed)
 
     def _upgrade_a_compiler(self) -> None:
         """Upgrade one of those that build the fewest specs."""
@@ -117,7 +122,7 @@ class DemoCache:
             del left[name]
 
     def _edit_near_the_leaves(self, left: dict[str, int]) -> None:
-        """Edit packages that few specs depend on, and replace some that none does."""
+        """Edit packages that few specs depend on."""
         packages, most = len(self._packages), _MOST_AFFECTED * self._num_specs / 3
         for edit, one_in in _EDITS:
             for _ in range(1 + packages // one_in):
@@ -126,9 +131,18 @@ class DemoCache:
                     name = min(drawn, key=left.__getitem__)
                     edit(self._packages[name])
                     most -= left.pop(name)
+
+    def _come_and_go(self, left: dict[str, int], *, is_outage: bool) -> None:
+        """Replace some packages that none depends on, lose more in an outage, and add new ones."""
+        number = len(self._packages)
+        replaced, lost = 1 + number // 200, is_outage * number // _LOST_ONE_IN
         leaves = [name for name in left if left[name] == self._packages[name].num_specs]
-        for name in self._draw.some(leaves, 1 + packages // 200):
-            quota = self._packages.pop(name).quota
+        drawn = self._draw.some(leaves, replaced + lost)
+        quotas = [self._packages.pop(name).quota for name in drawn[:replaced]]
+        self._lost = {name: self._packages.pop(name) for name in drawn[replaced:]}
+        present = list(self._packages.values())
+        quotas += [self._draw.pick(present).quota for _ in range(number // _NEW_ONE_IN)]
+        for quota in quotas:
             self._add(make_recipe(self._draw, next(self._names), list(self._packages)), quota)
 
     @property

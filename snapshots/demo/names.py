@@ -20,6 +20,16 @@ mfem amrex kokkos raja umpire conduit magma ginkgo netcdf-c netcdf-fortran adios
 cairo glib mesa vtk paraview visit ascent gdal proj root geant4 pythia8 rust go julia node-js r
 openjdk swig papi tau hpctoolkit legion hpx py-pip py-setuptools py-cython py-mpi4py py-h5py
 py-scipy py-pandas py-matplotlib py-torch py-jax r-rcpp r-dplyr gromacs lammps cp2k nwchem wrf
+abseil-cpp fmt spdlog nlohmann-json yaml-cpp googletest catch2 doctest benchmark protobuf re2 grpc
+c-blosc lz4 snappy brotli libaec pcre2 libyaml nasm yasm gperf texinfo help2man tcl tk gawk gdbm
+elfutils libunwind libpciaccess libnl rdma-core pmix prrte slurm armadillo arpack-ng butterflypack
+camp chai blt caliper adiak hpddm heffte arborx cabana precice dealii nek5000 warpx py-wheel py-cffi
+py-pyyaml py-jinja2 py-sympy py-numba py-scikit-learn py-xarray py-dask py-networkx py-pillow
+py-tqdm py-requests py-click py-pytest py-sphinx py-torchvision py-tensorflow py-onnx py-horovod
+r-ggplot2 r-tidyr r-stringr r-data-table perl-dbi perl-json parallel-netcdf cgns silo hdf h5hut
+netcdf-cxx4 nco cdo esmf udunits geos postgresql mariadb valgrind gdb darshan-runtime
+dyninst scorep otf2 likwid openfoam quantum-espresso siesta elpa scalapack libxc plumed namd charmpp
+fenics-dolfinx xsdk sz mgard flecsi parsec slate blaspp lapackpp plasma papyrus unifyfs mercury
 """)
 _MADE_UP = _words("""
 py-{} r-{} perl-{} lib{} {}-tools {}-io py-{}-bindings {}-plugins {}-mpi {}-bench
@@ -41,7 +51,7 @@ cmake gmake ninja meson autoconf automake libtool m4 pkgconf bison flex swig com
 py-pip py-setuptools
 """)
 _RUNTIMES = ("gcc-runtime", "glibc")
-_VIRTUALS = {
+VIRTUALS = {
     "glibc": ("libc",),
     "libiconv": ("iconv",),
     "mpich": ("mpi",),
@@ -49,6 +59,8 @@ _VIRTUALS = {
     "openmpi": ("mpi",),
     "zlib-ng": ("zlib-api",),
 }
+"""The virtual packages that a package provides to what depends on it."""
+
 WITHOUT_COMPILER = (*_RUNTIMES, "compiler-wrapper", "cuda")
 """Packages that no compiler builds."""
 
@@ -57,11 +69,6 @@ COMPILERS = ("gcc", "llvm")
 
 LINUX_ONLY = (*_RUNTIMES, "cuda", "nccl", "hip", "rocblas", "numactl", "hpctoolkit")
 """Packages that are not built on macOS."""
-
-
-def virtuals(name: str) -> tuple[str, ...]:
-    """Return the virtual packages that the package provides to what depends on it."""
-    return _VIRTUALS.get(name, ())
 
 
 def dependency_types(name: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import orjson
 from snapshots.contents import PackageContent
 from snapshots.demo.compilers import Compilers
 from snapshots.demo.machines import Machine
-from snapshots.demo.names import base32, dependency_types, virtuals
+from snapshots.demo.names import VIRTUALS, base32, dependency_types
 from snapshots.demo.recipes import Configuration, Recipe
 from snapshots.models import Dependency, Spec
 from snapshots.spack.names import ROOT_STACK
@@ -76,7 +76,7 @@ class Package:
         below = [cache[name].edges for name in self.recipe.dependencies if name in cache]
         source = f"{self.label} {self.recipe.name} {self.edition}"
         package_hash = base32(sha256(source.encode()).digest())
-        types, provided = dependency_types(self.recipe.name), virtuals(self.recipe.name)
+        types, provided = dependency_types(self.recipe.name), VIRTUALS.get(self.recipe.name, ())
         self.edges = {}
         specs = []
         for version, (machine, asked, variants) in self._builds():

@@ -74,7 +74,7 @@ def make_recipe(draw: Draw, name: str, others: Sequence[str]) -> Recipe:
         name=name,
         dependencies=tuple(sorted({draw.pick_early(others) for _ in range(number) if others})),
         usual_configurations=tuple(draw.some(configurations, len(configurations))),
-        size=int(100_000 / (0.0002 + draw.low())),
+        size=int(1_000_000 / (0.02 + draw.low())),
         branch=draw.pick(("develop", "main", "master")) if draw.random() < 0.05 else None,
         base=int(draw.random() * 1_000_000),
     )

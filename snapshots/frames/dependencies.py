@@ -194,6 +194,12 @@ class DependencyGraph:
             found[reached] = True
         return found
 
+    def rows_needing(self, rows: slice) -> Nodes:
+        """Return the rows that depend on one of these themselves, each once, in order."""
+        edges = self._up.edges_of(np.arange(*rows.indices(self.num_rows)))
+        sources = np.unique(self._up.ends[edges])
+        return sources[sources < self.num_rows].astype(np.int64)
+
     def nodes_above(self, edges: Mask, types: DependencyType | None = None) -> Mask:
         """Return a mask over the nodes: those with such an edge, or with a dependency that has one.
 

@@ -15,9 +15,11 @@ class SpecFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Conditions on specs. Each list means any of it; the fields together mean all of them.
 
     ``compilers`` holds names (gcc) or names with versions (gcc@13.2.0). ``variants`` is the
-    exception: all of these must hold. None sets no condition, an empty list is met by nothing.
+    exception: all of these must hold. ``search`` is a substring of the package's name, in any case.
+    None sets no condition, an empty list is met by nothing.
     """
 
+    search: str | None = None
     packages: Texts = None
     versions: Texts = None
     compilers: Texts = None
@@ -52,6 +54,12 @@ class PackageFilter(msgspec.Struct, frozen=True, kw_only=True):
             platforms=self.platforms,
             targets=self.targets,
         )
+
+
+def named_like(column: Column[str], search: str) -> Mask:
+    """Return a mask over the distinct names: those with the text in them, in any case."""
+    text = search.lower()
+    return column.where(lambda name: text in name.lower())
 
 
 def having_any(column: ListColumn, items: tuple[str, ...]) -> Mask:

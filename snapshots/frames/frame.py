@@ -27,7 +27,14 @@ from snapshots.frames.columns import (
     rows_where,
 )
 from snapshots.frames.combinations import Combinations
-from snapshots.frames.filters import PackageFilter, SpecFilter, built_with, having_all, having_any
+from snapshots.frames.filters import (
+    PackageFilter,
+    SpecFilter,
+    built_with,
+    having_all,
+    having_any,
+    named_like,
+)
 from snapshots.frames.hashes import Hashes
 from snapshots.models import SPEC_FACTS, Spec
 from snapshots.spack.names import ROOT_STACK
@@ -190,6 +197,8 @@ class Frame:
         for column, values in exact:
             if values is not None:
                 yield column, column.among(values)
+        if conditions.search is not None:
+            yield self.package, named_like(self.package, conditions.search)
         if conditions.compilers is not None:
             yield self.compiler, built_with(self.compiler, conditions.compilers)
         if conditions.stacks is not None:
@@ -206,8 +215,7 @@ class Frame:
         if conditions.names is not None:
             mask &= self.package.among(conditions.names)
         if conditions.search is not None:
-            search = conditions.search.lower()
-            mask &= self.package.where(lambda name: search in name.lower())
+            mask &= named_like(self.package, conditions.search)
         return rows_where(mask)
 
     def packages_having(self, mask: Mask) -> Mask:

@@ -6,10 +6,10 @@ import msgspec
 
 from snapshots.changes.pair_counts import NO_COUNTS, PairCounts
 from snapshots.changes.reasons import SpecChangeReason
-from snapshots.history import History, Pair
+from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
 
-__all__ = ["NO_COUNTS", "GrowthPoint", "PairCounts", "growth"]
+__all__ = ["NO_COUNTS", "GrowthPoint", "PairCounts", "growth", "growth_point"]
 
 
 class GrowthPoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,11 +51,13 @@ def growth(totals: Mapping[Pair, PairCounts], series: str, history: History) -> 
     ``totals`` holds the counts of each pair of its neighbours; raises KeyError where one is
     missing.
     """
-    return [
-        GrowthPoint(
-            base=step.base,
-            revision=step.head,
-            counts=totals[step.pair] if step.pair.base != step.pair.head else NO_COUNTS,
-        )
-        for step in history.neighbours(series)
-    ]
+    return [growth_point(totals, step) for step in history.neighbours(series)]
+
+
+def growth_point(totals: Mapping[Pair, PairCounts], step: Neighbours) -> GrowthPoint:
+    """Return the point of one revision and the one before it; raises KeyError as ``growth``."""
+    return GrowthPoint(
+        base=step.base,
+        revision=step.head,
+        counts=totals[step.pair] if step.pair.base != step.pair.head else NO_COUNTS,
+    )

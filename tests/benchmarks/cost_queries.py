@@ -64,6 +64,14 @@ IN_REVISION = {
     "cachelog: a lookup": f"lookup(specs: [{_WANTED}]) {{ numFound numRootsFound }}",
     "cachelog: what is nearest": f"lookup(specs: [{_WANTED}]) {{ found {{ hash }} missing {{ "
     "hash nearest { hash version } differences { path before after } } }",
+    "cachelog: when specs went": f"lookup(specs: [{_WANTED}]) {{ missing {{ "
+    "hash lastSeen { tag } goneIn { tag } reason } }",
+    "cachelog: specs of packages that are searched": 'specs(filter: {search: "a"}, first: 0) '
+    "{ totalCount }",
+    "cachelog: coverage of packages": "packages(first: 100) { nodes { "
+    "coverage(by: [VERSION, TARGET, STACK], first: 50) { values numSpecs } } }",
+    "cachelog: dependents of packages": "packages(first: 100) { nodes { "
+    "dependents(first: 50) { name numSpecs } } }",
     "cachelog: edges of dependencies": "specs(first: 200) { nodes { dependencies { "
     "edges { types virtuals node { name hash version spec { version } } } } } }",
 }
@@ -88,6 +96,9 @@ OF_COMPARISON = {
     "cachelog: what the summary counts of cells": "summary { coverageLost coverageGained }",
     "cachelog: causes": "causes(first: 1000) { nodes { id title kind numSpecs numInvolved "
     "facts { path before after } } }",
+    "cachelog: one cause": 'cause(kind: VERSION, package: "hdf5", before: "1", after: "2") { id }',
+    "cachelog: kinds of causes": "whyUnknown causeKinds { kind numCauses numSpecs }",
+    "cachelog: counts of reasons": "reasons { reason count }",
     "cachelog: packages of causes": "causes(first: 200) { nodes { packages together { title } } }",
     "cachelog: specs of causes": "causes(first: 50) { nodes { specs(first: 20) "
     "{ totalCount nodes { hash name } } } }",
@@ -130,6 +141,9 @@ OF_CATALOG = {
     "cachelog: growth": "{ allSeries { growth { numSpecs specsAdded specsRemoved } } }",
     "cachelog: growth with revisions": "{ allSeries { growth { revision { tag takenAt } "
     "comparison { id } numSpecs } } }",
+    "cachelog: growth of the newest": "{ allSeries { latest { growth { specsAdded } } } }",
+    "cachelog: growth of revisions": "{ revisions(first: 1000) { nodes { growth { tag specsAdded "
+    "specsRemoved specsRebuilt } } } }",
     "cachelog: revisions that hold nothing": f"{{ revisionsHolding(hashes: [{_HASHES}]) "
     "{ totalCount } }",
     "cachelog: a hash": f'{{ hash(hash: "{"a" * 32}") {{ version }} }}',

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.filling import fill, missing_pairs
+from snapshots.catalog.history_tables import HISTORY_TABLES
 from snapshots.catalog.library import Library
 from snapshots.contents import Content, Snapshot
 from snapshots.demo.draws import Draw
@@ -36,7 +37,6 @@ DISK_TARGET = Target(0.1)
 _FEW = 10
 _CHURN = 0.05
 _SERIES = "develop"
-_KEPT = ("comparisons", "changes", "hashes")
 _SAMPLE = 10
 _MB = 1_000_000
 
@@ -124,8 +124,8 @@ def _drawn(frame: Frame) -> tuple[Iterator[str], Iterator[str]]:
 def _disk(folder: Path) -> Iterator[Measurement]:
     of = partial(summary, "history", "on disk", unit="MB")
     specs = _size_mb(folder / "specs")
-    kept = sum(_listed_mb(folder / name) for name in _KEPT)
-    stored = sum(_size_mb(folder / name) for name in _KEPT)
+    kept = sum(_listed_mb(folder / name) for name in HISTORY_TABLES)
+    stored = sum(_size_mb(folder / name) for name in HISTORY_TABLES)
     yield of("the contents", values=[specs], ratio=1.0)
     yield of("cachelog: the history", values=[kept], ratio=kept / specs, target=DISK_TARGET)
     yield of("cachelog: with what a vacuum deletes", values=[stored], ratio=stored / specs)

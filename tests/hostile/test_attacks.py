@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from snapshots import demo
 from snapshots.catalog.catalog import Catalog
 from tests.hostile import report
@@ -28,6 +30,7 @@ def test_there_are_many_attacks() -> None:
     assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) >= 60
 
 
+@pytest.mark.long
 def test_no_attack_hurts(tmp_path: Path) -> None:
     """No attack delays a small question, goes unanswered, or takes memory that is not counted.
 

@@ -68,6 +68,7 @@ def _standing_still(_target: Target) -> list[Answer]:
     return [Answer(None, 9.0, in_time=False), Answer(500, 3.0, is_internal_error=True)]
 
 
+@pytest.mark.long
 def test_what_hurts_is_named(demo_catalog: Path) -> None:
     """A missing answer, an internal error and memory over the bound are all told."""
     harmless = Attack("harmless", "a question", asking(lambda _target: query("{ tags { name } }")))

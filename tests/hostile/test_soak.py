@@ -1,8 +1,11 @@
 """A short form of the long run: clients and imports beside each other."""
 
+import pytest
+
 from tests.hostile.soak import soak
 
 
+@pytest.mark.long
 def test_imports_beside_load_tear_nothing() -> None:
     """No request fails and no answer contradicts itself while revisions are published."""
     found = soak(12, every=3)

@@ -65,6 +65,8 @@ def matches(spec: Spec, conditions: Json) -> bool:
             return False
         if name == "variants" and not set(value) <= set(spec.variants):
             return False
+        if name == "search" and value.lower() not in spec.name.lower():
+            return False
         if name == "hashPrefix" and not spec.hash.startswith(value):
             return False
     return True
@@ -121,8 +123,29 @@ def facets_json(specs: Sequence[Spec]) -> Json:
     }
 
 
-def package_json(name: str, specs: Iterable[Spec]) -> Json:
-    """Return a package with every field that is a value."""
+def coverage_json(specs: Iterable[Spec]) -> list[Json]:
+    """Return how many specs of a package each version has in each stack, root left out."""
+    counted = Counter(
+        (spec.version, stack) for spec in specs for stack in spec.stacks if stack != ROOT_STACK
+    )
+    cells = sorted(counted, key=lambda cell: (_age(cell[0]), natural_key(cell[1]), cell[1]))
+    return [{"values": list(cell), "numSpecs": counted[cell]} for cell in cells]
+
+
+def dependents_json(name: str, specs: Sequence[Spec]) -> list[Json] | None:
+    """Return who needs a package's specs, those with most specs first; None: nothing is told."""
+    if all(spec.dependencies is None for spec in specs):
+        return None
+    hashes = {spec.hash for spec in specs if spec.name == name}
+    counted = Counter(
+        spec.name for spec in specs if hashes & {it.hash for it in spec.dependencies or ()}
+    )
+    ordered = sorted(counted, key=lambda it: (-counted[it], it))
+    return [{"name": it, "numSpecs": counted[it]} for it in ordered]
+
+
+def package_json(name: str, specs: Sequence[Spec]) -> Json:
+    """Return a package with every field that is a value, and what of it there is."""
     mine = [spec for spec in specs if spec.name == name]
     values = {key: [value for value, _ in counts(mine, key)] for key in FACETS}
     return {
@@ -138,6 +161,8 @@ def package_json(name: str, specs: Iterable[Spec]) -> Json:
         "numSpecsByStack": [
             {"stack": stack, "numSpecs": count} for stack, count in counts(mine, "stacks")
         ],
+        "coverage": coverage_json(mine),
+        "dependents": dependents_json(name, specs),
     }
 
 

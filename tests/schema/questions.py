@@ -28,6 +28,8 @@ PACKAGES = """query($ref: String!, $name: String!, $filter: PackageFilter, $orde
 fragment P on Package {
   name versions compilers operatingSystems platforms targets stacks numSpecs totalSize
   numSpecsByStack { stack numSpecs }
+  coverage(by: [VERSION, STACK], first: 100) { values numSpecs }
+  dependents(first: 100) { name numSpecs }
 }"""
 SPEC = f"fragment S on Spec {{ {' '.join(map(to_camel_case, PLAIN_FACTS))} versions short }}"
 SPECS = f"""query($ref: String!, $hash: String!) {{
@@ -92,6 +94,10 @@ CAUSES = """query($base: String!, $head: String!, $by: [CoverageDimension!]!) {
       nodes { ...C together { id } numTogether specs(first: 50) { totalCount nodes { hash } }
         involved: specs(involved: true, first: 50) { nodes { hash } } }
     }
+    causeKinds { kind numCauses numSpecs }
+    reasons { reason count }
+    whyUnknown
+    cause(kind: VERSION, package: "zlib", before: "1.3.1", after: "1.3.2") { id title }
     specs(first: 50) { nodes {
       hash kind reason counterpart { hash } cause { title } causes { id title }
       path { name before { hash } after { hash } }
@@ -110,7 +116,9 @@ fragment C on Cause {
 HISTORIES = """query($of: String!, $name: String!, $hash: String!, $hashes: [String!]!) {
   allSeries { id name latest { digest } }
   series(name: $of) {
-    revisions { totalCount nodes { seriesInfo { name } tagInfo { seriesInfo { name } } } }
+    revisions {
+      totalCount nodes { seriesInfo { name } tagInfo { seriesInfo { name } } growth { tag } }
+    }
     growth {
       revision { digest } comparison { id } tag takenAt numSpecs numPackages numStacks totalSize
       specsAdded specsRemoved specsChanged specsRebuilt specsReplaced packagesAdded packagesRemoved
@@ -145,7 +153,7 @@ fragment L on Lookup {
   revision { digest } numWanted numFound numRootsWanted numRootsFound
   found(first: $first) { hash }
   missing(first: $first) {
-    hash name version isRoot lastSeen { digest } reason nearest { hash }
+    hash name version isRoot lastSeen { digest } reason goneIn { digest } nearest { hash }
     differences { path before after }
   }
 }"""

@@ -68,6 +68,10 @@ def test_the_contract_says_no_less_than_it_did() -> None:
 
 
 OFFERED = {
+    "Comparison.cause": "Cause",
+    "Comparison.causeKinds": "[CauseKindCount!]!",
+    "Comparison.reasons": "[ReasonCount!]!",
+    "Comparison.whyUnknown": "String",
     "ConcreteSpecInput.namespace": "String",
     "ConcreteSpecInput.packageHash": "String",
     "GrowthPoint.comparison": "Comparison",
@@ -77,8 +81,11 @@ OFFERED = {
     "GrowthPoint.takenAt": "DateTime!",
     "HashHistory.id": "ID!",
     "HashHistory.newest": "Revision!",
+    "MissingSpec.goneIn": "Revision",
     "MissingSpec.isRoot": "Boolean!",
     "MissingSpec.version": "String",
+    "Package.coverage": "[CoverageCell!]!",
+    "Package.dependents": "[DependentPackage!]",
     "Package.history": "PackageHistory",
     "Package.totalSize": "ByteCount",
     "PackageHistory.id": "ID!",

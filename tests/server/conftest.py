@@ -1,13 +1,15 @@
-"""A server that is started once, for all tests that only ask it."""
+"""A server and a browser that are started once, for all tests that use them."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+from selenium import webdriver
 
 from server.asgi.lanes import Lanes
 from server.settings import Settings
+from tests.server.browsers import chromium_in, fresh_profile
 from tests.server.servers import Server, serving
 
 
@@ -32,3 +34,17 @@ def lanes() -> Iterator[Lanes]:
     lanes = Lanes.of(Settings())
     yield lanes
     lanes.close()
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    """Return a headless Chromium; ``browser`` is what a test asks for."""
+    with chromium_in(tmp_path_factory.mktemp("chromium")) as chromium:
+        yield chromium
+
+
+@pytest.fixture
+def browser(chromium: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
+    """Return that Chromium with a profile that no other test has used."""
+    with fresh_profile(chromium) as browser:
+        yield browser

@@ -192,7 +192,7 @@ def test_an_interruption_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     def interrupted(**_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("snapshots.demo.history", interrupted)
+    monkeypatch.setattr("snapshots.demo.develop_history", interrupted)
     done = cachelog("demo", catalog=tmp_path / "c")
     assert (done.code, done.out, done.err) == (130, "", "cachelog: interrupted\n")
 

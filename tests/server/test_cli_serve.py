@@ -21,7 +21,7 @@ from server.http.limits import ConnectionLimits
 from server.listening import url_of
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
-from snapshots.demo import history, write_pages
+from snapshots.demo import develop_history, history, write_pages
 from snapshots.tables import REVISIONS
 from tests.server.commands import cachelog
 from tests.server.servers import CACHELOG, PATIENCE, Server, environ, free_port, serving, until
@@ -68,6 +68,7 @@ def test_an_import_is_offered_within_two_seconds(tmp_path: Path) -> None:
         assert f"The catalog at {catalog} is empty." in server.log.read_text()
 
 
+@pytest.mark.long
 def test_several_processes_serve_one_address(tmp_path: Path) -> None:
     """All of them have the settings, all follow the catalog, and all stop together."""
     (name, *others) = pages_of(tmp_path / "pages")
@@ -151,7 +152,8 @@ def test_the_demo_fills_an_empty_catalog_once(
     tmp_path: Path, runs: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With --demo there is something to try at once; a catalog that has revisions is left alone."""
-    monkeypatch.setattr("snapshots.demo.history", partial(history, packages=3, specs=9))
+    small = partial(develop_history, revisions=4, packages=3, specs=9)
+    monkeypatch.setattr("snapshots.demo.develop_history", small)
     first = cachelog("serve", "--demo", "--port", 0, catalog=tmp_path / "c")
     assert (first.code, len(runs)) == (0, 1)
     assert "it now holds a made-up history" in first.err
@@ -159,7 +161,7 @@ def test_the_demo_fills_an_empty_catalog_once(
     assert (again.code, again.err, len(runs)) == (0, "", 2)
     catalog = Catalog(str(tmp_path / "c"))
     catalog.refresh()
-    assert len(catalog.history.revisions) == 8
+    assert len(catalog.history.revisions) == 2 * 4
     assert all(it.source.synthetic for it in catalog.history.revisions)
 
 

@@ -1,8 +1,6 @@
 """GraphiQL, in a real browser against a real server."""
 
 import json
-import os
-import shutil
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -17,21 +15,8 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from server.graphiql.page import ASSETS, EXAMPLES, graphiql_page, json_in_script, missing_assets
 from snapshots.history import History
+from tests.server.browsers import SECONDS
 from tests.server.servers import serving
-
-SECONDS = 30
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",  # containers have little of it
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--window-size=1400,900",
-)
 
 
 @pytest.fixture(scope="module")
@@ -40,24 +25,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("server")
     with serving(folder / "catalog", folder / "log", "--demo") as running:
         yield running.url
-
-
-@pytest.fixture
-def browser(tmp_path: Path) -> Iterator[webdriver.Chrome]:
-    """Return a headless Chromium with a profile of its own."""
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not (chromium and driver) and not os.environ.get("CI"):
-        pytest.skip("chromium and chromedriver are not installed")
-    options = webdriver.ChromeOptions()
-    options.binary_location = str(chromium)
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path / 'profile'}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    chrome = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    try:
-        yield chrome
-    finally:
-        chrome.quit()
 
 
 def opened(browser: webdriver.Chrome, address: str) -> None:

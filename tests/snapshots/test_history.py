@@ -254,6 +254,19 @@ def test_ambiguous_digest() -> None:
     assert history.resolve("abcde0") == lines[2]
 
 
+@given(MANY, MANY)
+def test_rows_that_come_and_go(rows: list[RevisionInfo], others: list[RevisionInfo]) -> None:
+    """A history with more rows, or fewer, is that which is made of what is there then."""
+    every = [*rows, *others]
+    came, gone = History(rows).with_rows(others), {row.key for row in others}
+    left = came.without_rows(gone)
+    for found, expected in [(came, every), (left, [it for it in every if it.key not in gone])]:
+        made = History(expected)
+        assert found.revisions == made.revisions
+        assert found.by_key.keys() == made.by_key.keys()
+        assert found.pairs == made.pairs
+
+
 def test_empty_history() -> None:
     """A catalog without revisions has no tags, and every ref is unknown in it."""
     history = History()

@@ -11,11 +11,70 @@ function ago(moment) {
   return words.format(Math.round(seconds / length), unit);
 }
 
+// Says to those who do not see it what has happened.
+const told = document.createElement("div");
+told.className = "hidden";
+told.setAttribute("role", "status");
+
+async function copy(text) {
+  if (navigator.clipboard) {
+    await navigator.clipboard.writeText(text);
+    return;
+  }
+  // Browsers have the clipboard for secure addresses only: in a plain network this is what works.
+  const area = document.createElement("textarea");
+  area.className = "hidden";
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+}
+
+function copyButton(element) {
+  const text = element.dataset.copy;
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "copy";
+  button.title = "Copy";
+  button.setAttribute("aria-label", `Copy ${text.length > 60 ? "this" : text}`);
+  button.addEventListener("click", async () => {
+    await copy(text);
+    button.focus();
+    button.classList.add("done");
+    told.textContent = "Copied";
+    setTimeout(() => {
+      button.classList.remove("done");
+      told.textContent = "";
+    }, 2000);
+  });
+  return button;
+}
+
+function all(part, selector) {
+  return [...(part.matches?.(selector) ? [part] : []), ...part.querySelectorAll(selector)];
+}
+
 function dress(part) {
-  for (const time of part.querySelectorAll("time:not([data-ago])")) {
+  for (const time of all(part, "time:not([data-ago])")) {
     time.dataset.ago = ago(time.dateTime);
+  }
+  for (const element of all(part, "[data-copy]")) {
+    if (!element.querySelector(":scope > .copy")) element.append(copyButton(element));
   }
 }
 
-document.addEventListener("DOMContentLoaded", () => dress(document));
+// "/" leads to the search, as long as nobody is writing.
+function toSearch(event) {
+  const isWriting = event.target.closest("input, select, textarea, [contenteditable]");
+  if (event.key !== "/" || isWriting || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  document.querySelector(".search input").focus();
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  document.body.append(told);
+  dress(document);
+});
 document.addEventListener("htmx:load", (event) => dress(event.detail.elt));
+document.addEventListener("keydown", toSearch);

@@ -6,23 +6,19 @@ the rows. A file that was struck off is never written again under the same name.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from random import random
-from time import sleep
 from typing import NamedTuple
 
 from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.actions import remove_action
 from snapshots.catalog.delta import Table
+from snapshots.catalog.keeping.attempts import attempts
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
 from snapshots.errors import CatalogError
 from snapshots.tables import REVISIONS, SPECS, StoredFile
-
-_ATTEMPTS = 12
-_WAIT_SECONDS = 0.05
 
 
 class Listed(NamedTuple):
@@ -64,7 +60,7 @@ class Contents:
 
         Rows that are written at the same moment by an import are looked for afterwards.
         """
-        for attempt in range(_ATTEMPTS):
+        for _ in attempts():
             listed = self.listed()
             seen = self.specs.mark() if listed else None
             gone = [it for it in unnamed(listed, self.named()) if goes(it)]
@@ -72,7 +68,6 @@ class Contents:
             if not gone or self.specs.exchange(removed, (), seen):
                 self.relist()
                 return gone
-            sleep(_WAIT_SECONDS * (attempt + random()))  # noqa: S311 - not to keep pace
         raise CatalogError(
             self.storage.location.text, "others wrote into the table specs all the time; try again"
         )

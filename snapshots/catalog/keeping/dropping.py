@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 from math import inf
-from random import random
-from time import sleep
 from urllib.parse import unquote
 from uuid import uuid4
 
@@ -16,12 +14,11 @@ from deltalake.transaction import AddAction, RemoveAction
 from snapshots.catalog.actions import add_action, remove_action
 from snapshots.catalog.delta import Mark, Table
 from snapshots.catalog.failures import reason_of
+from snapshots.catalog.keeping.attempts import attempts
+from snapshots.catalog.listed_files import sizes_of, with_plain_texts
 from snapshots.catalog.opening import ask_anew
 from snapshots.catalog.storage import RESTORE, Storage, from_parquet, named_by_bytes, to_parquet
 from snapshots.errors import CatalogError
-
-_ATTEMPTS = 12
-_WAIT_SECONDS = 0.05
 
 Goes = Callable[[pa.Table], pa.ChunkedArray]
 """Returns a mask over rows: those that are to go."""
@@ -54,18 +51,16 @@ def drop_rows(
     that is appended at the same time is never lost; but where they did so since ``seen``, nothing
     is dropped. Raises CatalogError where others never cease, and TableNotFoundError.
     """
-    for attempt in range(_ATTEMPTS):
+    for _ in attempts():
         table.current()
         mark = table.mark()
         if seen not in (None, mark):
             return 0
         rewriting = _Rewriting(storage, table.name, write, dry_run=dry_run)
         files = table.files()
-        for path, size, added_at in zip(
-            *(files[name].to_pylist() for name in ("path", "size", "added_at")), strict=True
-        ):
-            if added_at < added_before:
-                rewriting.take(path, size, goes)
+        old_enough = pc.less(files["added_at"], added_before)
+        for path, size in sizes_of(files.filter(old_enough)).items():
+            rewriting.take(path, size, goes)
         if (
             dry_run
             or not rewriting.num_dropped
@@ -73,7 +68,6 @@ def drop_rows(
         ):
             return rewriting.num_dropped
         rewriting.undo()
-        sleep(_WAIT_SECONDS * (attempt + random()))  # noqa: S311 - so that two do not keep pace
     raise CatalogError(
         storage.location.text,
         f"others wrote into the table {table.name} all the time; nothing was dropped, try again",
@@ -129,15 +123,6 @@ class _Rewriting:
 def rows_of(storage: Storage, path: str, size: int) -> pa.Table:
     """Read a file of a table whole; raises CatalogError where it is damaged."""
     try:
-        return _with_plain_texts(from_parquet(path, storage.read(path, size)))
+        return with_plain_texts(from_parquet(path, storage.read(path, size)))
     except (pa.ArrowInvalid, FileNotFoundError) as error:
         raise CatalogError(storage.location.text, f"{reason_of(error)}; {RESTORE}") from None
-
-
-def _with_plain_texts(rows: pa.Table) -> pa.Table:
-    """Return rows whose texts are of the type that cachelog writes; other tools have others."""
-    fields = [
-        field.with_type(pa.string()) if pa.types.is_string_view(field.type) else field
-        for field in rows.schema
-    ]
-    return rows.cast(pa.schema(fields))

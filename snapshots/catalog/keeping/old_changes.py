@@ -17,6 +17,8 @@ from deltalake.exceptions import TableNotFoundError
 from snapshots.catalog.delta import Mark, Table
 from snapshots.catalog.history_tables import HOW_TO_MEND
 from snapshots.catalog.keeping.dropping import Goes, Write, drop_rows, out_of_use, rows_of, written
+from snapshots.catalog.listed_files import sizes_of
+from snapshots.catalog.pair_texts import are_of, texts_in, texts_of
 from snapshots.catalog.sorted_table import rewritten
 from snapshots.catalog.storage import Storage
 from snapshots.changes.hash_numbers import Numbers, numbers_of
@@ -44,14 +46,14 @@ class OldChanges:
 
     def forget(self, pairs: Collection[Pair]) -> int:
         """Drop all but some pairs from ``comparisons``; return how many they were."""
-        asked = pa.array(map("".join, pairs), pa.string())
-        return self._drop(self._comparisons, lambda rows: pc.invert(pc.is_in(_joined(rows), asked)))
+        asked = texts_of(pairs)
+        return self._drop(self._comparisons, lambda rows: pc.invert(are_of(rows, asked)))
 
     def drop(self, pairs: Collection[Pair]) -> int:
         """Drop the rows of pairs that nobody can believe in any more; return how many they were."""
-        believed = pa.array({*map("".join, pairs), *self._lately_kept()}, pa.string())
+        believed = pa.array({*texts_of(pairs).to_pylist(), *self._lately_kept()}, pa.string())
         dropped = self._drop(
-            self._changes, lambda rows: pc.invert(pc.is_in(_joined(rows), believed)), rewritten
+            self._changes, lambda rows: pc.invert(are_of(rows, believed)), rewritten
         )
         return dropped + self._drop_hashes(believed) if dropped else 0
 
@@ -69,28 +71,26 @@ class OldChanges:
     def _hashes_of(self, believed: pa.Array) -> Numbers:
         keys = [np.empty(0, np.uint64)]
         for rows in self._parts(self._changes):
-            rows = rows.filter(pc.is_in(_joined(rows), believed))
+            rows = rows.filter(are_of(rows, believed))
             keys.append(np.unique(numbers_of(rows["hash"])))
         return np.unique(np.concatenate(keys))
 
     def _lately_kept(self) -> Iterator[str]:
-        """Yield the pairs that ``comparisons`` has, or had within the time of grace."""
+        """Yield the text of each pair that ``comparisons`` has, or had within the time of grace."""
         name = self._comparisons.name
         gone = set(out_of_use(self._storage, self._comparisons, self._hours))
         for path, found in self._storage.find(name).items():
             if path.endswith(".parquet") and not path.startswith("_") and path not in gone:
                 rows = rows_of(self._storage, f"{name}/{path}", found.size)
-                yield from _joined(rows).to_pylist()
+                yield from texts_in(rows).to_pylist()
 
     def _parts(self, table: Table) -> Iterator[pa.Table]:
         table.current()
-        files = table.files()
-        for number, (path, size) in enumerate(
-            zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True)
-        ):
-            self._progress(f"reading {table.name}", number, len(files))
+        sizes = sizes_of(table.files())
+        for number, (path, size) in enumerate(sizes.items()):
+            self._progress(f"reading {table.name}", number, len(sizes))
             yield rows_of(self._storage, f"{table.name}/{path}", size)
-        self._progress(f"reading {table.name}", len(files), len(files))
+        self._progress(f"reading {table.name}", len(sizes), len(sizes))
 
     def _drop(
         self, table: Table, goes: Goes, write: Write = written, seen: Mark | None = None
@@ -108,8 +108,3 @@ class OldChanges:
             )
         except TableNotFoundError:
             return 0
-
-
-def _joined(rows: pa.Table) -> pa.ChunkedArray:
-    """Return what names a pair, of each row: both digests in one text."""
-    return pc.binary_join_element_wise(rows["base"], rows["head"], "")

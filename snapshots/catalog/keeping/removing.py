@@ -20,6 +20,7 @@ from snapshots.history import History, age
 from snapshots.models import RevisionInfo
 from snapshots.sources.reports import Progress, Report
 from snapshots.tables import revisions_of
+from snapshots.wording import short_pair
 
 _COMPARING = "comparing new neighbours"
 
@@ -62,7 +63,7 @@ def remove(catalog: Catalog, planned: Removal, progress: Progress | None = None)
     if not planned.rows:
         return planned
     gone = {row.key for row in planned.rows}
-    after = History(row for key, row in catalog.history.by_key.items() if key not in gone)
+    after = catalog.history.without_rows(gone)
     unkept = _keep_pairs(catalog, after, progress or Report().progress)
     with translated(catalog.location):
         contents = Contents(catalog.location)
@@ -89,7 +90,7 @@ def _keep_pairs(catalog: Catalog, after: History, progress: Progress) -> Sequenc
         filled = fill(catalog, sorted(new.difference(catalog.counts)), progress=tell)
     except CatalogError as error:
         return [str(error)]
-    return [f"{pair.base[:12]}..{pair.head[:12]}: {it}" for pair, it in filled.failures.items()]
+    return [f"{short_pair(*pair)}: {it}" for pair, it in filled.failures.items()]
 
 
 def _among(rows: pa.Table, keys: Collection[str]) -> pa.ChunkedArray:

@@ -6,7 +6,10 @@ Sets that differ have the same number by chance once in 2^64 times.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from xxhash import xxh3_64_intdigest
+import numpy as np
+import pyarrow as pa
+
+from snapshots.changes.hash_numbers import numbers_of
 
 MODULUS = 1 << 64
 """What the sums are counted to."""
@@ -28,5 +31,6 @@ class SetOfHashes(NamedTuple):
 
 def sum_of(hashes: Iterable[str]) -> SetOfHashes:
     """Return the number of some hashes."""
-    numbers = [xxh3_64_intdigest(text.encode()) for text in hashes]
-    return SetOfHashes(len(numbers), sum(numbers) % MODULUS)
+    numbers = numbers_of(pa.chunked_array([pa.array(hashes, pa.string())]))
+    # Numbers of 64 bits are summed modulo 2^64.
+    return SetOfHashes(len(numbers), int(numbers.sum(dtype=np.uint64)))

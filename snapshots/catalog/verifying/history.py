@@ -14,6 +14,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.delta import Table
 from snapshots.catalog.failures import reason_of
 from snapshots.catalog.history_tables import HOW_TO_MEND
+from snapshots.catalog.listed_files import of_schema, sizes_of
 from snapshots.catalog.pair_making import PairMaker, in_chains
 from snapshots.catalog.storage import Storage, from_parquet
 from snapshots.catalog.verifying.findings import FILL, Finding
@@ -32,6 +33,7 @@ from snapshots.errors import CatalogError
 from snapshots.history import Pair
 from snapshots.sources.reports import Progress
 from snapshots.tables import CHANGES, HASHES, READ_ON_DEMAND
+from snapshots.wording import short_pair
 
 _PLACE = "history"
 _SHOWN = 20
@@ -98,11 +100,11 @@ class HistoryCheck:
         for pair, found in kept.copies():
             seen.add(pair)
             if reason := self._misfit(pair, found, counts[pair]):
-                yield _damage(f"{_named(pair)}: {reason}")
+                yield _damage(f"{short_pair(*pair)}: {reason}")
         for pair, of_pair in counts.items():
             specs = (of_pair.specs_added, of_pair.specs_removed, of_pair.specs_changed)
             if pair not in seen and any(specs):
-                yield _damage(f"{_named(pair)}: its changes are missing")
+                yield _damage(f"{short_pair(*pair)}: its changes are missing")
 
     def _misfit(self, pair: Pair, found: SummedUp, counts: PairCounts) -> str | None:
         base, head = (self._hashes.get(digest) for digest in pair)
@@ -136,9 +138,9 @@ class HistoryCheck:
                 rows = summed_up(made.rows)
                 found_rows = copies.get(made.pair) or [summed_up(CHANGES.empty_table())]
                 if any(it != rows for it in found_rows):
-                    yield _damage(f"{_named(made.pair)}: a comparison finds other changes")
+                    yield _damage(f"{short_pair(*made.pair)}: a comparison finds other changes")
                 elif made.counts != counts[made.pair] or not self._says_the_same(made):
-                    yield _damage(f"{_named(made.pair)}: a comparison counts other changes")
+                    yield _damage(f"{short_pair(*made.pair)}: a comparison counts other changes")
 
     def _says_the_same(self, made: KeptChanges) -> bool:
         """Tell whether each row of a pair in ``comparisons`` has what was made of it now."""
@@ -152,15 +154,13 @@ class HistoryCheck:
             table.current()
         except TableNotFoundError:
             return
-        files = table.files()
-        paths = zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True)
-        for number, (path, size) in enumerate(paths, 1):
-            self._progress(f"reading {name}", number, len(files))
+        sizes = sizes_of(table.files())
+        for number, (path, size) in enumerate(sizes.items(), 1):
+            self._progress(f"reading {name}", number, len(sizes))
             whole = f"{name}/{path}"
             try:
                 rows = from_parquet(whole, self._storage.read(whole, size))
-                # Other tools write texts of other types of Arrow.
-                yield path, rows.select(schema.names).cast(schema)
+                yield path, of_schema(rows, schema)
             except (pa.ArrowInvalid, OSError) as error:
                 raise CatalogError(self._storage.location.text, reason_of(error)) from None
 
@@ -180,7 +180,3 @@ def _some(found: Iterator[Finding]) -> Iterator[Finding]:
 def _damage(reason: str) -> Finding:
     reason = reason.removesuffix(f"; {HOW_TO_MEND}")
     return Finding(place=_PLACE, reason=reason, advice=HOW_TO_MEND)
-
-
-def _named(pair: Pair) -> str:
-    return f"{pair.base[:12]}..{pair.head[:12]}"

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshots.catalog.pair_texts import are_of, pair_of, texts_in, texts_of
 from snapshots.catalog.sorted_table import run_of
 from snapshots.catalog.verifying.hash_sums import MODULUS, SetOfHashes
 from snapshots.changes.hash_numbers import Numbers, numbers_of
@@ -58,7 +59,7 @@ class KeptPairs:
             return
         hashes, texts = numbers_of(rows["hash"]), numbers_of(_joined(rows))
         kinds = rows["kind"].combine_chunks().dictionary_encode()
-        pairs = _pairs(rows).combine_chunks().dictionary_encode()
+        pairs = texts_in(rows).combine_chunks().dictionary_encode()
         num_kinds = len(kinds.dictionary)
         codes = np.asarray(pairs.indices, np.int64) * num_kinds + np.asarray(kinds.indices)
         size = len(pairs.dictionary) * num_kinds
@@ -67,9 +68,9 @@ class KeptPairs:
         np.add.at(of_hashes, codes, hashes)
         np.add.at(of_rows, codes, texts)
         for number in np.flatnonzero(counts).tolist():
-            base, head = pairs.dictionary[number // num_kinds].as_py().split(_SEPARATOR)
+            pair = pair_of(pairs.dictionary[number // num_kinds].as_py())
             kind = kinds.dictionary[number % num_kinds].as_py()
-            sums = self._sums.setdefault((Pair(base, head), run_of(path)), _Sums())
+            sums = self._sums.setdefault((pair, run_of(path)), _Sums())
             sums.counts[kind] += int(counts[number])
             sums.totals[kind] += int(of_hashes[number])
             sums.rows += int(of_rows[number])
@@ -89,8 +90,7 @@ class KeptPairs:
 
 def rows_of_pairs(rows: pa.Table, pairs: Collection[Pair]) -> pa.Table:
     """Return those rows of ``changes`` that are of some pairs."""
-    wanted = pa.array(map(_SEPARATOR.join, pairs), pa.string())
-    return rows.filter(pc.is_in(_pairs(rows), wanted))
+    return rows.filter(are_of(rows, texts_of(pairs)))
 
 
 def numbers_of_named(rows: pa.Table) -> Numbers:
@@ -119,7 +119,3 @@ def _summed_up(sums: _Sums) -> SummedUp:
 
 def _joined(rows: pa.Table) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(*(rows[name] for name in _OF_ROW), _SEPARATOR)
-
-
-def _pairs(rows: pa.Table) -> pa.ChunkedArray:
-    return pc.binary_join_element_wise(rows["base"], rows["head"], _SEPARATOR)

@@ -8,7 +8,7 @@ from deltalake.exceptions import TableNotFoundError
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.damage import what_is_broken
 from snapshots.catalog.failures import translated
-from snapshots.catalog.history_tables import HOW_TO_MEND
+from snapshots.catalog.history_tables import HISTORY_TABLES, HOW_TO_MEND
 from snapshots.catalog.keeping.contents import Contents, unnamed
 from snapshots.catalog.storage import RESTORE
 from snapshots.catalog.verifying.contents import contents_to_read, read_contents
@@ -19,8 +19,6 @@ from snapshots.errors import CatalogError, NoCatalog
 from snapshots.models import NOTHING
 from snapshots.sources.reports import Progress, Report
 from snapshots.wording import counted, size
-
-_HISTORY = ("comparisons", "changes", "hashes")
 
 
 class Verified(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,11 +81,11 @@ class _Verification:
         )
 
     def _broken_logs(self) -> Iterator[Finding]:
-        for name in ("revisions", "specs", *_HISTORY):
+        for name in ("revisions", "specs", *HISTORY_TABLES):
             if not self._storage.sizes(f"{name}/_delta_log"):
                 continue  # no such table, which refresh tells where that is damage
             if reason := what_is_broken(self._storage, name):
-                advice = HOW_TO_MEND if name in _HISTORY else RESTORE
+                advice = HOW_TO_MEND if name in HISTORY_TABLES else RESTORE
                 yield Finding(place=f"log of {name}", reason=reason, advice=advice)
 
     def _read_contents(self, jobs: int) -> dict[str, SetOfHashes]:

@@ -1,5 +1,6 @@
 """Reasons, causes, paths and coverage through GraphQL, against the walk over records."""
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,38 @@ def test_coverage(told: Any) -> None:
     assert kinds.count("GAINED") == summary["coverageGained"] > 0
 
 
+def test_a_cause_by_its_name(world: World, told: Any) -> None:
+    """What tells it from others finds each cause; where there is no such cause there is none."""
+    query = """query($kind: CauseKind!, $package: String!, $before: String, $after: String) {
+      compare(base: "develop~1", head: "develop") {
+        cause(kind: $kind, package: $package, before: $before, after: $after) { id } } }"""
+    for cause in told["causes"]["nodes"]:
+        names = ("kind", "package", "before", "after")
+        found = world.data(query, **{name: cause[name] for name in names})
+        assert found["compare"]["cause"]["id"] == cause["id"]
+    lone = told["causes"]["nodes"][0]
+    other = world.data(query, kind=lone["kind"], package=lone["package"], before="x")
+    assert other["compare"]["cause"] is None
+
+
+def test_counts_add_up(told: Any) -> None:
+    """Kinds of causes count each spec that has a counterpart once, reasons each changed hash."""
+    kinds = {it["kind"]: (it["numCauses"], it["numSpecs"]) for it in told["causeKinds"]}
+    causes = told["causes"]["nodes"]
+    assert kinds == {
+        kind: (len(of_kind), sum(it["numSpecs"] for it in of_kind))
+        for kind in kinds
+        if (of_kind := [it for it in causes if it["kind"] == kind])
+    }
+    assert sum(number for number, _ in kinds.values()) == len(causes)
+    summary = told["summary"]
+    rebuilt = summary["specsRebuilt"] + summary["specsReplaced"]
+    assert sum(number for _, number in kinds.values()) == rebuilt > 0
+    reasons = [it["reason"] for it in told["specs"]["nodes"]]
+    assert {it["reason"]: it["count"] for it in told["reasons"]} == dict(Counter(reasons))
+    assert "RETURNED" in reasons
+
+
 def test_coverage_without_stacks_is_counted_by_target(tmp_path: Path) -> None:
     """Sources that tell no stacks lose places all the same."""
     base, head = (
@@ -292,6 +325,7 @@ def test_sources_that_tell_no_dependencies(tmp_path: Path) -> None:
     unknown = [it for it in told["causes"]["nodes"] if it["kind"] == "UNKNOWN"]
     assert unknown
     assert all("dependencies" in it["whyUnknown"] for it in unknown)
+    assert "dependencies" in told["whyUnknown"]
 
 
 def test_what_is_told_of_a_cause_is_worked_out_once(

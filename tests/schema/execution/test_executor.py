@@ -39,6 +39,8 @@ def assert_same(world: World, question: Question) -> bytes:
     return ours[0]
 
 
+@pytest.mark.long
+@pytest.mark.no_cover
 @settings(
     max_examples=200,
     deadline=None,
@@ -145,6 +147,7 @@ def test_lists_make_no_objects(world: World, monkeypatch: pytest.MonkeyPatch) ->
     assert stock != expected
 
 
+@pytest.mark.no_cover
 def test_made_up_questions_reach_every_field() -> None:
     """The property above is about all that a query can reach: each field of each type is asked."""
     every = {

@@ -247,6 +247,9 @@ def test_charts_and_timelines_are_allowed() -> None:
         REVISION % "specs { nodes { hash history { spans { first { tag } isCurrent } } } }",
         REVISION % "specs(first: 1000) { nodes { hash history { version } } }",
         "{ allSeries { name latest { tag } growth { takenAt numSpecs } } }",
+        "{ allSeries { latest { growth { specsAdded } } revisions(first: 60) { nodes "
+        "{ numSpecs } } } }",
+        SERIES % "revisions(first: 100) { nodes { tag growth { specsAdded specsRemoved } } }",
     ):
         assert estimate(text).units < 0.6 * Limits().max_cost, text
 

@@ -1,9 +1,11 @@
 """Hashes, packages and series through time: what the API tells is what a walk through all tells."""
 
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from schema import api
 from schema.node import node_id
@@ -150,6 +152,34 @@ def test_growth_is_cut_by_time(known: Known) -> None:
         assert told == expected
 
 
+def test_growth_is_cut_to_the_newest(known: Known) -> None:
+    """``last`` counts from the end, of what the other arguments leave."""
+    text = (
+        "query($until: DateTime, $last: Int) "
+        f'{{ series(name: "develop") {{ growth(until: $until, last: $last) {{ {POINT} }} }} }}'
+    )
+    every = growth_json(known.past, "develop")
+    for until, last, expected in (
+        (None, 2, every[-2:]),
+        (None, 0, []),
+        (None, 99, every),
+        (None, None, every),
+        ("2025-01-28", 2, every[2:4]),
+    ):
+        told = known.world.data(text, until=until, last=last)["series"]["growth"]
+        assert told == expected
+    (error,) = known.world.ask(text, last=-1)["errors"]
+    assert error["extensions"] == {"code": "BAD_USER_INPUT"}
+
+
+def test_a_revision_tells_its_own_growth(any_known: Known) -> None:
+    """It is the point of its series, wherever the revision is met."""
+    text = f"{{ allSeries {{ name revisions(first: 9) {{ nodes {{ growth {{ {POINT} }} }} }} }} }}"
+    for series in any_known.world.data(text)["allSeries"]:
+        points = [it["growth"] for it in series["revisions"]["nodes"]]
+        assert points[::-1] == growth_json(any_known.past, series["name"])
+
+
 # -- packages
 
 
@@ -210,6 +240,19 @@ def test_a_prefix_is_enough(known: Known) -> None:
     assert told == hash_json(known.past, text)
     assert known.world.data(HISTORY_OF_HASH, hash="7" * 32) == {"hash": None}
     assert known.world.data(HISTORY_OF_HASH, hash="7" * 12) == {"hash": None}
+
+
+def test_a_prefix_of_several_hashes_leads_to_each(tmp_path: Path) -> None:
+    """The error names them with what they are builds of, for somebody to choose from."""
+    spec = LINES[0][2][0]
+    alike = [replace(spec, hash=f"abc{letter}".ljust(32, "2")) for letter in "xyz"]
+    world = known_past(tmp_path, [("develop", 0, alike)]).world
+    error = world.error(HISTORY_OF_HASH, hash="abc")
+    title = f"{spec.name}@{spec.version}"
+    assert error["extensions"] == {
+        "code": "AMBIGUOUS_HASH",
+        "candidates": [{"hash": it.hash, "title": title} for it in alike],
+    }
 
 
 def test_what_can_be_no_hash_is_an_error(known: Known) -> None:

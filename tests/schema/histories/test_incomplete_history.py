@@ -63,6 +63,19 @@ def test_an_older_catalog_is_filled_by_who_asks(older: World) -> None:
     assert missing_pairs(older.catalog, older.catalog.history) == []
 
 
+def test_a_revision_tells_what_is_kept_of_its_growth(older: World, kept: list[int]) -> None:
+    """What is not there is null, and an error says why; nobody is held up by making it."""
+    text = '{ series(name: "develop") { latest { tag growth { specsAdded } } } }'
+    response = asked(older, text, 60)
+    (error,) = response["errors"]
+    assert error["path"] == ["series", "latest", "growth"]
+    assert error["extensions"]["code"] == "HISTORY_INCOMPLETE"
+    assert response["data"]["series"]["latest"] == {"tag": "develop", "growth": None}
+    assert kept == []
+    older.data(GROWTH % "develop")
+    assert older.data(text)["series"]["latest"]["growth"] == {"specsAdded": 1}
+
+
 def test_what_is_left_is_told(older: World, kept: list[int]) -> None:
     """The error has a code of its own, and numbers for programs; another try gets further."""
     response = asked(older, GROWTH % "develop", 0)

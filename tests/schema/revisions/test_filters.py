@@ -49,6 +49,7 @@ def spec_filters(world: World) -> st.SearchStrategy[dict[str, Any]]:
     }
     variants = st.sampled_from(["+mpi", "+shared", "build_type=Release", "~mpi"])
     conditions["variants"] = st.none() | st.lists(variants, max_size=2)
+    conditions["search"] = st.sampled_from([None, "", "LI", "py-", "10", "nope"])
     conditions["hashPrefix"] = st.sampled_from([None, "", "!", *pools["hashPrefix"][:40:3]])
     return st.fixed_dictionaries({}, optional=conditions)
 

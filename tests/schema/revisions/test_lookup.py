@@ -75,7 +75,7 @@ def test_what_a_revision_holds(world: World) -> None:
 
 MISSING = (
     "{ missing { hash name version isRoot lastSeen { tag takenAt } reason "
-    "nearest { hash version } differences { path before after } } }"
+    "goneIn { digest } nearest { hash version } differences { path before after } } }"
 )
 
 
@@ -90,6 +90,7 @@ def test_what_is_known_of_missing_specs(world: World) -> None:
     for missing in told:
         assert missing["lastSeen"]["tag"] == before.info.tag
         assert missing["reason"].endswith(("GONE", "REPLACED"))
+        assert missing["goneIn"] == {"digest": newest.info.digest}
         nearest = next(it for it in newest.specs if it.hash == missing["nearest"]["hash"])
         assert nearest.name == missing["name"]
         differing = {it["path"] for it in missing["differences"]}
@@ -102,6 +103,7 @@ def test_what_is_not_given_is_not_compared(world: World) -> None:
     wanted = [{"hash": hash_of("never"), "name": world.newest.specs[0].name}]
     (told,) = looked_up(world, world.newest, wanted, MISSING)["missing"]
     assert (told["lastSeen"], told["reason"], told["version"]) == (None, None, None)
+    assert told["goneIn"] is None
     assert told["nearest"] is not None
     assert told["differences"] == []
     (told,) = looked_up(world, world.newest, [wanted[0] | {"name": "none"}], MISSING)["missing"]

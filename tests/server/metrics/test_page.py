@@ -92,6 +92,7 @@ def test_both_formats_have_all_instruments(demo_server: Server) -> None:
             assert names.issuperset(sample_names(instrument)), instrument.name
 
 
+@pytest.mark.long
 def test_the_numbers_of_all_processes_are_added(demo_catalog: Path, tmp_path: Path) -> None:
     """Whichever is asked; those of one that has ended stay counted, its caches do not."""
     with serving(demo_catalog, tmp_path / "log", "--workers", "2") as server:

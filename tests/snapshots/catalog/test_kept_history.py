@@ -215,7 +215,7 @@ def test_beginnings_of_hashes(catalog: Catalog) -> None:
     assert library.hash_history(history, "yyyyyy") is None
     with pytest.raises(AmbiguousHash, match=r"'zzz' begins 8 hashes: zzza.*, \.\.\.$") as caught:
         library.hash_history(history, "zzz")
-    assert len(caught.value.candidates) == 5
+    assert list(caught.value.candidates.values()) == [f"{it.name}@{it.version}" for it in specs[1:]]
     for text in ("", "A", "/abc", "é", "0", "a" * 33):
         with pytest.raises(InvalidArgument, match="begins no hash"):
             library.hash_history(history, text)

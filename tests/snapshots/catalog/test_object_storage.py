@@ -264,6 +264,7 @@ def test_a_damaged_table_of_revisions(
     assert list(storage.sizes("revisions")) == ([name] if damage else [])
 
 
+@pytest.mark.long
 def test_what_is_forgotten_in_a_bucket(variables: dict[str, str]) -> None:
     """Revisions are removed, space is given back after some time, and what is left is sound."""
     assert variables

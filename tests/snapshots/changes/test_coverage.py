@@ -280,3 +280,25 @@ def test_many_stacks_times_many_others() -> None:
     table = coverage(Comparison(frame_of(base), frame_of(head)), [*CoverageDimension])
     assert told(table) == expected(base, head, [*CoverageDimension])
     assert table.num_bytes < 60 * len(table) + 100_000
+
+
+@given(pairs(), DIMENSIONS)
+def test_cells_of_one_side(
+    states: tuple[list[Spec], list[Spec]], dimensions: list[CoverageDimension]
+) -> None:
+    """The cells that some rows of a frame stand in, with their numbers, in the same order."""
+    distinct = [*dict.fromkeys(dimensions)]
+    specs, frame = states[1], frame_of(states[1])
+    for package in frame.packages:
+        rows = np.arange(len(frame), dtype=np.int32)[frame.rows_of(package)]
+        found = cells.cells_of(frame, rows, distinct)
+        told_cells = [
+            (
+                frame.packages[code],
+                tuple(values[it] for values, it in zip(found.values, own, strict=True)),
+            )
+            for code, own in zip(found.packages.tolist(), found.codes.T.tolist(), strict=True)
+        ]
+        numbers = counted((spec for spec in specs if spec.name == package), distinct)
+        assert told_cells == sorted(numbers, key=lambda it: order_of(it, distinct))  # type: ignore[arg-type,return-value]
+        assert found.num_specs.tolist() == [numbers[cell] for cell in told_cells]

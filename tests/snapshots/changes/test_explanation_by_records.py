@@ -22,12 +22,14 @@ ADDED, REMOVED, CHANGED = SpecChangeKind
 Week = tuple[State, State]
 
 
+@pytest.mark.no_cover
 @given(weeks())
 def test_reasons(week: Week) -> None:
     """Reasons and counterparts agree, those of specs that had been there before included."""
     assert_same_reasons(*week)
 
 
+@pytest.mark.no_cover
 @settings(max_examples=200)
 @given(crowds)
 def test_reasons_among_many(week: Week) -> None:
@@ -35,12 +37,14 @@ def test_reasons_among_many(week: Week) -> None:
     assert_same_reasons(*week)
 
 
+@pytest.mark.no_cover
 @given(weeks())
 def test_causes(week: Week) -> None:
     """So do causes, their order and numbers, those of each spec, and the paths to them."""
     assert_same_causes(*week)
 
 
+@pytest.mark.no_cover
 @settings(max_examples=50)  # each is a catalog of its own
 @given(towers)
 def test_far_above(week: Week) -> None:

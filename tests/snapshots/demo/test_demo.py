@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from snapshots.contents import Snapshot
-from snapshots.demo import history
+from snapshots.demo import develop_history, history
 from snapshots.demo.draws import Draw
 from snapshots.demo.machines import MACHINES
 from snapshots.demo.names import package_names
@@ -48,7 +48,7 @@ def test_the_history_is_the_same_for_ever() -> None:
     for snapshot in history(packages=260, specs=1500):
         specs = [facts(spec) for spec in snapshot.content.specs()]
         digest.update(msgspec.json.encode((snapshot.tag, snapshot.taken_at, specs)))
-    assert digest.hexdigest() == "950c7fdbae3c8fd5d264452a525c70ac9b82d159d00725d4e62192f6f041c686"
+    assert digest.hexdigest() == "1ff1c66d4d64031b36dc0ca0397ce3d5c785ecef09ffefcaa5102b4e344daa91"
 
 
 @pytest.mark.parametrize("changed", [{"seed": 1}, {"packages": 31}, {"specs": 201}])
@@ -81,6 +81,34 @@ def test_tags_and_dates(revisions: list[Snapshot]) -> None:
             assert snapshot.taken_at == tag_date(snapshot.tag)
 
 
+def test_develop_has_every_week_and_each_has_a_second_tag() -> None:
+    """The history of develop has the contents of the other, and the same content under two tags."""
+    numbers = {"revisions": 12, "packages": 40, "specs": 200}
+    made_up = list(develop_history(**numbers))
+    beside, develop = made_up[::2], made_up[1::2]
+    assert {it.tag for it in develop} == {"develop"}
+    assert [msgspec.structs.replace(it, tag="develop") for it in beside] == develop
+    singly = list(history(**numbers))
+    assert [it.tag for it in beside[:-1]] == [it.tag for it in singly[:-1]]
+    assert beside[-1].tag == "develop-2025-03-23"
+    assert [it.content.digest for it in develop] == [it.content.digest for it in singly]
+    assert [it.taken_at for it in develop] == [it.taken_at for it in singly]
+
+
+def test_develop_grows_with_dents() -> None:
+    """Packages, specs and size are more at the end, and now and then less than a week before."""
+    weeks = [it.content for it in develop_history() if it.tag == "develop"]
+    assert len(weeks) == 30
+    for numbers in (
+        [len(it.packages) for it in weeks],
+        [len(it) for it in weeks],
+        [it.total_size() or 0 for it in weeks],
+    ):
+        assert numbers[-1] > 1.5 * numbers[0]
+        dents = sum(after < before for before, after in pairwise(numbers))
+        assert 4 <= dents < len(weeks) / 2
+
+
 @pytest.mark.parametrize("number", [1, 2, 3, 60])
 def test_as_many_revisions_as_asked(number: int) -> None:
     """Every history has the number asked for, tags that are valid and different, and an end."""
@@ -99,19 +127,20 @@ def test_every_revision_is_marked_as_synthetic(revisions: list[Snapshot]) -> Non
 
 
 def test_sizes_stay_about_what_was_asked(revisions: list[Snapshot]) -> None:
-    """The first revision is exact, the later ones do not drift away."""
+    """The first revision is exact, the later ones are larger by some percent, or smaller once."""
     assert len(revisions[0].content) == 6000
-    for snapshot in revisions:
-        assert len(snapshot.content.packages) == 300
-        assert 5400 < len(snapshot.content) < 6900
+    assert len(revisions[0].content.packages) == 300
+    for number, snapshot in enumerate(revisions):
+        assert 280 < len(snapshot.content.packages) <= 300 * 1.025**number
+        assert 5600 < len(snapshot.content) < 6300 * 1.025**number
 
 
 @pytest.mark.parametrize(("packages", "specs"), [(1, 1), (1, 40), (7, 7), (20, 90)])
 def test_small_caches_neither_die_out_nor_explode(packages: int, specs: int) -> None:
     """Where chance has few packages to act on, it does not get the better of the sizes."""
     for snapshot in history(revisions=80, packages=packages, specs=specs):
-        assert len(snapshot.content.packages) == packages
-        assert packages <= len(snapshot.content) <= 3 * specs
+        assert packages - packages // 12 <= len(snapshot.content.packages) <= packages
+        assert len(snapshot.content.packages) <= len(snapshot.content) <= 3 * specs
 
 
 @pytest.mark.parametrize(
@@ -125,9 +154,10 @@ def test_small_caches_neither_die_out_nor_explode(packages: int, specs: int) -> 
 )
 def test_bad_numbers_are_refused_at_once(arguments: dict[str, int], name: str) -> None:
     """The call itself fails, before any revision is asked for."""
-    with pytest.raises(InvalidArgument) as caught:
-        history(**arguments)
-    assert caught.value.name == name
+    for made_up in (history, develop_history):
+        with pytest.raises(InvalidArgument) as caught:
+            made_up(**arguments)
+        assert caught.value.name == name
 
 
 def test_every_spec_is_canonical_and_has_all_facts(revisions: list[Snapshot]) -> None:

@@ -38,8 +38,8 @@ def spelled(spec: Spec) -> dict[str, Any]:
 def test_pages_hold_what_the_snapshot_holds(tmp_path: Path) -> None:
     """Each package has its page, with its facts and a summary that agrees with them."""
     *_, snapshot, _ = history(revisions=4)
-    assert write_pages(snapshot, tmp_path) == 300
-    assert len(list(tmp_path.rglob("specs.md"))) == 300
+    assert write_pages(snapshot, tmp_path) == len(snapshot.content.packages)
+    assert len(list(tmp_path.rglob("specs.md"))) == len(snapshot.content.packages) > 300
     multi_valued = 0
     for name, package in snapshot.content.packages.items():
         matter = front_matter(tmp_path / "v0.22.0" / name / "specs.md")

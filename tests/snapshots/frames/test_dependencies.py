@@ -282,3 +282,19 @@ def test_memory(num_outside: int) -> None:
     hashes = Frame(table, "d").hashes
     graph, held = measured(lambda: DependencyGraph(table, hashes), use)
     assert 0.7 * held < graph.num_bytes < 1.5 * held
+
+
+@given(CONTENTS)
+def test_rows_that_need_some_of_the_rows(content: Content) -> None:
+    """Each is there once, whatever leads to it; what is outside the revision is not."""
+    frame, graph = frame_and_graph(content)
+    for rows in (slice(0, len(frame)), slice(0, 2), slice(1, 1)):
+        wanted = set(frame.hashes.texts[rows])
+        expected = [
+            row
+            for row in range(len(frame))
+            for spec in content.specs()
+            if spec.hash == frame.hashes.texts[row]
+            and wanted & {it.hash for it in spec.dependencies or ()}
+        ]
+        assert graph.rows_needing(rows).tolist() == expected

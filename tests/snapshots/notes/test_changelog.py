@@ -1,5 +1,6 @@
 """The story of a release: every change is told, in sections, and counted."""
 
+import pytest
 from hypothesis import given
 from msgspec.structs import asdict
 
@@ -72,6 +73,7 @@ def test_summary_adds_up(base: list[Spec], head: list[Spec]) -> None:
     assert summary["total_size_delta"] == (after_size - before_size if is_known else None)
 
 
+@pytest.mark.no_cover
 @given(SPECS, SPECS)
 def test_causes_add_up(base: list[Spec], head: list[Spec]) -> None:
     """Main numbers are those of all specs that took another's place, also in a scope."""

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from hypothesis import assume, given
 
 from snapshots.models import Spec
@@ -75,6 +76,7 @@ def test_a_counterpart_may_be_out_of_scope() -> None:
         assert plain(log.highlights[0]) == sentence
 
 
+@pytest.mark.no_cover
 @given(SPECS, SPECS)
 def test_specs_are_counted_once(base: list[Spec], head: list[Spec]) -> None:
     """The numbers of the first sentence are those of new hashes and of what is gone, in scope."""

@@ -78,13 +78,14 @@ class Past:
 
     def comparisons(self) -> pa.Table:
         """Return the rows that the table ``comparisons`` has of all pairs."""
-        return comparisons_table(map(self._kept, self.history.pairs), "cachelog", None)
+        return comparisons_table(map(self.kept, self.history.pairs), "cachelog", None)
 
     def packages(self, pair: Pair) -> tuple[PackageCounts, ...]:
         """Return what is kept of the packages of a pair."""
-        return self._kept(pair).packages
+        return self.kept(pair).packages
 
-    def _kept(self, pair: Pair) -> KeptChanges:
+    def kept(self, pair: Pair) -> KeptChanges:
+        """Return what is kept of a pair, as an import keeps it."""
         return keep_changes(*map(self._side, pair))
 
     def counts(self, pair: Pair) -> PairCounts:

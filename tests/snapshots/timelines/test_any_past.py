@@ -4,6 +4,7 @@ from collections import Counter
 from random import Random
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ from tests.snapshots.timelines.pasts import HASHES, PASTS
 SOME = settings(max_examples=50)  # each is many pairs of contents to explain
 
 
+@pytest.mark.no_cover
 @SOME
 @given(PASTS)
 def test_histories_of_hashes(past: Past) -> None:
@@ -28,6 +30,7 @@ def test_histories_of_hashes(past: Past) -> None:
     assert histories == {text: it for text, it in expected.items() if it}
 
 
+@pytest.mark.no_cover
 @SOME
 @given(PASTS)
 def test_timelines_of_packages(past: Past) -> None:
@@ -39,6 +42,7 @@ def test_timelines_of_packages(past: Past) -> None:
             assert found == past.package_timeline(name, series)
 
 
+@pytest.mark.no_cover
 @SOME
 @given(PASTS, st.lists(st.sampled_from(HASHES), max_size=3, unique=True))
 def test_revisions_that_hold_hashes(past: Past, wanted: list[str]) -> None:
@@ -53,6 +57,7 @@ def test_revisions_that_hold_hashes(past: Past, wanted: list[str]) -> None:
         assert found == past.holding(wanted, series)
 
 
+@pytest.mark.no_cover
 @SOME
 @given(PASTS)
 def test_growth_of_series(past: Past) -> None:
@@ -75,6 +80,7 @@ def _is_of_added(reason: str) -> bool:
     return reason in ("rebuilt", "replaces") or reason.startswith("new_")
 
 
+@pytest.mark.no_cover
 @SOME
 @given(PASTS, st.integers(0, 1 << 32))
 def test_rows_in_any_order_and_twice(past: Past, seed: int) -> None:
@@ -95,6 +101,7 @@ def test_rows_in_any_order_and_twice(past: Past, seed: int) -> None:
                 assert found == package_timeline(expected, name, series, history)
 
 
+@pytest.mark.no_cover
 @SOME
 @given(PASTS)
 def test_what_returned_is_told_apart_in_counts(past: Past) -> None:

@@ -75,7 +75,7 @@ def test_what_was_not_committed_is_taken_away(
     monkeypatch.setattr(
         Table, "exchange", lambda *arguments: next(calls, True) and exchange(*arguments)
     )
-    monkeypatch.setattr("snapshots.catalog.keeping.dropping._WAIT_SECONDS", 0)
+    monkeypatch.setattr("snapshots.catalog.keeping.attempts._WAIT_SECONDS", 0)
     before = stored(with_main, "revisions")
     assert drop_rows(*revisions, of_main) == 1
     assert len(stored(with_main, "revisions") - before) == 1

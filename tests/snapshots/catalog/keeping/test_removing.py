@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.keeping import contents, dropping
+from snapshots.catalog.keeping import attempts, contents, dropping
 from snapshots.catalog.keeping.contents import Contents
 from snapshots.catalog.keeping.dropping import drop_rows
 from snapshots.catalog.keeping.removing import plan, remove
@@ -158,7 +158,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, what: Callable[[], object], times
             what()
 
     monkeypatch.setattr(dropping._Rewriting, "take", take)
-    monkeypatch.setattr(dropping, "_WAIT_SECONDS", 0)
+    monkeypatch.setattr(attempts, "_WAIT_SECONDS", 0)
 
 
 def test_what_is_published_at_the_same_moment_stays(
@@ -184,7 +184,7 @@ def test_it_gives_up_where_others_never_cease(
     other = Catalog(catalog.location)
     states = iter(range(10, 1_000))
     meanwhile(monkeypatch, lambda: publish(other, state := next(states), state), times=1_000)
-    monkeypatch.setattr(dropping, "_ATTEMPTS", 3)
+    monkeypatch.setattr(attempts, "_ATTEMPTS", 3)
     with pytest.raises(CatalogError, match="nothing was dropped, try again"):
         drop(catalog, "develop~1")
     assert {0, 1, 2} < {number for _, number, _ in rows(catalog)}
@@ -283,7 +283,7 @@ def test_striking_off_gives_up_where_others_never_cease(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And says so; nothing is struck off then."""
-    monkeypatch.setattr(contents, "_WAIT_SECONDS", 0)
+    monkeypatch.setattr(attempts, "_WAIT_SECONDS", 0)
     monkeypatch.setattr("snapshots.catalog.delta.Table.exchange", lambda *_: False)
     found = Contents(catalog.location)
     monkeypatch.setattr(found, "named", dict)

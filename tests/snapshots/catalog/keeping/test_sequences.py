@@ -6,6 +6,7 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -109,6 +110,8 @@ class Run:
             assert library.hash_history(history, text) == past.hash_history(text)
 
 
+@pytest.mark.no_cover
+@pytest.mark.long
 @settings(max_examples=12)
 @given(random=seeded(lambda random: random), steps=st.lists(st.integers(0, 9), max_size=9))
 def test_what_should_stay_stays(random: Random, steps: list[int]) -> None:

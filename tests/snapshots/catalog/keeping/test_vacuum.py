@@ -14,7 +14,7 @@ from snapshots.catalog.keeping.contents import Contents
 from snapshots.catalog.keeping.vacuum import vacuum
 from snapshots.catalog.library import Library
 from snapshots.catalog.locations import parse_location
-from snapshots.catalog.past import missing_pairs
+from snapshots.catalog.past import missing_pairs, package_counts
 from snapshots.catalog.storage import Storage, named_by_bytes
 from snapshots.errors import CatalogError, NoCatalog
 from tests.snapshots.importers import specs_of
@@ -237,6 +237,34 @@ def test_files_that_were_merged_into_others(
             publish(catalog, number, number)
     assert len(clean(catalog).files["revisions"]) == 4
     assert len(loaded(catalog)) == 8
+
+
+def test_a_reader_that_has_not_looked_for_long(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It finds what it knows in the files that those it knows were merged into."""
+    monkeypatch.setattr(whole_table, "_MAX_FILES", 4)
+    reader = Catalog(catalog.location)
+    reader.refresh()
+    pairs, before = reader.history.pairs, package_counts(reader, reader.history.pairs)
+    with hours_ago():
+        for number in range(3, 8):
+            publish(catalog, number, number)
+    known = stored(catalog, "comparisons")
+    assert clean(catalog).files["comparisons"]
+    assert stored(catalog, "comparisons") < known
+    assert package_counts(reader, pairs) == before
+    assert len(before) == len(pairs)
+    assert reader.refresh()
+    assert reader.counts.keys() >= set(reader.history.pairs) > set(pairs)
+
+
+def test_a_file_that_is_lost_is_named(catalog: Catalog) -> None:
+    """What the table still lists was not merged: that is damage."""
+    lost = min(Path(catalog.location, "comparisons").glob("*.parquet"))
+    lost.unlink()
+    with pytest.raises(CatalogError, match=f"{lost.name}.*; remove the tables comparisons"):
+        package_counts(catalog, catalog.history.pairs)
 
 
 def test_pairs_that_nobody_asks_for(catalog: Catalog) -> None:

@@ -1,0 +1,130 @@
+// Charts to zoom and point at, in place of the drawn ones: everything they show is in the log too.
+"use strict";
+
+const HEIGHT = 200;
+const SPANS = [["All", Infinity], ["Two years", 730], ["One year", 365], ["Three months", 91]];
+const DAY = 86400;
+const MINUS = "\u2212";
+
+function read() {
+  const points = JSON.parse(document.getElementById("points").textContent);
+  let minutes = 0;
+  const taken = points.taken.map((step) => (minutes += step) * 60);
+  return { ...points, taken };
+}
+
+const number = new Intl.NumberFormat("en");
+
+function size(mebibytes) {
+  const [unit, length] = [["TiB", 1048576], ["GiB", 1024]].find(([, it]) => mebibytes >= it) ?? ["MiB", 1];
+  return `${number.format(Math.round((mebibytes / length) * 10) / 10)} ${unit}`;
+}
+
+const signed = (value) => (value < 0 ? `${MINUS}${number.format(-value)}` : `+${number.format(value)}`);
+const day = (seconds) => new Date(seconds * 1000).toISOString().slice(0, 10);
+
+// Dates as everywhere else, as short as the distance between two of them allows.
+function days(_chart, splits, _axis, _space, step) {
+  const [from, to] = step >= 360 * DAY ? [0, 4] : step >= 28 * DAY ? [0, 7] : step >= DAY ? [5, 10] : [11, 16];
+  return splits.map((it) => new Date(it * 1000).toISOString().slice(from, to));
+}
+
+// What each chart shows: its columns, how its values are written, and how they are drawn.
+function kinds(points, color) {
+  const line = (values, shown) => ({
+    columns: [values],
+    text: (at) => (values[at] == null ? "unknown" : shown(values[at])),
+    shown,
+    series: [{ stroke: color("--line"), fill: color("--area"), width: 1.5, points: { show: values.length < 60 } }],
+  });
+  const bars = uPlot.paths.bars({ size: [0.7, 12], align: 0 });
+  const bar = (name) => ({ stroke: color(name), fill: color(name), width: 0, paths: bars, points: { show: false } });
+  return {
+    specs: line(points.specs, number.format),
+    packages: line(points.packages, number.format),
+    size: line(points.size, size),
+    changes: {
+      columns: [points.added, points.removed.map((it) => -it)],
+      text: (at) => `+${number.format(points.added[at])} ${MINUS}${number.format(points.removed[at])}`,
+      shown: (it) => (it === 0 ? "0" : signed(it)),
+      series: [bar("--up"), bar("--down")],
+    },
+  };
+}
+
+function options(figure, kind, points, color) {
+  const at = figure.querySelector(".at");
+  const axis = { stroke: color("--muted"), grid: { stroke: color("--grid"), width: 1 }, ticks: { show: false } };
+  const told = (chart) => {
+    const { idx } = chart.cursor;
+    at.textContent = idx == null ? "" : `${day(points.taken[idx])}: ${kind.text(idx)}`;
+  };
+  return {
+    width: figure.querySelector(".plot").clientWidth,
+    height: HEIGHT,
+    legend: { show: false },
+    cursor: { sync: { key: "growth" }, y: false, points: { show: false } },
+    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
+    scales: { x: { time: true } },
+    axes: [
+      { ...axis, values: days, space: 70 },
+      { ...axis, values: (_chart, splits) => splits.map(kind.shown), size: 76 },
+    ],
+    series: [{}, ...kind.series],
+    hooks: { setCursor: [told] },
+  };
+}
+
+function draw(points) {
+  const style = getComputedStyle(document.documentElement);
+  const every = kinds(points, (name) => style.getPropertyValue(name).trim());
+  return [...document.querySelectorAll("[data-chart]")].map((figure) => {
+    const kind = every[figure.dataset.chart];
+    const plot = figure.querySelector(".plot");
+    plot.replaceChildren();
+    return new uPlot(options(figure, kind, points, style && ((name) => style.getPropertyValue(name).trim())), [points.taken, ...kind.columns], plot);
+  });
+}
+
+// Buttons for the keyboard; with a mouse, dragging across a chart does the same.
+function spans(charts, points) {
+  const last = points.taken.at(-1);
+  const length = (last - points.taken[0]) / DAY;
+  const fitting = SPANS.filter(([, it]) => it === Infinity || it < length);
+  if (fitting.length < 2) return;
+  const group = document.createElement("div");
+  group.className = "spans";
+  group.setAttribute("role", "group");
+  group.setAttribute("aria-label", "Time that the charts show");
+  for (const [label, most] of fitting) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "secondary outline";
+    button.textContent = label;
+    button.setAttribute("aria-pressed", String(most === Infinity));
+    button.addEventListener("click", () => {
+      const min = Math.max(points.taken[0], last - most * DAY);
+      for (const chart of charts()) chart.setScale("x", { min, max: last });
+      for (const it of group.children) it.setAttribute("aria-pressed", String(it === button));
+    });
+    group.append(button);
+  }
+  document.getElementById("charts").before(group);
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  const points = read();
+  let charts = draw(points);
+  spans(() => charts, points);
+  const resized = new ResizeObserver(() => {
+    for (const chart of charts) {
+      const width = chart.root.parentElement.clientWidth;
+      if (width !== chart.width) chart.setSize({ width, height: HEIGHT });
+    }
+  });
+  resized.observe(document.getElementById("charts"));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    for (const chart of charts) chart.destroy();
+    charts = draw(points);
+  });
+});

@@ -1,0 +1,114 @@
+"""What pages of a comparison show beside their answers: filters with counts, what differs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from snapshots import wording
+
+Data = Mapping[str, Any]
+
+_PACKAGE_KINDS = {
+    "ADDED": "packagesAdded",
+    "REMOVED": "packagesRemoved",
+    "UPGRADED": "packagesUpgraded",
+    "DOWNGRADED": "packagesDowngraded",
+    "VERSIONS_CHANGED": "packagesVersionsChanged",
+    "REBUILT": "packagesRebuilt",
+    "CHANGED": "packagesChanged",
+}
+_SPEC_KINDS = {"ADDED": "specsAdded", "REMOVED": "specsRemoved", "CHANGED": "specsChanged"}
+"""The count of the summary that each kind has."""
+
+_OWN_FACTS = ("version", "compiler", "operatingSystem", "target")
+
+
+class Choice(NamedTuple):
+    """A value that a table can be narrowed to: how it is called, and of how many it holds."""
+
+    value: str
+    label: str
+    count: int
+
+
+class Difference(NamedTuple):
+    """A fact that differs between two specs, as texts; None where a side has nothing of it."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+def why(data: Data) -> Data:
+    """Return the kinds of causes as filters."""
+    kinds = data["compare"]["causeKinds"]
+    return {"causes_by_kind": [_choice(it["kind"], it["numCauses"]) for it in kinds]}
+
+
+def cause(data: Data) -> Data:
+    """Return what differs in the package that is the cause."""
+    facts = data["compare"]["cause"]["facts"]
+    return {"facts": [_difference(field) for field in facts]}
+
+
+def packages(data: Data) -> Data:
+    """Return the kinds of changed packages as filters."""
+    return {"package_kinds": _counted(_PACKAGE_KINDS, data)}
+
+
+def specs(data: Data) -> Data:
+    """Return kinds and reasons as filters, and what differs in each spec of the page."""
+    compare = data["compare"]
+    return {
+        "spec_kinds": _counted(_SPEC_KINDS, data),
+        "reasons": [_choice(it["reason"], it["count"]) for it in compare["reasons"]],
+        "differences": [list(differences(node)) for node in compare["specs"]["nodes"]],
+    }
+
+
+def differences(change: Data) -> Iterator[Difference]:
+    """Yield what differs between a changed spec's two sides, or a spec and its counterpart.
+
+    What has no counterpart differs from nothing.
+    """
+    if change["kind"] == "CHANGED":
+        yield from map(_difference, change["fields"])
+        return
+    before = change["before"] or change["counterpart"]
+    after = change["after"] or change["counterpart"]
+    if before is None or after is None:
+        return
+    for name in _OWN_FACTS:
+        if before[name] != after[name]:
+            yield Difference(_spaced(name), before[name], after[name])
+    for name in ("variants", "stacks"):
+        gone = [it for it in before[name] if it not in after[name]]
+        new = [it for it in after[name] if it not in before[name]]
+        if gone or new:
+            yield Difference(name, " ".join(gone) or None, " ".join(new) or None)
+
+
+def _difference(field: Data) -> Difference:
+    """Return a difference of the API with its values as texts."""
+    before, after = _text(field["before"]), _text(field["after"])
+    return Difference(wording.in_words(field["path"]), before, after)
+
+
+def _counted(kinds: Mapping[str, str], data: Data) -> list[Choice]:
+    summary = data["compare"]["summary"]
+    return [_choice(kind, summary[field]) for kind, field in kinds.items()]
+
+
+def _choice(value: str, count: int) -> Choice:
+    return Choice(value, wording.in_words(value.lower()), count)
+
+
+def _spaced(name: str) -> str:
+    """Return the name of a field in words: operatingSystem, operating system."""
+    return "".join(f" {it.lower()}" if it.isupper() else it for it in name)
+
+
+def _text(value: Any) -> str | None:
+    """Return a value of a fact as a text."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return " ".join(map(str, value)) or None
+    return None if value is None else str(value)

@@ -1,0 +1,72 @@
+"""Where a visitor goes: an address of each page, over any catalog that has a history."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from tests.server.pages.reading import shown
+
+_FACTS = """
+{
+  revision(ref: "develop") {
+    stacks { name }
+    packages(first: 1, orderBy: {field: NUM_SPECS, direction: DESC}) { nodes { name } }
+  }
+  compare(base: "develop~1", head: "develop") {
+    removed: specs(first: 1, filter: {kinds: [REMOVED]}) { nodes { before { hash } } }
+  }
+}
+"""
+_SPEC = """
+query Spec($package: String!) {
+  revision(ref: "develop") { specs(first: 1, filter: {names: [$package]}) { nodes { hash } } }
+}
+"""
+
+
+def tour(client: httpx.Client) -> dict[str, str]:
+    """Return the addresses of all pages of a server, by what they show."""
+    facts = _asked(client, _FACTS)
+    revision = facts["revision"]
+    package = revision["packages"]["nodes"][0]["name"]
+    found = _asked(client, _SPEC, package=package)["revision"]["specs"]["nodes"]
+    gone = facts["compare"]["removed"]["nodes"][0]["before"]["hash"]
+    compared = "/compare/develop~1...develop"
+    return {
+        "home": "/",
+        "series": "/series/develop",
+        "revision": "/r/develop",
+        "revision-filtered": f"/r/develop?stacks={revision['stacks'][0]['name']}&order=NUM_SPECS",
+        "package": f"/r/develop/packages/{package}",
+        "spec": f"/r/develop/specs/{found[0]['hash']}",
+        "stack": f"/r/develop/stacks/{revision['stacks'][0]['name']}",
+        "search": f"/search?q={package}",
+        "search-empty": "/search",
+        "search-unreadable": "/search?q=hdf5%40%40",
+        "compare-pickers": "/compare",
+        "compare": compared,
+        **{
+            f"compare-{tab}": f"{compared}/{tab}"
+            for tab in ("packages", "specs", "stacks", "coverage", "notes")
+        },
+        "cause": _cause(client, compared),
+        "hash-form": "/hash",
+        "hash": f"/hash/{gone}",
+        "check": "/check",
+        "missing": "/r/no-such-tag",
+    }
+
+
+def _asked(client: httpx.Client, query: str, **variables: str) -> Mapping[str, Any]:
+    answer = client.post("/graphql", json={"query": query, "variables": variables}).json()
+    assert "errors" not in answer, answer
+    data: Mapping[str, Any] = answer["data"]
+    return data
+
+
+def _cause(client: httpx.Client, compared: str) -> str:
+    """Return the address of the largest cause, which its comparison leads to."""
+    links = shown(client, compared).links(".causes a").values()
+    url = httpx.URL(next(link for link in links if "/causes/" in link))
+    return url.raw_path.decode()
