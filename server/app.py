@@ -165,6 +165,7 @@ def create_app(settings: Settings) -> Application:
         answers.responses,
         lanes,
         allowances,
+        outgoing,
     )
 
     recorder = Recorder(lambda: _gauges(watch, library, answers, execution, maker))

@@ -54,13 +54,21 @@ class Asker:
         Raises BadRequest where there is no room, or the client may not ask for so much.
         """
         request = GraphQLRequest(text, dict(variables), None)
-        if self._execution.api.is_weighed(*request.cost_arguments()):
-            weight, units = self._execution.weigh(request)
-        else:  # parsing takes long, for the first who asks
-            weight, units = await self._lanes.reading.run(lambda: self._execution.weigh(request))
+        weight, units = await self._weigh(request)
         if self._allowances.is_limited:
             self._allowances.charge(scope, units)
         return Question(request, weight)
+
+    async def is_affordable(self, text: str, variables: Mapping[str, Any]) -> bool:
+        """Tell whether a document costs no more than one request may."""
+        _, units = await self._weigh(GraphQLRequest(text, dict(variables), None))
+        return units <= self._execution.api.limits.max_cost
+
+    async def _weigh(self, request: GraphQLRequest) -> tuple[Weight, int]:
+        if self._execution.api.is_weighed(*request.cost_arguments()):
+            return self._execution.weigh(request)
+        # Parsing takes long, for the first who asks.
+        return await self._lanes.reading.run(lambda: self._execution.weigh(request))
 
     async def answered(self, question: Question) -> Answered:
         """Return what a question is answered with; raises BadRequest where there is no room."""

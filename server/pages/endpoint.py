@@ -18,8 +18,11 @@ from server.asgi.makings import Makings
 from server.asgi.negotiation import prefers_html
 from server.asgi.responses import Response
 from server.asgi.sending import REVALIDATE, send_head, send_response
+from server.graphql.outgoing import Outgoing
 from server.pages.addresses import Address
-from server.pages.asking import Asker, Question
+from server.pages.asking import Answered, Asker, Question
+from server.pages.exports.exporting import Export, NoTable
+from server.pages.exports.sending import PARAMETER, ExportResponse, export_of, table_asked
 from server.pages.nearest import nearest_to
 from server.pages.page import Page
 from server.pages.rendering import Renderer
@@ -50,6 +53,7 @@ class PageContext:
         responses: ResponseCache,
         lanes: Lanes,
         allowances: Allowances,
+        outgoing: Outgoing,
     ) -> None:
         self.catalog = catalog
         self.asker = asker
@@ -57,6 +61,7 @@ class PageContext:
         self.responses = responses
         self.lanes = lanes
         self.allowances = allowances
+        self.outgoing = outgoing
         self.troubles = Troubles(renderer)
         self.makings: Makings[PageResponse] = Makings("page", outlasts=False)
 
@@ -74,6 +79,9 @@ class PageEndpoint:
         if response is None:
             await send_head(send, GONE, [])  # for the log: nobody receives it
             return
+        if isinstance(response, ExportResponse):
+            await response(scope, receive, send)
+            return
         if isinstance(response, PageResponse) and response.code:
             scope[CODE] = response.code
         headers: dict[bytes, bytes] = dict(scope["headers"])
@@ -82,7 +90,7 @@ class PageEndpoint:
         if is_larger and isinstance(response, PageResponse) and response.key is not None:
             self._context.responses.put(response.key, response)
 
-    async def _answered(self, scope: Scope, receive: Receive) -> Response | None:
+    async def _answered(self, scope: Scope, receive: Receive) -> Response | ExportResponse | None:
         """Return what a request is answered with, whatever happens; None where its client left."""
         try:
             return await self._respond(scope, receive)
@@ -91,7 +99,7 @@ class PageEndpoint:
         except Exception as error:  # noqa: BLE001  # people are shown a page, with where to look
             return self._context.troubles.failed(Address(raw_path(scope), {}), error)
 
-    async def _respond(self, scope: Scope, receive: Receive) -> Response | None:
+    async def _respond(self, scope: Scope, receive: Receive) -> Response | ExportResponse | None:
         context = self._context
         if scope["method"] not in ("GET", "HEAD"):
             raise BadRequest(
@@ -108,6 +116,8 @@ class PageEndpoint:
         if self._page.leads_to and (path := filled(self._page.leads_to, asked)):
             return led_to(Address(raw_path(scope), {}).root + path.removeprefix("/"))
         known = self._page.document.known(asked)
+        if PARAMETER in asked:
+            return await unless_gone(receive, self._export(scope, asked, known))
         keys = self._keys(scope, known)
         for key in keys:
             if (kept := context.responses.get(key)) is not None:
@@ -125,6 +135,37 @@ class PageEndpoint:
             None,
         )
         return permanent, permanent._replace(generation=self._context.catalog.state)
+
+    async def _export(
+        self, scope: Scope, asked: Mapping[str, list[str]], known: Mapping[str, list[str]]
+    ) -> PageResponse | ExportResponse:
+        """Return the page's table whole, or the page that says why there is none."""
+        context, page = self._context, self._page
+        table = table_asked(page, asked)
+        variables = page.document.variables(known)
+        while True:
+            light, outgoing = context.lanes.light, context.outgoing
+            export = Export(table, variables, scope, context.asker, light, outgoing)
+            try:
+                return await export_of(export, table, asked)
+            except NoTable as error:
+                instead = {it: page.instead[it] for it in page.instead if it not in variables}
+                if not instead:
+                    return await self._missing(scope, known, error.answered)
+                variables |= instead
+
+    async def _missing(
+        self, scope: Scope, known: Mapping[str, list[str]], answered: Answered
+    ) -> PageResponse:
+        """Return the page for an answer that lacks what the page is about."""
+        page, context, params = self._page, self._context, scope["path_params"]
+        address = self._address(scope, known)
+        nearest = await nearest_to(page, address, params, answered, context.asker, scope)
+        return context.troubles.missing(address, answered, nearest)
+
+    def _address(self, scope: Scope, known: Mapping[str, list[str]]) -> Address:
+        params = scope["path_params"]
+        return Address(raw_path(scope), {it: known[it] for it in known if it not in params})
 
     async def _made(
         self, scope: Scope, known: Mapping[str, list[str]], keys: tuple[CacheKey, CacheKey]
@@ -151,15 +192,12 @@ class PageEndpoint:
         if instead and not page.has_subject(answered.data):
             variables = {**variables, **instead}
             answered = await context.asker.ask(page.document, variables, scope)
-        query = {name: it for name, it in known.items() if name not in params}
-        address = Address(raw_path(scope), query)
         if not page.has_subject(answered.data):
-            nearest = await nearest_to(page, address, params, answered, context.asker, scope)
-            return context.troubles.missing(address, answered, nearest)
+            return await self._missing(scope, known, answered)
         body = await context.lanes.light.run(
             lambda: context.renderer.page(
                 page,
-                address,
+                self._address(scope, known),
                 answered.data,
                 params=params,
                 variables=variables,

@@ -23,26 +23,21 @@ from tests.server.servers import application
 BROWSER = {"Accept": "text/html,*/*;q=0.8"}
 
 
-@pytest.fixture(scope="module")
-def refs(client: httpx.Client) -> dict[str, str]:
-    """Return a tag and the digest of its newest revision."""
-    asked = {"query": "{ revision { tag digest } }"}
-    revision: dict[str, str] = client.post("/graphql", json=asked).json()["data"]["revision"]
-    return revision
-
-
-def test_a_page_is_kept_as_answers_are(client: httpx.Client, refs: dict[str, str]) -> None:
-    """An ETag and 304; for ever under a digest, to be asked for again under a tag. HEAD as GET."""
-    for ref, kept in ((refs["tag"], "no-cache"), (refs["digest"], "immutable")):
-        page = client.get(f"/r/{ref}", headers=BROWSER)
+def test_a_page_is_kept_as_answers_are(client: httpx.Client) -> None:
+    """An ETag and 304; for ever under digests, to be asked for again under tags. HEAD as GET."""
+    asked = {"query": "{ revisions(first: 2) { nodes { tag digest } } }"}
+    head, base = client.post("/graphql", json=asked).json()["data"]["revisions"]["nodes"]
+    for name, kept in (("tag", "no-cache"), ("digest", "immutable")):
+        address = f"/compare/{base[name]}...{head[name]}"
+        page = client.get(address, headers=BROWSER)
         assert page.status_code == 200
         assert kept in page.headers["cache-control"]
         assert page.headers["content-security-policy"].encode() == POLICY
-        again = client.get(f"/r/{ref}", headers={"If-None-Match": page.headers["etag"]})
+        again = client.get(address, headers={"If-None-Match": page.headers["etag"]})
         assert (again.status_code, again.content) == (304, b"")
-        head = client.head(f"/r/{ref}", headers=BROWSER)
-        assert (head.status_code, head.content) == (200, b"")
-        assert head.headers["etag"] == page.headers["etag"]
+        head_only = client.head(address, headers=BROWSER)
+        assert (head_only.status_code, head_only.content) == (200, b"")
+        assert head_only.headers["etag"] == page.headers["etag"]
 
 
 def test_other_methods_are_refused(client: httpx.Client) -> None:
@@ -60,11 +55,11 @@ def test_an_address_has_an_end(client: httpx.Client, address: str) -> None:
     assert (page.status, page.text("h1")) == (414, "Too long an address")
 
 
-def test_a_slash_at_the_end_is_one_too_many(client: httpx.Client, refs: dict[str, str]) -> None:
+def test_a_slash_at_the_end_is_one_too_many(client: httpx.Client) -> None:
     """It leads to the address without, by a link that holds below any prefix."""
-    led = client.get(f"/r/{refs['tag']}/?search=a%20b")
-    assert (led.status_code, led.headers["location"]) == (308, f"../{refs['tag']}?search=a%20b")
-    assert client.get(f"/r/{refs['tag']}/", follow_redirects=True).status_code == 200
+    led = client.get("/r/develop/?search=a%20b")
+    assert (led.status_code, led.headers["location"]) == (308, "../develop?search=a%20b")
+    assert client.get("/r/develop/", follow_redirects=True).status_code == 200
     assert client.get("/r//").status_code == 404
 
 
