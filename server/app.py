@@ -52,11 +52,12 @@ from server.metrics.page import MetricsPage
 from server.metrics.sharing import SharedTallies
 from server.metrics.tallies import Recorder
 from server.pages.asking import Asker
+from server.pages.checking import FORM, CheckEndpoint
 from server.pages.endpoint import NoPage, PageContext, PageEndpoint
 from server.pages.rendering import STATIC as PAGES_STATIC
 from server.pages.rendering import Renderer
-from server.pages.requested import PageRoute
 from server.pages.routes import PAGES
+from server.pages.routing import PageRoute
 from server.settings import Settings
 from server.tracing.spans import NoSpans, Spans, telemetry_from
 from server.watching import CatalogWatch
@@ -145,11 +146,12 @@ def create_app(settings: Settings) -> Application:
         outgoing,
         heartbeat=settings.heartbeat,
     )
+    incoming = Incoming(settings.max_body, settings.reading_bytes)
     endpoint = GraphQLEndpoint(
         answers,
         lanes,
         page=(lambda: graphiql_page(catalog.history, STATIC)) if settings.graphiql else None,
-        incoming=Incoming(settings.max_body, settings.reading_bytes),
+        incoming=incoming,
         outgoing=outgoing,
         allowances=allowances,
         streams=streams,
@@ -185,7 +187,10 @@ def create_app(settings: Settings) -> Application:
     routes: list[BaseRoute] = [
         *([Route("/metrics", MetricsPage(tallies).show)] if settings.metrics else []),
         *(
-            [PageRoute(page.path, PageEndpoint(page, pages)) for page in PAGES]
+            [
+                PageRoute(FORM.path, CheckEndpoint(pages, incoming)),
+                *(PageRoute(page.path, PageEndpoint(page, pages)) for page in PAGES),
+            ]
             if settings.pages
             else [Route("/", _home)]
         ),

@@ -28,6 +28,11 @@ def size(num_bytes: int | None) -> str:
     return f"{amount:,.1f} {_UNITS[-1]}"
 
 
+def percent(part: int, whole: int) -> str:
+    """Return a share in per cent, rounded down: only all of it is 100 %, as is all of nothing."""
+    return f"{(1_000 * part // whole if whole else 1_000) / 10:.1f} %"
+
+
 def day(moment: datetime) -> str:
     """Return the date of a moment: 2025-01-20."""
     return f"{moment:%Y-%m-%d}"

@@ -26,6 +26,8 @@ OWN = (
     "charts.js",
     "icon.svg",
     "notes.js",
+    "unfolding.js",
+    "lockfile.js",
 )
 UNKNOWN = wording.size(None)
 MINUS = "\N{MINUS SIGN}"
@@ -185,6 +187,7 @@ FILTERS = {
     "words": words,
     "capitalize_first": capitalize_first,
     "counted": wording.counted,
+    "versioned": wording.versioned,
     "short_hash": wording.short_hash,
     "short_digest": wording.short_digest,
 }

@@ -1,34 +1,12 @@
 """What a request for a page says: its path as it was sent, and its parameters."""
 
-from collections.abc import Mapping
-from typing import Any
-from urllib.parse import parse_qs, unquote
+from urllib.parse import parse_qs
 
-from starlette.routing import Match, Route
 from starlette.types import Scope
 
 from server.asgi.errors import BadRequest
 
 _MAX_PATH, _MAX_QUERY, _MAX_FIELDS = 4_096, 8_192, 200
-
-
-class PageRoute(Route):
-    """The route of a page, whose names are parted by the slashes that a browser sends as such.
-
-    So a name may have a slash, which links write as ``%2F``. A slash at the end is one too many:
-    the endpoint leads to the address without it.
-    """
-
-    def matches(self, scope: Scope) -> tuple[Match, Mapping[str, Any]]:  # type: ignore[override]
-        """Tell whether a request is for the page, with the names in its path."""
-        if scope["type"] != "http":
-            return Match.NONE, {}
-        path = raw_path(scope)
-        found = self.path_regex.match(path.removesuffix("/") or "/")
-        if not found:
-            return Match.NONE, {}
-        params = {name: unquote(text) for name, text in found.groupdict().items()}
-        return Match.FULL, {"endpoint": self.endpoint, "path_params": params}
 
 
 def raw_path(scope: Scope) -> str:

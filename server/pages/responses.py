@@ -13,6 +13,9 @@ POLICY = (
 """Scripts and styles are files of this server alone, and forms lead to it."""
 
 _POLICY_HEADER = (b"content-security-policy", POLICY)
+NO_STORE = b"no-store"
+"""Cache-Control of what is true of one request alone."""
+
 HTML = b"text/html; charset=utf-8"
 _BUSY = 503
 

@@ -9,9 +9,7 @@ from server.pages.addresses import Address
 from server.pages.asking import Answered
 from server.pages.nearest import Nearest
 from server.pages.rendering import Renderer
-from server.pages.responses import PageResponse
-
-_NO_STORE = b"no-store"
+from server.pages.responses import NO_STORE, PageResponse
 
 _STATUS = {
     "REVISION_NOT_FOUND": 404,
@@ -56,7 +54,7 @@ class Troubles:
         more = list(error.headers)
         shown = {"message": bounded(error.message), "extensions": {"code": error.code}}
         body = self._body(address, error.status, shown, Nearest())
-        return PageResponse(error.status, body, _NO_STORE, code=error.code, more=more)
+        return PageResponse(error.status, body, NO_STORE, code=error.code, more=more)
 
     def failed(self, address: Address, error: Exception) -> PageResponse:
         """Return the page for an error that nobody expected: it says where the log tells more."""
@@ -76,7 +74,7 @@ class Troubles:
         nearest: Nearest,
     ) -> PageResponse:
         body = self._body(address, status, error, nearest)
-        return PageResponse(status, body, _NO_STORE, code=code)
+        return PageResponse(status, body, NO_STORE, code=code)
 
     def _body(
         self, address: Address, status: int, error: Mapping[str, Any], nearest: Nearest

@@ -20,6 +20,7 @@ from snapshots.wording import (
     counted,
     in_words,
     minute,
+    percent,
     short_digest,
     short_hash,
     title,
@@ -100,7 +101,7 @@ def _summary(checked: Checked) -> Iterator[str]:
     wide = len(f"{len(lookup.wanted):,}")
     for name, found, wanted in rows:
         numbers = f"{found:>{wide},} of {wanted:>{wide},}"
-        yield f"  {name:<12}  {numbers}  {_percent(found, wanted):>7}"
+        yield f"  {name:<12}  {numbers}  {percent(found, wanted):>7}"
 
 
 def _missing_lines(checked: Checked, number: int, width: int | None) -> Iterator[str]:
@@ -200,8 +201,3 @@ def _missing_facts(checked: Checked, number: int) -> dict[str, Any]:
 
 def _share(found: int, wanted: int) -> str:
     return f"{found:,} of {wanted:,}"
-
-
-def _percent(found: int, wanted: int) -> str:
-    """Return a share in per cent, rounded down: only all of them are 100 %."""
-    return f"{(1_000 * found // wanted if wanted else 1_000) / 10:.1f} %"

@@ -14,13 +14,13 @@ _FACTS = """
     packages(first: 1, orderBy: {field: NUM_SPECS, direction: DESC}) { nodes { name } }
   }
   compare(base: "develop~1", head: "develop") {
-    removed: specs(first: 1, filter: {kinds: [REMOVED]}) { nodes { before { hash } } }
+    removed: specs(first: 1, kinds: [REMOVED]) { nodes { before { hash } } }
   }
 }
 """
 _SPEC = """
 query Spec($package: String!) {
-  revision(ref: "develop") { specs(first: 1, filter: {names: [$package]}) { nodes { hash } } }
+  revision(ref: "develop") { specs(first: 1, filter: {packages: [$package]}) { nodes { hash } } }
 }
 """
 

@@ -1,0 +1,182 @@
+"""``/check``: what of a lock file is in a build cache. What is sent is read, and never kept."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from starlette.types import Receive, Scope, Send
+from strawberry.utils.str_converters import to_camel_case
+
+from schema.errors import bounded
+from server.asgi.errors import BadRequest
+from server.asgi.exchanges import CODE
+from server.asgi.hang_ups import GONE, unless_gone
+from server.asgi.responses import Response
+from server.asgi.sending import send_head, send_response
+from server.graphql.incoming import Incoming
+from server.pages.addresses import Address
+from server.pages.endpoint import PageContext, PageEndpoint
+from server.pages.forms import Field, read_form
+from server.pages.page import Page
+from server.pages.requested import raw_path
+from server.pages.responses import NO_STORE, PageResponse
+from server.pages.views.check import check_view
+from snapshots.errors import SourceError
+from snapshots.escaping import legible
+from snapshots.models import ConcreteSpec
+from snapshots.sources import lockfiles
+from snapshots.sources.lockfiles import LockFile
+
+FORM = Page("/check", "check_form")
+_RESULT = Page("/check", "check", view=check_view)
+
+BODIES = 8
+"""A lock file spells out what a request tells in an eighth of its bytes."""
+
+_KEPT_TEXT = 64 << 10
+"""So much of a text stands in the form again, for the next question; of a bad one, all."""
+
+_LONGEST_NAME = 100
+_SPECS_SHOWN = 3
+
+
+class Asked(NamedTuple):
+    """What a form asks: the lock file's ``data`` and what it is called, and where to look.
+
+    ``ref`` is empty where all tags are to be searched for the best.
+    """
+
+    data: bytes
+    name: str
+    ref: str
+
+
+class CheckEndpoint:
+    """Answers GET and HEAD with the form, and POST with what it was sent and what is there of it.
+
+    A body may have ``BODIES`` times the bytes of others, and counts as they do.
+    """
+
+    def __init__(self, context: PageContext, incoming: Incoming) -> None:
+        self._context = context
+        self._incoming = incoming
+        self._form = PageEndpoint(FORM, context)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["method"] != "POST":
+            await self._form(scope, receive, send)
+            return
+        with self._incoming.body(BODIES * self._incoming.max_body) as body:
+            try:
+                if self._context.allowances.is_limited:
+                    self._context.allowances.count_request(scope)
+                content = await body.read(receive)
+                response = None
+                if content is not None:
+                    response = await unless_gone(receive, self._answer(scope, content))
+            except BadRequest as error:
+                scope[CODE] = error.code
+                response = self._context.troubles.refused(_address(scope, ""), error)
+            except Exception as error:  # noqa: BLE001  # people are shown a page
+                response = self._context.troubles.failed(_address(scope, ""), error)
+                scope[CODE] = response.code
+            if response is None:
+                await send_head(send, GONE, [])  # for the log: nobody receives it
+                return
+            await send_response(response, scope, dict(scope["headers"]), send)
+
+    async def _answer(self, scope: Scope, content: bytes) -> Response:
+        try:
+            return await self._checked(scope, content)
+        except Unreadable as error:
+            scope[CODE] = error.code
+            return await self._again(scope, error)
+
+    async def _checked(self, scope: Scope, content: bytes) -> Response:
+        """Return the page for a form that was sent."""
+        kind = dict(scope["headers"]).get(b"content-type", b"")
+        lanes = self._context.lanes
+        asked = await lanes.reading.run(lambda: _asked(read_form(kind, content)))
+        try:
+            locked = await lanes.reading.run(lambda: lockfiles.parse(asked.data, asked.name))
+        except SourceError as error:
+            raise Unreadable(legible(str(error), 1_000), asked) from None
+        variables = _variables(asked, locked)
+        answered = await self._context.asker.ask(_RESULT.document, variables, scope)
+        if not (answered.data.get("revision") or answered.data.get("best")):
+            reason = answered.errors[0]["message"] if answered.errors else "The catalog is empty."
+            raise Unreadable(reason, asked)
+        text = asked.data.decode("utf-8", "replace") if len(asked.data) <= _KEPT_TEXT else ""
+        shown = {"left_out": locked.left_out, "text": text, "problem": "", "name": asked.name}
+        return await self._page(
+            _RESULT, scope, asked.ref, {**answered.data, **shown}, variables, answered.errors
+        )
+
+    async def _again(self, scope: Scope, error: "Unreadable") -> Response:
+        """Return the form with what is wrong, and with what it had."""
+        asked = error.asked
+        variables = {"ref": None}
+        answered = await self._context.asker.ask(FORM.document, variables, scope)
+        text = asked.data.decode("utf-8", "replace")
+        data = {**answered.data, "text": text, "problem": bounded(error.message, 1_000)}
+        return await self._page(FORM, scope, asked.ref, data, variables, [], error.status)
+
+    async def _page(
+        self,
+        page: Page,
+        scope: Scope,
+        ref: str,
+        data: Mapping[str, Any],
+        variables: Mapping[str, Any],
+        errors: list[dict[str, Any]],
+        status: int = 200,
+    ) -> Response:
+        address = _address(scope, ref)
+        shown = {**variables}
+        if "specs" in shown:  # all of them are too long for an address
+            shown["specs"] = shown["specs"][:_SPECS_SHOWN]
+        body = await self._context.lanes.light.run(
+            lambda: self._context.renderer.page(
+                page, address, data, params={}, variables=shown, errors=errors
+            )
+        )
+        return PageResponse(status, body, NO_STORE)
+
+
+class Unreadable(BadRequest):
+    """A lock file that cannot be checked; ``asked`` is what the form had."""
+
+    def __init__(self, message: str, asked: Asked) -> None:
+        super().__init__(message, code="BAD_USER_INPUT")
+        self.asked = asked
+
+
+def _address(scope: Scope, ref: str) -> Address:
+    return Address(raw_path(scope), {"ref": [ref]} if ref else {})
+
+
+def _asked(form: Mapping[str, Field]) -> Asked:
+    """Return what a form asks. Raises BadRequest where it has no lock file."""
+    nothing = Field(b"")
+    ref = (form.get("in") or form.get("ref") or nothing).text.strip()
+    file, text = form.get("file", nothing), form.get("text", nothing)
+    if file.content.strip():
+        name = legible(file.filename, _LONGEST_NAME) or "the file"
+        return Asked(file.content, name, ref)
+    if not text.content.strip():
+        raise Unreadable("Paste a lock file, or choose one.", Asked(b"", "", ref))
+    return Asked(text.content, "the text", ref)
+
+
+def _variables(asked: Asked, locked: LockFile) -> dict[str, Any]:
+    best = {"best": True} if not asked.ref else {"best": False, "ref": asked.ref}
+    return {"specs": [_input(spec) for spec in locked.specs], **best}
+
+
+_INPUT_NAMES = {name: to_camel_case(name) for name in ConcreteSpec.__struct_fields__}
+
+
+def _input(spec: ConcreteSpec) -> dict[str, Any]:
+    """Return a spec as GraphQL takes it; what is not told is left out."""
+    values = ((name, getattr(spec, name)) for name in _INPUT_NAMES)
+    return {_INPUT_NAMES[name]: value for name, value in values if value is not None}
