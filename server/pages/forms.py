@@ -48,10 +48,15 @@ def read_form(content_type: bytes, body: bytes) -> Mapping[str, Field]:
 
 def _urlencoded(body: bytes) -> Mapping[str, Field]:
     try:
-        pairs = parse_qsl(body, keep_blank_values=True, max_num_fields=_MAX_FIELDS)
+        pairs = parse_qsl(
+            body.decode("latin-1"),
+            keep_blank_values=True,
+            encoding="latin-1",  # of which each byte is a character
+            max_num_fields=_MAX_FIELDS,
+        )
     except ValueError:
         raise _too_many() from None
-    return {name.decode("utf-8", "replace"): Field(content) for name, content in pairs}
+    return {name: Field(content.encode("latin-1")) for name, content in pairs}
 
 
 class _Parts:
@@ -61,6 +66,7 @@ class _Parts:
         self._boundary = boundary
         self._found: dict[str, Field] = {}
         self._num_parts = 0
+        self._is_whole = False
         self._disposition = self._header = self._value = b""
         self._pieces: list[bytes] = []
 
@@ -76,12 +82,15 @@ class _Parts:
                     "on_header_end": self._end_header,
                     "on_part_data": self._on_data,
                     "on_part_end": self._end,
+                    "on_end": self._end_all,
                 },
             )
             parser.write(body)
             parser.finalize()
         except FormParserError as error:
             raise BadRequest(f"The form cannot be read: {error}") from None
+        if not self._is_whole:
+            raise BadRequest("The form ends too early")
         return self._found
 
     def _begin(self) -> None:
@@ -111,6 +120,9 @@ class _Parts:
             options.get(key, b"").decode("utf-8", "replace") for key in (b"name", b"filename")
         )
         self._found[name] = Field(b"".join(self._pieces), filename)
+
+    def _end_all(self) -> None:
+        self._is_whole = True
 
 
 def _too_many() -> BadRequest:

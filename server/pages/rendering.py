@@ -23,11 +23,11 @@ OWN = (
     "pages.css",
     "plain.css",
     "pages.js",
+    "lockfile.js",
     "charts.js",
     "icon.svg",
     "notes.js",
     "unfolding.js",
-    "lockfile.js",
 )
 UNKNOWN = wording.size(None)
 MINUS = "\N{MINUS SIGN}"

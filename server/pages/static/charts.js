@@ -40,7 +40,7 @@ function kinds(points, color) {
     steps,
     text: (at) => (values[at] == null ? "unknown" : shown(values[at])),
     shown,
-    series: [{ stroke: color("--line"), fill: color("--area"), width: 1.5, points: { show: values.length < 60 } }],
+    series: [{ stroke: color("--line"), fill: color("--area"), width: 1.5, points: { show: values.length < 60, fill: color("--pico-background-color") } }],
   });
   const bars = uPlot.paths.bars({ size: [0.7, 12], align: 0 });
   const bar = (name) => ({ stroke: color(name), fill: color(name), width: 0, paths: bars, points: { show: false } });
@@ -79,7 +79,7 @@ function options(figure, kind, points, color) {
       { ...axis, values: (_chart, splits) => splits.map(kind.shown), size: 76, incrs: kind.steps },
     ],
     series: [{}, ...kind.series],
-    hooks: { setCursor: [told] },
+    hooks: { setCursor: [told], setSelect: [(chart) => chart.select.width > 0 && press(null)] },
   };
 }
 
@@ -95,11 +95,15 @@ function draw(points) {
   });
 }
 
+// Which button says what the charts show: none where somebody dragged across one.
+function press(pressed) {
+  for (const it of document.querySelectorAll(".spans button")) it.setAttribute("aria-pressed", String(it === pressed));
+}
+
 // Buttons for the keyboard; with a mouse, dragging across a chart does the same.
-function spans(charts, points) {
-  const last = points.taken.at(-1);
-  const length = (last - points.taken[0]) / DAY;
-  const fitting = SPANS.filter(([, it]) => it === Infinity || it < length);
+function buttons(points, show) {
+  const length = (points.taken.at(-1) - points.taken[0]) / DAY;
+  const fitting = SPANS.filter(([, most]) => most === Infinity || most < length);
   if (fitting.length < 2) return;
   const group = document.createElement("div");
   group.className = "spans";
@@ -112,9 +116,8 @@ function spans(charts, points) {
     button.textContent = label;
     button.setAttribute("aria-pressed", String(most === Infinity));
     button.addEventListener("click", () => {
-      const min = Math.max(points.taken[0], last - most * DAY);
-      for (const chart of charts()) chart.setScale("x", { min, max: last });
-      for (const it of group.children) it.setAttribute("aria-pressed", String(it === button));
+      show(most);
+      press(button);
     });
     group.append(button);
   }
@@ -124,7 +127,12 @@ function spans(charts, points) {
 document.addEventListener("DOMContentLoaded", () => {
   const points = read();
   let charts = draw(points);
-  spans(() => charts, points);
+  const show = (most) => {
+    const max = points.taken.at(-1);
+    const min = Math.max(points.taken[0], max - most * DAY);
+    for (const chart of charts) chart.setScale("x", { min, max });
+  };
+  buttons(points, show);
   const resized = new ResizeObserver(() => {
     for (const chart of charts) {
       const width = chart.root.parentElement.clientWidth;
@@ -135,5 +143,6 @@ document.addEventListener("DOMContentLoaded", () => {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     for (const chart of charts) chart.destroy();
     charts = draw(points);
+    press(document.querySelector(".spans button"));
   });
 });

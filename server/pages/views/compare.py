@@ -27,7 +27,7 @@ class Choice(NamedTuple):
 
     value: str
     label: str
-    count: int
+    num: int
 
 
 class Difference(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-MOST_POINTS = 200
+MOST_POINTS = 120
 """How many points or bars are drawn at most: more cannot be told apart."""
 
 Place = tuple[int, int]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from markupsafe import Markup
@@ -31,7 +32,7 @@ def fitting(body: str, most: int) -> str:
         return body
     shown = body
     for lines in (200, 100, 50, 25, 10, 3):
-        shown = _LIST.sub(lambda it, lines=lines: _shortened(it[1], lines), body)
+        shown = _LIST.sub(partial(_shortened, lines), body)
         if len(shown) <= most:
             break
     return shown
@@ -42,8 +43,8 @@ def _deeper(heading: re.Match[str]) -> str:
     return f"{heading[1]}{int(heading[2]) + 1}"
 
 
-def _shortened(items: str, most: int) -> str:
-    lines = items.splitlines(keepends=True)
+def _shortened(most: int, found: re.Match[str]) -> str:
+    lines = found[1].splitlines(keepends=True)
     if len(lines) > most:
         lines[most:] = [f"<li><em>and {len(lines) - most:,} more</em></li>\n"]
     return f"<ul>\n{''.join(lines)}</ul>"

@@ -1,0 +1,199 @@
+"""Checking lock files on a page."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.models import Spec
+from tests.server.pages.reading import Shown, shown
+from tests.server.servers import serving
+from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
+from tests.snapshots.sources.buildcache.indexes import node
+from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
+
+ARCH = {"platform": "linux", "platform_os": "ubuntu22.04", "target": "x86_64_v3"}
+MAX_BODY = 1 << 20
+
+
+def built(label: str, **facts: Any) -> Spec:
+    """Return a spec of the catalog."""
+    return a_spec(label, compiler=None, variants=("+mpi",), **facts)
+
+
+def locked(label: str, name: str = "hdf5", version: str = "1.14.5", **more: Any) -> dict[str, Any]:
+    """Return a spec of a lock file that is the same as ``built``."""
+    facts = {"arch": ARCH, "parameters": {"mpi": True}, "namespace": None, "package_hash": None}
+    return node(name, hash_of(label), version, **facts | more)
+
+
+LOCK = as_bytes(
+    lock_file(
+        [
+            locked("new", version="2.0"),
+            locked("old"),
+            locked("zlib", "zlib", "1.3"),
+            locked("never", "nothing-like-it", "1.0"),
+            locked("gcc", "gcc", "13.2.0", external={"path": "/usr", "module": None}),
+        ],
+        [hash_of("new"), hash_of("old")],
+    )
+)
+"""Of the newest develop it has new and zlib; old is gone, and never was never there."""
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """Return a client of a server of three revisions."""
+    folder = tmp_path_factory.mktemp("check")
+    zlib = built("zlib", name="zlib", version="1.3")
+    Catalog(str(folder / "catalog")).publish(
+        [
+            a_snapshot([built("old"), zlib], "v0.22.0", day(1)),
+            a_snapshot([built("old"), zlib], "develop", day(2)),
+            a_snapshot([built("new", version="2.0"), zlib], "develop", day(3)),
+        ]
+    )
+    with (
+        serving(folder / "catalog", folder / "log") as server,
+        httpx.Client(base_url=server.url, timeout=30) as client,
+    ):
+        yield client
+
+
+def checked(client: httpx.Client, content: bytes, ref: str = "", **more: Any) -> Shown:
+    """Send the form with a file, as a browser does."""
+    files = {"file": ("spack.lock", content, "application/octet-stream")}
+    return Shown(client.post("/check", data={"text": "", "ref": ref, **more}, files=files))
+
+
+def rows(page: Shown) -> dict[str, str]:
+    """Return the lines of what is missing, by what each is about."""
+    path = "section[aria-labelledby=missing] tbody tr"
+    names = [it.split()[1] for it in page.texts(f"{path} th")]
+    return dict(zip(names, page.texts(path), strict=True))
+
+
+def test_what_is_there_and_what_is_missing(client: httpx.Client) -> None:
+    """Numbers of roots, dependencies and all; since when and why, and the nearest there is."""
+    page = checked(client, LOCK, "develop")
+    assert page.status == 200
+    assert page.response.headers["cache-control"] == "no-store"
+    assert page.texts(".shares tbody tr") == [
+        "Roots 1 2 50.0 % 50.0 %",
+        "Dependencies 1 2 50.0 % 50.0 %",
+        "All 2 4 50.0 % 50.0 %",
+    ]
+    assert page.text("h1") == "50.0 % of spack.lock"
+    assert "gcc@13.2.0 (external)" in page.text("main")
+    missing = rows(page)
+    assert [*missing] == ["hdf5@1.14.5", "nothing-like-it@1.0"]
+    assert "root" in missing["hdf5@1.14.5"]
+    assert f"{day(3):%Y-%m-%d}: replaced" in missing["hdf5@1.14.5"]
+    assert "hdf5@2.0: version 1.14.5 → 2.0" in missing["hdf5@1.14.5"]
+    assert "never seen in this catalog" in missing["nothing-like-it@1.0"]
+    assert "no other spec of the package is there" in missing["nothing-like-it@1.0"]
+    for link in {*page.links("main a").values()}:
+        assert client.get(link).status_code == 200, link
+
+
+def test_the_tag_that_has_most_is_found(client: httpx.Client) -> None:
+    """Where none is named; all are listed with what they have."""
+    page = checked(client, LOCK)
+    assert "which has most of it" in page.text("hgroup")
+    tags = page.texts("section[aria-labelledby=covering] tbody tr")
+    assert {it.split()[0] for it in tags} == {"develop", "v0.22.0"}
+    assert all("2 of 4 1 of 2" in it for it in tags)
+
+
+def test_a_text_can_be_asked_again_elsewhere(client: httpx.Client) -> None:
+    """A short one stands in the form again, with buttons for the other tags."""
+    sent = {"text": LOCK.decode(), "ref": "develop"}
+    page = Shown(client.post("/check", data=sent))  # without files, in the other coding
+    assert page.text("h1") == "50.0 % of the text"
+    kept = page.dom.cssselect("textarea")[0].text
+    assert kept.removeprefix("\n") == LOCK.decode()
+    (button,) = page.dom.cssselect("button[name=in]")
+    assert button.get("value") == "v0.22.0"
+    page = Shown(client.post("/check", data={**sent, "in": "v0.22.0"}))
+    assert page.text("hgroup a") == "v0.22.0"
+    assert [*rows(page)] == ["hdf5@2.0", "nothing-like-it@1.0"]
+
+
+@pytest.mark.parametrize(
+    ("content", "ref", "said"),
+    [
+        (b"", "develop", "Paste a lock file, or choose one."),
+        (b"{nonsense", "develop", "spack.lock"),
+        (b"[1, 2]", "develop", "spack.lock"),
+        (as_bytes(lock_file([locked("a", arch=7)], [])), "develop", "arch"),
+        (LOCK, "devlop", "nearest: develop"),
+    ],
+)
+def test_what_is_wrong_is_said_on_the_form(
+    client: httpx.Client, content: bytes, ref: str, said: str
+) -> None:
+    """With its place and reason; what was sent stands in the form, to be mended."""
+    page = checked(client, content, ref)
+    assert page.status == 400
+    assert said in page.text(".problem")
+    assert (page.dom.cssselect("textarea")[0].text or "").strip() == content.decode()
+    assert page.dom.cssselect("option[selected]")[0].get("value") == ref
+
+
+HOSTILE = """</textarea></script><script>alert(1)</script>"><img src=x onerror='alert(1)'>"""
+
+
+def test_nothing_that_is_sent_becomes_markup(client: httpx.Client) -> None:
+    """Names, versions, facts and refs, of the file and of the form, stay text everywhere."""
+    parameters = {"cflags": [HOSTILE]}
+    hostile = locked("hostile", "hdf5", f"1.0{HOSTILE}", parameters=parameters)
+    external = locked("gcc", "gcc", HOSTILE, external={"path": HOSTILE, "module": None})
+    for content in (
+        as_bytes(lock_file([hostile, external], [hash_of("hostile")])),
+        HOSTILE.encode(),
+        as_bytes({HOSTILE: HOSTILE}),
+    ):
+        for ref in ("develop", HOSTILE):
+            files = {"file": (f"{HOSTILE}.lock", content)}
+            page = Shown(client.post("/check", data={"ref": ref}, files=files))
+            assert page.status in (200, 400)
+            assert page.dom.cssselect("img[src=x], [onerror], script:not([src])") == []
+            assert b"<script>" not in page.response.content
+    page = shown(client, f"/check?ref={HOSTILE}")
+    assert page.dom.cssselect("img[src=x], script:not([src])") == []
+
+
+def test_what_is_too_long_is_refused(client: httpx.Client) -> None:
+    """A lock file may have eight times the bytes of other bodies, and no more."""
+    long = b" " * (2 * MAX_BODY) + LOCK
+    assert checked(client, long, "develop").status == 200
+    page = checked(client, b" " * (8 * MAX_BODY), "develop")
+    assert page.status == 413
+    assert "bytes" in page.text("main")
+
+
+def test_too_many_specs_are_refused_by_their_number(client: httpx.Client) -> None:
+    """As the API does, with the limit; nothing is cut off silently."""
+    many = [locked(f"spec {number}") for number in range(2_001)]
+    page = checked(client, as_bytes(lock_file(many, [])), "develop")
+    assert page.status == 400
+    assert "2000" in page.text(".problem").replace(",", "")
+
+
+def test_only_a_form_is_answered(client: httpx.Client) -> None:
+    """Other bodies and methods are refused, as a page."""
+    answer = client.post("/check", content=LOCK, headers={"content-type": "application/json"})
+    assert answer.status_code == 415
+    assert "form" in Shown(answer).text("main")
+    assert client.put("/check").status_code == 405
+
+
+def test_the_form_is_there_for_a_revision(client: httpx.Client) -> None:
+    """A link can name where to look: a tag of the list, or any other ref."""
+    for ref in ("v0.22.0", "develop~1"):
+        page = shown(client, f"/check?ref={ref}")
+        assert page.status == 200
+        assert page.dom.cssselect("option[selected]")[0].get("value") == ref

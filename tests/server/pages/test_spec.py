@@ -1,0 +1,155 @@
+"""The page of a spec."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from server.pages.documents import document
+from server.pages.views.spec import spec_view
+from server.settings import Settings
+from snapshots.catalog.catalog import Catalog
+from tests.server.pages.reading import shown
+from tests.server.servers import application
+from tests.snapshots.factories import a_snapshot, a_spec, day
+
+BUSY = """
+query { revision(ref: "develop") { specs(first: 1000) { nodes {
+  hash dependencies(first: 0) { totalCount } dependents(first: 0) { totalCount }
+} } } }"""
+DEPENDENTS = "section[aria-labelledby=dependents]"
+
+
+def asked(client: httpx.Client, query: str, **variables: Any) -> Any:
+    """Return what the API answers."""
+    answer = client.post("/graphql", json={"query": query, "variables": variables}).json()
+    assert "errors" not in answer
+    return answer["data"]
+
+
+@pytest.fixture(scope="module")
+def needed(client: httpx.Client) -> str:
+    """Return the hash of a spec that needs some others, and that most others need."""
+    specs = asked(client, BUSY)["revision"]["specs"]["nodes"]
+    some = [it for it in specs if it["dependencies"]["totalCount"] > 1]
+    found: str = max(some, key=lambda it: it["dependents"]["totalCount"])["hash"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def dependent(client: httpx.Client, needed: str) -> str:
+    """Return the address of the first spec that needs it."""
+    links = shown(client, f"/r/develop/specs/{needed}").links(f"{DEPENDENTS} tbody th a")
+    return next(iter(links.values()))
+
+
+def test_it_says_what_its_document_answers(client: httpx.Client, needed: str) -> None:
+    """All facts, what it needs and what needs it stand there as the API tells them."""
+    variables = {"ref": "develop", "hash": needed, "first": 50}
+    told = asked(client, document("spec").text, **variables)
+    spec = told["revision"]["spec"]
+    page = shown(client, f"/r/develop/specs/{needed}")
+    assert page.status == 200
+    assert page.text("h1") == f"{spec['name']}@{spec['version']}"
+    facts = dict(zip(page.texts("dl.facts dt"), page.texts("dl.facts dd"), strict=True))
+    assert facts["Variants"] == (" ".join(spec["variants"]) or "none")
+    assert f"{int(spec['size']):,} bytes" in facts["Size"]
+    assert facts["Stacks"] == ", ".join(spec["stacks"])
+    assert facts["Binary"].startswith("unknown")
+    needs = told["needs"]["spec"]["dependencies"]["edges"]
+    labels = [f"{it['node']['name']}@{it['node']['version']}" for it in needs]
+    assert page.texts("#needs > .tree > li strong") == labels
+    dependents = told["neededBy"]["spec"]["dependents"]
+    assert dependents["totalCount"] > 1
+    names = [f"{it['node']['name']}@{it['node']['version']}" for it in dependents["edges"]]
+    assert page.texts(f"{DEPENDENTS} tbody th") == names
+    assert f"{dependents['totalCount']:,} specs" in page.texts(".pager")[-1]
+    assert len(page.texts(".stays tbody tr")) == len(told["history"]["spans"])
+
+
+def test_what_is_outside_the_revision_is_said(client: httpx.Client, dependent: str) -> None:
+    """An external compiler has its name and version, and no page of its own."""
+    page = shown(client, dependent)
+    outside = [it for it in page.texts("#needs > .tree > li") if "not in this revision" in it]
+    assert len(outside) == 1
+    assert "build, as c, cxx, fortran" in outside[0]
+
+
+def test_its_links_lead_on(client: httpx.Client, needed: str) -> None:
+    """To stacks, packages and other specs; the ref stays as the reader has it."""
+    page = shown(client, f"/r/develop~0/specs/{needed}")
+    for link in {*page.links("main a:not([download])").values()}:
+        assert client.get(link).status_code == 200, link
+    assert all("/r/develop~0/" in it for it in page.links(f"{DEPENDENTS} tbody th a").values())
+
+
+def test_long_lists_have_pages(client: httpx.Client, needed: str) -> None:
+    """What needs a spec, near and far, goes on behind fifty lines, and back."""
+    page = shown(client, f"/r/develop/specs/{needed}?all=true")
+    assert len(page.texts(f"{DEPENDENTS} tbody tr")) == 50
+    further = shown(client, page.links("[rel=next]")["Next →"])
+    first, second = (it.texts(f"{DEPENDENTS} tbody td:first-of-type") for it in (page, further))
+    assert second
+    assert {*first}.isdisjoint(second)
+    back = shown(client, further.links("[rel=prev]")["← Previous"])
+    assert back.texts(f"{DEPENDENTS} tbody tr") == page.texts(f"{DEPENDENTS} tbody tr")
+
+
+def test_dependencies_can_be_filtered(client: httpx.Client, dependent: str) -> None:
+    """By what they are needed for, and with all below them; the others are not listed."""
+    page = shown(client, dependent)
+    for label in ("All, near and far", "To run", "To build", "To test"):
+        filtered = shown(client, page.links(".tabs a")[label])
+        assert filtered.status == 200
+        assert filtered.texts(".tabs [aria-current]") == [label]
+    assert shown(client, page.links(".tabs a")["To test"]).text("#needs") == "Nothing of this kind."
+
+
+def test_a_bad_cursor_takes_nothing_else_away(client: httpx.Client, needed: str) -> None:
+    """Of a list that cannot be shown its place says so; the rest of the page stands."""
+    page = shown(client, f"/r/develop/specs/{needed}?after=nonsense")
+    assert page.status == 200
+    assert "nonsense" in page.text(f"{DEPENDENTS} .problem")
+    assert page.texts("#needs .tree")
+
+
+def test_what_is_not_there_is_not_found(client: httpx.Client) -> None:
+    """An unknown hash of a revision is a page with status 404."""
+    assert shown(client, f"/r/develop/specs/{'a' * 32}").status == 404
+
+
+@pytest.mark.parametrize(
+    ("kind", "location", "added"),
+    [
+        ("index", "https://a.example/e4s", "spack mirror add 'a; b' https://a.example/e4s"),
+        ("index", "/a folder/e4s", "spack mirror add 'a; b' '/a folder/e4s'"),
+        ("pages", "site", None),
+    ],
+)
+def test_commands_are_quoted(kind: str, location: str, added: str | None) -> None:
+    """Whatever stands in a catalog is one word of a shell."""
+    spec = {"hash": "a" * 32, "short": "zlib cflags='-O2; rm'", "tarball": None}
+    source = {"kind": kind, "location": location, "synthetic": False}
+    told = spec_view({"revision": {"tag": "a; b", "source": source, "spec": spec}})
+    assert told["commands"].get("add_mirror") == added
+    assert told["commands"]["install"] == f"spack install --cache-only /{'a' * 32}"
+    alike = told["commands"]["install_alike"]
+    assert alike == """spack install --cache-only 'zlib cflags='"'"'-O2; rm'"'"''"""
+
+
+def test_what_a_source_does_not_tell_is_said(tmp_path: Path) -> None:
+    """Sizes, recipes, dependencies and mirrors: unknown is neither nothing nor zero."""
+    spec = a_spec("zlib", compiler=None, variants=(), stacks=(), namespace=None)
+    Catalog(str(tmp_path)).publish([a_snapshot([spec], "develop", day(1))])
+    with application(Settings(catalog=str(tmp_path))) as client:
+        page = shown(client, f"/r/develop/specs/{spec.hash}")
+    assert page.status == 200
+    facts = dict(zip(page.texts("dl.facts dt"), page.texts("dl.facts dd"), strict=True))
+    for name in ("Size", "Binary", "Recipe", "Patches"):
+        assert facts[name].startswith("unknown"), name
+    for name in ("Compiler", "Variants", "Stacks"):
+        assert facts[name] == "none"
+    assert page.text("#needs").startswith("Unknown:")
+    assert page.text(f"{DEPENDENTS} .none").startswith("Unknown:")
+    assert "Which one has this binary is unknown" in page.text("section[aria-labelledby=install]")
