@@ -28,6 +28,7 @@ OWN = (
     "icon.svg",
     "notes.js",
     "unfolding.js",
+    "lockfile.js",
 )
 UNKNOWN = wording.size(None)
 MINUS = "\N{MINUS SIGN}"
