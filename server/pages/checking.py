@@ -24,6 +24,7 @@ from snapshots.errors import SourceError
 from snapshots.escaping import legible
 from snapshots.models import ConcreteSpec
 from snapshots.sources import lockfiles
+from snapshots.sources.lockfiles import LockFile
 
 FORM = Page("/check", "check_form")
 _RESULT = Page("/check", "check", view=check_view)
@@ -35,7 +36,11 @@ _HTML = b"text/html; charset=utf-8"
 _HEADERS: Headers = [(b"content-security-policy", POLICY)]
 
 _KEPT_TEXT = 64 << 10
-"""So much of a text stands in the form again, for the next question; of a bad one, all."""
+_KEPT_BAD_TEXT = 1 << 20
+"""Texts of so many bytes stand in the form again: for the next question, and to be mended."""
+
+_BYTES_READ = 16
+"""How many bytes of a lock file are read for a unit of cost."""
 
 _LONGEST_NAME = 100
 _SPECS_SHOWN = 3
@@ -50,6 +55,10 @@ class Asked(NamedTuple):
     data: bytes
     name: str
     ref: str
+
+    def text(self, most: int) -> str:
+        """Return the lock file as text for the form; nothing where it has more bytes."""
+        return self.data.decode("utf-8", "replace") if len(self.data) <= most else ""
 
 
 class CheckEndpoint:
@@ -84,7 +93,9 @@ class CheckEndpoint:
             if response is None:
                 await send_head(send, GONE, [])  # for the log: nobody receives it
                 return
-            await send_response(response, scope, dict(scope["headers"]), send, extra)
+            compressing = self._context.lanes.compressing
+            headers = dict(scope["headers"])
+            await send_response(response, scope, headers, send, extra, compressing=compressing)
 
     async def _answer(self, scope: Scope, content: bytes) -> Response:
         try:
@@ -95,20 +106,16 @@ class CheckEndpoint:
 
     async def _checked(self, scope: Scope, content: bytes) -> Response:
         """Return the page for a form that was sent."""
+        if self._context.allowances.is_limited:
+            self._context.allowances.charge(scope, len(content) // _BYTES_READ)
         kind = dict(scope["headers"]).get(b"content-type", b"")
-        lanes = self._context.lanes
-        asked = await lanes.reading.run(lambda: _asked(read_form(kind, content)))
-        try:
-            locked = await lanes.reading.run(lambda: lockfiles.parse(asked.data, asked.name))
-        except SourceError as error:
-            raise Unreadable(legible(str(error), 1_000), asked) from None
-        specs = [_input(spec) for spec in locked.specs]
+        asked, locked, specs = await self._context.lanes.heavy.run(lambda: _read(kind, content))
         covering = await self._covering(scope, specs)
         variables = {"ref": asked.ref or _best(covering, asked), "specs": specs}
         answered = await self._context.asker.ask(_RESULT.document, variables, scope)
         if not answered.data.get("revision"):
             raise Unreadable(_first(answered), asked)
-        text = asked.data.decode("utf-8", "replace") if len(asked.data) <= _KEPT_TEXT else ""
+        text = asked.text(_KEPT_TEXT)
         shown = {"covering": covering.data.get("bestCovering") or [], "left_out": locked.left_out}
         shown |= {"text": text, "name": asked.name}
         return await self._page(
@@ -130,7 +137,7 @@ class CheckEndpoint:
         asked = error.asked
         variables = {"ref": None}
         answered = await self._context.asker.ask(FORM.document, variables, scope)
-        text = asked.data.decode("utf-8", "replace")
+        text = asked.text(_KEPT_BAD_TEXT)
         data = {**answered.data, "text": text, "problem": bounded(error.message, 1_000)}
         return await self._page(FORM, scope, asked.ref, data, variables, [], error.status)
 
@@ -166,6 +173,19 @@ class Unreadable(BadRequest):
 
 def _address(scope: Scope, ref: str) -> Address:
     return Address(raw_path(scope), {"ref": [ref]} if ref else {})
+
+
+def _read(content_type: bytes, content: bytes) -> tuple[Asked, LockFile, list[dict[str, Any]]]:
+    """Return what a form asks, its lock file, and the specs that are wanted as GraphQL has them.
+
+    Raises BadRequest; Unreadable with the place of what is wrong with the lock file.
+    """
+    asked = _asked(read_form(content_type, content))
+    try:
+        locked = lockfiles.parse(asked.data, asked.name)
+    except SourceError as error:
+        raise Unreadable(legible(str(error), 1_000), asked) from None
+    return asked, locked, [_input(spec) for spec in locked.specs]
 
 
 def _asked(form: Mapping[str, Field]) -> Asked:
