@@ -1,6 +1,14 @@
 """What a request's resolvers share: the catalog as of the request's start, and what is loaded."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,6 +21,8 @@ from snapshots.catalog.covering import Covered, best_covering, candidates
 from snapshots.catalog.history_answers import HistoryAnswers, HistoryQuestion
 from snapshots.catalog.history_questions import Asked
 from snapshots.catalog.library import Library
+from snapshots.changes.cells import CoverageDimension
+from snapshots.changes.coverage import CoverageChanges, coverage
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.wanted import Wanted
@@ -99,6 +109,9 @@ class Context:
     _contents: set[str] = field(default_factory=set, init=False)
     _num_loads: int = field(default=0, init=False)
     _masks: dict[tuple[str, str], Mask] = field(default_factory=dict, init=False)
+    _coverages: dict[tuple[Comparison, tuple[CoverageDimension, ...]], CoverageChanges] = field(
+        default_factory=dict, init=False
+    )
     _answers: HistoryAnswers = field(init=False)
     _asked: set[Asked] = field(default_factory=set, init=False)
     _told: dict[Asked, dict[str, Any]] = field(default_factory=dict, init=False)
@@ -147,6 +160,15 @@ class Context:
             self.is_permanent = False  # a state from before may be imported yet
         key = self.library.earlier_contents(self.history, base, head)
         return self._loaded(self.library.returned, key).mask
+
+    def coverage(self, comparison: Comparison, by: Sequence[CoverageDimension]) -> CoverageChanges:
+        """Return lost and gained cells; the fields of one object have them counted once."""
+        key = comparison, tuple(by)
+        if key not in self._coverages:
+            if len(self._coverages) >= _HELD:
+                del self._coverages[next(iter(self._coverages))]
+            self._coverages[key] = coverage(*key)
+        return self._coverages[key]
 
     def best_covering(self, wanted: Wanted, series: str | None) -> list[Covered]:
         """Return which revisions hold most of what is wanted, of those with the newest contents."""
@@ -242,6 +264,7 @@ class Context:
         """Let go of what was loaded: the request is over, and the executor holds its context."""
         self._latest.clear()
         self._masks.clear()
+        self._coverages.clear()
         self._told.clear()
 
     def matching(self, loaded: LoadedRevision, query: str) -> Mask:

@@ -57,6 +57,7 @@ from server.pages.endpoint import PageContext, PageEndpoint
 from server.pages.rendering import STATIC as PAGES_STATIC
 from server.pages.rendering import Renderer
 from server.pages.routes import PAGES
+from server.pages.routing import PageRoute
 from server.settings import Settings
 from server.tracing.spans import NoSpans, Spans, telemetry_from
 from server.watching import CatalogWatch
@@ -187,7 +188,7 @@ def create_app(settings: Settings) -> Application:
         *(
             [
                 Route(FORM.path, CheckEndpoint(pages, incoming)),
-                *(Route(page.path, PageEndpoint(page, pages)) for page in PAGES),
+                *(PageRoute(page.path, PageEndpoint(page, pages)) for page in PAGES),
             ]
             if settings.pages
             else [Route("/", _home)]

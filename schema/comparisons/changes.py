@@ -1,6 +1,6 @@
 """What the nouns of a comparison share: the comparison with both revisions, and their fields."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -16,6 +16,8 @@ from schema.fields.paging import PageArguments, bad_cursor, window
 from schema.fields.scalars import ByteCount
 from schema.node import ID_SEPARATOR, not_known
 from snapshots.changes import diff
+from snapshots.changes.cells import CoverageDimension
+from snapshots.changes.coverage import CoverageChanges
 from snapshots.changes.explanation import Explanation
 from snapshots.frames.columns import Mask, Rows
 from snapshots.models import RevisionInfo
@@ -34,6 +36,10 @@ class LoadedComparison:
     def explanation(self) -> Explanation:
         """Return the counterparts, reasons and causes of the comparison."""
         return self.head.context.explain(self.base.info, self.head.info)
+
+    def coverage(self, by: Sequence[CoverageDimension]) -> CoverageChanges:
+        """Return the cells that were lost and gained, by dimensions."""
+        return self.head.context.coverage(self.changes, by)
 
     def returned(self) -> Mask:
         """Return a mask over head's rows: those that an earlier revision of the series had."""

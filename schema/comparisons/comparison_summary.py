@@ -11,7 +11,6 @@ from schema.fields.scalars import ByteCount
 from snapshots.changes.coverage import (
     CoverageChangeKind,
     CoverageChanges,
-    coverage,
     usual_dimensions,
 )
 from snapshots.changes.reasons import SpecChangeReason
@@ -101,5 +100,4 @@ class ComparisonSummary:
 
     @cached_property
     def _cells(self) -> CoverageChanges:
-        changes = self.loaded.changes
-        return coverage(changes, usual_dimensions(changes))
+        return self.loaded.coverage(usual_dimensions(self.loaded.changes))

@@ -24,7 +24,7 @@ from schema.fields.many import Sublists, for_many
 from schema.fields.paging import PageArguments
 from schema.revisions.spec import Spec, SpecRows
 from snapshots.changes import coverage as coverage_changes
-from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges, coverage
+from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges
 from snapshots.errors import InvalidArgument
 
 describe_enum(
@@ -81,7 +81,7 @@ def coverage_connection(
     """
     if len(by) > len(CoverageDimension):
         raise InvalidArgument("by", f"more than {len(CoverageDimension)} dimensions")
-    table = coverage(comparison.changes, by).select(kinds, search)
+    table = comparison.coverage(by).select(kinds, search)
     return change_connection(CoverageChange, comparison, table, _Cursors(table), arguments)
 
 

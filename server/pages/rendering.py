@@ -27,6 +27,8 @@ OWN = (
     "charts.js",
     "icon.svg",
     "notes.js",
+    "unfolding.js",
+    "lockfile.js",
 )
 UNKNOWN = wording.size(None)
 MINUS = "\N{MINUS SIGN}"

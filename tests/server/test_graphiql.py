@@ -74,7 +74,7 @@ EXAMPLE_TITLES = [name.capitalize() for name in EXAMPLES]
 
 def test_the_examples_run_in_a_browser(server: str, browser: webdriver.Chrome) -> None:
     """GraphiQL appears with a tab for each example; each runs on a click, without any error."""
-    opened(browser, server)
+    opened(browser, f"{server}/graphql")
     assert browser.title == "cachelog · GraphiQL"
     assert titles(browser) == EXAMPLE_TITLES
 

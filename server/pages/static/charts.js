@@ -13,6 +13,10 @@ function read() {
   return { ...points, taken };
 }
 
+// Steps of scales: whole numbers, and sizes that are round in their unit.
+const COUNTS = Array.from({ length: 10 }, (_, it) => [1, 2, 5].map((digit) => digit * 10 ** it)).flat();
+const SIZES = Array.from({ length: 40 }, (_, it) => 2 ** it);
+
 const number = new Intl.NumberFormat("en");
 
 function size(mebibytes) {
@@ -31,19 +35,21 @@ function days(_chart, splits, _axis, _space, step) {
 
 // What each chart shows: its columns, how its values are written, and how they are drawn.
 function kinds(points, color) {
-  const line = (values, shown) => ({
+  const line = (values, shown, steps) => ({
     columns: [values],
+    steps,
     text: (at) => (values[at] == null ? "unknown" : shown(values[at])),
     shown,
-    series: [{ stroke: color("--line"), fill: color("--area"), width: 1.5, points: { show: values.length < 60 } }],
+    series: [{ stroke: color("--line"), fill: color("--area"), width: 1.5, points: { show: values.length < 60, fill: color("--pico-background-color") } }],
   });
   const bars = uPlot.paths.bars({ size: [0.7, 12], align: 0 });
   const bar = (name) => ({ stroke: color(name), fill: color(name), width: 0, paths: bars, points: { show: false } });
   return {
-    specs: line(points.specs, number.format),
-    packages: line(points.packages, number.format),
-    size: line(points.size, size),
+    specs: line(points.specs, number.format, COUNTS),
+    packages: line(points.packages, number.format, COUNTS),
+    size: line(points.size, size, SIZES),
     changes: {
+      steps: COUNTS,
       columns: [points.added, points.removed.map((it) => -it)],
       text: (at) => `+${number.format(points.added[at])} ${MINUS}${number.format(points.removed[at])}`,
       shown: (it) => (it === 0 ? "0" : signed(it)),
@@ -55,6 +61,8 @@ function kinds(points, color) {
 function options(figure, kind, points, color) {
   const at = figure.querySelector(".at");
   const axis = { stroke: color("--muted"), grid: { stroke: color("--grid"), width: 1 }, ticks: { show: false } };
+  const { length, 0: first, [length - 1]: last } = points.taken;
+  const beside = (last - first) / (length - 1) / 2; // room for half a bar
   const told = (chart) => {
     const { idx } = chart.cursor;
     at.textContent = idx == null ? "" : `${day(points.taken[idx])}: ${kind.text(idx)}`;
@@ -65,32 +73,37 @@ function options(figure, kind, points, color) {
     legend: { show: false },
     cursor: { sync: { key: "growth" }, y: false, points: { show: false } },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
-    scales: { x: { time: true } },
+    scales: { x: { time: true, range: (_chart, min, max) => [min - beside, max + beside] } },
     axes: [
-      { ...axis, values: days, space: 70 },
-      { ...axis, values: (_chart, splits) => splits.map(kind.shown), size: 76 },
+      { ...axis, values: days, space: 70, size: 30 },
+      { ...axis, values: (_chart, splits) => splits.map(kind.shown), size: 76, incrs: kind.steps },
     ],
     series: [{}, ...kind.series],
-    hooks: { setCursor: [told] },
+    hooks: { setCursor: [told], setSelect: [(chart) => chart.select.width > 0 && press(null)] },
   };
 }
 
 function draw(points) {
   const style = getComputedStyle(document.documentElement);
-  const every = kinds(points, (name) => style.getPropertyValue(name).trim());
+  const color = (name) => style.getPropertyValue(name).trim();
+  const every = kinds(points, color);
   return [...document.querySelectorAll("[data-chart]")].map((figure) => {
     const kind = every[figure.dataset.chart];
     const plot = figure.querySelector(".plot");
     plot.replaceChildren();
-    return new uPlot(options(figure, kind, points, style && ((name) => style.getPropertyValue(name).trim())), [points.taken, ...kind.columns], plot);
+    return new uPlot(options(figure, kind, points, color), [points.taken, ...kind.columns], plot);
   });
 }
 
+// Which button says what the charts show: none where somebody dragged across one.
+function press(pressed) {
+  for (const it of document.querySelectorAll(".spans button")) it.setAttribute("aria-pressed", String(it === pressed));
+}
+
 // Buttons for the keyboard; with a mouse, dragging across a chart does the same.
-function spans(charts, points) {
-  const last = points.taken.at(-1);
-  const length = (last - points.taken[0]) / DAY;
-  const fitting = SPANS.filter(([, it]) => it === Infinity || it < length);
+function buttons(points, show) {
+  const length = (points.taken.at(-1) - points.taken[0]) / DAY;
+  const fitting = SPANS.filter(([, most]) => most === Infinity || most < length);
   if (fitting.length < 2) return;
   const group = document.createElement("div");
   group.className = "spans";
@@ -103,9 +116,8 @@ function spans(charts, points) {
     button.textContent = label;
     button.setAttribute("aria-pressed", String(most === Infinity));
     button.addEventListener("click", () => {
-      const min = Math.max(points.taken[0], last - most * DAY);
-      for (const chart of charts()) chart.setScale("x", { min, max: last });
-      for (const it of group.children) it.setAttribute("aria-pressed", String(it === button));
+      show(most);
+      press(button);
     });
     group.append(button);
   }
@@ -115,7 +127,12 @@ function spans(charts, points) {
 document.addEventListener("DOMContentLoaded", () => {
   const points = read();
   let charts = draw(points);
-  spans(() => charts, points);
+  const show = (most) => {
+    const max = points.taken.at(-1);
+    const min = Math.max(points.taken[0], max - most * DAY);
+    for (const chart of charts) chart.setScale("x", { min, max });
+  };
+  buttons(points, show);
   const resized = new ResizeObserver(() => {
     for (const chart of charts) {
       const width = chart.root.parentElement.clientWidth;
@@ -126,5 +143,6 @@ document.addEventListener("DOMContentLoaded", () => {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     for (const chart of charts) chart.destroy();
     charts = draw(points);
+    press(document.querySelector(".spans button"));
   });
 });

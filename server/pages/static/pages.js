@@ -1,13 +1,16 @@
 // The comfort of the pages: everything works without it.
 "use strict";
 
-// How long ago something was, beside its day.
-const UNITS = [["year", 31557600], ["month", 2629800], ["week", 604800], ["day", 86400], ["hour", 3600]];
+// How long ago something was, beside its day: from how many seconds on, in units of how many.
+const UNITS = [
+  ["year", 2 * 31557600, 31557600], ["month", 2 * 2629800, 2629800], ["week", 2 * 604800, 604800],
+  ["day", 86400, 86400], ["hour", 3600, 3600], ["minute", 0, 60],
+];
 
 function ago(moment) {
   const seconds = (new Date(moment) - Date.now()) / 1000;
   const words = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
-  const [unit, length] = UNITS.find(([, it]) => Math.abs(seconds) >= it) ?? ["minute", 60];
+  const [unit, , length] = UNITS.find(([, least]) => Math.abs(seconds) >= least);
   return words.format(Math.round(seconds / length), unit);
 }
 

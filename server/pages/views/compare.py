@@ -27,7 +27,7 @@ class Choice(NamedTuple):
 
     value: str
     label: str
-    count: int
+    num: int
 
 
 class Difference(NamedTuple):
@@ -81,16 +81,25 @@ def differences(change: Data) -> Iterator[Difference]:
         if before[name] != after[name]:
             yield Difference(_spaced(name), before[name], after[name])
     for name in ("variants", "stacks"):
-        gone = [it for it in before[name] if it not in after[name]]
-        new = [it for it in after[name] if it not in before[name]]
-        if gone or new:
-            yield Difference(name, " ".join(gone) or None, " ".join(new) or None)
+        if before[name] != after[name]:
+            yield Difference(name, *_different(before[name], after[name]))
 
 
 def _difference(field: Data) -> Difference:
     """Return a difference of the API with its values as texts."""
-    before, after = _text(field["before"]), _text(field["after"])
-    return Difference(wording.in_words(field["path"]), before, after)
+    before, after = field["before"], field["after"]
+    if isinstance(before, list) and isinstance(after, list):
+        sides = _different(before, after)
+    else:
+        sides = _text(before), _text(after)
+    return Difference(wording.in_words(field["path"]), *sides)
+
+
+def _different(before: Sequence[str], after: Sequence[str]) -> tuple[str | None, str | None]:
+    """Return what only one of two lists has, of each."""
+    gone = [str(it) for it in before if it not in after]
+    new = [str(it) for it in after if it not in before]
+    return " ".join(gone) or None, " ".join(new) or None
 
 
 def _counted(kinds: Mapping[str, str], data: Data) -> list[Choice]:
@@ -109,6 +118,6 @@ def _spaced(name: str) -> str:
 
 def _text(value: Any) -> str | None:
     """Return a value of a fact as a text."""
-    if isinstance(value, Sequence) and not isinstance(value, str):
+    if isinstance(value, list):
         return " ".join(map(str, value)) or None
     return None if value is None else str(value)

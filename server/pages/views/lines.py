@@ -1,10 +1,10 @@
 """Lines and bars for charts that are drawn without a script: the paths of SVG."""
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
-MOST_POINTS = 200
+MOST_POINTS = 120
 """How many points or bars are drawn at most: more cannot be told apart."""
 
 Place = tuple[int, int]
@@ -123,7 +123,12 @@ def _runs(
 
 
 def _drawn(places: Sequence[Place]) -> str:
-    """Return a line in the language of SVG's paths: a single point is a short dash."""
-    (x, y), *others = places
-    rest = " ".join(f"{to_x} {to_y}" for to_x, to_y in others)
-    return f"M{x} {y}{f'L{rest}' if rest else 'h1'}"
+    """Return a line in the language of SVG's paths, each step by its length: that is shorter.
+
+    A single point is a short dash.
+    """
+    (x, y), *_ = places
+    steps = [(to[0] - it[0], to[1] - it[1]) for it, to in pairwise(places)] or [(1, 0)]
+    return f"M{x} {y}l" + " ".join(
+        f"{right}{'' if down < 0 else ' '}{down}" for right, down in steps
+    )

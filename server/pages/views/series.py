@@ -20,7 +20,7 @@ LINES = {"specs": "numSpecs", "packages": "numPackages", "size": "totalSize"}
 def series_view(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the charts, where the growth is known and has any points to be drawn between.
 
-    ``drawn`` has them as paths, by name, ``points`` as JSON for a script.
+    ``drawn`` has them as paths, by name, None where nothing is known; ``points`` has them as JSON.
     """
     points = (data.get("growing") or {}).get("growth") or []
     if len(points) < 2:
@@ -36,7 +36,7 @@ def series_view(data: Mapping[str, Any]) -> dict[str, Any]:
     }
     drawn["changes"] = bars(came, went, times=taken, **box)
     return {
-        "drawn": {name: chart for name, chart in drawn.items() if chart},
+        "drawn": drawn,
         "points": _for_a_script(taken, columns, came, went),
         "num_points": len(points),
     }

@@ -94,7 +94,8 @@ def test_direct_dependencies(world: World) -> None:
         world,
         "app",
         """dependencies {
-          totalCount edges { cursor types virtuals node { name hash version spec { name version } } }
+          totalCount
+          edges { cursor types virtuals node { name hash version spec { name version } } }
         }""",
     )["dependencies"]
     assert found["totalCount"] == 3

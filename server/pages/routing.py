@@ -1,0 +1,31 @@
+"""Which page an address is of, whatever characters the names in it have."""
+
+import re
+from typing import Any
+from urllib.parse import unquote
+
+from starlette.routing import Match, Route
+from starlette.types import Scope
+
+_ESCAPED_SLASH = re.compile("%2f", re.IGNORECASE)
+_STAND_IN = "\ud800"
+"""A surrogate alone, which no text in UTF-8 has."""
+
+
+class PageRoute(Route):
+    """A route where a slash that is escaped belongs to a name, and does not end it.
+
+    Servers unescape all of a path before they hand it on; this reads it as it was sent.
+    """
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Tell whether the route is that of a request, with the names in its path."""
+        raw: bytes = scope.get("raw_path") or b""
+        sent = raw.decode("latin-1")
+        if scope["type"] != "http" or not _ESCAPED_SLASH.search(sent):
+            return super().matches(scope)
+        path = unquote(_ESCAPED_SLASH.sub(_STAND_IN, sent))
+        match, found = super().matches({**scope, "path": path})
+        params: dict[str, Any] = found.get("path_params", {})
+        names = {key: it.replace(_STAND_IN, "/") for key, it in params.items()}
+        return match, {**found, "path_params": names} if found else found

@@ -1,0 +1,38 @@
+"""A comparison of the demo, as the API and its pages tell it."""
+
+import re
+from typing import Any
+
+import httpx
+
+from server.pages.documents import document
+from tests.server.pages.asked import asked
+from tests.server.pages.reading import Shown
+
+BASE, HEAD = "develop-2025-01-05", "develop"
+PAIR = f"/compare/{BASE}...{HEAD}"
+TABS = ("", "/packages", "/specs", "/stacks", "/coverage", "/notes")
+
+
+def told(client: httpx.Client, name: str, **variables: Any) -> Any:
+    """Return what the API answers to the document of a page."""
+    known = {"base": BASE, "head": HEAD, "first": 50} | variables
+    declared = document(name).parameters
+    given = {key: value for key, value in known.items() if key in declared}
+    return asked(client, document(name).text, **given)["compare"]
+
+
+def numbers(texts: list[str]) -> list[int]:
+    """Return the first number of each text."""
+    return [int(re.findall(r"\d[\d,]*", text)[0].replace(",", "")) for text in texts]
+
+
+def rows(page: Shown, table: str = "table.changes") -> list[list[str]]:
+    """Return the texts of the fields of a table's rows."""
+    found = page.dom.cssselect(table)[0].cssselect("tbody tr")
+    return [[" ".join(field.text_content().split()) for field in row] for row in found]
+
+
+def links(page: Shown, selector: str) -> list[str]:
+    """Return where the links lead that a selector finds."""
+    return [str(page.response.url.join(it.get("href"))) for it in page.dom.cssselect(selector)]

@@ -1,0 +1,137 @@
+"""Comparisons: what is compared, what changed in all, and why."""
+
+import re
+
+import httpx
+import pytest
+
+from server.pages.documents import document
+from server.pages.routes import PAGES
+from tests.server.pages.asked import asked
+from tests.server.pages.comparing import BASE, HEAD, PAIR, TABS, links, numbers, rows, told
+from tests.server.pages.reading import shown
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_a_tab_has_an_address_of_its_own(client: httpx.Client, tab: str) -> None:
+    """It says what is compared, leads to its question and to the other tabs, and stays the same."""
+    page = shown(client, PAIR + tab)
+    assert page.status == 200
+    assert BASE in page.text("h1")
+    assert len(page.dom.cssselect("h1")) == 1
+    assert page.texts(".tabs [aria-current=page]") == [tab[1:].capitalize() or "Why"]
+    (title,) = page.dom.cssselect("title")
+    assert f"{BASE} → {HEAD}" in title.text_content()
+    for link in page.links(".tabs a").values():
+        assert client.get(link).status_code == 200
+    permanent = page.links("footer a")["Permanent address"]
+    assert re.search(r"/compare/[0-9a-f]{64}\.\.\.[0-9a-f]{64}" + tab + "$", permanent)
+    assert shown(client, permanent).texts("#tab h2") == page.texts("#tab h2")
+
+
+def test_what_no_import_can_change_is_kept_for_ever(client: httpx.Client) -> None:
+    """Under digests, but for what depends on the past: whether a spec has returned."""
+    revisions = asked(client, "{ revisions { nodes { digest } } }")["revisions"]["nodes"]
+    pair = f"/compare/{revisions[1]['digest']}...{revisions[0]['digest']}"
+    for tab in ("", "/packages", "/stacks", "/coverage"):
+        assert "immutable" in client.get(pair + tab).headers["cache-control"], tab
+        assert "immutable" not in client.get(PAIR + tab).headers["cache-control"], tab
+
+
+def test_totals(client: httpx.Client) -> None:
+    """The head says what the summary says."""
+    page, summary = shown(client, PAIR), told(client, "compare")["summary"]
+    figures = {it[0].text_content(): it.text_content() for it in page.dom.cssselect(".totals div")}
+    for name, counts in {
+        "Specs": ("specsAdded", "specsRemoved", "specsRebuilt", "specsReplaced"),
+        "Packages": ("packagesAdded", "packagesRemoved", "packagesUpgraded"),
+        "Coverage": ("coverageGained", "coverageLost"),
+    }.items():
+        said = {int(it.replace(",", "")) for it in re.findall(r"\d[\d,]*", figures[name])}
+        assert {summary[count] for count in counts if summary[count]} <= said
+    assert page.dom.cssselect("meta[name=description]")[0].get("content").startswith("From ")
+
+
+def test_bars_add_up(client: httpx.Client) -> None:
+    """Causes, what is on other pages and what is not explained make up all that was built anew."""
+    for query in ("", "?kinds=VERSION", "?kinds=UNKNOWN&kinds=RECIPE"):
+        page = shown(client, PAIR + query)
+        summary = told(client, "compare")["summary"]
+        took = summary["specsRebuilt"] + summary["specsReplaced"]
+        *parts, whole = page.texts(".causes span.specs")
+        assert sum(numbers(parts)) == took == numbers([whole])[0]
+        widths = [float(it.get("width")) for it in page.dom.cssselect(".causes rect")]
+        assert sum(widths) == pytest.approx(100, abs=0.005 * len(widths))
+
+
+def test_a_cause_leads_to_its_specs(client: httpx.Client) -> None:
+    """Each has a page that names the specs and the ways to it, also where nothing is a script."""
+    page, causes = shown(client, PAIR), told(client, "compare")["causes"]["nodes"]
+    assert page.texts(".causes summary .what") == [
+        it["title"] + (f" together with {it['numTogether']} others" if it["numTogether"] else "")
+        for it in causes
+    ]
+    largest = causes[0]
+    one = shown(client, links(page, ".unfolded a")[0])
+    sides = {"from": largest["before"], "to": largest["after"]}
+    names = {key: largest[key] for key in ("package", "kind")}
+    known = told(client, "compare_cause", **names, **sides)
+    assert one.text("#tab h2") == largest["title"]
+    table = rows(one)
+    specs = known["cause"]["specs"]["nodes"]
+    assert len(table) == len(specs) == min(50, largest["numSpecs"])
+    for row, spec in zip(table, specs, strict=True):
+        assert row[0] == f"{spec['name']}@{spec['after']['version']} {spec['hash'][:7]}"
+        assert row[4].startswith("its own" if len(spec["path"]) == 1 else spec["path"][0]["name"])
+        assert len(spec["path"]) == 1 or largest["package"] in row[4]
+    assert shown(client, f"{PAIR}/causes/none?kind=VERSION").status == 404
+
+
+def test_forms_lead_to_comparisons(client: httpx.Client) -> None:
+    """What somebody fills in becomes the address; without one of both the page asks for it."""
+    answer = client.get("/compare", params={"base": BASE, "head": HEAD})
+    assert answer.status_code == 303
+    assert str(answer.url.join(answer.headers["location"])).endswith(PAIR)
+    page = shown(client, "/compare?base=no-such-tag")
+    assert "no-such-tag" in page.text("[role=alert]")
+    assert page.dom.cssselect("input[name=base]")[0].get("value") == "no-such-tag"
+    options = [it.get("value") for it in page.dom.cssselect("datalist option")]
+    assert {BASE, HEAD} <= {*options}
+    for link in links(page, "td a"):
+        assert client.get(link).status_code == 200
+    (swapped,) = links(shown(client, f"{PAIR}/specs"), ".pickers a")
+    assert swapped.endswith(f"/compare/{HEAD}...{BASE}")
+    assert shown(client, "/compare/no-such...develop").status == 404
+
+
+def test_one_content_on_both_sides(client: httpx.Client) -> None:
+    """It is said that nothing changed, on every tab."""
+    for tab in TABS:
+        page = shown(client, f"/compare/{HEAD}...{HEAD}{tab}")
+        assert page.status == 200
+        assert "nothing changed" in page.text(".verdict")
+        assert not page.dom.cssselect("tbody tr") or tab == "/notes"
+
+
+def test_all_that_pages_link_to_is_there(client: httpx.Client) -> None:
+    """Each kind of link of each tab leads to a page."""
+    seen: dict[str, str] = {}
+    for tab in TABS:
+        for link in links(shown(client, PAIR + tab), "main a"):
+            kind = re.sub(r"[^/&=?]*\d[^/&=?]*|=[^&]*", "", link)
+            seen.setdefault(kind, link)
+    assert len(seen) > 20
+    failed = {it for it in seen.values() if "as=" not in it and client.get(it).status_code != 200}
+    assert not failed
+
+
+def test_documents_ask_the_same_of_every_comparison() -> None:
+    """What heads the tabs is asked in the same words, but for the notes, which have totals."""
+    names = {it.query for it in PAGES if it.query.startswith("compare")}
+    headings = {
+        name: text.partition("fragment Heading")[2].partition("fragment ")[0].strip()
+        for name in names - {"compare_notes", "compare_notes_markdown", "compare_pickers"}
+        if (text := document(name).text)
+    }
+    assert len(headings) > 4
+    assert len({*headings.values()}) == 1

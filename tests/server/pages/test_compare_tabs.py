@@ -1,0 +1,104 @@
+"""The lists of a comparison: packages, specs, stacks, coverage, and the notes."""
+
+import re
+
+import httpx
+import pytest
+
+from server.pages.rendering import MINUS
+from tests.server.pages.asked import asked
+from tests.server.pages.comparing import BASE, HEAD, PAIR, links, numbers, rows, told
+from tests.server.pages.reading import shown
+
+
+def test_packages(client: httpx.Client) -> None:
+    """Each with what happened to it; kinds narrow them down, with the counts of the summary."""
+    page, known = shown(client, f"{PAIR}/packages"), told(client, "compare_packages")
+    nodes = known["packages"]["nodes"]
+    for row, it in zip(rows(page), nodes, strict=True):
+        assert row[:2] == [it["name"], it["kind"].lower().replace("_", " ")]
+        assert numbers(row[3:6]) == [it["specsAdded"], it["specsRemoved"], it["specsChanged"]]
+        assert all(version in row[2] for version in it["versionsAdded"][:5])
+    for text, link in page.links(".choices li a").items():
+        if text != "all":
+            narrowed = told(client, "compare_packages", kinds=[httpx.URL(link).params["kinds"]])
+            assert numbers([text]) == [narrowed["packages"]["totalCount"]]
+            assert len(rows(shown(client, link))) == min(50, numbers([text])[0])
+    name = nodes[0]["name"]
+    assert name in [row[0] for row in rows(shown(client, f"{PAIR}/packages?search={name.upper()}"))]
+    assert "No package" in shown(client, f"{PAIR}/packages?search=no-such").text("#results")
+
+
+def test_specs(client: httpx.Client) -> None:
+    """Each with its reason, its counterpart and its cause; filters are those of the address."""
+    page, known = shown(client, f"{PAIR}/specs"), told(client, "compare_specs")
+    for row, it in zip(rows(page), known["specs"]["nodes"], strict=True):
+        assert it["hash"][:7] in row[0]
+        assert row[3] == it["reason"].lower().replace("_", " ")
+        assert not it["counterpart"] or it["counterpart"]["hash"][:7] in row[4]
+        assert row[5] == (it["cause"]["title"] if it["cause"] else "none")
+    chosen = page.links("#reasons li a")
+    reasons = {it["reason"].lower().replace("_", " "): it["count"] for it in known["reasons"]}
+    assert dict.fromkeys(chosen) == dict.fromkeys(
+        ["all", *(f"{k} {v:,}" for k, v in reasons.items())]
+    )
+    gone = shown(client, f"{PAIR}/specs?kinds=REMOVED&reasons=REPLACED")
+    assert {row[0][0] for row in rows(gone)} == {MINUS}
+    assert {row[3] for row in rows(gone)} == {"replaced"}
+    assert len(gone.texts(".chosen a")) == 3
+    name = known["specs"]["nodes"][0]["name"]
+    of_name = shown(client, f"{PAIR}/specs?packages={name}")
+    assert {row[0].split("@")[0][-len(name) :] for row in rows(of_name)} == {name}
+
+
+def test_stacks(client: httpx.Client) -> None:
+    """Each with its specs before and after, and the packages that came and went."""
+    page, known = shown(client, f"{PAIR}/stacks"), told(client, "compare_stacks")
+    for row, it in zip(rows(page), known["stacks"], strict=True):
+        counts = ("numSpecsBefore", "numSpecsAfter", "specsAdded", "specsRemoved")
+        assert row[0] == it["name"]
+        assert numbers(row[2:6]) == [it[count] for count in counts]
+
+
+@pytest.mark.parametrize("by", [["STACK"], ["TARGET"], ["STACK", "TARGET"], ["VERSION"]])
+def test_coverage(client: httpx.Client, by: list[str]) -> None:
+    """The matrix has each place that it shows in its row and column; the list has all of them."""
+    page = shown(client, f"{PAIR}/coverage?{'&'.join(f'by={it}' for it in by)}")
+    known = told(client, "compare_coverage", by=by)
+    columns = page.texts(".places thead th")[len(by) :]
+    cells = {
+        (row[0], columns[place], *row[1 : len(by)]): text
+        for row in rows(page, ".places table")
+        for place, text in enumerate(row[len(by) :])
+        if text
+    }
+    places = known["matrix"]["nodes"]
+    signs = {"LOST": MINUS, "GAINED": "+"}
+    expected = {
+        (it["package"], *it["values"]): signs[it["kind"]] + f"{it['numSpecs']:,}" for it in places
+    }
+    assert cells.items() <= expected.items()
+    if len(cells) < known["matrix"]["totalCount"]:
+        assert f"the first {len(cells)} of them" in page.text(".places caption")
+    for row, it in zip(rows(page), known["coverage"]["nodes"], strict=True):
+        assert row[: len(by) + 1] == [it["package"], *it["values"]]
+        assert signs[it["kind"]] in row[len(by) + 1]
+        assert not it["nearest"] or it["nearest"][0]["hash"][:7] in row[-1]
+
+
+def test_notes(client: httpx.Client) -> None:
+    """They stand there as they are published, and can be had as Markdown."""
+    page = shown(client, f"{PAIR}/notes")
+    query = f'{{ compare(base: "{BASE}", head: "{HEAD}") {{ releaseNotes }} }}'
+    markdown = asked(client, query)["compare"]["releaseNotes"]
+    (link,) = links(page, "a[download]")
+    file = client.get(link)
+    assert file.text == markdown
+    assert file.headers["content-type"] == "text/markdown; charset=utf-8"
+    assert file.headers["x-content-type-options"] == "nosniff"
+    headings = re.findall(r"^#+ (.*?)(?: \(\d.*)?$", markdown, re.MULTILINE)
+    told_here = (
+        page.texts(".notes :is(h2, h3, h4)") if False else page.texts(".notes h2, .notes h3")
+    )
+    assert headings[0] == told_here[0]
+    assert "What caused the rebuilds" in told_here

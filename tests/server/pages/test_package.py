@@ -1,0 +1,115 @@
+"""The page of a package: coverage as a matrix, its specs, who needs it, its past."""
+
+from pathlib import Path
+
+import httpx
+
+from snapshots.models import Dependency
+from tests.server.pages.asked import asked
+from tests.server.pages.catalogs import served
+from tests.server.pages.reading import shown
+from tests.snapshots.factories import a_spec, hash_of
+
+PACKAGE = """query($name: String!) { revision(ref: "develop") { package(name: $name) {
+  versions numSpecs
+  byTarget: coverage(by: [VERSION, TARGET]) { values numSpecs }
+  byStack: coverage(by: [VERSION, STACK]) { values numSpecs }
+  dependents { name numSpecs }
+  specs { nodes { hash } }
+} } }"""
+LARGEST = """{ revision(ref: "develop") { packages(first: 1, orderBy: {field: NUM_SPECS, direction:
+  DESC}) { nodes { name } } } }"""
+
+SPECS = [
+    a_spec("1", version="1.10", target="zen4", dependencies=()),
+    a_spec("2", version="1.9", target="m1", variants=("+mpi", "+hl"), dependencies=()),
+    a_spec("3", version="1.9", target="zen4", dependencies=()),
+    a_spec(
+        "4", name="app", dependencies=(Dependency("hdf5", hash_of("3"), ("link",)),), size=2**20
+    ),
+]
+
+
+def test_coverage_is_a_matrix_whose_cells_are_filters(client: httpx.Client) -> None:
+    """By targets and by stacks: each number is the API's, and leads to as many specs."""
+    name = asked(client, LARGEST)["revision"]["packages"]["nodes"][0]["name"]
+    told = asked(client, PACKAGE, name=name)["revision"]["package"]
+    for by, field in (("TARGET", "byTarget"), ("STACK", "byStack")):
+        page = shown(client, f"/r/develop/packages/{name}?by={by}")
+        versions = page.texts("table.matrix thead th")[1:]
+        assert versions == told["versions"]
+        cells = {tuple(it["values"]): it["numSpecs"] for it in told[field]}
+        for row in page.dom.cssselect("table.matrix tbody tr"):
+            value, *numbers = [it.text_content().strip() for it in row]
+            expected = [cells.pop((version, value), None) for version in versions]
+            assert numbers == ["none" if it is None else f"{it:,}" for it in expected]
+        assert not cells
+        (number, link), *_ = page.links("table.matrix tbody td a").items()
+        narrowed = shown(client, link)
+        assert len(narrowed.dom.cssselect("table.specs tbody tr")) == int(number)
+        assert narrowed.dom.cssselect("table.matrix a[aria-current]")
+
+
+def test_versions_gaps_and_dependents(tmp_path: Path) -> None:
+    """Versions stand in Spack's order, a gap is said to be one, and who needs it is named."""
+    with served(tmp_path, SPECS) as client:
+        page = shown(client, "/r/develop/packages/hdf5")
+        cells = page.texts("table.matrix th, table.matrix td")
+        assert cells == ["Target", "1.10", "1.9", "m1", "none", "1", "zen4", "1", "1"]
+        assert page.texts("#dependents + ul li") == ["app 1 spec"]
+        assert page.links("#dependents + ul a")["app"].endswith("/r/develop/packages/app")
+        nobody = shown(client, "/r/develop/packages/app")
+        assert "No spec of this revision depends on app itself" in nobody.text("main")
+
+
+def test_what_specs_have_in_common_is_said_once(tmp_path: Path) -> None:
+    """Each row has the variants that tell it apart; hashes are whole on hover, and lead on."""
+    with served(tmp_path, SPECS) as client:
+        page = shown(client, "/r/develop/packages/hdf5?order=HASH")
+        assert page.text(".common code") == "+mpi"
+        hashes = sorted(map(hash_of, "123"))
+        assert [it.get("title") for it in page.dom.cssselect("table.specs .hash")] == hashes
+        own = dict(zip(hashes, page.texts("table.specs td.variants"), strict=True))
+        assert own[hash_of("2")] == "+hl"
+        assert own[hash_of("1")] == "~cxx"
+        assert set(page.texts("table.specs td:last-child")) == {"unknown"}
+        links = page.links("table.specs td:first-child a").values()
+        assert [link.rpartition("/r/")[2] for link in links] == [
+            f"develop/specs/{it}" for it in hashes
+        ]
+        narrowed = shown(client, "/r/develop/packages/hdf5?versions=1.9&targets=zen4&by=STACK")
+        assert len(narrowed.dom.cssselect("table.specs tbody tr")) == 1
+        assert len(narrowed.dom.cssselect("ul.chosen a")) == 3  # and one for all
+        nothing = shown(client, "/r/develop/packages/hdf5?versions=1.10&targets=m1")
+        assert "No spec of hdf5 is like this" in nothing.text(".empty")
+
+
+def test_what_the_source_does_not_tell(tmp_path: Path) -> None:
+    """No dependencies, compilers or sizes: each is said, none is blank."""
+    with served(tmp_path, [a_spec("1", compiler=None)]) as client:
+        page = shown(client, "/r/develop/packages/hdf5?by=COMPILER")
+        assert "source states no compiler" in page.text("#coverage ~ .empty")
+        assert "tells no dependencies" in page.text("#dependents + .empty")
+        assert "not stated" in page.text("table.specs tbody tr")
+
+
+def test_the_past_of_a_package(tmp_path: Path) -> None:
+    """Since when it is there, and each revision that touched it, with the way to why."""
+    states = [SPECS[1:2], SPECS[1:2], SPECS[:3]]
+    with served(tmp_path, *states) as client:
+        page = shown(client, "/r/develop/packages/hdf5")
+        newest, first = page.texts("ol.log li")
+        assert "versions changed" in newest or "upgraded" in newest
+        assert "+1.10" in newest
+        assert "+2" in newest
+        assert "added" in first
+        assert "and still there" in page.text("#history + p")
+        (why,) = [it for name, it in page.links("ol.log a").items() if name == "why"]
+        assert "/specs?packages=hdf5" in why
+        (feed,) = page.dom.cssselect("link[type='application/atom+xml']")
+        assert client.get(f"/{feed.get('href').lstrip('./')}").status_code == 200
+
+
+def test_a_package_that_is_not_there(client: httpx.Client) -> None:
+    """It is a page that says so."""
+    assert shown(client, "/r/develop/packages/no-such-package").status == 404

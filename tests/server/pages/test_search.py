@@ -1,0 +1,115 @@
+"""The page of a search: packages by name, specs by Spack's language, hashes."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from server.pages.views.search import hash_in
+from tests.server.pages.asked import asked
+from tests.server.pages.catalogs import served
+from tests.server.pages.reading import Shown, shown
+from tests.snapshots.factories import a_spec, hash_of
+
+SPECS = """query($q: String!) { revision(ref: "develop") { specs(matching: $q) {
+  totalCount nodes { hash } facets { targets { value count } } } } }"""
+
+
+def find(client: httpx.Client, **query: str) -> Shown:
+    """Return the page of a search."""
+    return shown(client, str(httpx.URL("/search", params=query)))
+
+
+def test_specs_are_found_by_a_query(client: httpx.Client) -> None:
+    """Those that the API finds, counted, with their filters; each leads on."""
+    q = "+shared target=x86_64_v3:"
+    page, told = find(client, q=q), asked(client, SPECS, q=q)["revision"]["specs"]
+    assert f"{told['totalCount']:,} specs match {q}" in page.texts("h2")
+    shown_hashes = [it.get("title") for it in page.dom.cssselect("table.specs .hash")]
+    assert shown_hashes == [it["hash"] for it in told["nodes"]]
+    targets = told["facets"]["targets"]
+    assert page.texts(".facet[aria-labelledby=facet-targets] li") == [
+        f"{it['value']} {it['count']:,}" for it in targets
+    ]
+    name, link = next(iter(page.links(".facet[aria-labelledby=facet-targets] a").items()))
+    narrowed = shown(client, link)
+    assert f"{name.split()[-1]} specs match {q}" in narrowed.texts("h2")
+
+
+def test_packages_come_first_by_name(tmp_path: Path) -> None:
+    """The one that is called so, then those with the text in their names."""
+    specs = [a_spec(it, name=it) for it in ("a-zlib", "zlib", "zlib-ng", "other")]
+    with served(tmp_path, specs) as client:
+        page = find(client, q="zlib")
+        names = [it.split()[0] for it in page.texts("section[aria-labelledby=packages] li")]
+        assert names == ["zlib", "a-zlib", "zlib-ng"]
+        part = find(client, q="ZLI")
+        assert "3 packages with this in their names" in part.texts("h2")
+        assert "No package 'ZLI'" in part.text("#problem")
+
+
+@pytest.mark.parametrize(
+    ("q", "before", "there", "reason"),
+    [
+        ("hdf5@", "hdf5@", "", "Unexpected end, a version is missing."),
+        ("hdf5 <b>+", "hdf5 ", "<", "Unexpected '<'"),
+    ],
+)
+def test_a_query_that_cannot_be_read(
+    client: httpx.Client, q: str, before: str, there: str, reason: str
+) -> None:
+    """The place is marked in it, and what is wrong there is said."""
+    page = find(client, q=q)
+    assert page.status == 200
+    (query,) = page.dom.cssselect("pre.query code")
+    (mark,) = query.cssselect("mark")
+    assert (query.text, mark.text or "", query.text_content()) == (before, there, q)
+    assert reason in page.text("#problem")
+    (box,) = page.dom.cssselect("form.find input[name=q]")
+    assert (box.get("value"), box.get("aria-invalid")) == (q, "true")
+
+
+def test_without_a_query_examples_work(client: httpx.Client) -> None:
+    """What can be written is told by examples of this very revision, each of which finds some."""
+    page = find(client, **{"in": "develop"})
+    examples = page.links(".examples a")
+    assert len(examples) > 3
+    for link in examples.values():
+        found = shown(client, link)
+        assert not found.dom.cssselect("#problem")
+    assert not page.dom.cssselect("table.specs")
+
+
+@pytest.mark.parametrize(
+    ("text", "digest"),
+    [
+        (hash_of("a"), hash_of("a")),
+        (f"/{hash_of('a')[:7]}", hash_of("a")[:7]),
+        (" ABC234D ", "abc234d"),
+        ("openssl", None),
+        ("hdf5@1.14", None),
+        ("py3", None),
+        ("/", None),
+        ("", None),
+    ],
+)
+def test_what_looks_like_a_hash(text: str, digest: str | None) -> None:
+    """A whole one, one behind a slash, or letters with digits; a package's name is none."""
+    assert hash_in(text) == digest
+
+
+def test_a_hash_leads_to_where_it_was(client: httpx.Client) -> None:
+    """Whatever revision has it."""
+    page = find(client, q=f"/{hash_of('nowhere')}")
+    assert page.links(".hint a").popitem()[1].endswith(f"/hash/{hash_of('nowhere')}")
+
+
+def test_where_it_is_searched(tmp_path: Path) -> None:
+    """In develop unless the address says otherwise; without it in the newest; any tag by name."""
+    with served(tmp_path, [a_spec("1")], tag="v1.0") as client:
+        page = find(client, q="hdf5")
+        assert page.status == 200
+        assert "1 spec matches hdf5" in page.texts("h2")
+        assert page.links("table.specs td a")["hdf5"].endswith("/r/v1.0/packages/hdf5")
+        assert find(client, q="hdf5", **{"in": "v1.0"}).status == 200
+        assert find(client, q="hdf5", **{"in": "nope"}).status == 404
