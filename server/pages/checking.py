@@ -10,15 +10,17 @@ from schema.errors import bounded
 from server.asgi.errors import BadRequest
 from server.asgi.exchanges import CODE
 from server.asgi.hang_ups import GONE, unless_gone
-from server.asgi.responses import Headers, Response
+from server.asgi.responses import Response
 from server.asgi.sending import send_head, send_response
 from server.graphql.incoming import Incoming
 from server.pages.addresses import Address
 from server.pages.asking import Answered
 from server.pages.documents import document
-from server.pages.endpoint import POLICY, TITLES, PageContext, PageEndpoint, raw_path
+from server.pages.endpoint import PageContext, PageEndpoint
 from server.pages.forms import Field, read_form
 from server.pages.page import Page
+from server.pages.requested import raw_path
+from server.pages.responses import NO_STORE, PageResponse
 from server.pages.views.check import check_view
 from snapshots.errors import SourceError
 from snapshots.escaping import legible
@@ -31,9 +33,6 @@ _RESULT = Page("/check", "check", view=check_view)
 
 BODIES = 8
 """A lock file spells out what a request tells in an eighth of its bytes."""
-
-_HTML = b"text/html; charset=utf-8"
-_HEADERS: Headers = [(b"content-security-policy", POLICY)]
 
 _KEPT_TEXT = 64 << 10
 _KEPT_BAD_TEXT = 1 << 20
@@ -78,7 +77,6 @@ class CheckEndpoint:
             await self._form(scope, receive, send)
             return
         with self._incoming.body(BODIES * self._incoming.max_body) as body:
-            extra: Headers = []
             try:
                 if self._context.allowances.is_limited:
                     self._context.allowances.count_request(scope)
@@ -88,14 +86,16 @@ class CheckEndpoint:
                     response = await unless_gone(receive, self._answer(scope, content))
             except BadRequest as error:
                 scope[CODE] = error.code
-                extra = list(error.headers)
-                response = self._refused(scope, error)
+                response = self._context.troubles.refused(_address(scope, ""), error)
+            except Exception as error:  # noqa: BLE001  # people are shown a page
+                response = self._context.troubles.failed(_address(scope, ""), error)
+                scope[CODE] = response.code
             if response is None:
                 await send_head(send, GONE, [])  # for the log: nobody receives it
                 return
             compressing = self._context.lanes.compressing
             headers = dict(scope["headers"])
-            await send_response(response, scope, headers, send, extra, compressing=compressing)
+            await send_response(response, scope, headers, send, compressing=compressing)
 
     async def _answer(self, scope: Scope, content: bytes) -> Response:
         try:
@@ -126,12 +126,6 @@ class CheckEndpoint:
         """Return which tags have most: asked for itself, since each question may cost so much."""
         return await self._context.asker.ask(document("check_covering"), {"specs": specs}, scope)
 
-    def _refused(self, scope: Scope, error: BadRequest) -> Response:
-        shown = {"message": bounded(error.message), "extensions": {"code": error.code}}
-        title = TITLES.get(error.status, "That cannot be checked")
-        body = self._context.renderer.error(_address(scope, ""), error.status, title, shown)
-        return Response(error.status, body, _HTML, b"no-store", more=_HEADERS)
-
     async def _again(self, scope: Scope, error: "Unreadable") -> Response:
         """Return the form with what is wrong, and with what it had."""
         asked = error.asked
@@ -160,7 +154,7 @@ class CheckEndpoint:
                 page, address, data, params={}, variables=shown, errors=errors
             )
         )
-        return Response(status, body, _HTML, b"no-store", more=_HEADERS)
+        return PageResponse(status, body, NO_STORE)
 
 
 class Unreadable(BadRequest):

@@ -23,7 +23,6 @@ OWN = (
     "pages.css",
     "plain.css",
     "pages.js",
-    "lockfile.js",
     "charts.js",
     "icon.svg",
     "notes.js",
@@ -79,7 +78,14 @@ class Renderer:
         template = self._environment.get_template(page.template_name)
         return template.render({**data, **page.view(data), **context}).encode()
 
-    def error(self, address: Address, status: int, title: str, error: Mapping[str, Any]) -> bytes:
+    def error(
+        self,
+        address: Address,
+        status: int,
+        title: str,
+        error: Mapping[str, Any],
+        nearest: Any,
+    ) -> bytes:
         """Return the page that says what went wrong, and leads on."""
         template = self._environment.get_template("error.html")
         return template.render(
@@ -90,6 +96,7 @@ class Renderer:
             status=status,
             title=title,
             error=error,
+            nearest=nearest,
         ).encode()
 
     def _absolute(self, address: Address) -> Callable[[str], str]:
