@@ -11,6 +11,7 @@ from server.pages.views.compare import Difference, differences
 def a_side(**facts: Any) -> dict[str, Any]:
     """Return the facts of a spec as the API tells them."""
     usual = {"version": "1", "compiler": None, "operatingSystem": "rhel9", "target": "zen4"}
+    usual |= {"namespace": None, "platform": "linux", "packageHash": "k" * 52}
     return usual | {"variants": ["+a", "+b"], "stacks": ["e4s"]} | facts
 
 
@@ -27,9 +28,15 @@ SPEC = a_side()
                 "kind": "REMOVED",
                 "before": SPEC,
                 "after": None,
-                "counterpart": a_side(version="2", operatingSystem="rhel8", variants=["+b", "~a"]),
+                "counterpart": a_side(
+                    version="2",
+                    packageHash="r" * 52,
+                    operatingSystem="rhel8",
+                    variants=["+b", "~a"],
+                ),
             },
             [
+                Difference("recipe", "k" * 7, "r" * 7),
                 Difference("version", "1", "2"),
                 Difference("operating system", "rhel9", "rhel8"),
                 Difference("variants", "+a", "~a"),
