@@ -225,7 +225,7 @@ def test_rows_are_asked_in_pieces_that_a_request_may_cost(
         return asked
 
     monkeypatch.setattr(Export, "_asked", noted)
-    with application(Settings(catalog=str(tmp_path), max_cost=6_000)) as client:
+    with application(Settings(catalog=str(tmp_path), max_cost=30_000)) as client:
         answer = client.get("/r/develop?as=jsonl")
     assert answer.status_code == 200
     assert len(answer.text.splitlines()) == 6
