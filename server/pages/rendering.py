@@ -14,6 +14,7 @@ from server.asgi.static_folder import STATIC as SHARED_STATIC
 from server.pages.addresses import Address
 from server.pages.page import Page
 from snapshots import wording
+from snapshots.escaping import visible
 
 STATIC = Path(__file__).with_name("static")
 """The folder of the pages' own scripts and styles."""
@@ -48,6 +49,7 @@ class Renderer:
             loader=PackageLoader("server.pages"),
             autoescape=True,
             undefined=StrictUndefined,
+            finalize=seen,
             trim_blocks=True,
             lstrip_blocks=True,
         )
@@ -107,6 +109,16 @@ class Renderer:
             return url + link.strip().removeprefix(address.root) if url else link.strip()
 
         return absolute
+
+
+def seen(value: Any) -> Any:
+    """Return what a template shows, with marks written out that turn or hide what stands there.
+
+    Line breaks stay, which notes have.
+    """
+    if type(value) is not str or value.isprintable():
+        return value
+    return "".join(it if it in "\n\r\t" else visible(it) for it in value)
 
 
 def errors_by_part(errors: Iterable[dict[str, Any]]) -> Mapping[str, dict[str, Any] | None]:

@@ -48,7 +48,7 @@ def test_other_methods_are_refused(client: httpx.Client) -> None:
     assert page.text("h1") == "Not allowed"
 
 
-@pytest.mark.parametrize("address", ["/?q=" + "x" * 9_000, "/r/" + "x" * 5_000])
+@pytest.mark.parametrize("address", ["/?q=" + "x" * 17_000, "/r/" + "x" * 17_000])
 def test_an_address_has_an_end(client: httpx.Client, address: str) -> None:
     """414, in a page."""
     page = shown(client, address)
