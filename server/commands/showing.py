@@ -176,17 +176,19 @@ def _hash_in(past: "Past", revision: "RevisionInfo", text: str) -> str:
     Raises InvalidArgument where none does, and AmbiguousHash.
     """
     from snapshots.errors import AmbiguousHash, InvalidArgument
-    from snapshots.wording import title
+    from snapshots.wording import title, versioned
 
     prefix = text.removeprefix("/").lower()
-    hashes = past.library.frames.get(revision.digest).hashes
-    found = [hashes.at(row) for row in hashes.with_prefix(prefix).tolist()]
-    if not found:
+    frame = past.library.frames.get(revision.digest)
+    rows = frame.hashes.with_prefix(prefix).tolist()
+    if not rows:
         reason = f"{title(revision)} has none that begins with {prefix!r}"
         raise InvalidArgument("HASH", f"{reason}; leave the revision out to look in all")
-    if len(found) > 1:
-        raise AmbiguousHash(prefix, found[:5], len(found))
-    return found[0]
+    if len(rows) > 1:
+        some = [frame.spec(row) for row in rows[:5]]
+        named = {spec.hash: versioned(spec.name, spec.version) for spec in some}
+        raise AmbiguousHash(prefix, named, len(rows))
+    return frame.hashes.at(rows[0])
 
 
 def _counterparts(

@@ -12,7 +12,12 @@ from server.pages.shortcuts import filled
 from snapshots.nearest_names import nearest_names
 
 _MOST = 8
-_SOUGHT = {"package": "nearest_packages", "stack": "nearest_stacks", "spec": ""}
+_SOUGHT = {
+    "package": "nearest_packages",
+    "stack": "nearest_stacks",
+    "series": "nearest_series",
+    "spec": "",
+}
 """The kinds of things that pages are about, and the documents that tell names like theirs."""
 
 
@@ -28,7 +33,8 @@ class Nearest(NamedTuple):
         """What is not there, in a sentence."""
         if not self.kind:
             return "There is nothing under this address."
-        return f"There is no such {self.kind} in this revision."
+        where = "" if self.kind == "series" else " in this revision"
+        return f"There is no such {self.kind}{where}."
 
 
 async def nearest_to(
@@ -83,7 +89,7 @@ async def _names_like(
         it for error in answered.errors for it in error.get("extensions", {}).get("nearest", ())
     ]
     named = [*_names_in(answered.data)]
-    if query == "nearest_stacks":  # all of them
+    if query != "nearest_packages":  # all of them
         named = nearest_names(name, named)
     return [*dict.fromkeys([*spelt, *named])][:_MOST]
 

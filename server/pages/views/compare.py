@@ -19,7 +19,15 @@ _PACKAGE_KINDS = {
 _SPEC_KINDS = {"ADDED": "specsAdded", "REMOVED": "specsRemoved", "CHANGED": "specsChanged"}
 """The count of the summary that each kind has."""
 
-_OWN_FACTS = ("version", "compiler", "operatingSystem", "target")
+_OWN_FACTS = {
+    "version": "version",
+    "namespace": "namespace",
+    "compiler": "compiler",
+    "platform": "platform",
+    "operatingSystem": "operating system",
+    "target": "target",
+}
+"""How the facts of specs are called that have one value."""
 
 
 class Choice(NamedTuple):
@@ -77,9 +85,12 @@ def differences(change: Data) -> Iterator[Difference]:
     after = change["after"] or change["counterpart"]
     if before is None or after is None:
         return
-    for name in _OWN_FACTS:
+    recipes = before["packageHash"], after["packageHash"]
+    if recipes[0] != recipes[1] and None not in recipes:
+        yield Difference("recipe", *map(wording.short_hash, recipes))
+    for name, label in _OWN_FACTS.items():
         if before[name] != after[name]:
-            yield Difference(_spaced(name), before[name], after[name])
+            yield Difference(label, before[name], after[name])
     for name in ("variants", "stacks"):
         if before[name] != after[name]:
             yield Difference(name, *_different(before[name], after[name]))
@@ -109,11 +120,6 @@ def _counted(kinds: Mapping[str, str], data: Data) -> list[Choice]:
 
 def _choice(value: str, count: int) -> Choice:
     return Choice(value, wording.in_words(value.lower()), count)
-
-
-def _spaced(name: str) -> str:
-    """Return the name of a field in words: operatingSystem, operating system."""
-    return "".join(f" {it.lower()}" if it.isupper() else it for it in name)
 
 
 def _text(value: Any) -> str | None:

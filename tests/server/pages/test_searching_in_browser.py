@@ -22,7 +22,7 @@ def test_a_list_follows_what_is_written(browser: webdriver.Chrome, demo_server: 
         script = (
             "return [...document.querySelectorAll('.packages tbody th')].map(it => it.innerText)"
         )
-        return list(browser.execute_script(script))  # type: ignore[no-untyped-call]
+        return list(browser.execute_script(script))
 
     browser.get(f"{demo_server.url}/r/develop?order=NUM_SPECS")
     everything = names()
