@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Collection, Sequence
+from typing import Any
 from uuid import uuid4
 
 from graphql import GraphQLError, GraphQLFormattedError, GraphQLSyntaxError
@@ -146,6 +147,8 @@ def formatted(
             shown["message"] = bounded(str(_without_nearest(original)), _OWN_MESSAGE)
         elif error.message == str(original):  # else GraphQL has put a client's value around it
             shown["message"] = bounded(error.message, _OWN_MESSAGE)
+        if suggestions and isinstance(original, RevisionNotFound | UnknownPackage):
+            shown["extensions"] |= _nearest(original)
         return shown
     shown = error.formatted
     shown.update(incident(original))
@@ -179,6 +182,14 @@ def _shown(error: GraphQLError, code: str) -> GraphQLFormattedError:
     shown["message"] = bounded(shown["message"])
     shown["extensions"] = {"code": code}
     return shown
+
+
+def _nearest(error: RevisionNotFound | UnknownPackage) -> dict[str, Any]:
+    """Return the names that resemble the one that was looked for, and that one, for programs."""
+    if not error.nearest:
+        return {}
+    sought = error.name if isinstance(error, UnknownPackage) else error.ref
+    return {"nearest": [*error.nearest], "sought": legible(sought, CLIENT_TEXT)}
 
 
 def _without_nearest(error: RevisionNotFound | UnknownPackage) -> CachelogError:

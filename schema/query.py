@@ -165,7 +165,8 @@ class Query:
     @strawberry.field(
         description=f"One revision. ref is one of: {_REF} Without ref: the newest revision of the "
         "catalog. An unknown ref gives null and an error with extensions.code REVISION_NOT_FOUND "
-        "whose message names the nearest known refs.",
+        "whose message names the nearest known refs, as extensions.nearest does, a list, beside "
+        "extensions.sought.",
         metadata=Cost(arguments={"ref": RESOLVING}).metadata,
     )
     def revision(

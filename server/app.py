@@ -53,7 +53,7 @@ from server.metrics.sharing import SharedTallies
 from server.metrics.tallies import Recorder
 from server.pages.asking import Asker
 from server.pages.checking import FORM, CheckEndpoint
-from server.pages.endpoint import PageContext, PageEndpoint
+from server.pages.endpoint import NoPage, PageContext, PageEndpoint
 from server.pages.rendering import STATIC as PAGES_STATIC
 from server.pages.rendering import Renderer
 from server.pages.routes import PAGES
@@ -167,6 +167,7 @@ def create_app(settings: Settings) -> Application:
         answers.responses,
         lanes,
         allowances,
+        outgoing,
     )
 
     recorder = Recorder(lambda: _gauges(watch, library, answers, execution, maker))
@@ -187,7 +188,7 @@ def create_app(settings: Settings) -> Application:
         *([Route("/metrics", MetricsPage(tallies).show)] if settings.metrics else []),
         *(
             [
-                Route(FORM.path, CheckEndpoint(pages, incoming)),
+                PageRoute(FORM.path, CheckEndpoint(pages, incoming)),
                 *(PageRoute(page.path, PageEndpoint(page, pages)) for page in PAGES),
             ]
             if settings.pages
@@ -228,7 +229,12 @@ def create_app(settings: Settings) -> Application:
             )
         )
     middleware.append(Middleware(PathShortcut, path=GRAPHQL_PATH, target=endpoint))
-    app = Application(routes=routes, middleware=middleware, lifespan=lifespan)
+    app = Application(
+        routes=routes,
+        middleware=middleware,
+        lifespan=lifespan,
+        exception_handlers={404: NoPage(pages)} if settings.pages else None,
+    )
     # They would lead to whatever host the client names.
     app.router.redirect_slashes = False
     app.drain = watch.publications.close

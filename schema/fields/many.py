@@ -92,7 +92,7 @@ class Interleaved(NamedTuple):
     choices: Sequence[int]
 
 
-class Each(Sequence[Item]):
+class Each(LazyList[Item]):
     """A list of ``size`` whose items are computed by their place, every time they are asked for."""
 
     def __init__(self, size: int, make: Callable[[int], Item]) -> None:

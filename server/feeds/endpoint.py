@@ -1,6 +1,5 @@
 """Sends feeds: ``/feeds/SERIES.atom`` and ``/feeds/SERIES/PACKAGE.atom``."""
 
-import asyncio
 import logging
 from collections.abc import Mapping
 from email.utils import format_datetime
@@ -13,10 +12,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from schema.errors import CODES, bounded
 from server.asgi.allowances import Allowances
 from server.asgi.cache import CacheKey, ResponseCache
-from server.asgi.errors import RETRY_SECONDS, BadRequest, overloaded
+from server.asgi.errors import RETRY_SECONDS, BadRequest
 from server.asgi.exchanges import CODE
-from server.asgi.hang_ups import unless_gone
+from server.asgi.hang_ups import GONE, unless_gone
 from server.asgi.lanes import Lanes
+from server.asgi.makings import Makings
 from server.asgi.responses import Headers, Response
 from server.asgi.sending import REVALIDATE, send_head, send_response
 from server.feeds.addresses import FEEDS, parse_path
@@ -36,9 +36,6 @@ _ALLOW = "GET, HEAD"
 _LONGEST_QUERY, _LONGEST_TEXT = 200, 600
 _UNITS = 100_000
 """What the making of a feed counts as, beside the cost of queries: about 30 ms."""
-
-_GONE = 499
-"""The status, as nginx has it, of a request whose client hung up."""
 
 
 class FeedResponse(Response):
@@ -62,8 +59,8 @@ class FeedsEndpoint:
     """Answers GET and HEAD with feeds, made once for each state of the catalog.
 
     They are kept among the other ``responses``. Requests for one feed that is not kept wait for the
-    same making, which goes on where one of them hangs up. Who has waited for so many ``seconds`` is
-    told to come back.
+    same making, which goes on where they hang up. Who has waited for so many ``seconds`` is told to
+    come back.
     """
 
     def __init__(
@@ -81,8 +78,7 @@ class FeedsEndpoint:
         self._responses = responses
         self._lanes = lanes
         self._allowances = allowances
-        self._seconds = seconds
-        self._making: dict[CacheKey, asyncio.Task[FeedResponse]] = {}
+        self._makings: Makings[FeedResponse] = Makings("feed", seconds=seconds, outlasts=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -97,7 +93,7 @@ class FeedsEndpoint:
             await _refusal(scope, error)(scope, receive, send)
             return
         if found is None:
-            await send_head(send, _GONE, [])  # for the log: nobody receives it
+            await send_head(send, GONE, [])  # for the log: nobody receives it
             return
         await self._send(found, scope, send)
 
@@ -122,18 +118,9 @@ class FeedsEndpoint:
         if isinstance(kept, FeedResponse):
             self._responses.num_hits += 1
             return kept
-        making = self._making.get(key)
-        if making is None:
-            if self._allowances.is_limited:
-                self._allowances.charge(scope, _UNITS)
-            making = asyncio.create_task(self._make(key, *asked, after))
-            self._making[key] = making
-            making.add_done_callback(lambda done: self._made(key, done))
-        try:
-            async with asyncio.timeout(self._seconds):
-                return await asyncio.shield(making)
-        except TimeoutError:
-            raise overloaded("this feed is still being made") from None
+        if key not in self._makings and self._allowances.is_limited:
+            self._allowances.charge(scope, _UNITS)
+        return await self._makings.value(key, lambda: self._make(key, *asked, after))
 
     async def _make(
         self, key: CacheKey, series: str, package: str | None, after: str | None
@@ -147,11 +134,6 @@ class FeedsEndpoint:
         if document.is_whole:
             self._responses.put(key, response)
         return response
-
-    def _made(self, key: CacheKey, making: "asyncio.Task[FeedResponse]") -> None:
-        del self._making[key]
-        if not making.cancelled():
-            making.exception()  # where nobody waits for it any more, nobody else looks at it
 
 
 def _after(query_string: bytes) -> str | None:

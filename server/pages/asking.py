@@ -7,7 +7,7 @@ import orjson
 
 from server.asgi.allowances import Allowances
 from server.asgi.lanes import Lanes
-from server.graphql.execution import Execution
+from server.graphql.execution import Executed, Execution, Weight
 from server.graphql.requests import GraphQLRequest
 from server.pages.documents import Document
 
@@ -24,6 +24,18 @@ class Answered(NamedTuple):
     is_permanent: bool
 
 
+class Question(NamedTuple):
+    """What is going to be asked, and how much work it is."""
+
+    request: GraphQLRequest
+    weight: Weight
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        """Return the variables of its document."""
+        return self.request.variables or {}
+
+
 class Asker:
     """Asks the catalog what pages show, within the limits that the API's requests have."""
 
@@ -33,19 +45,35 @@ class Asker:
         self._allowances = allowances
 
     async def ask(self, document: Document, variables: Mapping[str, Any], scope: Any) -> Answered:
-        """Return what a document is answered with; ``scope`` is that of the client's request.
+        """Return what a document is answered with; raises as ``weighed`` does."""
+        return await self.answered(await self.weighed(document.text, variables, scope))
+
+    async def weighed(self, text: str, variables: Mapping[str, Any], scope: Any) -> Question:
+        """Return a question that is charged to the client whose request has this ``scope``.
 
         Raises BadRequest where there is no room, or the client may not ask for so much.
         """
-        request = GraphQLRequest(document.text, dict(variables), None)
-        if self._execution.api.is_weighed(*request.cost_arguments()):
-            weight, units = self._execution.weigh(request)
-        else:  # parsing takes long, for the first who asks
-            weight, units = await self._lanes.reading.run(lambda: self._execution.weigh(request))
+        request = GraphQLRequest(text, dict(variables), None)
+        weight, units = await self._weigh(request)
         if self._allowances.is_limited:
             self._allowances.charge(scope, units)
-        begun = self._execution.begin(request, weight)
-        executed = begun if isinstance(begun, tuple) else await begun
+        return Question(request, weight)
+
+    async def is_affordable(self, text: str, variables: Mapping[str, Any]) -> bool:
+        """Tell whether a document costs no more than one request may."""
+        _, units = await self._weigh(GraphQLRequest(text, dict(variables), None))
+        return units <= self._execution.api.limits.max_cost
+
+    async def _weigh(self, request: GraphQLRequest) -> tuple[Weight, int]:
+        if self._execution.api.is_weighed(*request.cost_arguments()):
+            return self._execution.weigh(request)
+        # Parsing takes long, for the first who asks.
+        return await self._lanes.reading.run(lambda: self._execution.weigh(request))
+
+    async def answered(self, question: Question) -> Answered:
+        """Return what a question is answered with; raises BadRequest where there is no room."""
+        begun = self._execution.begin(question.request, question.weight)
+        executed = begun if isinstance(begun, Executed) else await begun
         answer = orjson.loads(executed.body)
         return Answered(
             answer.get("data") or {},

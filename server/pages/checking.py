@@ -10,13 +10,17 @@ from schema.errors import bounded
 from server.asgi.errors import BadRequest
 from server.asgi.exchanges import CODE
 from server.asgi.hang_ups import GONE, unless_gone
-from server.asgi.responses import Headers, Response
+from server.asgi.responses import Response
 from server.asgi.sending import send_head, send_response
 from server.graphql.incoming import Incoming
 from server.pages.addresses import Address
-from server.pages.endpoint import POLICY, TITLES, PageContext, PageEndpoint, raw_path
+from server.pages.asking import Answered
+from server.pages.documents import document
+from server.pages.endpoint import PageContext, PageEndpoint
 from server.pages.forms import Field, read_form
 from server.pages.page import Page
+from server.pages.requested import raw_path
+from server.pages.responses import NO_STORE, PageResponse
 from server.pages.views.check import check_view
 from snapshots.errors import SourceError
 from snapshots.escaping import legible
@@ -30,11 +34,12 @@ _RESULT = Page("/check", "check", view=check_view)
 BODIES = 8
 """A lock file spells out what a request tells in an eighth of its bytes."""
 
-_HTML = b"text/html; charset=utf-8"
-_HEADERS: Headers = [(b"content-security-policy", POLICY)]
-
 _KEPT_TEXT = 64 << 10
-"""So much of a text stands in the form again, for the next question; of a bad one, all."""
+_KEPT_BAD_TEXT = 1 << 20
+"""Texts of so many bytes stand in the form again: for the next question, and to be mended."""
+
+_BYTES_READ = 16
+"""How many bytes of a lock file are read for a unit of cost."""
 
 _LONGEST_NAME = 100
 _SPECS_SHOWN = 3
@@ -49,6 +54,10 @@ class Asked(NamedTuple):
     data: bytes
     name: str
     ref: str
+
+    def text(self, most: int) -> str:
+        """Return the lock file as text for the form; nothing where it has more bytes."""
+        return self.data.decode("utf-8", "replace") if len(self.data) <= most else ""
 
 
 class CheckEndpoint:
@@ -68,7 +77,6 @@ class CheckEndpoint:
             await self._form(scope, receive, send)
             return
         with self._incoming.body(BODIES * self._incoming.max_body) as body:
-            extra: Headers = []
             try:
                 if self._context.allowances.is_limited:
                     self._context.allowances.count_request(scope)
@@ -78,12 +86,16 @@ class CheckEndpoint:
                     response = await unless_gone(receive, self._answer(scope, content))
             except BadRequest as error:
                 scope[CODE] = error.code
-                extra = list(error.headers)
-                response = self._refused(scope, error)
+                response = self._context.troubles.refused(_address(scope, ""), error)
+            except Exception as error:  # noqa: BLE001  # people are shown a page
+                response = self._context.troubles.failed(_address(scope, ""), error)
+                scope[CODE] = response.code
             if response is None:
                 await send_head(send, GONE, [])  # for the log: nobody receives it
                 return
-            await send_response(response, scope, dict(scope["headers"]), send, extra)
+            compressing = self._context.lanes.compressing
+            headers = dict(scope["headers"])
+            await send_response(response, scope, headers, send, compressing=compressing)
 
     async def _answer(self, scope: Scope, content: bytes) -> Response:
         try:
@@ -94,36 +106,32 @@ class CheckEndpoint:
 
     async def _checked(self, scope: Scope, content: bytes) -> Response:
         """Return the page for a form that was sent."""
+        if self._context.allowances.is_limited:
+            self._context.allowances.charge(scope, len(content) // _BYTES_READ)
         kind = dict(scope["headers"]).get(b"content-type", b"")
-        lanes = self._context.lanes
-        asked = await lanes.reading.run(lambda: _asked(read_form(kind, content)))
-        try:
-            locked = await lanes.reading.run(lambda: lockfiles.parse(asked.data, asked.name))
-        except SourceError as error:
-            raise Unreadable(legible(str(error), 1_000), asked) from None
-        variables = _variables(asked, locked)
+        asked, locked, specs = await self._context.lanes.heavy.run(lambda: _read(kind, content))
+        covering = await self._covering(scope, specs)
+        variables = {"ref": asked.ref or _best(covering, asked), "specs": specs}
         answered = await self._context.asker.ask(_RESULT.document, variables, scope)
-        if not (answered.data.get("revision") or answered.data.get("best")):
-            reason = answered.errors[0]["message"] if answered.errors else "The catalog is empty."
-            raise Unreadable(reason, asked)
-        text = asked.data.decode("utf-8", "replace") if len(asked.data) <= _KEPT_TEXT else ""
-        shown = {"left_out": locked.left_out, "text": text, "problem": "", "name": asked.name}
+        if not answered.data.get("revision"):
+            raise Unreadable(_first(answered), asked)
+        text = asked.text(_KEPT_TEXT)
+        shown = {"covering": covering.data.get("bestCovering") or [], "left_out": locked.left_out}
+        shown |= {"text": text, "name": asked.name}
         return await self._page(
             _RESULT, scope, asked.ref, {**answered.data, **shown}, variables, answered.errors
         )
 
-    def _refused(self, scope: Scope, error: BadRequest) -> Response:
-        shown = {"message": bounded(error.message), "extensions": {"code": error.code}}
-        title = TITLES.get(error.status, "That cannot be checked")
-        body = self._context.renderer.error(_address(scope, ""), error.status, title, shown)
-        return Response(error.status, body, _HTML, b"no-store", more=_HEADERS)
+    async def _covering(self, scope: Scope, specs: list[dict[str, Any]]) -> Answered:
+        """Return which tags have most: asked for itself, since each question may cost so much."""
+        return await self._context.asker.ask(document("check_covering"), {"specs": specs}, scope)
 
     async def _again(self, scope: Scope, error: "Unreadable") -> Response:
         """Return the form with what is wrong, and with what it had."""
         asked = error.asked
         variables = {"ref": None}
         answered = await self._context.asker.ask(FORM.document, variables, scope)
-        text = asked.data.decode("utf-8", "replace")
+        text = asked.text(_KEPT_BAD_TEXT)
         data = {**answered.data, "text": text, "problem": bounded(error.message, 1_000)}
         return await self._page(FORM, scope, asked.ref, data, variables, [], error.status)
 
@@ -146,7 +154,7 @@ class CheckEndpoint:
                 page, address, data, params={}, variables=shown, errors=errors
             )
         )
-        return Response(status, body, _HTML, b"no-store", more=_HEADERS)
+        return PageResponse(status, body, NO_STORE)
 
 
 class Unreadable(BadRequest):
@@ -159,6 +167,19 @@ class Unreadable(BadRequest):
 
 def _address(scope: Scope, ref: str) -> Address:
     return Address(raw_path(scope), {"ref": [ref]} if ref else {})
+
+
+def _read(content_type: bytes, content: bytes) -> tuple[Asked, LockFile, list[dict[str, Any]]]:
+    """Return what a form asks, its lock file, and the specs that are wanted as GraphQL has them.
+
+    Raises BadRequest; Unreadable with the place of what is wrong with the lock file.
+    """
+    asked = _asked(read_form(content_type, content))
+    try:
+        locked = lockfiles.parse(asked.data, asked.name)
+    except SourceError as error:
+        raise Unreadable(legible(str(error), 1_000), asked) from None
+    return asked, locked, [_input(spec) for spec in locked.specs]
 
 
 def _asked(form: Mapping[str, Field]) -> Asked:
@@ -174,9 +195,17 @@ def _asked(form: Mapping[str, Field]) -> Asked:
     return Asked(text.content, "the text", ref)
 
 
-def _variables(asked: Asked, locked: LockFile) -> dict[str, Any]:
-    best = {"best": True} if not asked.ref else {"best": False, "ref": asked.ref}
-    return {"specs": [_input(spec) for spec in locked.specs], **best}
+def _best(covering: Answered, asked: Asked) -> str:
+    """Return the revision that has most. Raises Unreadable where there is none."""
+    if not (best := covering.data.get("bestCovering")):
+        raise Unreadable(_first(covering), asked)
+    digest: str = best[0]["revision"]["digest"]
+    return digest
+
+
+def _first(answered: Answered) -> str:
+    """Return why there is no answer."""
+    return answered.errors[0]["message"] if answered.errors else "The catalog is empty."
 
 
 _INPUT_NAMES = {name: to_camel_case(name) for name in ConcreteSpec.__struct_fields__}

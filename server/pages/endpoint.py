@@ -2,58 +2,47 @@
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import parse_qs
 
 import orjson
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from schema.errors import bounded
 from server.asgi.allowances import Allowances
 from server.asgi.cache import CacheKey, ResponseCache
 from server.asgi.errors import BadRequest
 from server.asgi.exchanges import CODE
 from server.asgi.hang_ups import GONE, unless_gone
 from server.asgi.lanes import Lanes
-from server.asgi.responses import Headers, Response
+from server.asgi.makings import Makings
+from server.asgi.negotiation import prefers_html
+from server.asgi.responses import Response
 from server.asgi.sending import REVALIDATE, send_head, send_response
+from server.graphql.outgoing import Outgoing
 from server.pages.addresses import Address
-from server.pages.asking import Answered, Asker
+from server.pages.asking import Answered, Asker, Question
+from server.pages.exports.exporting import Export, NoTable
+from server.pages.exports.sending import PARAMETER, ExportResponse, export_of, table_asked
+from server.pages.nearest import nearest_to
 from server.pages.page import Page
 from server.pages.rendering import Renderer
+from server.pages.requested import given, raw_path, without_slash
+from server.pages.responses import PageResponse, led_to
 from server.pages.shortcuts import filled
+from server.pages.troubles import Troubles
 from snapshots.catalog.catalog import Catalog
 
-_HTML = b"text/html; charset=utf-8"
 _PERMANENT = b"public, max-age=604800, immutable"
 """For a week: what a page says stays true for ever, how it looks is a later version's to change."""
 
-POLICY = (
-    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    b"connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; "
-    b"frame-ancestors 'none'"
-)
-_HEADERS: Headers = [(b"content-security-policy", POLICY)]
-
 _ALLOW = b"GET, HEAD"
-_MAX_QUERY, _MAX_FIELDS = 8_192, 200
-
-_STATUS = {
-    "REVISION_NOT_FOUND": 404,
-    "AMBIGUOUS_REF": 404,
-    "AMBIGUOUS_HASH": 404,
-    "HISTORY_INCOMPLETE": 503,
-    "CATALOG_UNAVAILABLE": 503,
-    "INTERNAL_SERVER_ERROR": 500,
-}
-"""The status of a page whose subject is not there, by the code of the error; 400 for others."""
-
-_NOT_THERE: Mapping[str, Any] = {"message": "There is nothing under this address."}
 
 
 class PageContext:
     """What all pages have in common.
 
-    Pages are kept among the other ``responses``.
+    Pages are kept among the other ``responses``. Requests for one that is not kept wait for the
+    same making.
     """
 
     def __init__(
@@ -64,6 +53,7 @@ class PageContext:
         responses: ResponseCache,
         lanes: Lanes,
         allowances: Allowances,
+        outgoing: Outgoing,
     ) -> None:
         self.catalog = catalog
         self.asker = asker
@@ -71,6 +61,9 @@ class PageContext:
         self.responses = responses
         self.lanes = lanes
         self.allowances = allowances
+        self.outgoing = outgoing
+        self.troubles = Troubles(renderer)
+        self.makings: Makings[PageResponse] = Makings("page", outlasts=False)
 
 
 class PageEndpoint:
@@ -82,21 +75,32 @@ class PageEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
+        response = await self._answered(scope, receive)
+        if response is None:
+            await send_head(send, GONE, [])  # for the log: nobody receives it
+            return
+        if isinstance(response, ExportResponse):
+            await response(scope, receive, send)
+            return
+        if isinstance(response, PageResponse) and response.code:
+            scope[CODE] = response.code
         headers: dict[bytes, bytes] = dict(scope["headers"])
-        extra: Headers = []
-        try:
-            response = await self._respond(scope, receive)
-            if response is None:
-                await send_head(send, GONE, [])  # for the log: nobody receives it
-                return
-        except BadRequest as error:
-            scope[CODE] = error.code
-            extra = list(error.headers)
-            response = self._refused(Address(raw_path(scope), {}), error)
         compressing = self._context.lanes.compressing
-        await send_response(response, scope, headers, send, extra, compressing=compressing)
+        is_larger = await send_response(response, scope, headers, send, compressing=compressing)
+        if is_larger and isinstance(response, PageResponse) and response.key is not None:
+            self._context.responses.put(response.key, response)
 
-    async def _respond(self, scope: Scope, receive: Receive) -> Response | None:
+    async def _answered(self, scope: Scope, receive: Receive) -> Response | ExportResponse | None:
+        """Return what a request is answered with, whatever happens; None where its client left."""
+        try:
+            return await self._respond(scope, receive)
+        except BadRequest as error:
+            return self._context.troubles.refused(Address(raw_path(scope), {}), error)
+        except Exception as error:  # noqa: BLE001  # people are shown a page, with where to look
+            return self._context.troubles.failed(Address(raw_path(scope), {}), error)
+
+    async def _respond(self, scope: Scope, receive: Receive) -> Response | ExportResponse | None:
+        context = self._context
         if scope["method"] not in ("GET", "HEAD"):
             raise BadRequest(
                 f"{scope['method']} is not allowed: use GET",
@@ -104,18 +108,22 @@ class PageEndpoint:
                 code="METHOD_NOT_ALLOWED",
                 headers=((b"allow", _ALLOW),),
             )
-        if self._context.allowances.is_limited:
-            self._context.allowances.count_request(scope)
+        if context.allowances.is_limited:
+            context.allowances.count_request(scope)
         asked = given(scope)
+        if (link := without_slash(scope)) is not None:
+            return led_to(link, status=308)
         if self._page.leads_to and (path := filled(self._page.leads_to, asked)):
-            return _see_other(Address(raw_path(scope), {}).root + path.removeprefix("/"))
+            return led_to(Address(raw_path(scope), {}).root + path.removeprefix("/"))
         known = self._page.document.known(asked)
+        if PARAMETER in asked:
+            return await unless_gone(receive, self._export(scope, asked, known))
         keys = self._keys(scope, known)
         for key in keys:
-            if (kept := self._context.responses.get(key)) is not None:
-                self._context.responses.num_hits += 1
+            if (kept := context.responses.get(key)) is not None:
+                context.responses.num_hits += 1
                 return kept
-        return await unless_gone(receive, self._make(scope, known, keys))
+        return await unless_gone(receive, self._made(scope, known, keys))
 
     def _keys(self, scope: Scope, known: Mapping[str, Any]) -> tuple[CacheKey, CacheKey]:
         """Return the key that a page is kept under for ever, and the one for this moment."""
@@ -128,86 +136,106 @@ class PageEndpoint:
         )
         return permanent, permanent._replace(generation=self._context.catalog.state)
 
-    async def _make(
-        self, scope: Scope, known: Mapping[str, list[str]], keys: tuple[CacheKey, CacheKey]
-    ) -> Response:
-        page = self._page
+    async def _export(
+        self, scope: Scope, asked: Mapping[str, list[str]], known: Mapping[str, list[str]]
+    ) -> PageResponse | ExportResponse:
+        """Return the page's table whole, or the page that says why there is none."""
+        context, page = self._context, self._page
+        table = table_asked(page, asked)
         variables = page.document.variables(known)
-        answered = await self._context.asker.ask(page.document, variables, scope)
+        while True:
+            light, outgoing = context.lanes.light, context.outgoing
+            export = Export(table, variables, scope, context.asker, light, outgoing)
+            try:
+                return await export_of(export, table, asked)
+            except NoTable as error:
+                instead = {it: page.instead[it] for it in page.instead if it not in variables}
+                if not instead:
+                    return await self._missing(scope, known, error.answered)
+                variables |= instead
+
+    async def _missing(
+        self, scope: Scope, known: Mapping[str, list[str]], answered: Answered
+    ) -> PageResponse:
+        """Return the page for an answer that lacks what the page is about."""
+        page, context, params = self._page, self._context, scope["path_params"]
+        address = self._address(scope, known)
+        nearest = await nearest_to(page, address, params, answered, context.asker, scope)
+        return context.troubles.missing(address, answered, nearest)
+
+    def _address(self, scope: Scope, known: Mapping[str, list[str]]) -> Address:
+        params = scope["path_params"]
+        return Address(raw_path(scope), {it: known[it] for it in known if it not in params})
+
+    async def _made(
+        self, scope: Scope, known: Mapping[str, list[str]], keys: tuple[CacheKey, CacheKey]
+    ) -> PageResponse:
+        """Return a page that is not kept: who has it made is charged, others wait with them."""
+        makings, asker = self._context.makings, self._context.asker
+        if keys[1] in makings:
+            return await makings.joined(keys[1])
+        variables = self._page.document.variables(known)
+        question = await asker.weighed(self._page.document.text, variables, scope)
+        return await makings.value(keys[1], lambda: self._make(scope, known, keys, question))
+
+    async def _make(
+        self,
+        scope: Scope,
+        known: Mapping[str, list[str]],
+        keys: tuple[CacheKey, CacheKey],
+        question: Question,
+    ) -> PageResponse:
+        page, context, params = self._page, self._context, scope["path_params"]
+        answered = await context.asker.answered(question)
+        variables: Mapping[str, Any] = question.variables
         instead = {name: it for name, it in page.instead.items() if name not in known}
         if instead and not page.has_subject(answered.data):
-            variables |= instead
-            answered = await self._context.asker.ask(page.document, variables, scope)
-        params = scope["path_params"]
-        query = {name: it for name, it in known.items() if name not in params}
-        address = Address(raw_path(scope), query)
+            variables = {**variables, **instead}
+            answered = await context.asker.ask(page.document, variables, scope)
         if not page.has_subject(answered.data):
-            return self._missing(scope, address, answered)
-        body = await self._context.lanes.light.run(
-            lambda: self._context.renderer.page(
+            return await self._missing(scope, known, answered)
+        body = await context.lanes.light.run(
+            lambda: context.renderer.page(
                 page,
-                address,
+                self._address(scope, known),
                 answered.data,
                 params=params,
                 variables=variables,
                 errors=answered.errors,
             )
         )
-        cache_control = _PERMANENT if answered.is_permanent and answered.is_good else REVALIDATE
-        response = Response(200, body, page.media_type, cache_control, more=_HEADERS)
+        is_permanent = answered.is_permanent and answered.is_good
+        response = PageResponse(
+            200, body, _PERMANENT if is_permanent else REVALIDATE, content_type=page.media_type
+        )
         if answered.is_good:
-            self._context.responses.put(keys[0 if answered.is_permanent else 1], response)
+            response.key = keys[0 if is_permanent else 1]
+            context.responses.put(response.key, response)
         return response
 
-    def _missing(self, scope: Scope, address: Address, answered: Answered) -> Response:
-        """Return the page for an answer that lacks what the page is about."""
-        error: Mapping[str, Any] = answered.errors[0] if answered.errors else _NOT_THERE
-        code = error.get("extensions", {}).get("code")
-        status = _STATUS.get(code, 400) if code else 404
-        scope[CODE] = code or "NOT_FOUND"
-        return self._error(address, status, error)
 
-    def _refused(self, address: Address, error: BadRequest) -> Response:
-        shown = {"message": bounded(error.message), "extensions": {"code": error.code}}
-        return self._error(address, error.status, shown)
+class NoPage:
+    """Answers where nothing is: browsers with a page, programs with a line."""
 
-    def _error(self, address: Address, status: int, error: Mapping[str, Any]) -> Response:
-        body = self._context.renderer.error(address, status, TITLES.get(status, _FAILED), error)
-        return Response(status, body, _HTML, b"no-store", more=_HEADERS)
+    def __init__(self, context: PageContext) -> None:
+        self._context = context
 
+    async def __call__(self, request: Request, error: Exception) -> Any:
+        """Return the answer to a request for an address that leads nowhere."""
+        scope = request.scope
+        is_page = scope["method"] in ("GET", "HEAD")
+        if not is_page or not prefers_html(request.headers.get("accept", "")):
+            return PlainTextResponse(str(getattr(error, "detail", error)), 404)
+        address = Address(raw_path(scope), {})
+        try:
+            if self._context.allowances.is_limited:
+                self._context.allowances.count_request(scope)
+            response = self._context.troubles.nowhere(address)
+        except BadRequest as refusal:
+            response = self._context.troubles.refused(address, refusal)
+        scope[CODE] = response.code
 
-_FAILED = "That cannot be shown"
-TITLES = {
-    404: "Not found",
-    405: "Not allowed",
-    429: "Too many requests",
-    500: "Something went wrong",
-    503: "Not just now",
-}
-"""What the pages of errors are headed with."""
+        async def answer(scope: Scope, _receive: Receive, send: Send) -> None:
+            await send_response(response, scope, dict(scope["headers"]), send)
 
-
-def _see_other(link: str) -> Response:
-    """Return what leads a browser from a form to the address that it asks for."""
-    return Response(303, b"", _HTML, REVALIDATE, more=[(b"location", link.encode()), *_HEADERS])
-
-
-def raw_path(scope: Scope) -> str:
-    """Return the path of a request as it was sent."""
-    raw: bytes | None = scope.get("raw_path")
-    return scope["path"] if raw is None else raw.decode("latin-1")
-
-
-def given(scope: Scope) -> dict[str, list[str]]:
-    """Return what an address gives: in its path and in its query, of which the path counts.
-
-    Raises BadRequest where the query is longer than any that pages make.
-    """
-    query: bytes = scope["query_string"]
-    if len(query) > _MAX_QUERY:
-        raise BadRequest(f"the query of the address has more than {_MAX_QUERY} bytes", status=414)
-    try:
-        parameters = parse_qs(query.decode("latin-1"), max_num_fields=_MAX_FIELDS)
-    except ValueError:
-        raise BadRequest(f"the address has more than {_MAX_FIELDS} parameters") from None
-    return parameters | {name: [value] for name, value in scope["path_params"].items()}
+        return answer

@@ -14,6 +14,7 @@ from server.asgi.static_folder import STATIC as SHARED_STATIC
 from server.pages.addresses import Address
 from server.pages.page import Page
 from snapshots import wording
+from snapshots.escaping import visible
 
 STATIC = Path(__file__).with_name("static")
 """The folder of the pages' own scripts and styles."""
@@ -23,7 +24,6 @@ OWN = (
     "pages.css",
     "plain.css",
     "pages.js",
-    "lockfile.js",
     "charts.js",
     "icon.svg",
     "notes.js",
@@ -49,6 +49,7 @@ class Renderer:
             loader=PackageLoader("server.pages"),
             autoescape=True,
             undefined=StrictUndefined,
+            finalize=seen,
             trim_blocks=True,
             lstrip_blocks=True,
         )
@@ -79,7 +80,14 @@ class Renderer:
         template = self._environment.get_template(page.template_name)
         return template.render({**data, **page.view(data), **context}).encode()
 
-    def error(self, address: Address, status: int, title: str, error: Mapping[str, Any]) -> bytes:
+    def error(
+        self,
+        address: Address,
+        status: int,
+        title: str,
+        error: Mapping[str, Any],
+        nearest: Any,
+    ) -> bytes:
         """Return the page that says what went wrong, and leads on."""
         template = self._environment.get_template("error.html")
         return template.render(
@@ -90,6 +98,7 @@ class Renderer:
             status=status,
             title=title,
             error=error,
+            nearest=nearest,
         ).encode()
 
     def _absolute(self, address: Address) -> Callable[[str], str]:
@@ -100,6 +109,16 @@ class Renderer:
             return url + link.strip().removeprefix(address.root) if url else link.strip()
 
         return absolute
+
+
+def seen(value: Any) -> Any:
+    """Return what a template shows, with marks written out that turn or hide what stands there.
+
+    Line breaks stay, which notes have.
+    """
+    if type(value) is not str or value.isprintable():
+        return value
+    return "".join(it if it in "\n\r\t" else visible(it) for it in value)
 
 
 def errors_by_part(errors: Iterable[dict[str, Any]]) -> Mapping[str, dict[str, Any] | None]:

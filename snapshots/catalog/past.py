@@ -10,6 +10,7 @@ from itertools import islice, pairwise
 import numpy as np
 import pyarrow as pa
 
+from snapshots import refs
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes.pair_packages import PackageCounts, packages_of
 from snapshots.errors import AmbiguousHash, IncompleteHistory, InvalidArgument, RevisionsLeftOut
@@ -147,7 +148,7 @@ def growth_point(catalog: Catalog, history: History, revision: RevisionInfo) -> 
     """Return what came and went with a revision; raises IncompleteHistory where it is not kept."""
     step = Neighbours(history.previous(revision), revision)
     if step.pair.base != step.pair.head and step.pair not in catalog.counts:
-        raise IncompleteHistory(1, 1)
+        require_complete(catalog, history, refs.series(revision.tag))
     return growth.growth_point(catalog.counts, step)
 
 

@@ -135,7 +135,12 @@ def _is_free_of(characters: bytes, text: str) -> bool:
 
 def checked_items(texts: Iterable[str], check: Check) -> tuple[str, ...]:
     """Return the texts, each checked. Raises ValueError where they are too many as well."""
-    found = tuple(map(check, texts))
-    if len(found) > ITEMS_MAX:
-        raise ValueError(f"there are {len(found):,} of them, more than {ITEMS_MAX:,}")
-    return found
+    given = tuple(texts)
+    check_number(len(given))
+    return tuple(map(check, given))
+
+
+def check_number(count: int) -> None:
+    """Raise ValueError for more texts than a spec may have of a kind."""
+    if count > ITEMS_MAX:
+        raise ValueError(f"there are {count:,} of them, more than {ITEMS_MAX:,}")

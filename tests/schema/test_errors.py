@@ -42,10 +42,30 @@ def test_a_ref_of_nothing_gives_null_and_a_helpful_error(
     response = world.ask(REVISION, ref=ref)
     assert response["data"] == {"revision": None}
     (error,) = response["errors"]
-    assert error["extensions"] == {"code": code}
+    assert error["extensions"] == {"code": code} | near(error, ref)
     assert error["path"] == ["revision"]
     assert error["locations"] == [{"line": 1, "column": 23}]
     assert said in error["message"]
+
+
+def near(error: dict[str, Any], sought: str) -> dict[str, Any]:
+    """Return what an error tells programs of the names that its message says are nearest."""
+    _, _, names = error["message"].partition("; nearest: ")
+    return {"nearest": names.split(", "), "sought": sought} if names else {}
+
+
+def test_the_nearest_names_are_told_to_programs(world: World) -> None:
+    """A list beside what was looked for, of refs and of packages; none without suggestions."""
+    packages = world.data("{ revision { packages(first: 9) { nodes { name } } } }")["revision"]
+    name = max((it["name"] for it in packages["packages"]["nodes"]), key=len)
+    query = f'{{ revision {{ specs(matching: "{name}x") {{ totalCount }} }} }}'
+    found = world.error(query)["extensions"]
+    assert (found["sought"], found["nearest"][0]) == (f"{name}x", name)
+    ref = world.error('{ revision(ref: "develo") { id } }')["extensions"]
+    assert (ref["sought"], ref["nearest"][0]) == ("develo", "develop")
+    for question in (query, '{ revision(ref: "develo") { id } }'):
+        silent = plain(api.API(suggestions=False).execute(question, context=world.context()))
+        assert set(silent["errors"][0]["extensions"]) == {"code"}
 
 
 @pytest.mark.parametrize("side", ["base", "head"])
@@ -55,7 +75,8 @@ def test_both_refs_of_a_comparison_must_be_known(world: World, side: str) -> Non
     question = "query($base: String!, $head: String!) { compare(base: $base, head: $head) { id } }"
     response = world.ask(question, **refs)
     assert response["data"] == {"compare": None}
-    assert response["errors"][0]["extensions"] == {"code": "REVISION_NOT_FOUND"}
+    (error,) = response["errors"]
+    assert error["extensions"] == {"code": "REVISION_NOT_FOUND"} | near(error, "nope")
     assert "'nope'" in response["errors"][0]["message"]
 
 

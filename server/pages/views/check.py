@@ -8,10 +8,9 @@ from snapshots.wording import in_words, percent
 
 
 def check_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the lookup that is shown, its totals, and for each missing spec what differs."""
-    found = data["best"][0] if data.get("best") else data["revision"]["lookup"]
+    """Return the totals, and for each missing spec what differs in the nearest."""
+    found = data["revision"]["lookup"]
     return {
-        "lookup": found,
         "totals": list(_totals(found)),
         "num_missing": found["numWanted"] - found["numFound"],
         "differences": {

@@ -22,6 +22,7 @@ from snapshots.spack.names import is_hash, is_name
 from snapshots.spack.spelling import canonical_compiler, canonical_variants
 from snapshots.spack.texts import (
     Check,
+    check_number,
     checked_checksum,
     checked_compiler,
     checked_items,
@@ -147,6 +148,7 @@ class SpecReader:
         if known is None:
             key = f"{place}.parameters"
             values = decode_json(text, databases.Parameters, self._location, key)
+            self._check_number(len(values), key)
             spelled = [self._variant(name, value, key) for name, value in values.items()]
             variants = canonical_variants(variant for variant in spelled if variant is not None)
             known = self._variants[text] = self._items(checked_variant, variants, key)
@@ -224,6 +226,12 @@ class SpecReader:
     def _checked(self, check: Check, text: str, key: str) -> str:
         try:
             return check(text)
+        except ValueError as error:
+            raise self._wrong(key, str(error)) from None
+
+    def _check_number(self, count: int, key: str) -> None:
+        try:
+            check_number(count)
         except ValueError as error:
             raise self._wrong(key, str(error)) from None
 

@@ -98,6 +98,10 @@ SPECIAL = {
     "what is not there in base": COMPARE % "specs(kinds: [ADDED]) { nodes { before { hash } } }",
     "what is not there in head": COMPARE
     % "packages(kinds: [REMOVED]) { nodes { name after { name } before { numSpecs } } }",
+    "revisions": "{ allSeries { revisions(first: 2) { nodes { totalSize digest } "
+    "edges { cursor node { tag takenAt } } } } }",
+    "revisions that are asked one by one": "{ revisions { nodes { tag growth { specsAdded "
+    "comparison { id } } } } }",
     "facets below a list": PACKAGES % "specs { facets { stacks { value count } } nodes { hash } }",
 }
 
@@ -145,6 +149,21 @@ def test_lists_make_no_objects(world: World, monkeypatch: pytest.MonkeyPatch) ->
     assert answered(world, Question(text, {}), RenderingExecutor) == expected
     stock = answered(world, Question(text, {}), StrawberryGraphQLCoreExecutionContext)
     assert stock != expected
+
+
+def test_revisions_are_rendered_together(world: World) -> None:
+    """What their lines of the catalog say is asked of a whole page at once."""
+    text = "{ allSeries { name revisions { nodes { tag takenAt numSpecs totalSize } } } }"
+    asked: list[str] = []
+
+    class Watched(RenderingExecutor):
+        def execute_field(self, parent_type: Any, *arguments: Any) -> Any:
+            asked.append(parent_type.name)
+            return super().execute_field(parent_type, *arguments)
+
+    answered(world, Question(text, {}), Watched)
+    assert "Series" in asked
+    assert "Revision" not in asked
 
 
 @pytest.mark.no_cover

@@ -69,7 +69,7 @@ def test_a_revision_tells_what_is_kept_of_its_growth(older: World, kept: list[in
     response = asked(older, text, 60)
     (error,) = response["errors"]
     assert error["path"] == ["series", "latest", "growth"]
-    assert error["extensions"]["code"] == "HISTORY_INCOMPLETE"
+    assert error["extensions"] == {"code": "HISTORY_INCOMPLETE", "numMissing": 5, "numPairs": 5}
     assert response["data"]["series"]["latest"] == {"tag": "develop", "growth": None}
     assert kept == []
     older.data(GROWTH % "develop")

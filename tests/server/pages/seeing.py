@@ -1,5 +1,7 @@
 """A browser that sees pages as their readers do: in their colours, at their width."""
 
+from typing import Any
+
 from selenium import webdriver
 from selenium.webdriver.support.wait import WebDriverWait
 
@@ -9,11 +11,23 @@ _SETTLED = """
 return document.readyState === "complete" && !document.querySelector(".htmx-request")
 """
 
+_AXE = """
+const [rules, done] = arguments;
+const standards = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+const runOnly = rules.length ? rules : standards;
+axe.run(document, {runOnly, resultTypes: ["violations"]}).then(
+  ({violations}) => done(violations.map(({id, nodes}) =>
+    `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 200)).join(" | ")}`)),
+  (error) => done([String(error)]),
+);
+"""
+
 
 def seen_as(browser: webdriver.Chrome, scheme: str, width: int, height: int = 900) -> None:
     """See what follows with these colours preferred and in a window of this size, in CSS pixels."""
     feature = {"name": "prefers-color-scheme", "value": scheme}
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    still = {"name": "prefers-reduced-motion", "value": "reduce"}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature, still]})
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
@@ -21,3 +35,34 @@ def seen_as(browser: webdriver.Chrome, scheme: str, width: int, height: int = 90
 def settle(browser: webdriver.Chrome) -> None:
     """Wait until a page has loaded with all its parts."""
     WebDriverWait(browser, SECONDS).until(lambda _: browser.execute_script(_SETTLED))
+
+
+def complaints(browser: webdriver.Chrome) -> list[Any]:
+    """Return what the browser's console has, since the last time that somebody asked."""
+    logged: list[Any] = browser.get_log("browser")  # type: ignore[no-untyped-call]
+    return logged
+
+
+def loaded(browser: webdriver.Chrome) -> list[str]:
+    """Return the addresses of everything that the page has loaded."""
+    script = "return performance.getEntriesByType('resource').map((entry) => entry.name)"
+    names: list[str] = browser.execute_script(script)
+    return names
+
+
+def sideways(browser: webdriver.Chrome) -> int:
+    """Return by how many pixels the page is wider than its window."""
+    script = "const it = document.documentElement; return it.scrollWidth - it.clientWidth"
+    wider: int = browser.execute_script(script)
+    return wider
+
+
+def violations(browser: webdriver.Chrome, axe: str, *rules: str) -> list[str]:
+    """Return what axe-core, whose source is given, finds wrong with the page as it is seen.
+
+    By all of its rules for WCAG 2.2 AA and good practice, unless only some are named.
+    """
+    if not browser.execute_script("return 'axe' in window"):
+        browser.execute_script(axe)
+    found: list[str] = browser.execute_async_script(_AXE, rules)
+    return found

@@ -1,15 +1,17 @@
 """Checking lock files on a page."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.models import Spec
 from tests.server.pages.reading import Shown, shown
-from tests.server.servers import serving
+from tests.server.servers import application, serving
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
@@ -181,6 +183,16 @@ def test_too_many_specs_are_refused_by_their_number(client: httpx.Client) -> Non
     page = checked(client, as_bytes(lock_file(many, [])), "develop")
     assert page.status == 400
     assert "2000" in page.text(".problem").replace(",", "")
+
+
+def test_reading_is_paid_for(tmp_path: Path) -> None:
+    """Where clients may spend so much a minute, long files cost what reading them takes."""
+    Catalog(str(tmp_path)).publish([a_snapshot([built("new")], "develop", day(1))])
+    settings = Settings(catalog=str(tmp_path), cost_per_minute=500_000, access_log=False)
+    with application(settings) as client:
+        assert checked(client, LOCK, "develop").status == 200
+        statuses = [checked(client, b" " * (4 * MAX_BODY), "develop").status for _ in range(2)]
+    assert statuses == [400, 429]
 
 
 def test_only_a_form_is_answered(client: httpx.Client) -> None:

@@ -104,7 +104,7 @@ def test_the_past_of_a_package(tmp_path: Path) -> None:
         assert "+2" in newest
         assert "added" in first
         assert "and still there" in page.text("#history + p")
-        (why,) = [it for name, it in page.links("ol.log a").items() if name == "why"]
+        (why,) = page.links("ol.log a[aria-label]").values()
         assert "/specs?packages=hdf5" in why
         (feed,) = page.dom.cssselect("link[type='application/atom+xml']")
         assert client.get(f"/{feed.get('href').lstrip('./')}").status_code == 200

@@ -7,6 +7,7 @@ import pytest
 from server.asgi.static_folder import STATIC
 from server.pages import rendering
 from server.pages.addresses import Address
+from server.pages.nearest import Nearest
 from server.pages.rendering import OWN, VENDOR, Renderer, assets, number, signed, size_delta, words
 
 
@@ -45,7 +46,11 @@ def test_a_build_without_npm_has_plainer_pages(
     """They load what is cachelog's own, and nothing from anywhere else."""
     assert set(assets(tmp_path)) == set(OWN)
     monkeypatch.setattr("server.pages.rendering.VENDOR", ())
-    page = Renderer().error(Address("/a/b", {}), 404, "Not found", {"message": "m"}).decode()
+    page = (
+        Renderer()
+        .error(Address("/a/b", {}), 404, "Not found", {"message": "m"}, Nearest())
+        .decode()
+    )
     assert 'href="../static/pages/plain.css?v=' in page
     assert "//" not in page.replace("<!doctype html>", "")
     assert not [name for name in VENDOR if name in page]

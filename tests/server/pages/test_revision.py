@@ -67,6 +67,12 @@ def test_a_filter_is_a_link_and_so_is_its_end(client: httpx.Client) -> None:
     told = asked(client, PACKAGES, ref="develop", filter={"stacks": [stack]}, order=order)
     expected = [it["name"] for it in told["revision"]["packages"]["nodes"]]
     assert narrowed.texts(NAMES) == expected
+    # Of each package it says how many specs are such; its page shows these.
+    such = [int(it) for it in narrowed.texts(SPECS)]
+    assert f"with {sum(such):,} spec" in narrowed.text("#count")
+    assert len(expected) < 50  # or the page has but some of them
+    package = shown(client, narrowed.links(NAMES + " a")[expected[0]])
+    assert len(package.dom.cssselect("table.specs tbody tr")) == such[0]
     # Other values of the same kind can still be chosen, with what they would add.
     facet = ".facet[aria-labelledby=facet-stacks] li"
     assert [it.removeprefix("✓ ") for it in narrowed.texts(facet)] == page.texts(facet)

@@ -48,6 +48,16 @@ def test_packages_come_first_by_name(tmp_path: Path) -> None:
         assert "No package 'ZLI'" in part.text("#problem")
 
 
+def test_an_unknown_package_leads_to_the_nearest(tmp_path: Path) -> None:
+    """Each of the nearest names is a search of its own."""
+    with served(tmp_path, [a_spec(it, name=it) for it in ("zlib", "hdf5")]) as client:
+        page = find(client, q="zlibb@1.3")
+        assert "No package 'zlibb' in this revision" in page.text("#problem p")
+        links = page.links("#problem a")
+        assert [*links] == ["zlib"]
+        assert "1 spec matches zlib" in shown(client, links["zlib"]).texts("h2")
+
+
 @pytest.mark.parametrize(
     ("q", "before", "there", "reason"),
     [

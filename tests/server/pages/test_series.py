@@ -183,8 +183,13 @@ def test_unknown_sizes_are_said(odd: httpx.Client) -> None:
 
 
 def test_an_unknown_series_is_not_found(client: httpx.Client) -> None:
-    """The page says so."""
-    assert shown(client, "/series/nope").status == 404
+    """The page says so, and leads to the one with the nearest name."""
+    page = shown(client, "/series/develp")
+    assert page.status == 404
+    assert page.text(".problem") == "There is no such series."
+    links = page.links("main a")
+    assert urlsplit(links["develop"]).path == "/series/develop"
+    assert client.get(links["develop"]).status_code == 200
 
 
 DIGEST = "0123456789abcdef" * 4

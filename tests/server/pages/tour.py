@@ -67,6 +67,6 @@ def _asked(client: httpx.Client, query: str, **variables: str) -> Mapping[str, A
 
 def _cause(client: httpx.Client, compared: str) -> str:
     """Return the address of the largest cause, which its comparison leads to."""
-    links = shown(client, compared).links(".causes a").values()
-    url = httpx.URL(next(link for link in links if "/causes/" in link))
-    return url.raw_path.decode()
+    page = shown(client, compared)
+    link = page.dom.cssselect(".causes a[href*='/causes/']")[0].get("href", "")
+    return page.response.url.join(link).raw_path.decode()

@@ -133,6 +133,10 @@ MANY = [node("zlib", hash_of(f"{number}")) for number in range(4)]
         ([node("zlib", "UPPER")], r"\[0\].hash: 'UPPER' is no hash"),
         ([node("zlib", ZLIB) | {"arch": {}}], r"\[0\].arch.platform: is missing"),
         ([[]], r"\[0\]: expected"),
+        (
+            [node("zlib", ZLIB, parameters={f"v{number}": None for number in range(1_001)})],
+            r"\[0\].parameters: there are 1,001 of them, more than 1,000",
+        ),
         (lock_file([node("zlib", ZLIB)], [HDF5]), r"roots\[0\].hash: .* is not among"),
         (
             lock_file([node("zlib", ZLIB, version="")], [ZLIB]),

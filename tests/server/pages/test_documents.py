@@ -1,0 +1,45 @@
+"""The documents of pages, and what an address makes of their variables."""
+
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from schema.api import API
+from schema.limits import Limits
+from server.pages.documents import PAGE_LENGTH, Document, document
+
+NAMES = [it.name.removesuffix(".graphql") for it in (files("server.pages") / "queries").iterdir()]
+TEXT = (
+    "query Q($ref: String!, $n: Int, $on: Boolean, $in: [String!], $first: Int, $last: Int) { a }"
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_document_is_valid_and_says_what_it_asks(name: str) -> None:
+    """It fits the schema and what a request may cost."""
+    page = document(name)
+    api = API()
+    assert api.document(page.text).errors == ()
+    assert page.text.startswith("# ")
+    given = {it: ["1"] for it in page.parameters}
+    variables = page.variables(page.known(given))
+    assert api.cost(page.text, None, variables).units <= Limits.max_cost
+
+
+@pytest.mark.parametrize(
+    ("given", "variables"),
+    [
+        ({"ref": ["a", "b"]}, {"ref": "b", "first": PAGE_LENGTH}),
+        ({"n": ["12"], "on": ["true"]}, {"n": 12, "on": True, "first": PAGE_LENGTH}),
+        ({"n": ["x"], "on": ["1"]}, {"n": "x", "on": "1", "first": PAGE_LENGTH}),
+        ({"in": ["b", "a", ""]}, {"in": ["b", "a"], "first": PAGE_LENGTH}),
+        ({"ref": [""], "unknown": ["x"], "first": ["9999"]}, {"first": PAGE_LENGTH}),
+    ],
+)
+def test_variables_are_what_an_address_gives(
+    given: dict[str, list[str]], variables: dict[str, Any]
+) -> None:
+    """As their types have it; what the document does not ask for is ignored."""
+    page = Document("q", TEXT)
+    assert page.variables(page.known(given)) == variables

@@ -1,0 +1,167 @@
+"""How pages are sent: by which methods and under which addresses, kept, and refused."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from server.app import create_app
+from server.pages.addresses import Address
+from server.pages.asking import Answered
+from server.pages.nearest import Nearest
+from server.pages.rendering import Renderer
+from server.pages.responses import POLICY
+from server.pages.troubles import Troubles
+from server.settings import Settings
+from snapshots.catalog.catalog import Catalog
+from snapshots.demo import history
+from tests.server.pages.reading import Shown, shown
+from tests.server.servers import application
+
+BROWSER = {"Accept": "text/html,*/*;q=0.8"}
+
+
+def test_a_page_is_kept_as_answers_are(client: httpx.Client) -> None:
+    """An ETag and 304; for ever under digests, to be asked for again under tags. HEAD as GET."""
+    asked = {"query": "{ revisions(first: 2) { nodes { tag digest } } }"}
+    head, base = client.post("/graphql", json=asked).json()["data"]["revisions"]["nodes"]
+    for name, kept in (("tag", "no-cache"), ("digest", "immutable")):
+        address = f"/compare/{base[name]}...{head[name]}"
+        page = client.get(address, headers=BROWSER)
+        assert page.status_code == 200
+        assert kept in page.headers["cache-control"]
+        assert page.headers["content-security-policy"].encode() == POLICY
+        again = client.get(address, headers={"If-None-Match": page.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
+        head_only = client.head(address, headers=BROWSER)
+        assert (head_only.status_code, head_only.content) == (200, b"")
+        assert head_only.headers["etag"] == page.headers["etag"]
+
+
+def test_other_methods_are_refused(client: httpx.Client) -> None:
+    """With the methods that there are."""
+    page = Shown(client.post("/", content=b"x"))
+    assert page.status == 405
+    assert page.response.headers["allow"] == "GET, HEAD"
+    assert page.text("h1") == "Not allowed"
+
+
+@pytest.mark.parametrize("address", ["/?q=" + "x" * 17_000, "/r/" + "x" * 17_000])
+def test_an_address_has_an_end(client: httpx.Client, address: str) -> None:
+    """414, in a page."""
+    page = shown(client, address)
+    assert (page.status, page.text("h1")) == (414, "Too long an address")
+
+
+def test_a_slash_at_the_end_is_one_too_many(client: httpx.Client) -> None:
+    """It leads to the address without, by a link that holds below any prefix."""
+    led = client.get("/r/develop/?search=a%20b")
+    assert (led.status_code, led.headers["location"]) == (308, "../develop?search=a%20b")
+    assert client.get("/r/develop/", follow_redirects=True).status_code == 200
+    assert client.get("/r//").status_code == 404
+
+
+def test_a_name_may_have_a_slash(client: httpx.Client) -> None:
+    """Links write it as %2F, and it parts no names."""
+    page = shown(client, "/r/a%2Fb")
+    assert page.status == 404
+    assert "'a/b'" in page.text(".problem")
+    assert page.links()["All series"] == str(client.base_url.join("/"))
+
+
+def test_an_unknown_ref_leads_to_the_nearest(client: httpx.Client) -> None:
+    """By links to the same page of theirs, with what else the address asked for."""
+    page = shown(client, "/r/develo?search=a")
+    assert (page.status, page.text("h1")) == (404, "Not found")
+    link = page.links(".nearest a")["develop"]
+    assert link == str(client.base_url.join("/r/develop?search=a"))
+    assert page.response.headers["cache-control"] == "no-store"
+
+
+def test_an_unknown_address_is_a_page_for_browsers(client: httpx.Client) -> None:
+    """And a line for programs, as it is for what no page could be at."""
+    page = shown(client, "/nope/<b>")
+    assert (page.status, page.text("h1")) == (404, "Not found")
+    assert page.links()["All series"] == str(client.base_url.join("/"))
+    for answer in (client.get("/nope"), client.post("/nope", headers=BROWSER)):
+        assert (answer.status_code, answer.text) == (404, "Not Found")
+
+
+def small(tmp_path: Path) -> str:
+    """Publish a small history, and return where."""
+    Catalog(str(tmp_path)).publish(list(history(revisions=2, packages=4, specs=12)))
+    return str(tmp_path)
+
+
+def test_what_nobody_expected_is_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It names the line of the log that says more, and nothing else."""
+
+    def fails(*_arguments: Any, **_options: Any) -> bytes:
+        raise RuntimeError("a secret")
+
+    monkeypatch.setattr(Renderer, "page", fails)
+    with application(Settings(catalog=small(tmp_path))) as client:
+        page = shown(client, "/")
+    assert (page.status, page.text("h1")) == (500, "Something went wrong")
+    assert "secret" not in page.response.text
+    (logged,) = [it.getMessage() for it in caplog.records if "a secret" in it.getMessage()]
+    assert logged.split()[1].rstrip(":") in page.text(".problem")
+
+
+def test_clients_may_ask_for_so_many_pages(tmp_path: Path) -> None:
+    """As for answers: 429 with Retry-After, and a link to try again."""
+    with application(Settings(catalog=small(tmp_path), requests_per_minute=2)) as client:
+        assert [shown(client, path).status for path in ("/", "/r/develop")] == [200, 200]
+        page = shown(client, "/?after=x")
+        assert (page.status, page.text("h1")) == (429, "Too many requests")
+        assert int(page.response.headers["retry-after"]) > 0
+        assert page.links()["Try again"] == str(page.response.url)
+
+
+def test_what_pages_cost_counts(tmp_path: Path) -> None:
+    """What is made is charged as its document is; what is kept is free."""
+    with application(Settings(catalog=small(tmp_path), cost_per_minute=10)) as client:
+        statuses = [shown(client, path).status for path in ("/", "/", "/r/develop", "/")]
+        assert statuses == [200, 200, 429, 200]
+
+
+def test_a_history_that_is_not_filled_says_when() -> None:
+    """503 with Retry-After, and a link to try again."""
+    error = {"message": "2 of 3 are missing.", "extensions": {"code": "HISTORY_INCOMPLETE"}}
+    answered = Answered({}, [error], is_good=False, is_permanent=False)
+    page = Troubles(Renderer()).missing(Address("/r/a", {}), answered, Nearest())
+    assert (page.status, page.code) == (503, "HISTORY_INCOMPLETE")
+    assert (b"retry-after", b"2") in page.encoded("identity").headers
+    assert b"2 of 3 are missing." in page.body
+    assert b'<a href="">Try again</a>' in page.body
+
+
+def test_a_page_is_made_once_for_all_who_ask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many ask at the same time; the next ones get what is kept."""
+    made = []
+    render = Renderer.page
+
+    def counted(*arguments: Any, **options: Any) -> bytes:
+        made.append(arguments)
+        return render(*arguments, **options)
+
+    monkeypatch.setattr(Renderer, "page", counted)
+
+    async def asking() -> None:
+        app = create_app(Settings(catalog=small(tmp_path)))
+        async with app.router.lifespan_context(app):
+            transport = httpx.ASGITransport(app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+                answers = await asyncio.gather(*(client.get("/r/develop") for _ in range(20)))
+                assert {it.status_code for it in answers} == {200}
+                assert len({it.headers["etag"] for it in answers}) == 1
+                await client.get("/r/develop")
+
+    asyncio.run(asking())
+    assert len(made) == 1

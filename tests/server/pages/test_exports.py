@@ -1,0 +1,244 @@
+"""Tables whole: as CSV and as JSON lines, of one content, and never half of one unnoticed."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.routing import compile_path
+
+from schema.api import API
+from server.pages.exports import exporting
+from server.pages.exports.exporting import Export, file_name
+from server.pages.exports.lines import cell, csv_body, csv_head, json_lines
+from server.pages.exports.tables import table_of
+from server.pages.routes import PAGES
+from server.settings import Settings
+from snapshots.catalog.catalog import Catalog
+from snapshots.demo import develop_history, history
+from tests.server.pages.reading import shown
+from tests.server.pages.tour import tour
+from tests.server.servers import application
+
+WITH_TABLES = [page for page in PAGES if page.table]
+
+
+@pytest.mark.parametrize("page", WITH_TABLES, ids=lambda page: page.path)
+def test_every_table_is_asked_by_a_valid_document(page: Any) -> None:
+    """Of the list alone, with the columns of its rows, and the digests of its revisions."""
+    table = table_of(page.query, page.table)
+    assert API().document(table.text).errors == ()
+    assert table.columns
+    assert len(table.text) < len(page.document.text) + 300
+    assert set(table.pins) <= set(page.document.parameters)
+    if "{ref}" in page.path or "{base}" in page.path:
+        assert table.pins
+
+
+def test_a_document_without_such_a_list_is_an_error() -> None:
+    """A page names a list that its document has."""
+    with pytest.raises(KeyError, match="nope"):
+        table_of("revision", "revision.nope")
+
+
+ROW = {
+    "name": "=1+1",
+    "size": None,
+    "delta": "-12",
+    "variants": ["+mpi", "~shared"],
+    "ok": True,
+    "spec": {"hash": 'a"b', "lines": "x\r\ny"},
+    "facts": [{"path": "a", "before": {"x": 1}}, {"path": "b", "before": None}],
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("name", "'=1+1"),
+        ("size", ""),
+        ("delta", "-12"),
+        ("variants", "'+mpi ~shared"),
+        ("ok", "true"),
+        ("spec.hash", 'a"b'),
+        ("facts.path", "a b"),
+        ("facts.before", '{"x":1}'),
+        ("spec.nope", ""),
+    ],
+)
+def test_a_cell_is_what_a_spreadsheet_may_show(path: str, text: str) -> None:
+    """Lists are joined, what is not known is empty, and nothing is calculated."""
+    assert cell(ROW, tuple(path.split("."))) == text
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d"])
+def test_no_cell_is_a_formula(sign: str) -> None:
+    """OWASP's list; numbers stay numbers."""
+    assert cell({"a": f"{sign}cmd|'/c calc'!A0"}, ("a",)).startswith("'")
+    assert cell({"a": "-1.5"}, ("a",)) == "-1.5"
+
+
+def test_lines_are_read_as_they_were_written() -> None:
+    """By any reader of RFC 4180, and of JSON: there exactly as they were."""
+    columns = (("name",), ("spec", "hash"), ("spec", "lines"))
+    text = (csv_head(columns) + csv_body([ROW, ROW], columns)).decode()
+    assert text.startswith("name,spec.hash,spec.lines\r\n")
+    rows = [*csv.reader(io.StringIO(text, newline=""))]
+    assert rows[1:] == [["'=1+1", 'a"b', "x\r\ny"]] * 2
+    assert [json.loads(it) for it in json_lines([ROW, ROW], columns).splitlines()] == [ROW] * 2
+
+
+def test_a_file_has_a_telling_name() -> None:
+    """And one that is a name on every system, whatever stands in the address."""
+    table = table_of("revision", "revision.packages")
+    digests = ["ab12cd34" + "0" * 56]
+    assert file_name(table, {"ref": "develop"}, digests, "csv") == "packages-develop-ab12cd34.csv"
+    assert file_name(table, {"ref": '../"\r\n<x>'}, digests, "csv") == "packages-x-ab12cd34.csv"
+    assert len(file_name(table, {"ref": "x" * 999, "name": "y" * 999}, digests, "jsonl")) < 255
+
+
+def test_a_table_has_every_row_of_its_page(client: httpx.Client) -> None:
+    """With the filters and the order of the address; CSV and JSON say the same."""
+    address = "/r/develop/packages/hdf5"
+    asked = {
+        "query": '{ revision(ref: "develop") { digest package(name: "hdf5") '
+        "{ specs(first: 1000, orderBy: {field: VERSION}) { nodes { hash version } } } } }"
+    }
+    revision = client.post("/graphql", json=asked).json()["data"]["revision"]
+    known = revision["package"]["specs"]["nodes"]
+    lines = client.get(f"{address}?as=jsonl&order=VERSION")
+    assert lines.headers["content-type"].startswith("application/jsonl")
+    rows = [json.loads(line) for line in lines.text.splitlines()]
+    assert [it["hash"] for it in rows] == [it["hash"] for it in known]
+    table = client.get(f"{address}?as=csv&order=VERSION")
+    assert table.headers["content-type"].startswith("text/csv")
+    digest = revision["digest"][:8]
+    name = f'attachment; filename="specs-develop-hdf5-{digest}.csv"'
+    assert table.headers["content-disposition"] == name
+    cells = [*csv.DictReader(io.StringIO(table.text, newline=""))]
+    assert [(it["hash"], it["version"]) for it in cells] == [
+        (it["hash"], it["version"]) for it in known
+    ]
+    target = cells[0]["target"]
+    fewer = client.get(f"{address}?as=jsonl&targets={target}").text.splitlines()
+    assert 0 < len(fewer) < len(rows)
+    assert {json.loads(line)["target"] for line in fewer} == {target}
+    assert client.head(f"{address}?as=csv").headers["content-disposition"] == name
+
+
+@pytest.fixture(scope="module")
+def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """Return a client of a server whose series have a past."""
+    folder = str(tmp_path_factory.mktemp("past"))
+    Catalog(folder).publish(list(develop_history(revisions=4, packages=20, specs=200)))
+    with application(Settings(catalog=folder)) as client:
+        yield client
+
+
+def test_every_table_can_be_had(past: httpx.Client) -> None:
+    """Each page of those that have one gives it, with the fields of its rows."""
+    routes = {page.path: compile_path(page.path)[0] for page in PAGES}
+    pages = {page.path: page for page in PAGES}
+    seen = set()
+    for address in tour(past).values():
+        path = address.partition("?")[0]
+        page = next((pages[it] for it, route in routes.items() if route.match(path)), None)
+        if page is None or not page.table or "no-such" in path or "%40%40" in address:
+            continue
+        answer = past.get(f"{address}{'&' if '?' in address else '?'}as=jsonl")
+        assert answer.status_code == 200, (address, answer.text)
+        names = {path[0] for path in table_of(page.query, page.table).columns}
+        rows = [json.loads(line) for line in answer.text.splitlines()]
+        assert rows or "/specs/" in path, address  # a leaf is needed by nothing
+        for row in rows:
+            assert set(row) <= names
+        seen.add(page.path)
+    assert seen == {page.path for page in WITH_TABLES}
+
+
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        ("/r/develop?as=xls", 400),
+        ("/hash?as=csv", 400),
+        ("/r/nope?as=csv", 404),
+        ("/r/develop/packages/nope?as=csv", 404),
+        ("/r/develop?as=csv&stacks=&order=nope", 400),
+    ],
+)
+def test_what_is_no_table_is_a_page(client: httpx.Client, address: str, status: int) -> None:
+    """It says why there is none."""
+    page = shown(client, address)
+    assert page.status == status
+    assert page.texts(".problem")
+
+
+def small(tmp_path: Path) -> Catalog:
+    """Publish a small history, and return its catalog."""
+    catalog = Catalog(str(tmp_path))
+    catalog.publish(list(history(revisions=2, packages=6, specs=60)))
+    return catalog
+
+
+def test_all_rows_are_of_one_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though a tag comes to name another one while the table is sent."""
+    catalog = small(tmp_path)
+    monkeypatch.setattr(exporting, "_MOST", 7)
+    asked: list[dict[str, Any]] = []
+    ask = Export._asked
+
+    def counted(self: Export, after: str | None) -> dict[str, Any]:
+        variables = ask(self, after)
+        asked.append(variables)
+        return variables
+
+    monkeypatch.setattr(Export, "_asked", counted)
+    digest = catalog.history.resolve("develop").digest
+    with application(Settings(catalog=str(tmp_path))) as client:
+        rows = client.get("/search?in=develop&q=*&as=jsonl").text.splitlines()
+    whole = len({json.loads(row)["hash"] for row in rows})
+    assert whole == len(rows) > 14
+    pieces = [it for it in asked if it["exportAfter"]]
+    assert len(pieces) == (whole - 1) // 7
+    assert {it["in"] for it in pieces} == {digest}
+
+
+def test_a_table_that_breaks_off_is_no_whole_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its client notices, and the log says why."""
+    small(tmp_path)
+    monkeypatch.setattr(exporting, "_MOST", 3)
+    monkeypatch.setattr(exporting, "_PATIENCE", 0.0)
+    settings = Settings(catalog=str(tmp_path), cost_per_minute=60)
+    with application(settings) as client, client.stream("GET", "/r/develop?as=csv") as answer:
+        assert answer.status_code == 200
+        with pytest.raises(httpx.RemoteProtocolError, match="incomplete"):
+            answer.read()
+    assert "broke off" in caplog.text
+
+
+def test_rows_are_asked_in_pieces_that_a_request_may_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fewer at a time where each costs much."""
+    small(tmp_path)
+    sizes: list[int] = []
+    variables = Export._asked
+
+    def noted(self: Export, after: str | None) -> dict[str, Any]:
+        asked = variables(self, after)
+        sizes.append(asked["exportFirst"])
+        return asked
+
+    monkeypatch.setattr(Export, "_asked", noted)
+    with application(Settings(catalog=str(tmp_path), max_cost=50_000)) as client:
+        answer = client.get("/r/develop?as=jsonl")
+    assert answer.status_code == 200
+    assert len(answer.text.splitlines()) == 6
+    assert sizes[0] == 1_000
+    assert sizes[-1] < 1_000

@@ -1,0 +1,77 @@
+"""Pages of a catalog whose names, versions, stacks, tags and places are all markup."""
+
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import httpx
+import pytest
+from starlette.routing import compile_path
+
+from server.pages.routes import PAGES
+from server.settings import Settings
+from tests.server.pages.hostile import TAG, faults, is_relative, published
+from tests.server.pages.reading import Shown, shown
+from tests.server.servers import application
+
+_MOST = 120
+"""How many pages are looked at: all kinds, and a few of each."""
+
+_A_KIND = 9
+_BEGINNINGS = ("/", "/search?q=evil", "/hash", "/check", "/compare", f"/r/{quote(TAG)}", "/nope")
+_STATUS = (200, 303)
+_REFUSED = (400, 404, 414)
+"""What a name of ten thousand characters is answered with, which is longer than a text may be."""
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """Return a client of a server of that catalog."""
+    catalog = published(tmp_path_factory.mktemp("hostile"))
+    with application(Settings(catalog=catalog)) as client:
+        yield client
+
+
+def test_no_page_takes_a_text_for_markup(client: httpx.Client) -> None:
+    """Every kind of page, reached by the links of others: all links hold and none leads away."""
+    kinds = {page.path: compile_path(page.path)[0] for page in PAGES} | {"/check": None}
+    waiting, seen, looked_at = [*_BEGINNINGS], set[str](), dict.fromkeys(kinds, 0)
+    found = []
+    while waiting and len(seen) < _MOST:
+        address = waiting.pop(0)
+        path = address.partition("?")[0]
+        kind = next((it for it, route in kinds.items() if route and route.match(path)), path)
+        if address in seen or looked_at.get(kind, 0) >= _A_KIND:
+            continue
+        seen.add(address)
+        page = shown(client, address)
+        is_long = len(address) > 2_000
+        if page.status not in (*_STATUS, *(_REFUSED if is_long or path == "/nope" else ())):
+            found.append(f"{address[:200]}: {page.status} {page.texts('.problem')}")
+        if page.status == 200:
+            looked_at[kind] = looked_at.get(kind, 0) + 1
+        if page.response.headers["content-type"].startswith("text/html"):
+            found += [f"{address[:200]}: {it[:300]}" for it in faults(page)]
+        waiting += [it for it in _leading_on(page) if it not in seen]
+    assert found == []
+    assert [kind for kind, count in looked_at.items() if not count] == []
+
+
+@pytest.mark.parametrize(
+    "text", ["</textarea><evil-1>", '{"spec": "\u202e<evil-2>"', '"><evil-3 x="']
+)
+def test_what_is_sent_is_no_markup_either(client: httpx.Client, text: str) -> None:
+    """A lock file that cannot be read stands in the form again, with what is wrong."""
+    answer = client.post("/check", data={"text": text, "ref": '"><evil-4>'})
+    page = Shown(answer)
+    assert page.status == 400
+    assert [*faults(page)] == []
+
+
+def _leading_on(page: Shown) -> list[str]:
+    """Return the addresses of further pages that a page leads to."""
+    links = [it.get("href") for it in page.dom.cssselect("main a[href], nav a[href]")]
+    base = page.response.url
+    urls = [base.join(link) for link in links if is_relative(link)]
+    paths = [it.raw_path.decode() for it in urls]
+    beyond = ("/graphql", "/feeds/", "/static/", "/schema.graphql")
+    return [it for it in paths if not it.startswith(beyond) and "as=" not in it]

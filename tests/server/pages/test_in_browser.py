@@ -1,0 +1,150 @@
+"""All pages in a real browser: they load, and everybody can read and reach what they show."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import httpx
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.wait import WebDriverWait
+from starlette.routing import compile_path
+
+from server.pages.routes import PAGES
+from tests.server import npm
+from tests.server.browsers import SECONDS
+from tests.server.pages.seeing import (
+    complaints,
+    loaded,
+    seen_as,
+    settle,
+    sideways,
+    violations,
+)
+
+OF_LOOKS = ("color-contrast", "target-size", "link-in-text-block", "scrollable-region-focusable")
+"""What colours and widths change of a page; the rest is the same however it is seen."""
+
+LOOKS: list[tuple[str, int, Sequence[str]]] = [
+    ("light", 1600, ()),
+    ("dark", 1600, OF_LOOKS),
+    ("dark", 360, ()),
+    ("light", 360, OF_LOOKS),
+]
+"""Colours and widths, and the rules that count: all where none is named."""
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def axe(tmp_path: Path) -> str:
+    """Return the source of axe-core."""
+    return (npm.installed(HERE / "axe", tmp_path) / "node_modules/axe-core/axe.min.js").read_text()
+
+
+def test_the_tour_shows_all_pages(pages: dict[str, str]) -> None:
+    """A page that is added to the routes is tested here, too."""
+    visited = [httpx.URL(it).path for it in pages.values()]
+    for page in PAGES:
+        if page.template_name.endswith(".html"):
+            assert any(_is_at(page.path, it) for it in visited), page.path
+
+
+def test_pages_load_and_fit(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
+    """Without a complaint in the console, without a foreign request, no wider than the window."""
+    for name, address in pages.items():
+        seen_as(browser, "light", 1600)
+        browser.get(address)
+        settle(browser)
+        if name != "missing":  # whose status the console tells
+            assert complaints(browser) == []
+        origin = str(httpx.URL(address).join("/"))
+        assert [it for it in loaded(browser) if not it.startswith((origin, "data:"))] == []
+        for width in (1600, 360):
+            seen_as(browser, "light", width)
+            assert (name, width, sideways(browser)) == (name, width, 0)
+
+
+def test_everybody_can_read_pages(
+    browser: webdriver.Chrome, pages: dict[str, str], axe: str
+) -> None:
+    """axe-core finds nothing on any page: light and dark, narrow and wide."""
+    found = {}
+    for name, address in pages.items():
+        browser.get(address)
+        settle(browser)
+        for scheme, width, rules in LOOKS:
+            seen_as(browser, scheme, width)
+            if wrong := violations(browser, axe, *rules):
+                found[name, scheme, width] = wrong
+    assert found == {}
+
+
+_FOCUSABLE = """
+return [...document.querySelectorAll(
+  "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']")]
+  .filter((it) => it.checkVisibility({visibilityProperty: true}) && !it.disabled)
+  .filter((it) => it.type !== "radio" || it.checked)
+  .length
+"""
+_WATCH = """
+window.reached = new Map();
+document.addEventListener("focusin", ({target}) => {
+  const style = getComputedStyle(target);
+  reached.set(target, parseFloat(style.outlineWidth) > 0 && style.outlineStyle !== "none"
+    && target.getBoundingClientRect().height > 0);
+});
+"""
+_REACHED = "return [reached.size, [...reached].filter((it) => !it[1]).map((it) => it[0].outerHTML)]"
+
+
+@pytest.mark.parametrize("name", ["home", "compare", "check", "spec"])
+def test_the_keyboard_reaches_everything(
+    browser: webdriver.Chrome, pages: dict[str, str], name: str
+) -> None:
+    """Tab goes from link to link and shows where it is; first is the way past the head."""
+    seen_as(browser, "light", 1600)
+    browser.get(pages[name])
+    settle(browser)
+    browser.execute_script(_WATCH)
+    wanted = browser.execute_script(_FOCUSABLE)
+    body = browser.find_element(By.TAG_NAME, "body")
+    body.send_keys(Keys.TAB)
+    assert browser.switch_to.active_element.text == "Skip to the content"
+    body.send_keys(Keys.TAB * wanted)
+    num_reached, unseen = browser.execute_script(_REACHED)
+    assert unseen == []
+    assert num_reached >= wanted
+
+
+def test_the_keyboard_skips_and_searches(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
+    """The first link leads past the head of the page; a slash leads to the search."""
+    browser.get(pages["revision"])
+    settle(browser)
+    browser.find_element(By.TAG_NAME, "body").send_keys(Keys.TAB, Keys.ENTER)
+    assert browser.current_url.endswith("#main")
+    browser.find_element(By.TAG_NAME, "body").send_keys("/")
+    field = browser.switch_to.active_element
+    assert field.get_attribute("name") == "q"
+    field.send_keys("a/b")
+    assert field.get_attribute("value") == "a/b"
+
+
+def test_hashes_are_copied(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
+    """A button beside a short hash copies the whole of it, and says so to those who do not see."""
+    browser.get(pages["spec"])
+    settle(browser)
+    whole = browser.find_element(By.CSS_SELECTOR, "main [data-copy]")
+    whole.find_element(By.CSS_SELECTOR, "button.copy").click()
+    told = browser.find_element(By.CSS_SELECTOR, "[role=status].hidden")
+    WebDriverWait(browser, SECONDS).until(lambda _: told.text == "Copied")
+    field = browser.find_element(By.CSS_SELECTOR, ".search input")
+    field.send_keys(Keys.CONTROL, "v")
+    assert field.get_attribute("value") == whole.get_attribute("data-copy")
+
+
+def _is_at(path: str, address: str) -> bool:
+    """Tell whether an address is one of a page's path, its parameters filled in."""
+    pattern, *_ = compile_path(path)
+    return pattern.match(address) is not None
