@@ -1,9 +1,13 @@
 """Pages: of all there is and of nothing, ever other ones, whole tables, and forms."""
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from http.client import HTTPConnection
 from urllib.parse import quote, urlencode
 
-from tests.hostile.attack import Ask, Attack, Target, asking, fresh
+from tests.hostile.attack import HOST, PATIENCE, Answer, Ask, Attack, Target, asking, fresh
 from tests.hostile.attacks.sockets import held
 
 _MANY = 100
@@ -83,6 +87,30 @@ def _whole_tables(target: Target) -> Iterator[Ask]:
             yield _get(f"{path}{'&' if '?' in path else '?'}as={form}")
 
 
+def _streamed(target: Target) -> list[Answer]:
+    """Ask for whole tables, some beside each other; an answer is slow where it begins late."""
+    with ThreadPoolExecutor(8) as pool:
+        return [*pool.map(partial(_first_rows, target), _whole_tables(target))]
+
+
+def _first_rows(target: Target, ask: Ask) -> Answer:
+    """Read a table to its end, and return how long its first rows took."""
+    started = time.perf_counter()
+    connection = HTTPConnection(HOST, target.port, timeout=PATIENCE)
+    try:
+        connection.request(ask.method, ask.path, None, dict(ask.headers))
+        response = connection.getresponse()
+        size = len(response.read(1))
+        seconds = time.perf_counter() - started
+        while part := response.read(1 << 16):
+            size += len(part)
+    except TimeoutError:
+        return Answer(None, time.perf_counter() - started, in_time=False)
+    finally:
+        connection.close()
+    return Answer(response.status, seconds, size, is_internal_error=response.status == 500)
+
+
 def _forms(_target: Target) -> Iterator[Ask]:
     """Send lock files that are none, ever deeper and longer, and parts without end."""
     texts = ("", "{", "[" * 100_000, '{"a":' * 50_000, '"\\ud800"', "1" * 400_000, "\x00" * 9_000)
@@ -108,7 +136,7 @@ ATTACKS = (
     Attack("pages of searches", "queries that are hard", asking(_searches, at_once=8)),
     Attack("odd addresses of pages", "confusing the reading of paths", asking(_odd_addresses)),
     Attack("ever new addresses of pages", "filling memory", asking(_ever_new_addresses, at_once=8)),
-    Attack("whole tables", "streams beside each other", asking(_whole_tables, at_once=8)),
+    Attack("whole tables", "streams beside each other", _streamed),
     Attack("whole tables, not read", "60 slow readers", held(60, _export, b"")),
     Attack("forms of pages", "lock files that are none", asking(_forms, at_once=4)),
 )
