@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
-from schema import api
+from schema import api, context
 from schema.context import Context
 from schema.execution.executor import RenderingExecutor
 from schema.execution.loading import NotLoaded
@@ -353,3 +353,27 @@ def test_what_is_told_of_a_cause_is_worked_out_once(
     found = nodes("specs { nodes { cause { id packages } } }")["specs"]["nodes"]
     ids = {it["cause"]["id"] for it in found if it["cause"]}
     assert len(asked) == len(ids) < len(found)
+
+
+def test_cells_are_counted_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many fields of a request ask for them; those by other dimensions on their own."""
+    counted: list[tuple[Any, ...]] = []
+    coverage_of = context.coverage
+
+    def counting(comparison: Any, by: Any) -> Any:
+        counted.append(tuple(it.name for it in by))
+        return coverage_of(comparison, by)
+
+    monkeypatch.setattr(context, "coverage", counting)
+    told = world.data(
+        """{ compare(base: "develop~1", head: "develop") {
+          summary { coverageLost coverageGained }
+          all: coverage(by: [STACK, TARGET]) { totalCount }
+          lost: coverage(by: [STACK, TARGET], kinds: [LOST]) { totalCount }
+          packages: coverage(by: []) { totalCount }
+        } }"""
+    )["compare"]
+    assert counted == [("STACK", "TARGET"), ()]
+    summary = told["summary"]
+    assert told["lost"]["totalCount"] == summary["coverageLost"]
+    assert told["all"]["totalCount"] == summary["coverageLost"] + summary["coverageGained"]
