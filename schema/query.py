@@ -108,7 +108,8 @@ class Query:
 
     @strawberry.field(
         description="What the catalog knows of a hash (or an unambiguous prefix), in whatever "
-        "revision; null where it never saw it.",
+        "revision; null where it never saw it. Where several begin so, that is an error with "
+        "extensions.code AMBIGUOUS_HASH, and extensions.candidates has some: hash and title.",
         metadata=Cost(weight=SPANS_OF_HASH).metadata,
     )
     def hash(

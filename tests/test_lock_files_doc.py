@@ -8,6 +8,8 @@ import pytest
 
 from schema import api
 from schema.context import MOST_CONTENTS
+from server.pages.checking import BODIES
+from server.pages.documents import document
 from snapshots.changes import nearest_specs
 from snapshots.sources.lockfiles import MAX_BYTES, nodes
 from tests.server.commands import cachelog
@@ -44,6 +46,10 @@ def test_bounds_are_those_of_the_code() -> None:
     *others, last = map(str, nodes.LOCK_FILE_VERSIONS)
     assert f"versions {', '.join(others)} and {last}:" in TEXT
     assert f"the newest {MOST_CONTENTS} different contents" in TEXT
+    assert BODIES == 8
+    assert "eight times `CACHELOG_MAX_BODY`" in TEXT
+    assert "missing(first: 70)" in document("check").text
+    assert "the\nfirst 70 specs" in TEXT
 
 
 def test_the_definition_of_near_is_that_of_the_code() -> None:

@@ -29,7 +29,7 @@ from snapshots.sources import lockfiles
 from snapshots.sources.lockfiles import LockFile
 
 FORM = Page("/check", "check_form")
-_RESULT = Page("/check", "check", view=check_view)
+RESULT = Page("/check", "check", view=check_view)
 
 BODIES = 8
 """A lock file spells out what a request tells in an eighth of its bytes."""
@@ -112,14 +112,14 @@ class CheckEndpoint:
         asked, locked, specs = await self._context.lanes.heavy.run(lambda: _read(kind, content))
         covering = await self._covering(scope, specs)
         variables = {"ref": asked.ref or _best(covering, asked), "specs": specs}
-        answered = await self._context.asker.ask(_RESULT.document, variables, scope)
+        answered = await self._context.asker.ask(RESULT.document, variables, scope)
         if not answered.data.get("revision"):
             raise Unreadable(_first(answered), asked)
         text = asked.text(_KEPT_TEXT)
         shown = {"covering": covering.data.get("bestCovering") or [], "left_out": locked.left_out}
         shown |= {"text": text, "name": asked.name}
         return await self._page(
-            _RESULT, scope, asked.ref, {**answered.data, **shown}, variables, answered.errors
+            RESULT, scope, asked.ref, {**answered.data, **shown}, variables, answered.errors
         )
 
     async def _covering(self, scope: Scope, specs: list[dict[str, Any]]) -> Answered:

@@ -20,6 +20,8 @@ _SOUGHT = {
 }
 """The kinds of things that pages are about, and the documents that tell names like theirs."""
 
+_HASH = "hash"
+
 
 class Nearest(NamedTuple):
     """What was looked for, a package named so, say; and what is near to it: names with links."""
@@ -33,6 +35,8 @@ class Nearest(NamedTuple):
         """What is not there, in a sentence."""
         if not self.kind:
             return "There is nothing under this address."
+        if self.kind == _HASH:
+            return "No revision of this catalog had a hash that begins so."
         where = "" if self.kind == "series" else " in this revision"
         return f"There is no such {self.kind}{where}."
 
@@ -46,6 +50,8 @@ async def nearest_to(
     scope: Any,
 ) -> Nearest:
     """Return what is near to what an address names and the answer lacks."""
+    if page.subject == _HASH:
+        return Nearest(_HASH, params[_HASH])
     if answered.errors:
         return _of_error(page, address, params, answered.errors[0])
     kind = page.subject.rpartition(".")[2]

@@ -6,7 +6,11 @@ from typing import Any
 
 import httpx
 import pytest
+from lxml import html
 
+from server.pages.addresses import Address
+from server.pages.checking import RESULT
+from server.pages.rendering import Renderer
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.models import Spec
@@ -209,3 +213,41 @@ def test_the_form_is_there_for_a_revision(client: httpx.Client) -> None:
         page = shown(client, f"/check?ref={ref}")
         assert page.status == 200
         assert page.dom.cssselect("option[selected]")[0].get("value") == ref
+
+
+def test_a_past_that_cannot_be_told_is_said() -> None:
+    """What is missing and what is nearest stands there all the same."""
+    missing = {
+        "hash": hash_of("old"),
+        "name": "hdf5",
+        "version": None,
+        "isRoot": False,
+        "lastSeen": None,
+        "reason": None,
+        "goneIn": None,
+        "nearest": None,
+        "differences": [],
+    }
+    counts = dict.fromkeys(("numFound", "numRootsFound", "numRootsWanted"), 0)
+    lookup = {"numWanted": 1, "missing": [missing]} | counts
+    taken = {"tag": "develop", "digest": "0" * 64, "takenAt": "2025-01-01T00:00:00Z"}
+    body = Renderer().page(
+        RESULT,
+        Address("/check", {}),
+        {
+            "revision": taken | {"lookup": lookup},
+            "tags": None,
+            "covering": [],
+            "left_out": (),
+            "text": "",
+            "name": "the text",
+        },
+        params={},
+        variables={},
+        errors=[{"message": "the history is not complete", "path": ["revision", "lookup"]}],
+    )
+    page = html.document_fromstring(body)
+    assert "the history is not complete" in page.cssselect(".problem")[0].text_content()
+    line = page.cssselect("section[aria-labelledby=missing] tbody tr")[0].text_content()
+    assert "unknown" in line
+    assert "never seen" not in line

@@ -60,6 +60,7 @@ def test_a_prefix_of_many_lists_some(client: httpx.Client, gone: str) -> None:
     page = shown(client, f"/hash/{gone[0]}")
     assert page.status == 404
     assert page.links(".candidates a")
+    assert page.dom.cssselect("main [name=hash]")[0].get("value") == gone[0]
     for text, link in list(page.links(".candidates a").items())[:2]:
         assert text[0] == gone[0]
         assert client.get(link).status_code == 200
@@ -68,7 +69,10 @@ def test_a_prefix_of_many_lists_some(client: httpx.Client, gone: str) -> None:
 @pytest.mark.parametrize(("text", "status"), [("7" * 32, 404), ("777777", 404), ("ABC!", 400)])
 def test_what_no_revision_had_is_said(client: httpx.Client, text: str, status: int) -> None:
     """That it is not known is an answer, too; what can be no hash is another."""
-    assert shown(client, f"/hash/{text}").status == status
+    page = shown(client, f"/hash/{text}")
+    assert page.status == status
+    assert ("No revision of this catalog had" in page.text(".problem")) == (status == 404)
+    assert page.dom.cssselect("main [name=hash]")[0].get("value") == text
 
 
 def test_the_box_leads_to_the_address(client: httpx.Client, gone: str) -> None:

@@ -5,8 +5,12 @@ from typing import Any
 
 import httpx
 import pytest
+from lxml import html
 
+from server.pages.addresses import Address
 from server.pages.documents import document
+from server.pages.rendering import Renderer
+from server.pages.routes import PAGES
 from server.pages.views.spec import spec_view
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
@@ -153,3 +157,24 @@ def test_what_a_source_does_not_tell_is_said(tmp_path: Path) -> None:
     assert page.text("#needs").startswith("Unknown:")
     assert page.text(f"{DEPENDENTS} .none").startswith("Unknown:")
     assert "Which one has this binary is unknown" in page.text("section[aria-labelledby=install]")
+
+
+def test_what_cannot_be_told_takes_nothing_else_away(client: httpx.Client, needed: str) -> None:
+    """Where the history is not complete, or dependencies are unreadable, the rest is shown."""
+    told = asked(client, document("spec").text, ref="develop", hash=needed, first=50)
+    page = next(it for it in PAGES if it.query == "spec")
+    errors = [
+        {"message": f"not now: {name}", "path": [name]} for name in ("needs", "neededBy", "history")
+    ]
+    body = Renderer().page(
+        page,
+        Address(f"/r/develop/specs/{needed}", {}),
+        told | {"needs": None, "neededBy": None, "history": None},
+        params={"ref": "develop", "hash": needed},
+        variables={},
+        errors=errors,
+    )
+    dom = html.document_fromstring(body)
+    problems = [it.text_content() for it in dom.cssselect(".problem")]
+    assert [it.split(":")[1].split()[0] for it in problems] == ["history", "needs", "neededBy"]
+    assert told["revision"]["spec"]["version"] in dom.cssselect("dl.facts")[0].text_content()
