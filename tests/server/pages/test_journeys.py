@@ -11,7 +11,7 @@ from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.server.browsers import SECONDS
-from tests.server.pages.seeing import complaints, settle
+from tests.server.pages.seeing import complaints, settle, violations
 from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
@@ -100,8 +100,8 @@ def test_since_when_a_hash_is_gone(reader: Reader, pages: dict[str, str]) -> Non
     assert "/compare/" in reader.current_url
 
 
-def test_what_of_a_lock_file_is_there(reader: Reader, pages: dict[str, str]) -> None:
-    """From a pasted text to what is there, what is not, and since when."""
+def test_what_of_a_lock_file_is_there(reader: Reader, pages: dict[str, str], axe: str) -> None:
+    """From a pasted text to what is there, what is not, and since when, for everybody to read."""
     there, gone = (httpx.URL(pages[it]).path.split("/")[-1] for it in ("spec", "hash"))
     specs = [node("a", there, "1.0"), node("b", gone, "1.0"), node("c", hash_of("c"), "1.0")]
     text = as_bytes(lock_file(specs, [there])).decode()
@@ -113,3 +113,5 @@ def test_what_of_a_lock_file_is_there(reader: Reader, pages: dict[str, str]) -> 
     assert gone[:7] in missing
     assert hash_of("c")[:7] in missing
     assert there[:7] not in missing
+    reader.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})  # for axe
+    assert violations(reader, axe) == []
