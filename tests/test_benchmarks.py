@@ -24,6 +24,7 @@ REFERENCES = {
     "list1000": "Strawberry",
     "nested": "Strawberry",
     "tiny": "Strawberry",
+    "pages": "its document alone",
     "cost": "unit",
     "history": "pyarrow",
 }

@@ -19,8 +19,8 @@ from snapshots.notes.summary import summarize
 EXPLAINED = Cost(weight=100, once=EXPLAINING)
 """What follows from the reasons of all changed hashes."""
 
-COVERED = Cost(weight=COVERING, once=COMPARING)
-"""The number of lost or gained cells."""
+COVERED = Cost(weight=COVERING * 2 / 3, once=COMPARING)
+"""The number of lost or gained cells. Both are counted at once, and mostly asked for together."""
 
 
 @strawberry.type(

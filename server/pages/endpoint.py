@@ -149,7 +149,7 @@ class PageEndpoint:
             try:
                 return await export_of(export, table, asked)
             except NoTable as error:
-                instead = {it: page.instead[it] for it in page.instead if it not in variables}
+                instead = {name: it for name, it in page.instead if name not in variables}
                 if not instead:
                     return await self._missing(scope, known, error.answered)
                 variables |= instead
@@ -188,7 +188,7 @@ class PageEndpoint:
         page, context, params = self._page, self._context, scope["path_params"]
         answered = await context.asker.answered(question)
         variables: Mapping[str, Any] = question.variables
-        instead = {name: it for name, it in page.instead.items() if name not in known}
+        instead = {name: it for name, it in page.instead if name not in known}
         if instead and not page.has_subject(answered.data):
             variables = {**variables, **instead}
             answered = await context.asker.ask(page.document, variables, scope)

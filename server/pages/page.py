@@ -1,7 +1,6 @@
 """What a page is made of."""
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from server.pages.documents import Document, document
@@ -27,8 +26,8 @@ class Page(NamedTuple):
     ``table`` is the list that can be had whole, as lines of CSV or JSON, named in the same way.
     ``leads_to`` is the path of another page, ``/hash/{hash}`` say, that an address leads to whose
     query gives all names in it: so a form without a script opens a page by its own address.
-    ``instead`` are variables to ask with once more where a document's defaults lead to nothing:
-    only those that the address does not give.
+    ``instead`` are variables, names with values, to ask with once more where a document's defaults
+    lead to nothing: only those that the address does not give.
     A ``template`` that is no HTML is named with its suffix: ``notes.md``.
     """
 
@@ -39,7 +38,7 @@ class Page(NamedTuple):
     template: str = ""
     table: str = ""
     leads_to: str = ""
-    instead: Mapping[str, Any] = MappingProxyType({})
+    instead: tuple[tuple[str, Any], ...] = ()
 
     @property
     def document(self) -> Document:

@@ -19,7 +19,7 @@ PAGES = (
         subject="revision",
         view=search_view,
         table="found.specs",
-        instead={"in": None},  # of the whole catalog the newest, where there is no develop
+        instead=(("in", None),),  # of the whole catalog the newest, where there is no develop
     ),
     Page("/r/{ref}", "revision", subject="revision", table="revision.packages"),
     Page(

@@ -21,6 +21,7 @@ from tests.benchmarks import (
     looking_up,
     mercurius,
     over_http,
+    paging,
     scale,
     starting,
 )
@@ -49,6 +50,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "gate": judging.run,
     "lookup": looking_up.run,
     **{name: partial(_query, name=name) for name in QUERIES},
+    "pages": paging.run,
     "cost": costs.run,
     "scale": scale.run,
 }

@@ -57,10 +57,10 @@ def run(plan: Plan, name: str) -> Iterator[Measurement]:
 
 
 def _turn(runner: asyncio.Runner, ask: Ask, seconds: float) -> float:
-    return runner.run(_average(ask, seconds))
+    return runner.run(average(ask, seconds))
 
 
-async def _average(ask: Ask, seconds: float) -> float:
+async def average(ask: Ask, seconds: float) -> float:
     """Return the milliseconds of a call, collections of garbage included."""
     calls, elapsed, started = 0, 0.0, perf_counter()
     while elapsed < seconds or not calls:

@@ -14,6 +14,7 @@ from tests.hostile.attacks import (
     histories,
     lists,
     lookups,
+    pages,
     sockets,
     subscriptions,
 )
@@ -30,6 +31,7 @@ GROUPS: dict[str, tuple[Attack, ...]] = {
     "odd bodies and floods": bodies.ATTACKS,
     "connections and framing": sockets.ATTACKS,
     "feeds": feeds.ATTACKS,
+    "pages": pages.ATTACKS,
     "subscriptions": subscriptions.ATTACKS,
     "crowds": crowds.ATTACKS,
     "the largest that is accepted": adapted.ATTACKS,

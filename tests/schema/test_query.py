@@ -309,4 +309,6 @@ def test_dependencies_lead_both_ways(world: World, number: int, far: bool) -> No
                 end = edge["cursor"]
                 there = {"hash": end} if end in specs else None
                 name = specs[end].name if there else names[end]
-                assert edge["node"] == {"name": name, "hash": end, "spec": there}
+                version = specs[end].version if there else None
+                expected_node = {"name": name, "hash": end, "version": version, "spec": there}
+                assert edge["node"] == expected_node

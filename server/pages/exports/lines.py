@@ -11,8 +11,8 @@ import orjson
 Row = Mapping[str, Any]
 Columns = Sequence[tuple[str, ...]]
 
-_FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
-"""What makes a spreadsheet calculate: https://owasp.org/www-community/attacks/CSV_Injection."""
+_FORMULA = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+"""How begins what a spreadsheet calculates: https://owasp.org/www-community/attacks/CSV_Injection."""
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
@@ -27,7 +27,7 @@ class Format(NamedTuple):
 
 def csv_head(columns: Columns) -> bytes:
     """Return the line with the names of the columns, dotted where they stand in an object."""
-    return _csv([".".join(path) for path in columns])
+    return _csv([[".".join(path) for path in columns]])
 
 
 def csv_body(rows: Iterable[Row], columns: Columns) -> bytes:
@@ -36,13 +36,14 @@ def csv_body(rows: Iterable[Row], columns: Columns) -> bytes:
     Lists are joined by spaces; of a list of objects each column has the values of all. What is not
     known is empty. A text that a spreadsheet would calculate has an apostrophe before it.
     """
-    return b"".join(_csv([cell(row, path) for path in columns]) for row in rows)
+    return _csv([cell(row, path) for path in columns] for row in rows)
 
 
 def cell(row: Row, path: tuple[str, ...]) -> str:
     """Return what stands in a cell."""
-    text = " ".join(_texts(row, path))
-    if _FORMULA.match(text) and not _NUMBER.fullmatch(text):
+    value = row.get(path[0]) if len(path) == 1 else row
+    text = value if type(value) is str else " ".join(_texts(row, path))
+    if text[:1] in _FORMULA and not _NUMBER.fullmatch(text):
         return f"'{text}"
     return text
 
@@ -61,9 +62,9 @@ def _texts(value: Any, path: tuple[str, ...]) -> Iterable[str]:
         yield orjson.dumps(value).decode()
 
 
-def _csv(cells: list[str]) -> bytes:
+def _csv(lines: Iterable[Sequence[str]]) -> bytes:
     written = io.StringIO()
-    csv.writer(written, lineterminator="\r\n").writerow(cells)
+    csv.writer(written, lineterminator="\r\n").writerows(lines)
     return written.getvalue().encode()
 
 

@@ -106,7 +106,7 @@ def _pipelined(target: Target) -> Iterator[_Sent]:
     yield _Sent(b"", (_post(target) + _BODY) * 100, 20)
 
 
-def _held(
+def held(
     count: int, opening: Callable[[Target], bytes], drip: bytes
 ) -> Callable[[Target], list[Answer]]:
     """Return a run that keeps connections open and sends a few bytes on each, for a while."""
@@ -138,7 +138,7 @@ def _slow_readers(target: Target) -> list[Answer]:
         body = orjson.dumps({"query": text})
         return _post(target, length=len(body)) + body
 
-    return _held(60, opening, b"")(target)
+    return held(60, opening, b"")(target)
 
 
 def _half_head(target: Target) -> bytes:
@@ -150,12 +150,12 @@ ATTACKS = (
     Attack("sockets: bodies", "100 MB where 1 MB is allowed", _each(_bodies)),
     Attack("sockets: framing", "requests within requests", _each(_framing)),
     Attack("sockets: pipelining", "2,000 requests in a row", _each(_pipelined)),
-    Attack("sockets: slow headers", "500 connections", _held(500, _half_head, b"x")),
+    Attack("sockets: slow headers", "500 connections", held(500, _half_head, b"x")),
     Attack(
         "sockets: slow bodies",
         "500 connections",
-        _held(500, lambda target: _post(target) + b"{", b" "),
+        held(500, lambda target: _post(target) + b"{", b" "),
     ),
-    Attack("sockets: idle", "800 connections", _held(800, lambda _target: b"", b"")),
+    Attack("sockets: idle", "800 connections", held(800, lambda _target: b"", b"")),
     Attack("sockets: slow readers", "60 large answers, not read", _slow_readers),
 )
