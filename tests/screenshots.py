@@ -69,7 +69,8 @@ def served(url: str | None) -> Iterator[str]:
         return
     with tempfile.TemporaryDirectory() as folder:
         at = Path(folder)
-        with serving(at / "catalog", at / "log", "--demo") as server:
+        public = "http://127.0.0.1/"  # for the permanent addresses, which name no port
+        with serving(at / "catalog", at / "log", "--demo", public_url=public) as server:
             yield server.url
 
 
