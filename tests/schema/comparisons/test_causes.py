@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
-from schema import api, context
+from schema import api
 from schema.context import Context
 from schema.execution.executor import RenderingExecutor
 from schema.execution.loading import NotLoaded
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes import causes
+from snapshots.changes.coverage import coverage as count_cells
 from snapshots.contents import Content, Snapshot
 from snapshots.frames.columns import Rows
 from tests.schema import questions
@@ -358,13 +359,12 @@ def test_what_is_told_of_a_cause_is_worked_out_once(
 def test_cells_are_counted_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many fields of a request ask for them; those by other dimensions on their own."""
     counted: list[tuple[Any, ...]] = []
-    coverage_of = context.coverage
 
     def counting(comparison: Any, by: Any) -> Any:
         counted.append(tuple(it.name for it in by))
-        return coverage_of(comparison, by)
+        return count_cells(comparison, by)
 
-    monkeypatch.setattr(context, "coverage", counting)
+    monkeypatch.setattr("schema.context.coverage", counting)
     told = world.data(
         """{ compare(base: "develop~1", head: "develop") {
           summary { coverageLost coverageGained }
