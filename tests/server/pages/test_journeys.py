@@ -1,6 +1,7 @@
 """What visitors come for, done by clicking: with scripts, and without any."""
 
 from collections.abc import Iterator
+from typing import Literal
 
 import httpx
 import pytest
@@ -43,12 +44,12 @@ def reader(
 
 def one(reader: Reader, selector: str) -> WebElement:
     """Return the first element that a selector finds, as soon as there is one to see."""
-    return WebDriverWait(reader, SECONDS).until(
-        lambda _: next(
-            (it for it in reader.find_elements(By.CSS_SELECTOR, selector) if it.is_displayed()),
-            False,
-        )
-    )
+
+    def seen(_: Reader) -> WebElement | Literal[False]:
+        found = reader.find_elements(By.CSS_SELECTOR, selector)
+        return next((it for it in found if it.is_displayed()), False)
+
+    return WebDriverWait(reader, SECONDS).until(seen)
 
 
 def leave_by(reader: Reader, element: WebElement) -> None:
