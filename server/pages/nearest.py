@@ -20,7 +20,7 @@ _SOUGHT = {
 }
 """The kinds of things that pages are about, and the documents that tell names like theirs."""
 
-_HASH = "hash"
+_HASH, _CAUSE = "hash", "cause"
 
 
 class Nearest(NamedTuple):
@@ -37,6 +37,8 @@ class Nearest(NamedTuple):
             return "There is nothing under this address."
         if self.kind == _HASH:
             return "No revision of this catalog had a hash that begins so."
+        if self.kind == _CAUSE:
+            return "There is no such cause in this comparison."
         where = "" if self.kind == "series" else " in this revision"
         return f"There is no such {self.kind}{where}."
 
@@ -55,6 +57,9 @@ async def nearest_to(
     if answered.errors:
         return _of_error(page, address, params, answered.errors[0])
     kind = page.subject.rpartition(".")[2]
+    if kind == _CAUSE:
+        all_causes = address.to("compare", f"{params['base']}...{params['head']}")
+        return Nearest(kind, params["package"], [("all causes of the comparison", all_causes)])
     if kind not in _SOUGHT or not params:
         return Nearest()
     parameter, name = [*params.items()][-1]

@@ -50,6 +50,7 @@ class Renderer:
             autoescape=True,
             undefined=StrictUndefined,
             finalize=seen,
+            auto_reload=False,
             trim_blocks=True,
             lstrip_blocks=True,
         )

@@ -65,7 +65,7 @@ def run(plan: Plan) -> Iterator[Measurement]:
             scope = _scope(address)
             page, params = _page_of(scope)
             asks = {
-                _ALONE: _executing(page, scope | {"path_params": params}, catalog, library),
+                _ALONE: _executing(page, {**scope, "path_params": params}, catalog, library),
                 _COLD: _asking(cold, scope),
                 _REPEATED: _asking(hot, scope),
             }

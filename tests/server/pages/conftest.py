@@ -14,9 +14,9 @@ from tests.server.servers import Server, serving
 
 @pytest.fixture(scope="session")
 def told_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog with six weeks of develop, which tests only read."""
+    """Return a catalog with five weeks of develop, which tests only read."""
     folder = tmp_path_factory.mktemp("told")
-    Catalog(str(folder)).publish(list(develop_history(revisions=6, packages=40, specs=400)))
+    Catalog(str(folder)).publish(list(develop_history(revisions=5, packages=24, specs=150)))
     return folder
 
 

@@ -217,7 +217,7 @@ def test_the_form_is_there_for_a_revision(client: httpx.Client) -> None:
 
 def test_a_past_that_cannot_be_told_is_said() -> None:
     """What is missing and what is nearest stands there all the same."""
-    missing = {
+    missing: dict[str, Any] = {
         "hash": hash_of("old"),
         "name": "hdf5",
         "version": None,

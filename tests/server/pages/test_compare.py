@@ -84,7 +84,10 @@ def test_a_cause_leads_to_its_specs(client: httpx.Client) -> None:
         assert row[0] == f"{spec['name']}@{spec['after']['version']} {spec['hash'][:7]}"
         assert row[4].startswith("its own" if len(spec["path"]) == 1 else spec["path"][0]["name"])
         assert len(spec["path"]) == 1 or largest["package"] in row[4]
-    assert shown(client, f"{PAIR}/causes/none?kind=VERSION").status == 404
+    missing = shown(client, f"{PAIR}/causes/none?kind=VERSION")
+    assert missing.status == 404
+    assert "no such cause in this comparison" in missing.text(".problem")
+    assert links(missing, ".nearest a") == [str(page.response.url)]
 
 
 def test_forms_lead_to_comparisons(client: httpx.Client) -> None:
