@@ -1,6 +1,7 @@
 """How pages are sent: by which methods and under which addresses, kept, and refused."""
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,21 @@ def test_clients_may_ask_for_so_many_pages(tmp_path: Path) -> None:
         assert (page.status, page.text("h1")) == (429, "Too many requests")
         assert int(page.response.headers["retry-after"]) > 0
         assert page.links()["Try again"] == str(page.response.url)
+
+
+def test_pages_are_counted_in_every_coding(tmp_path: Path) -> None:
+    """One that was compressed for a client takes more bytes from then on."""
+
+    def kept(client: httpx.Client) -> int:
+        found = re.search(r'cache_bytes\{cache="responses"\} (\S+)', client.get("/metrics").text)
+        assert found
+        return int(float(found[1]))
+
+    with application(Settings(catalog=small(tmp_path))) as client:
+        client.get("/r/develop", headers={"accept-encoding": "identity"})
+        plain = kept(client)
+        packed = client.get("/r/develop", headers={"accept-encoding": "gzip"})
+        assert kept(client) == plain + int(packed.headers["content-length"])
 
 
 def test_what_pages_cost_counts(tmp_path: Path) -> None:
