@@ -54,8 +54,8 @@ async def nearest_to(
     """Return what is near to what an address names and the answer lacks."""
     if page.subject == _HASH:
         return Nearest(_HASH, params[_HASH])
-    if answered.errors:
-        return _of_error(page, address, params, answered.errors[0])
+    if (error := answered.error_of(page.subject)) is not None:
+        return _of_error(page, address, params, error)
     kind = page.subject.rpartition(".")[2]
     if kind == _CAUSE:
         all_causes = address.to("compare", f"{params['base']}...{params['head']}")

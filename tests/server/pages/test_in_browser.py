@@ -1,7 +1,6 @@
 """All pages in a real browser: they load, and everybody can read and reach what they show."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import httpx
 import pytest
@@ -12,7 +11,6 @@ from selenium.webdriver.support.wait import WebDriverWait
 from starlette.routing import compile_path
 
 from server.pages.routes import PAGES
-from tests.server import npm
 from tests.server.browsers import SECONDS
 from tests.server.pages.seeing import (
     complaints,
@@ -33,14 +31,6 @@ LOOKS: list[tuple[str, int, Sequence[str]]] = [
     ("light", 360, OF_LOOKS),
 ]
 """Colours and widths, and the rules that count: all where none is named."""
-
-HERE = Path(__file__).parent
-
-
-@pytest.fixture
-def axe(tmp_path: Path) -> str:
-    """Return the source of axe-core."""
-    return (npm.installed(HERE / "axe", tmp_path) / "node_modules/axe-core/axe.min.js").read_text()
 
 
 def test_the_tour_shows_all_pages(pages: dict[str, str]) -> None:
