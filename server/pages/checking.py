@@ -11,7 +11,7 @@ from server.asgi.errors import BadRequest
 from server.asgi.exchanges import CODE
 from server.asgi.hang_ups import GONE, unless_gone
 from server.asgi.responses import Response
-from server.asgi.sending import send_head, send_response
+from server.asgi.sending import send_head
 from server.graphql.incoming import Incoming
 from server.pages.addresses import Address
 from server.pages.asking import Answered
@@ -85,17 +85,13 @@ class CheckEndpoint:
                 if content is not None:
                     response = await unless_gone(receive, self._answer(scope, content))
             except BadRequest as error:
-                scope[CODE] = error.code
                 response = self._context.troubles.refused(_address(scope, ""), error)
             except Exception as error:  # noqa: BLE001  # people are shown a page
                 response = self._context.troubles.failed(_address(scope, ""), error)
-                scope[CODE] = response.code
             if response is None:
                 await send_head(send, GONE, [])  # for the log: nobody receives it
                 return
-            compressing = self._context.lanes.compressing
-            headers = dict(scope["headers"])
-            await send_response(response, scope, headers, send, compressing=compressing)
+            await self._context.send(response, scope, send)
 
     async def _answer(self, scope: Scope, content: bytes) -> Response:
         try:
