@@ -42,6 +42,7 @@ _BYTES_READ = 16
 """How many bytes of a lock file are read for a unit of cost."""
 
 _LONGEST_NAME = 100
+_LONGEST_REF = 1_000
 _SPECS_SHOWN = 3
 
 
@@ -182,6 +183,8 @@ def _asked(form: Mapping[str, Field]) -> Asked:
     """Return what a form asks. Raises BadRequest where it has no lock file."""
     nothing = Field(b"")
     ref = (form.get("in") or form.get("ref") or nothing).text.strip()
+    if len(ref) > _LONGEST_REF:
+        raise BadRequest(f"What is to be looked in has more than {_LONGEST_REF:,} characters")
     file, text = form.get("file", nothing), form.get("text", nothing)
     if file.content.strip():
         name = legible(file.filename, _LONGEST_NAME) or "the file"
