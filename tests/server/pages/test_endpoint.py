@@ -149,7 +149,7 @@ def test_a_history_that_is_not_filled_says_when() -> None:
     """503 with Retry-After, and a link to try again."""
     error = {"message": "2 of 3 are missing.", "extensions": {"code": "HISTORY_INCOMPLETE"}}
     answered = Answered({}, [error], is_good=False, is_permanent=False)
-    page = Troubles(Renderer()).missing(Address("/r/a", {}), answered, Nearest())
+    page = Troubles(Renderer()).missing(Address("/r/a", {}), "revision", answered, Nearest())
     assert (page.status, page.code) == (503, "HISTORY_INCOMPLETE")
     assert (b"retry-after", b"2") in page.encoded("identity").headers
     assert b"2 of 3 are missing." in page.body
