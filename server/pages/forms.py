@@ -15,7 +15,7 @@ from server.asgi.errors import BadRequest
 _MULTIPART = b"multipart/form-data"
 _URLENCODED = b"application/x-www-form-urlencoded"
 _MAX_FIELDS = 20
-_PIECE = 64 << 10
+_PIECE = 8 << 10
 """How many bytes of an escaped text are read at once."""
 
 
