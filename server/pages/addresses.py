@@ -27,6 +27,13 @@ class Address:
         path = "/".join(quote(name, safe="@~") for name in names)
         return self.root + path + query_string(parameters)
 
+    def same_at(self, *names: str, **changes: Any) -> str:
+        """Return the link to what this page shows at another path: its digests, say.
+
+        All that the address says is kept but for the changes.
+        """
+        return self.to(*names, **(self.query | changes))
+
     def here(self, **changes: Any) -> str:
         """Return the link to this page with some parameters changed; None takes one away.
 

@@ -175,7 +175,7 @@ class PageEndpoint:
         page, context, params = self._page, self._context, scope["path_params"]
         address = self._address(scope, known)
         nearest = await nearest_to(page, address, params, answered, context.asker, scope)
-        return context.troubles.missing(address, answered, nearest)
+        return context.troubles.missing(address, page.subject, answered, nearest)
 
     def _address(self, scope: Scope, known: Mapping[str, list[str]]) -> Address:
         params = scope["path_params"]

@@ -209,6 +209,7 @@ FILTERS = {
     "words": words,
     "capitalize_first": capitalize_first,
     "counted": wording.counted,
+    "percent": wording.percent,
     "versioned": wording.versioned,
     "short_hash": wording.short_hash,
     "short_digest": wording.short_digest,

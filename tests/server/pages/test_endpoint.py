@@ -1,6 +1,7 @@
 """How pages are sent: by which methods and under which addresses, kept, and refused."""
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,21 @@ def test_clients_may_ask_for_so_many_pages(tmp_path: Path) -> None:
         assert page.links()["Try again"] == str(page.response.url)
 
 
+def test_pages_are_counted_in_every_coding(tmp_path: Path) -> None:
+    """One that was compressed for a client takes more bytes from then on."""
+
+    def kept(client: httpx.Client) -> int:
+        found = re.search(r'cache_bytes\{cache="responses"\} (\S+)', client.get("/metrics").text)
+        assert found
+        return int(float(found[1]))
+
+    with application(Settings(catalog=small(tmp_path))) as client:
+        client.get("/r/develop", headers={"accept-encoding": "identity"})
+        plain = kept(client)
+        packed = client.get("/r/develop", headers={"accept-encoding": "gzip"})
+        assert kept(client) == plain + int(packed.headers["content-length"])
+
+
 def test_what_pages_cost_counts(tmp_path: Path) -> None:
     """What is made is charged as its document is; what is kept is free."""
     with application(Settings(catalog=small(tmp_path), cost_per_minute=10)) as client:
@@ -145,7 +161,7 @@ def test_a_history_that_is_not_filled_says_when() -> None:
     """503 with Retry-After, and a link to try again."""
     error = {"message": "2 of 3 are missing.", "extensions": {"code": "HISTORY_INCOMPLETE"}}
     answered = Answered({}, [error], is_good=False, is_permanent=False)
-    page = Troubles(Renderer()).missing(Address("/r/a", {}), answered, Nearest())
+    page = Troubles(Renderer()).missing(Address("/r/a", {}), "revision", answered, Nearest())
     assert (page.status, page.code) == (503, "HISTORY_INCOMPLETE")
     assert (b"retry-after", b"2") in page.encoded("identity").headers
     assert b"2 of 3 are missing." in page.body
