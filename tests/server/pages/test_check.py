@@ -143,6 +143,13 @@ def test_a_text_can_be_asked_again_elsewhere(client: httpx.Client) -> None:
     assert [*rows(page)] == ["hdf5@2.0", "nothing-like-it@1.0"]
 
 
+def test_a_tag_has_an_end(client: httpx.Client) -> None:
+    """One of millions of characters is not sent back, as what can be mended is."""
+    page = checked(client, LOCK, "x" * 100_000)
+    assert (page.status, len(page.response.content) < 10_000) == (400, True)
+    assert "more than 1,000 characters" in page.text(".problem")
+
+
 @pytest.mark.parametrize(
     ("content", "ref", "said"),
     [
