@@ -1,6 +1,7 @@
 """Fixtures that several floors' tests share: what takes long to make is made once."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,11 @@ from hypothesis import settings
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
+
+# The processes that tests start are hundreds. Each would compile all modules anew, and each worker
+# would rewrite the assertions of all tests, where bytecode may not be written.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # HYPOTHESIS_PROFILE=default makes twice as many.
 settings.register_profile("suite", max_examples=50)

@@ -31,7 +31,7 @@ class Look(NamedTuple):
 
 LOOKS = {"light": Look("light", 1280), "dark": Look("dark", 1280), "narrow": Look("light", 360)}
 _README = {"series": Look("light", 1100), "compare": Look("light", 1100)}
-_README_HEIGHT = 760
+_README_HEIGHT = 750
 _TALLEST = 3000
 
 

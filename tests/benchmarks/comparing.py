@@ -23,8 +23,6 @@ from tests.benchmarks import comparing_over_graphql
 from tests.benchmarks.measuring import Measurement, Target, Turn, measure, milliseconds, set_aside
 from tests.benchmarks.plans import Plan
 
-DEEPDIFF_SPECS = 2_000
-
 Record = dict[str, Any]
 
 
@@ -56,7 +54,7 @@ def run(plan: Plan) -> Iterator[Measurement]:
     prepared[ours] = pair.of_frames
     prepared["cachelog: the same revisions again"] = pair.of_known_frames
     contenders = {name: _checked(name, make, pair.expected) for name, make in prepared.items()}
-    size = min(DEEPDIFF_SPECS, plan.data.specs)
+    size = min(plan.deepdiff_specs, plan.data.specs)
     scale = plan.data.specs / size
     if find_spec("deepdiff"):
         contenders[f"deepdiff: {size:,} specs, time x {scale:g}"] = pair.deepdiff(size, scale)

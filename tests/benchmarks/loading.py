@@ -21,7 +21,6 @@ FLAT_TARGET = Target(1.3)
 """How much dearer a catalog of many contents may be than one of few."""
 
 _LEFT_OUT = ("digest", "dependencies")
-_TURN = 25
 
 
 def run(plan: Plan) -> Iterator[Measurement]:
@@ -92,7 +91,10 @@ def _growing(plan: Plan) -> Iterator[Measurement]:
         yield from measure(
             "load",
             "a tiny content, by the number of others in the catalog",
-            {f"cachelog: {name}": partial(_median_load, it) for name, it in catalogs.items()},
+            {
+                f"cachelog: {name}": partial(_median_load, it, plan.calls)
+                for name, it in catalogs.items()
+            },
             unit="ms",
             rounds=plan.rounds,
             targets=targets,
@@ -103,8 +105,12 @@ def _growing(plan: Plan) -> Iterator[Measurement]:
             "load",
             "publish a tiny content, by the number of others in the catalog",
             {
-                "cachelog: 1 content": partial(_median_publish_anew, few, Path(folder), numbers),
-                f"cachelog: {many:,} contents": partial(_median_publish, growing, numbers),
+                "cachelog: 1 content": partial(
+                    _median_publish_anew, few, Path(folder), numbers, plan.calls
+                ),
+                f"cachelog: {many:,} contents": partial(
+                    _median_publish, growing, numbers, plan.calls
+                ),
             },
             unit="ms",
             rounds=plan.rounds,
@@ -132,18 +138,18 @@ def _tiny(number: int) -> Snapshot:
     )
 
 
-def _median_load(catalog: Catalog) -> float:
+def _median_load(catalog: Catalog, calls: int) -> float:
     digest = catalog.history.revisions[-1].digest
-    return median(milliseconds(lambda: catalog.load(digest)) for _ in range(_TURN))
+    return median(milliseconds(lambda: catalog.load(digest)) for _ in range(calls))
 
 
-def _median_publish(catalog: Catalog, numbers: Iterator[int]) -> float:
+def _median_publish(catalog: Catalog, numbers: Iterator[int], calls: int) -> float:
     return median(
-        milliseconds(lambda: catalog.publish([_tiny(next(numbers))])) for _ in range(_TURN)
+        milliseconds(lambda: catalog.publish([_tiny(next(numbers))])) for _ in range(calls)
     )
 
 
-def _median_publish_anew(catalog: Path, folder: Path, numbers: Iterator[int]) -> float:
+def _median_publish_anew(catalog: Path, folder: Path, numbers: Iterator[int], calls: int) -> float:
     with TemporaryDirectory(dir=folder) as copied:
         copytree(catalog, copied, dirs_exist_ok=True)
-        return _median_publish(Catalog(copied), numbers)
+        return _median_publish(Catalog(copied), numbers, calls)

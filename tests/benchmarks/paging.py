@@ -26,7 +26,7 @@ from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from tests.benchmarks.in_process import average
-from tests.benchmarks.measuring import Measurement, Target, measure, summary
+from tests.benchmarks.measuring import Measurement, Target, measure, set_aside, summary
 from tests.benchmarks.plans import Plan
 
 _PAGE, _COMPARISON = Target(30, "median"), Target(60, "median")
@@ -61,7 +61,9 @@ def run(plan: Plan) -> Iterator[Measurement]:
         cold, hot = (
             runner.run(_started(running, plan, kept)) for kept in (0, Settings().response_cache)
         )
-        for address in _addresses(catalog, library, plan.data.digests()):
+        addresses = [*_addresses(catalog, library, plan.data.digests())]
+        set_aside()
+        for address in addresses:
             scope = _scope(address)
             page, params = _page_of(scope)
             asks = {
@@ -110,14 +112,13 @@ def _addresses(catalog: Catalog, library: Library, digests: tuple[str, str]) -> 
         names = refs | {"ref": "develop", "hash": revision["specs"]["nodes"][0]["hash"]}
         names["name"] = named.get(kind, "")
         query = {"q": package} if page.path == "/search" else {}
-        if "{package:path}" in page.path:
+        if "{package" in page.path:
             if not causes:
                 continue
             (cause,) = causes
             names["package"] = cause["package"]
             query = {"kind": cause["kind"], "from": cause["before"], "to": cause["after"]}
-        path = page.path.replace(":path}", "}")
-        filled = path.format_map({it: quote(text) for it, text in names.items()})
+        filled = page.path.format_map({it: quote(text) for it, text in names.items()})
         yield filled + query_string({it: text for it, text in query.items() if text})
 
 

@@ -93,12 +93,16 @@ class Data:
 class Plan:
     """The data, how many rounds, about how many seconds a turn, and what to leave out.
 
-    ``notes`` collects what a reader of the results has to know.
+    ``calls`` is how many calls a turn takes the median of, where it counts them; ``deepdiff_specs``
+    how many specs are compared by a way that takes minutes for all of them. ``notes`` collects
+    what a reader of the results has to know.
     """
 
     data: Data
     rounds: int
     seconds: float
+    calls: int
+    deepdiff_specs: int
     over_http: bool
     mercurius: bool
     revisions: int

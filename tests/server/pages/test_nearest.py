@@ -38,10 +38,40 @@ def test_a_spec_that_is_gone_leads_to_its_past(client: httpx.Client) -> None:
     assert link == str(client.base_url.join(f"/hash/{'a' * 32}"))
 
 
+def test_how_a_hash_begins_leads_to_specs_of_the_same_revision(client: httpx.Client) -> None:
+    """Though it begins several in the catalog, the page is about one revision, and stays there."""
+    page = shown(client, "/r/v0.22.0/specs/a")
+    assert (page.status, page.text(".problem")) == (404, "There is no such spec in this revision.")
+    link = page.links()["Specs of this revision whose hash begins so"]
+    assert link == str(client.base_url.join("/search?q=%2Fa&in=v0.22.0"))
+    assert client.get(link).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("/r/develop?order=WEIGHT", "Order cannot be 'WEIGHT'."),
+        ("/r/develop?after=x", "After/before: 'x' is no cursor of this list"),
+        ("/compare/develop~1...develop/causes/zlib", "The address does not say kind."),
+    ],
+)
+def test_what_an_address_cannot_ask_is_said_plainly(
+    client: httpx.Client, address: str, said: str
+) -> None:
+    """Without the words of the language that pages are asked in; the page leads on."""
+    page = shown(client, address)
+    assert page.status == 400
+    assert page.text(".problem").startswith(said)
+    ways_on = {it.text: it.get("href") for it in page.dom.cssselect(".ways-on a")}
+    if "?" in address:
+        assert ways_on["This page without what its address chooses"] == "?"
+
+
 def test_nothing_near_is_no_list(client: httpx.Client) -> None:
     """The page says what was looked for, and leads to a search for it."""
     page = shown(client, "/r/develop/packages/%3Cqqqq%3E")
     assert page.status == 404
     assert page.texts(".nearest") == []
     assert "<qqqq>" in page.text()
-    assert page.links()["Search for it everywhere"].endswith("/search?q=%3Cqqqq%3E")
+    link = page.links()["Search this revision for it"]
+    assert link.endswith("/search?q=%3Cqqqq%3E&in=develop")

@@ -27,6 +27,8 @@ from tests.snapshots.factories import a_snapshot, day
 from tests.snapshots.importers import TAGS, publish_state, publish_together, specs_of
 from tests.snapshots.keeping import hours_ago
 
+ROOT = Path(__file__).parents[3]
+
 LOADING_REQUESTS = 4
 """How many requests a revision may take to load, once its catalog has been read."""
 
@@ -43,9 +45,9 @@ class Emulator:
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self._log = log
-        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
+        command = [sys.executable, "-m", "tests.snapshots.catalog.s3_emulator", str(self.port)]
         with log.open("wb") as output:
-            self.process = subprocess.Popen(command, stdout=output, stderr=output)
+            self.process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output)
         deadline = time.monotonic() + 60
         while True:
             try:
