@@ -213,4 +213,5 @@ FILTERS = {
     "versioned": wording.versioned,
     "short_hash": wording.short_hash,
     "short_digest": wording.short_digest,
+    "short_version": wording.short_version,
 }
