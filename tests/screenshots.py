@@ -31,7 +31,7 @@ class Look(NamedTuple):
 
 LOOKS = {"light": Look("light", 1280), "dark": Look("dark", 1280), "narrow": Look("light", 360)}
 _README = {"series": Look("light", 1100), "compare": Look("light", 1100)}
-_README_HEIGHT = 760
+_README_HEIGHT = 750
 _TALLEST = 3000
 
 
@@ -69,7 +69,8 @@ def served(url: str | None) -> Iterator[str]:
         return
     with tempfile.TemporaryDirectory() as folder:
         at = Path(folder)
-        with serving(at / "catalog", at / "log", "--demo") as server:
+        public = "http://127.0.0.1/"  # for the permanent addresses, which name no port
+        with serving(at / "catalog", at / "log", "--demo", public_url=public) as server:
             yield server.url
 
 

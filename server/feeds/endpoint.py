@@ -45,6 +45,8 @@ class FeedResponse(Response):
         self.modified = format_datetime(utc(document.updated), usegmt=True)
         more: Headers = [(b"last-modified", self.modified.encode())]
         super().__init__(200, document.body, _MEDIA_TYPE, REVALIDATE, more=more)
+        self.key: CacheKey | None = None
+        """What it is kept under, if it is."""
 
     def is_held(self, headers: Mapping[bytes, bytes]) -> bool:
         """Tell whether a client that sends no ETag has it, by the headers of its request.
@@ -102,7 +104,10 @@ class FeedsEndpoint:
         if response.is_held(headers):
             await send_head(send, 304, response.encoded("identity").not_modified)
             return
-        await send_response(response, scope, headers, send, compressing=self._lanes.compressing)
+        compressing = self._lanes.compressing
+        is_larger = await send_response(response, scope, headers, send, compressing=compressing)
+        if is_larger and response.key is not None:
+            self._responses.put(response.key, response)
 
     async def _find(self, scope: Scope) -> FeedResponse:
         """Return what is kept under the address of a request, or made now."""
@@ -132,6 +137,7 @@ class FeedsEndpoint:
             document = await self._maker.package(history, series, package, after)
         response = FeedResponse(document)
         if document.is_whole:
+            response.key = key
             self._responses.put(key, response)
         return response
 

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
+_DEEPEST = 50
+"""How many slashes of a path links go back: no page's has more, but anybody's may."""
+
 Query = Mapping[str, Iterable[str]]
 
 
@@ -17,12 +20,19 @@ class Address:
         self.path = path
         self.query = {name: list(values) for name, values in query.items()}
         # Of the path as the browser has it: a slash within a name is not one that parts names.
-        self.root = "../" * (path.count("/") - 1) or "./"
+        self.root = "../" * min(path.count("/") - 1, _DEEPEST) or "./"
 
     def to(self, *names: str, **parameters: Any) -> str:
         """Return the link to another page: the names of its path, and what its query says."""
         path = "/".join(quote(name, safe="@~") for name in names)
         return self.root + path + query_string(parameters)
+
+    def same_at(self, *names: str, **changes: Any) -> str:
+        """Return the link to what this page shows at another path: its digests, say.
+
+        All that the address says is kept but for the changes.
+        """
+        return self.to(*names, **(self.query | changes))
 
     def here(self, **changes: Any) -> str:
         """Return the link to this page with some parameters changed; None takes one away.

@@ -23,6 +23,15 @@ class Answered(NamedTuple):
     is_good: bool
     is_permanent: bool
 
+    def error_of(self, subject: str) -> Mapping[str, Any] | None:
+        """Return why an answer lacks its subject, named with dots; None where no error says it.
+
+        Other parts may have failed too. Where all of the answer is gone, the first error says why.
+        """
+        root = subject.partition(".")[0]
+        of_root = (it for it in self.errors if not self.data or root in it.get("path", ())[:1])
+        return next(of_root, None)
+
 
 class Question(NamedTuple):
     """What is going to be asked, and how much work it is."""

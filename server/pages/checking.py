@@ -11,7 +11,7 @@ from server.asgi.errors import BadRequest
 from server.asgi.exchanges import CODE
 from server.asgi.hang_ups import GONE, unless_gone
 from server.asgi.responses import Response
-from server.asgi.sending import send_head, send_response
+from server.asgi.sending import send_head
 from server.graphql.incoming import Incoming
 from server.pages.addresses import Address
 from server.pages.asking import Answered
@@ -42,6 +42,7 @@ _BYTES_READ = 16
 """How many bytes of a lock file are read for a unit of cost."""
 
 _LONGEST_NAME = 100
+_LONGEST_REF = 1_000
 _SPECS_SHOWN = 3
 
 
@@ -85,17 +86,13 @@ class CheckEndpoint:
                 if content is not None:
                     response = await unless_gone(receive, self._answer(scope, content))
             except BadRequest as error:
-                scope[CODE] = error.code
                 response = self._context.troubles.refused(_address(scope, ""), error)
             except Exception as error:  # noqa: BLE001  # people are shown a page
                 response = self._context.troubles.failed(_address(scope, ""), error)
-                scope[CODE] = response.code
             if response is None:
                 await send_head(send, GONE, [])  # for the log: nobody receives it
                 return
-            compressing = self._context.lanes.compressing
-            headers = dict(scope["headers"])
-            await send_response(response, scope, headers, send, compressing=compressing)
+            await self._context.send(response, scope, send)
 
     async def _answer(self, scope: Scope, content: bytes) -> Response:
         try:
@@ -117,7 +114,7 @@ class CheckEndpoint:
             raise Unreadable(_first(answered), asked)
         text = asked.text(_KEPT_TEXT)
         shown = {"covering": covering.data.get("bestCovering") or [], "left_out": locked.left_out}
-        shown |= {"text": text, "name": asked.name}
+        shown |= {"text": text, "name": asked.name, "num_asked": _SPECS_SHOWN}
         return await self._page(
             RESULT, scope, asked.ref, {**answered.data, **shown}, variables, answered.errors
         )
@@ -186,6 +183,8 @@ def _asked(form: Mapping[str, Field]) -> Asked:
     """Return what a form asks. Raises BadRequest where it has no lock file."""
     nothing = Field(b"")
     ref = (form.get("in") or form.get("ref") or nothing).text.strip()
+    if len(ref) > _LONGEST_REF:
+        raise BadRequest(f"What is to be looked in has more than {_LONGEST_REF:,} characters")
     file, text = form.get("file", nothing), form.get("text", nothing)
     if file.content.strip():
         name = legible(file.filename, _LONGEST_NAME) or "the file"

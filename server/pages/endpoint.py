@@ -65,6 +65,24 @@ class PageContext:
         self.troubles = Troubles(renderer)
         self.makings: Makings[PageResponse] = Makings("page", outlasts=False)
 
+    async def send(self, response: Response, scope: Scope, send: Send) -> bool:
+        """Send a page; return whether it had to be encoded for this client first.
+
+        It counts as large answers do: with too many of them on their way another page says so.
+        """
+        try:
+            counted = self.outgoing.begin(response)
+        except BadRequest as error:
+            response, counted = self.troubles.refused(Address(raw_path(scope), {}), error), 0
+        if isinstance(response, PageResponse) and response.code:
+            scope[CODE] = response.code
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        compressing = self.lanes.compressing
+        try:
+            return await send_response(response, scope, headers, send, compressing=compressing)
+        finally:
+            self.outgoing.end(counted)
+
 
 class PageEndpoint:
     """Answers GET and HEAD with one page."""
@@ -82,11 +100,7 @@ class PageEndpoint:
         if isinstance(response, ExportResponse):
             await response(scope, receive, send)
             return
-        if isinstance(response, PageResponse) and response.code:
-            scope[CODE] = response.code
-        headers: dict[bytes, bytes] = dict(scope["headers"])
-        compressing = self._context.lanes.compressing
-        is_larger = await send_response(response, scope, headers, send, compressing=compressing)
+        is_larger = await self._context.send(response, scope, send)
         if is_larger and isinstance(response, PageResponse) and response.key is not None:
             self._context.responses.put(response.key, response)
 
@@ -161,7 +175,7 @@ class PageEndpoint:
         page, context, params = self._page, self._context, scope["path_params"]
         address = self._address(scope, known)
         nearest = await nearest_to(page, address, params, answered, context.asker, scope)
-        return context.troubles.missing(address, answered, nearest)
+        return context.troubles.missing(address, page.subject, answered, nearest)
 
     def _address(self, scope: Scope, known: Mapping[str, list[str]]) -> Address:
         params = scope["path_params"]
@@ -233,9 +247,8 @@ class NoPage:
             response = self._context.troubles.nowhere(address)
         except BadRequest as refusal:
             response = self._context.troubles.refused(address, refusal)
-        scope[CODE] = response.code
 
         async def answer(scope: Scope, _receive: Receive, send: Send) -> None:
-            await send_response(response, scope, dict(scope["headers"]), send)
+            await self._context.send(response, scope, send)
 
         return answer

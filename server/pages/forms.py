@@ -5,7 +5,7 @@ Sources: RFC 7578 (multipart/form-data), and the URL standard (application/x-www
 
 from collections.abc import Mapping
 from typing import NamedTuple
-from urllib.parse import parse_qsl
+from urllib.parse import unquote_to_bytes
 
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
@@ -15,6 +15,8 @@ from server.asgi.errors import BadRequest
 _MULTIPART = b"multipart/form-data"
 _URLENCODED = b"application/x-www-form-urlencoded"
 _MAX_FIELDS = 20
+_PIECE = 8 << 10
+"""How many bytes of an escaped text are read at once."""
 
 
 class Field(NamedTuple):
@@ -47,16 +49,30 @@ def read_form(content_type: bytes, body: bytes) -> Mapping[str, Field]:
 
 
 def _urlencoded(body: bytes) -> Mapping[str, Field]:
-    try:
-        pairs = parse_qsl(
-            body.decode("latin-1"),
-            keep_blank_values=True,
-            encoding="latin-1",  # of which each byte is a character
-            max_num_fields=_MAX_FIELDS,
-        )
-    except ValueError:
-        raise _too_many() from None
-    return {name: Field(content.encode("latin-1")) for name, content in pairs}
+    if body.count(b"&") >= _MAX_FIELDS:
+        raise _too_many()
+    pairs = (pair.partition(b"=") for pair in body.split(b"&"))
+    return {
+        _unescaped(name).decode("latin-1"): Field(_unescaped(content))
+        for name, _, content in pairs
+        if name or content
+    }
+
+
+def _unescaped(text: bytes) -> bytes:
+    """Return what a name or a content stands for; a percent sign that escapes nothing stays.
+
+    Piece by piece: of a whole lock file the library takes two hundred times the memory.
+    """
+    text = text.replace(b"+", b" ")
+    found, place = bytearray(), 0
+    while place < len(text):
+        end = place + _PIECE
+        cut = text.find(b"%", end - 2, end)  # an escape is not parted
+        end = end if cut < 0 else cut
+        found += unquote_to_bytes(text[place:end])
+        place = end
+    return bytes(found)
 
 
 class _Parts:

@@ -20,15 +20,19 @@ _SOUGHT = {
 }
 """The kinds of things that pages are about, and the documents that tell names like theirs."""
 
-_HASH = "hash"
+_HASH, _CAUSE = "hash", "cause"
 
 
 class Nearest(NamedTuple):
-    """What was looked for, a package named so, say; and what is near to it: names with links."""
+    """What was looked for, a package named so, say; and what is near to it: names with links.
+
+    ``ref`` is the revision that it was looked for in, if that is there.
+    """
 
     kind: str = ""
     name: str = ""
     links: Sequence[tuple[str, str]] = ()
+    ref: str = ""
 
     @property
     def sentence(self) -> str:
@@ -37,6 +41,8 @@ class Nearest(NamedTuple):
             return "There is nothing under this address."
         if self.kind == _HASH:
             return "No revision of this catalog had a hash that begins so."
+        if self.kind == _CAUSE:
+            return "There is no such cause in this comparison."
         where = "" if self.kind == "series" else " in this revision"
         return f"There is no such {self.kind}{where}."
 
@@ -52,15 +58,18 @@ async def nearest_to(
     """Return what is near to what an address names and the answer lacks."""
     if page.subject == _HASH:
         return Nearest(_HASH, params[_HASH])
-    if answered.errors:
-        return _of_error(page, address, params, answered.errors[0])
+    if (error := answered.error_of(page.subject)) is not None:
+        return _of_error(page, address, params, error)
     kind = page.subject.rpartition(".")[2]
+    if kind == _CAUSE:
+        all_causes = address.to("compare", f"{params['base']}...{params['head']}")
+        return Nearest(kind, params["package"], [("all causes of the comparison", all_causes)])
     if kind not in _SOUGHT or not params:
         return Nearest()
     parameter, name = [*params.items()][-1]
     names = await _names_like(name, _SOUGHT[kind], params, asker, scope)
     links = [(it, link_with(page, address, params, parameter, it)) for it in names]
-    return Nearest(kind, name, links)
+    return Nearest(kind, name, links, params.get("ref", ""))
 
 
 def _of_error(

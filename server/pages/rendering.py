@@ -14,7 +14,7 @@ from server.asgi.static_folder import STATIC as SHARED_STATIC
 from server.pages.addresses import Address
 from server.pages.page import Page
 from snapshots import wording
-from snapshots.escaping import visible
+from snapshots.escaping import is_plain, visible
 
 STATIC = Path(__file__).with_name("static")
 """The folder of the pages' own scripts and styles."""
@@ -50,6 +50,7 @@ class Renderer:
             autoescape=True,
             undefined=StrictUndefined,
             finalize=seen,
+            auto_reload=False,
             trim_blocks=True,
             lstrip_blocks=True,
         )
@@ -111,14 +112,23 @@ class Renderer:
         return absolute
 
 
+class _Seen(dict[int, str]):
+    """How characters are shown, by their code points: each is looked at once."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        self[code] = shown = char if char in "\n\r\t" else visible(char)
+        return shown
+
+
 def seen(value: Any) -> Any:
     """Return what a template shows, with marks written out that turn or hide what stands there.
 
-    Line breaks stay, which notes have.
+    Line breaks stay, which notes have. It takes no longer for a text of nothing but such marks.
     """
-    if type(value) is not str or value.isprintable():
+    if type(value) is not str or is_plain(value):
         return value
-    return "".join(it if it in "\n\r\t" else visible(it) for it in value)
+    return value.translate(_Seen())
 
 
 def errors_by_part(errors: Iterable[dict[str, Any]]) -> Mapping[str, dict[str, Any] | None]:
@@ -199,6 +209,7 @@ FILTERS = {
     "words": words,
     "capitalize_first": capitalize_first,
     "counted": wording.counted,
+    "percent": wording.percent,
     "versioned": wording.versioned,
     "short_hash": wording.short_hash,
     "short_digest": wording.short_digest,

@@ -6,7 +6,7 @@ from starlette.types import Scope
 
 from server.asgi.errors import BadRequest
 
-_MAX_PATH, _MAX_QUERY, _MAX_FIELDS = 16_384, 16_384, 200
+_MAX_PATH, _MAX_QUERY, _MAX_FIELDS = 8_192, 8_192, 200
 
 
 def raw_path(scope: Scope) -> str:

@@ -47,7 +47,7 @@ PAGES = (
     Page("/compare", "compare_pickers", leads_to=_COMPARISON, table="revisions"),
     Page(_COMPARISON, "compare", subject="compare", view=compare.why, table="compare.causes"),
     Page(
-        f"{_COMPARISON}/causes/{{package:path}}",
+        f"{_COMPARISON}/causes/{{package}}",
         "compare_cause",
         subject="compare.cause",
         view=compare.cause,

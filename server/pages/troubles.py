@@ -1,5 +1,6 @@
 """Pages of errors: what was looked for, why it cannot be shown, and a way on."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from server.pages.asking import Answered
 from server.pages.nearest import Nearest
 from server.pages.rendering import Renderer
 from server.pages.responses import NO_STORE, PageResponse
+from snapshots.escaping import quoted
 
 _STATUS = {
     "REVISION_NOT_FOUND": 404,
@@ -32,7 +34,11 @@ TITLES = {
 """What the pages of errors are headed with."""
 
 _FAILED = "That cannot be shown"
+_SEVERAL = "More than one"
+_AMBIGUOUS = ("AMBIGUOUS_REF", "AMBIGUOUS_HASH")
 _NOTHING = "There is nothing under this address."
+_VARIABLE = re.compile(r"Variable '\$(\w+)' ")
+"""How GraphQL's messages begin about what a variable was given."""
 
 
 class Troubles:
@@ -41,11 +47,13 @@ class Troubles:
     def __init__(self, renderer: Renderer) -> None:
         self._renderer = renderer
 
-    def missing(self, address: Address, answered: Answered, nearest: Nearest) -> PageResponse:
+    def missing(
+        self, address: Address, subject: str, answered: Answered, nearest: Nearest
+    ) -> PageResponse:
         """Return the page for an answer that lacks what the page is about."""
-        error: Mapping[str, Any]
-        error = answered.errors[0] if answered.errors else {"message": nearest.sentence}
+        error = answered.error_of(subject) or {"message": nearest.sentence}
         code = error.get("extensions", {}).get("code")
+        error = {**error, "message": _in_words(error["message"], address)}
         status = _STATUS.get(code, 400) if code else 404
         return self._page(address, status, error, code or "NOT_FOUND", nearest)
 
@@ -79,5 +87,17 @@ class Troubles:
     def _body(
         self, address: Address, status: int, error: Mapping[str, Any], nearest: Nearest
     ) -> bytes:
-        title = TITLES.get(status, _FAILED)
+        code = error.get("extensions", {}).get("code", "")
+        title = _SEVERAL if code in _AMBIGUOUS else TITLES.get(status, _FAILED)
         return self._renderer.error(address, status, title, error, nearest)
+
+
+def _in_words(message: str, address: Address) -> str:
+    """Return a message without GraphQL's words for what stands in an address."""
+    if (found := _VARIABLE.match(message)) is None:
+        return message
+    name = found[1]
+    given = " and ".join(address.query.get(name, ()))
+    if not given:
+        return f"The address does not say {name}"
+    return f"{name} cannot be {quoted(given)}"

@@ -67,7 +67,7 @@ def run(plan: Plan) -> Iterator[Measurement]:
             scope = _scope(address)
             page, params = _page_of(scope)
             asks = {
-                _ALONE: _executing(page, scope | {"path_params": params}, catalog, library),
+                _ALONE: _executing(page, {**scope, "path_params": params}, catalog, library),
                 _COLD: _asking(cold, scope),
                 _REPEATED: _asking(hot, scope),
             }
@@ -112,14 +112,13 @@ def _addresses(catalog: Catalog, library: Library, digests: tuple[str, str]) -> 
         names = refs | {"ref": "develop", "hash": revision["specs"]["nodes"][0]["hash"]}
         names["name"] = named.get(kind, "")
         query = {"q": package} if page.path == "/search" else {}
-        if "{package:path}" in page.path:
+        if "{package" in page.path:
             if not causes:
                 continue
             (cause,) = causes
             names["package"] = cause["package"]
             query = {"kind": cause["kind"], "from": cause["before"], "to": cause["after"]}
-        path = page.path.replace(":path}", "}")
-        filled = path.format_map({it: quote(text) for it, text in names.items()})
+        filled = page.path.format_map({it: quote(text) for it, text in names.items()})
         yield filled + query_string({it: text for it, text in query.items() if text})
 
 

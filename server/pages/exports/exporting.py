@@ -94,6 +94,7 @@ class Export:
         text = written.head(self._table.columns)
         while True:
             text += await self._patiently(partial(self._written, written, piece.rows))
+            piece.rows.clear()  # a slow reader holds their text alone
             counted = await self._patiently(partial(self._count, len(text)))
             try:
                 await send_in_pieces(send, text, more_body=piece.after is not None)

@@ -75,9 +75,7 @@ function toSearch(event) {
   document.querySelector(".search input").focus();
 }
 
-document.addEventListener("DOMContentLoaded", () => {
-  document.body.append(told);
-  dress(document);
-});
+document.body.append(told);
+dress(document);
 document.addEventListener("htmx:load", (event) => dress(event.detail.elt));
 document.addEventListener("keydown", toSearch);

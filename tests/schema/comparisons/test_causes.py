@@ -14,6 +14,7 @@ from schema.execution.executor import RenderingExecutor
 from schema.execution.loading import NotLoaded
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes import causes
+from snapshots.changes.coverage import coverage as count_cells
 from snapshots.contents import Content, Snapshot
 from snapshots.frames.columns import Rows
 from tests.schema import questions
@@ -353,3 +354,26 @@ def test_what_is_told_of_a_cause_is_worked_out_once(
     found = nodes("specs { nodes { cause { id packages } } }")["specs"]["nodes"]
     ids = {it["cause"]["id"] for it in found if it["cause"]}
     assert len(asked) == len(ids) < len(found)
+
+
+def test_cells_are_counted_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many fields of a request ask for them; those by other dimensions on their own."""
+    counted: list[tuple[Any, ...]] = []
+
+    def counting(comparison: Any, by: Any) -> Any:
+        counted.append(tuple(it.name for it in by))
+        return count_cells(comparison, by)
+
+    monkeypatch.setattr("schema.context.coverage", counting)
+    told = world.data(
+        """{ compare(base: "develop~1", head: "develop") {
+          summary { coverageLost coverageGained }
+          all: coverage(by: [STACK, TARGET]) { totalCount }
+          lost: coverage(by: [STACK, TARGET], kinds: [LOST]) { totalCount }
+          packages: coverage(by: []) { totalCount }
+        } }"""
+    )["compare"]
+    assert counted == [("STACK", "TARGET"), ()]
+    summary = told["summary"]
+    assert told["lost"]["totalCount"] == summary["coverageLost"]
+    assert told["all"]["totalCount"] == summary["coverageLost"] + summary["coverageGained"]

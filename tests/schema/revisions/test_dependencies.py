@@ -321,9 +321,11 @@ def test_bad_queries(world: World, ref: str, query: str, message: str, position:
         matching=query,
     )
     assert message in error["message"]
-    assert error["extensions"] == {"code": "BAD_USER_INPUT"} | (
-        {} if position is None else {"position": position}
-    )
+    told = dict(error["extensions"])
+    nearest = told.pop("nearest", None)
+    assert message.endswith(f"; nearest: {nearest[0]}" if nearest else message)
+    assert (told.pop("sought", None) is None) == (nearest is None)
+    assert told == {"code": "BAD_USER_INPUT"} | ({} if position is None else {"position": position})
 
 
 def test_an_event_loop_does_not_wait(world: World) -> None:

@@ -132,3 +132,19 @@ def test_a_feed_is_made_once_until_the_catalog_changes(tmp_path: Path) -> None:
         assert served.chronicle.num_asked == 2
 
     served.asked(ask)
+
+
+def test_what_is_kept_is_counted_in_every_coding(demo_catalog: Path) -> None:
+    """A feed that was compressed for a client takes more bytes from then on."""
+    served = Served(demo_catalog)
+
+    async def ask(client: httpx.AsyncClient) -> None:
+        await client.get(SERIES, headers={"accept-encoding": "identity"})
+        plain = served.responses.num_bytes
+        packed = await client.get(SERIES, headers={"accept-encoding": "gzip"})
+        size = int(packed.headers["content-length"])
+        assert served.responses.num_bytes == plain + size
+        await client.get(SERIES, headers={"accept-encoding": "gzip"})
+        assert served.responses.num_bytes == plain + size
+
+    served.asked(ask)

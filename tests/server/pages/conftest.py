@@ -8,15 +8,18 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import develop_history
+from tests.server import npm
 from tests.server.pages.tour import tour
 from tests.server.servers import Server, serving
+
+HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="session")
 def told_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog with six weeks of develop, which tests only read."""
+    """Return a catalog with five weeks of develop, which tests only read."""
     folder = tmp_path_factory.mktemp("told")
-    Catalog(str(folder)).publish(list(develop_history(revisions=6, packages=40, specs=400)))
+    Catalog(str(folder)).publish(list(develop_history(revisions=5, packages=24, specs=150)))
     return folder
 
 
@@ -39,3 +42,12 @@ def told(told_server: Server) -> Iterator[httpx.Client]:
 def pages(told: httpx.Client) -> dict[str, str]:
     """Return the addresses of all its pages, by what they show."""
     return {name: str(told.base_url.join(it)) for name, it in tour(told).items()}
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the source of axe-core."""
+    return (
+        npm.installed(HERE / "axe", tmp_path_factory.mktemp("axe"))
+        / "node_modules/axe-core/axe.min.js"
+    ).read_text()

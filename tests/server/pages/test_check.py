@@ -105,6 +105,21 @@ def test_what_is_there_and_what_is_missing(client: httpx.Client) -> None:
         assert client.get(link).status_code == 200, link
 
 
+def test_a_tag_that_has_nothing_is_not_praised(client: httpx.Client) -> None:
+    """Where no tag has any of a lock file, none has most of it."""
+    nothing = as_bytes(lock_file([locked("never", "nothing-like-it", "1.0")], [hash_of("never")]))
+    page = checked(client, nothing)
+    assert page.text("h1") == "0.0 % of spack.lock"
+    assert page.text("hgroup").endswith("; no tag has any of it")
+
+
+def test_a_question_that_is_cut_short_says_so(client: httpx.Client) -> None:
+    """The link to GraphiQL has room for few specs: who follows it knows that there were more."""
+    assert "the first 3 specs of the lock file" in checked(client, LOCK).text("footer")
+    few = as_bytes(lock_file([locked("old")], [hash_of("old")]))
+    assert "lock file" not in checked(client, few).text("footer")
+
+
 def test_the_tag_that_has_most_is_found(client: httpx.Client) -> None:
     """Where none is named; all are listed with what they have."""
     page = checked(client, LOCK)
@@ -126,6 +141,13 @@ def test_a_text_can_be_asked_again_elsewhere(client: httpx.Client) -> None:
     page = Shown(client.post("/check", data={**sent, "in": "v0.22.0"}))
     assert page.text("hgroup a") == "v0.22.0"
     assert [*rows(page)] == ["hdf5@2.0", "nothing-like-it@1.0"]
+
+
+def test_a_tag_has_an_end(client: httpx.Client) -> None:
+    """One of millions of characters is not sent back, as what can be mended is."""
+    page = checked(client, LOCK, "x" * 100_000)
+    assert (page.status, len(page.response.content) < 10_000) == (400, True)
+    assert "more than 1,000 characters" in page.text(".problem")
 
 
 @pytest.mark.parametrize(
@@ -217,7 +239,7 @@ def test_the_form_is_there_for_a_revision(client: httpx.Client) -> None:
 
 def test_a_past_that_cannot_be_told_is_said() -> None:
     """What is missing and what is nearest stands there all the same."""
-    missing = {
+    missing: dict[str, Any] = {
         "hash": hash_of("old"),
         "name": "hdf5",
         "version": None,
@@ -241,6 +263,7 @@ def test_a_past_that_cannot_be_told_is_said() -> None:
             "left_out": (),
             "text": "",
             "name": "the text",
+            "num_asked": 3,
         },
         params={},
         variables={},

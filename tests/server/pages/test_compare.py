@@ -1,6 +1,7 @@
 """Comparisons: what is compared, what changed in all, and why."""
 
 import re
+from urllib.parse import parse_qsl, urlsplit
 
 import httpx
 import pytest
@@ -27,6 +28,31 @@ def test_a_tab_has_an_address_of_its_own(client: httpx.Client, tab: str) -> None
     permanent = page.links("footer a")["Permanent address"]
     assert re.search(r"/compare/[0-9a-f]{64}\.\.\.[0-9a-f]{64}" + tab + "$", permanent)
     assert shown(client, permanent).texts("#tab h2") == page.texts("#tab h2")
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        f"{PAIR}?kinds=VERSION",
+        f"{PAIR}/packages?kinds=REMOVED&search=a",
+        "/r/develop?targets=x86_64_v3&order=NUM_SPECS&direction=DESC",
+        "/r/develop/packages/hdf5?by=STACK&versions=1.14.5",
+        "/search?q=hdf5&in=develop&targets=x86_64_v3",
+    ],
+)
+def test_the_permanent_address_is_of_the_same_view(client: httpx.Client, view: str) -> None:
+    """Filters and orders are in it, under digests; search engines are told the same address."""
+    page = shown(client, view)
+    permanent = page.links("footer a")["Permanent address"]
+    given = parse_qsl(urlsplit(view).query)
+    kept = parse_qsl(urlsplit(permanent).query)
+    assert [it for it in kept if it[0] != "in"] == [it for it in given if it[0] != "in"]
+    assert re.search("[0-9a-f]{64}", permanent)
+    again = shown(client, permanent)
+    assert again.status == 200
+    assert again.texts("tbody tr") == page.texts("tbody tr")
+    (canonical,) = page.dom.cssselect("link[rel=canonical]")
+    assert page.dom.cssselect("footer a[href='" + canonical.get("href") + "']")
 
 
 def test_what_no_import_can_change_is_kept_for_ever(client: httpx.Client) -> None:
@@ -84,7 +110,10 @@ def test_a_cause_leads_to_its_specs(client: httpx.Client) -> None:
         assert row[0] == f"{spec['name']}@{spec['after']['version']} {spec['hash'][:7]}"
         assert row[4].startswith("its own" if len(spec["path"]) == 1 else spec["path"][0]["name"])
         assert len(spec["path"]) == 1 or largest["package"] in row[4]
-    assert shown(client, f"{PAIR}/causes/none?kind=VERSION").status == 404
+    missing = shown(client, f"{PAIR}/causes/none?kind=VERSION")
+    assert missing.status == 404
+    assert "no such cause in this comparison" in missing.text(".problem")
+    assert links(missing, ".nearest a") == [str(page.response.url)]
 
 
 def test_forms_lead_to_comparisons(client: httpx.Client) -> None:

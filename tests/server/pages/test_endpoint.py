@@ -1,6 +1,7 @@
 """How pages are sent: by which methods and under which addresses, kept, and refused."""
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ def test_other_methods_are_refused(client: httpx.Client) -> None:
     assert page.text("h1") == "Not allowed"
 
 
-@pytest.mark.parametrize("address", ["/?q=" + "x" * 17_000, "/r/" + "x" * 17_000])
+@pytest.mark.parametrize("address", ["/?q=" + "x" * 9_000, "/r/" + "x" * 9_000])
 def test_an_address_has_an_end(client: httpx.Client, address: str) -> None:
     """414, in a page."""
     page = shown(client, address)
@@ -122,6 +123,21 @@ def test_clients_may_ask_for_so_many_pages(tmp_path: Path) -> None:
         assert page.links()["Try again"] == str(page.response.url)
 
 
+def test_pages_are_counted_in_every_coding(tmp_path: Path) -> None:
+    """One that was compressed for a client takes more bytes from then on."""
+
+    def kept(client: httpx.Client) -> int:
+        found = re.search(r'cache_bytes\{cache="responses"\} (\S+)', client.get("/metrics").text)
+        assert found
+        return int(float(found[1]))
+
+    with application(Settings(catalog=small(tmp_path))) as client:
+        client.get("/r/develop", headers={"accept-encoding": "identity"})
+        plain = kept(client)
+        packed = client.get("/r/develop", headers={"accept-encoding": "gzip"})
+        assert kept(client) == plain + int(packed.headers["content-length"])
+
+
 def test_what_pages_cost_counts(tmp_path: Path) -> None:
     """What is made is charged as its document is; what is kept is free."""
     with application(Settings(catalog=small(tmp_path), cost_per_minute=10)) as client:
@@ -133,7 +149,7 @@ def test_a_history_that_is_not_filled_says_when() -> None:
     """503 with Retry-After, and a link to try again."""
     error = {"message": "2 of 3 are missing.", "extensions": {"code": "HISTORY_INCOMPLETE"}}
     answered = Answered({}, [error], is_good=False, is_permanent=False)
-    page = Troubles(Renderer()).missing(Address("/r/a", {}), answered, Nearest())
+    page = Troubles(Renderer()).missing(Address("/r/a", {}), "revision", answered, Nearest())
     assert (page.status, page.code) == (503, "HISTORY_INCOMPLETE")
     assert (b"retry-after", b"2") in page.encoded("identity").headers
     assert b"2 of 3 are missing." in page.body
@@ -165,3 +181,48 @@ def test_a_page_is_made_once_for_all_who_ask(
 
     asyncio.run(asking())
     assert len(made) == 1
+
+
+def test_what_slow_readers_hold_is_bounded(tmp_path: Path) -> None:
+    """Another large page is refused while one is on its way, with a page that is small."""
+    many = "&".join(f"stacks={'x' * 60}{number}" for number in range(110))
+
+    async def asking() -> list[int]:
+        app = create_app(Settings(catalog=small(tmp_path), sending_bytes=1))
+        async with app.router.lifespan_context(app):
+            is_read = asyncio.Event()
+            first = asyncio.create_task(asked(app, "/r/develop", many, is_read))
+            while not statuses:
+                await asyncio.sleep(0.01)
+            await asked(app, "/r/develop", f"search=a&{many}")
+            is_read.set()
+            await first
+            await asked(app, "/r/develop", f"search=a&{many}")
+        return statuses
+
+    async def asked(app: Any, path: str, query: str, is_read: asyncio.Event | None = None) -> None:
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+            elif is_read is not None:
+                await is_read.wait()
+
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "headers": [(b"accept", b"text/html")],
+        }
+        await app(scope, asyncio.Event().wait, send)
+
+    statuses: list[int] = []
+    assert asyncio.run(asking()) == [200, 503, 200]
+
+
+def test_links_go_back_no_further_than_any_page_is_deep(client: httpx.Client) -> None:
+    """However many slashes somebody sends: a page that says so is not made of them."""
+    page = shown(client, "/x" * 3_000)
+    assert page.status == 404
+    assert len(page.response.content) < 20_000

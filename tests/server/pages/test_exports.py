@@ -1,20 +1,25 @@
 """Tables whole: as CSV and as JSON lines, of one content, and never half of one unnoticed."""
 
+import asyncio
 import csv
 import io
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, MutableMapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
 from starlette.routing import compile_path
 
 from schema.api import API
+from server.asgi.lanes import Lanes
+from server.graphql.outgoing import Outgoing
+from server.pages.asking import Answered, Asker
 from server.pages.exports import exporting
 from server.pages.exports.exporting import Export, file_name
-from server.pages.exports.lines import cell, csv_body, csv_head, json_lines
+from server.pages.exports.lines import FORMATS, cell, csv_body, csv_head, json_lines
 from server.pages.exports.tables import table_of
 from server.pages.routes import PAGES
 from server.settings import Settings
@@ -242,3 +247,77 @@ def test_rows_are_asked_in_pieces_that_a_request_may_cost(
     assert len(answer.text.splitlines()) == 6
     assert sizes[0] == 1_000
     assert sizes[-1] < 1_000
+
+
+def test_who_goes_away_ends_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing more is asked for a client that hung up."""
+    small(tmp_path)
+    monkeypatch.setattr(exporting, "_MOST", 1)
+    asked: list[str | None] = []
+    ask = Export._ask
+
+    async def slowly(self: Export, after: str | None) -> Answered:
+        asked.append(after)
+        await asyncio.sleep(0.05)
+        return await ask(self, after)
+
+    monkeypatch.setattr(Export, "_ask", slowly)
+    with application(Settings(catalog=str(tmp_path))) as client:
+        with client.stream("GET", "/search?q=*&as=jsonl") as answer:
+            next(answer.iter_bytes())
+        time.sleep(0.3)
+        num_asked = len(asked)
+        time.sleep(0.3)
+        assert len(asked) == num_asked < 20
+
+
+class Endless:
+    """Answers with a list that has no end, and counts how often."""
+
+    def __init__(self) -> None:
+        self.num_asked = 0
+
+    async def is_affordable(self, _text: str, _variables: Any) -> bool:
+        """Every piece is."""
+        return True
+
+    async def weighed(self, _text: str, variables: Any, _scope: Any) -> Any:
+        """Return what is asked."""
+        return variables
+
+    async def answered(self, variables: Any) -> Answered:
+        """Return as many rows as are asked for."""
+        self.num_asked += 1
+        rows = [{"tag": "x" * 500}] * variables["exportFirst"]
+        info = {"hasNextPage": True, "endCursor": "c"}
+        return Answered({"revisions": {"nodes": rows, "pageInfo": info}}, [], True, False)
+
+
+def test_a_slow_reader_holds_one_piece(lanes: Lanes) -> None:
+    """The next one is asked for when it was read; what is under way counts as answers do."""
+
+    async def reading() -> None:
+        asker, outgoing = Endless(), Outgoing(1 << 30)
+        sent: list[int] = []
+        enough = asyncio.Event()
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            sent.append(len(message["body"]))
+            if sum(sent) > 1_500_000:
+                enough.set()
+                await asyncio.Future()  # nothing is read any more
+
+        table = table_of("compare_pickers", "revisions")
+        export = Export(table, {}, {}, cast("Asker", asker), lanes.light, outgoing)
+        piece = await export.first()
+        sending = asyncio.create_task(export.send(send, FORMATS["jsonl"], piece))
+        await enough.wait()
+        await asyncio.sleep(0.05)
+        assert asker.num_asked == 3
+        assert 500_000 < outgoing.num_bytes < 600_000
+        assert piece.rows == []
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
+        assert outgoing.num_bytes == 0
+
+    asyncio.run(reading())

@@ -1,6 +1,7 @@
 """Forms, as browsers send them."""
 
-from urllib.parse import urlencode
+import tracemalloc
+from urllib.parse import unquote_to_bytes, urlencode
 
 import httpx
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.asgi.errors import BadRequest
+from server.pages import forms
 from server.pages.forms import Field, read_form
 
 NAMES = st.text(st.characters(codec="ascii", min_codepoint=97, max_codepoint=122), min_size=1)
@@ -30,6 +32,27 @@ def test_fields_are_read_as_they_were_sent(fields: dict[str, bytes]) -> None:
     assert found == {name: Field(content) for name, content in fields.items()}
 
 
+@given(st.text("%41aF+é", max_size=40), st.integers(5, 9))
+def test_escapes_are_read_whole_wherever_pieces_end(text: str, piece: int) -> None:
+    """As the standard library reads them; what looks like an escape and is none stays."""
+    content = text.encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forms, "_PIECE", piece)
+        found = read_form(b"application/x-www-form-urlencoded", b"text=" + content)
+    assert found == {"text": Field(unquote_to_bytes(content.replace(b"+", b" ")))}
+
+
+def test_a_long_form_takes_little_more_than_its_bytes() -> None:
+    """Of bytes that are all escaped no text is made for each."""
+    body = b"text=" + b"%" * (1 << 17)
+    tracemalloc.start()
+    try:
+        read_form(b"application/x-www-form-urlencoded", body)
+        assert tracemalloc.get_traced_memory()[1] < 20 * len(body)
+    finally:
+        tracemalloc.stop()
+
+
 MULTIPART = b"multipart/form-data; boundary=abc"
 
 
@@ -43,6 +66,7 @@ MULTIPART = b"multipart/form-data; boundary=abc"
         (MULTIPART, b"no parts at all", 400),
         (MULTIPART, b'--abc\r\nContent-Disposition: form-data; name="a"\r\n\r\n' * 21, 400),
         (MULTIPART, b"--abc\r\nA: b\r\n\r\n\r\n" * 21 + b"--abc--", 400),
+        (MULTIPART, b"--abc\r\nA: " + b";" * 60_000 + b"\r\n\r\n\r\n--abc--", 400),
         (b"application/x-www-form-urlencoded", b"&".join([b"a=b"] * 21), 400),
     ],
 )

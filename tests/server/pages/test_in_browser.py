@@ -1,7 +1,6 @@
 """All pages in a real browser: they load, and everybody can read and reach what they show."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import httpx
 import pytest
@@ -12,7 +11,6 @@ from selenium.webdriver.support.wait import WebDriverWait
 from starlette.routing import compile_path
 
 from server.pages.routes import PAGES
-from tests.server import npm
 from tests.server.browsers import SECONDS
 from tests.server.pages.seeing import (
     complaints,
@@ -26,21 +24,11 @@ from tests.server.pages.seeing import (
 OF_LOOKS = ("color-contrast", "target-size", "link-in-text-block", "scrollable-region-focusable")
 """What colours and widths change of a page; the rest is the same however it is seen."""
 
-LOOKS: list[tuple[str, int, Sequence[str]]] = [
-    ("light", 1600, ()),
-    ("dark", 1600, OF_LOOKS),
-    ("dark", 360, ()),
-    ("light", 360, OF_LOOKS),
-]
-"""Colours and widths, and the rules that count: all where none is named."""
-
-HERE = Path(__file__).parent
-
-
-@pytest.fixture
-def axe(tmp_path: Path) -> str:
-    """Return the source of axe-core."""
-    return (npm.installed(HERE / "axe", tmp_path) / "node_modules/axe-core/axe.min.js").read_text()
+LOOKS: dict[str, dict[int, Sequence[str]]] = {
+    "light": {1600: (), 360: OF_LOOKS},
+    "dark": {1600: OF_LOOKS, 360: ()},
+}
+"""Colours, and widths with the rules that count there: all where none is named."""
 
 
 def test_the_tour_shows_all_pages(pages: dict[str, str]) -> None:
@@ -66,18 +54,20 @@ def test_pages_load_and_fit(browser: webdriver.Chrome, pages: dict[str, str]) ->
             assert (name, width, sideways(browser)) == (name, width, 0)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", LOOKS)
 def test_everybody_can_read_pages(
-    browser: webdriver.Chrome, pages: dict[str, str], axe: str
+    browser: webdriver.Chrome, pages: dict[str, str], axe: str, scheme: str
 ) -> None:
     """axe-core finds nothing on any page: light and dark, narrow and wide."""
     found = {}
     for name, address in pages.items():
         browser.get(address)
         settle(browser)
-        for scheme, width, rules in LOOKS:
+        for width, rules in LOOKS[scheme].items():
             seen_as(browser, scheme, width)
             if wrong := violations(browser, axe, *rules):
-                found[name, scheme, width] = wrong
+                found[name, width] = wrong
     assert found == {}
 
 

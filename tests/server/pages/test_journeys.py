@@ -1,6 +1,7 @@
 """What visitors come for, done by clicking: with scripts, and without any."""
 
 from collections.abc import Iterator
+from typing import Literal
 
 import httpx
 import pytest
@@ -11,7 +12,7 @@ from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.server.browsers import SECONDS
-from tests.server.pages.seeing import complaints, settle
+from tests.server.pages.seeing import complaints, settle, violations
 from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
@@ -43,12 +44,12 @@ def reader(
 
 def one(reader: Reader, selector: str) -> WebElement:
     """Return the first element that a selector finds, as soon as there is one to see."""
-    return WebDriverWait(reader, SECONDS).until(
-        lambda _: next(
-            (it for it in reader.find_elements(By.CSS_SELECTOR, selector) if it.is_displayed()),
-            False,
-        )
-    )
+
+    def seen(_: Reader) -> WebElement | Literal[False]:
+        found = reader.find_elements(By.CSS_SELECTOR, selector)
+        return next((it for it in found if it.is_displayed()), False)
+
+    return WebDriverWait(reader, SECONDS).until(seen)
 
 
 def leave_by(reader: Reader, element: WebElement) -> None:
@@ -100,8 +101,8 @@ def test_since_when_a_hash_is_gone(reader: Reader, pages: dict[str, str]) -> Non
     assert "/compare/" in reader.current_url
 
 
-def test_what_of_a_lock_file_is_there(reader: Reader, pages: dict[str, str]) -> None:
-    """From a pasted text to what is there, what is not, and since when."""
+def test_what_of_a_lock_file_is_there(reader: Reader, pages: dict[str, str], axe: str) -> None:
+    """From a pasted text to what is there, what is not, and since when, for everybody to read."""
     there, gone = (httpx.URL(pages[it]).path.split("/")[-1] for it in ("spec", "hash"))
     specs = [node("a", there, "1.0"), node("b", gone, "1.0"), node("c", hash_of("c"), "1.0")]
     text = as_bytes(lock_file(specs, [there])).decode()
@@ -113,3 +114,5 @@ def test_what_of_a_lock_file_is_there(reader: Reader, pages: dict[str, str]) -> 
     assert gone[:7] in missing
     assert hash_of("c")[:7] in missing
     assert there[:7] not in missing
+    reader.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})  # for axe
+    assert violations(reader, axe) == []

@@ -8,7 +8,17 @@ from server.asgi.static_folder import STATIC
 from server.pages import rendering
 from server.pages.addresses import Address
 from server.pages.nearest import Nearest
-from server.pages.rendering import OWN, VENDOR, Renderer, assets, number, signed, size_delta, words
+from server.pages.rendering import (
+    OWN,
+    VENDOR,
+    Renderer,
+    assets,
+    number,
+    seen,
+    signed,
+    size_delta,
+    words,
+)
 
 
 @pytest.mark.parametrize(
@@ -27,6 +37,30 @@ from server.pages.rendering import OWN, VENDOR, Renderer, assets, number, signed
 def test_values_are_shown_to_people(shown: str, text: str) -> None:
     """Thousands apart, signs that are told apart, and what is not known is said."""
     assert shown == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain, é", "plain, é"),
+        ("two\nlines\r\n\tmore", "two\nlines\r\n\tmore"),
+        ("\x00\x1b\u202ea\u202e", r"\x00\x1b\u202ea\u202e"),
+        ("blank\u3164", r"blank\u3164"),
+        (None, None),
+        (7, 7),
+    ],
+)
+def test_what_is_not_seen_is_written_out(text: object, shown: object) -> None:
+    """Marks that turn, hide or feign what stands there; line breaks and tabs stay."""
+    assert seen(text) == shown
+
+
+def test_each_character_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text of a million marks takes no longer than another."""
+    looked_at = []
+    monkeypatch.setattr(rendering, "visible", lambda char: looked_at.append(char) or "?")
+    assert seen("\u202e\x00" * 1_000) == "??" * 1_000
+    assert sorted(looked_at) == ["\x00", "\u202e"]
 
 
 def test_files_are_named_with_their_contents() -> None:

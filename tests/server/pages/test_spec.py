@@ -150,9 +150,9 @@ def test_what_a_source_does_not_tell_is_said(tmp_path: Path) -> None:
         page = shown(client, f"/r/develop/specs/{spec.hash}")
     assert page.status == 200
     facts = dict(zip(page.texts("dl.facts dt"), page.texts("dl.facts dd"), strict=True))
-    for name in ("Size", "Binary", "Recipe", "Patches"):
+    for name in ("Stacks", "Size", "Binary", "Recipe", "Patches"):
         assert facts[name].startswith("unknown"), name
-    for name in ("Compiler", "Variants", "Stacks"):
+    for name in ("Compiler", "Variants"):
         assert facts[name] == "none"
     assert page.text("#needs").startswith("Unknown:")
     assert page.text(f"{DEPENDENTS} .none").startswith("Unknown:")

@@ -1,0 +1,67 @@
+"""What Lighthouse says of each page of the demo: ``python -m tests.lighthouse``.
+
+Prints a table of its categories, from 0 to 100, and what costs a page points. It exits with 1
+where a score is below ``--least``. Lighthouse comes from npm; the browser is the Chromium that is
+installed.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.screenshots import served
+from tests.server import npm
+from tests.server.pages.tour import tour
+
+HERE = Path(__file__).parent
+
+
+def main(arguments: list[str]) -> int:
+    """Audit the pages; return the exit code."""
+    parser = ArgumentParser(prog="python -m tests.lighthouse", description=__doc__)
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="only these pages")
+    parser.add_argument("--form", choices=["mobile", "desktop"], default="mobile")
+    parser.add_argument("--least", type=int, default=95, metavar="SCORE")
+    parser.add_argument("--at", metavar="URL", help="a running server, in place of the demo")
+    options = parser.parse_args(arguments)
+    with served(options.at) as url:
+        with httpx.Client(base_url=url, timeout=60) as client:
+            pages = {name: url + it for name, it in tour(client).items() if name != "missing"}
+        if options.only:
+            pages = {name: it for name, it in pages.items() if name in options.only}
+        found = audited(options.form, list(pages.values()))
+    low = 0
+    for number, (name, it) in enumerate(zip(pages, found, strict=True)):
+        if not number:
+            print("| page |", " | ".join(it["scores"]), "|")
+            print("|---|" + "---:|" * len(it["scores"]))
+        print(f"| {name} |", " | ".join(map(str, it["scores"].values())), "|", *it["wanting"])
+        low += any(score < options.least for score in it["scores"].values())
+    return 1 if low else 0
+
+
+def audited(form: str, addresses: list[str]) -> list[dict[str, Any]]:
+    """Return the scores of pages and what they lack, in the order of their addresses."""
+    with tempfile.TemporaryDirectory() as folder:
+        package = npm.installed(HERE, Path(folder))
+        done = subprocess.run(
+            ["node", "audit.mjs", form, *addresses],
+            cwd=package,
+            env=os.environ | {"CHROME_PATH": str(shutil.which("chromium"))},
+            stdout=subprocess.PIPE,
+            check=True,
+            text=True,
+        )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
