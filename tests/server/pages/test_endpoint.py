@@ -1,6 +1,7 @@
 """How pages are sent: by which methods and under which addresses, kept, and refused."""
 
 import asyncio
+import socket
 import re
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,14 @@ def test_an_unknown_address_is_a_page_for_browsers(client: httpx.Client) -> None
     assert page.links()["All series"] == str(client.base_url.join("/"))
     for answer in (client.get("/nope"), client.post("/nope", headers=BROWSER)):
         assert (answer.status_code, answer.text) == (404, "Not Found")
+
+
+def test_a_request_for_no_path_is_answered_too(client: httpx.Client) -> None:
+    """HTTP has a target that is no path, the asterisk of OPTIONS; anybody may GET it."""
+    sent = b"GET * HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\nConnection: close\r\n\r\n"
+    with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as connection:
+        connection.sendall(sent)
+        assert connection.makefile("rb").readline().split()[1] == b"404"
 
 
 def small(tmp_path: Path) -> str:
