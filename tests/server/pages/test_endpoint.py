@@ -1,8 +1,8 @@
 """How pages are sent: by which methods and under which addresses, kept, and refused."""
 
 import asyncio
-import socket
 import re
+import socket
 from pathlib import Path
 from typing import Any
 
