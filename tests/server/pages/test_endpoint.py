@@ -155,7 +155,7 @@ def test_what_pages_cost_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limit", [{"max_cost": 1}, {"max_document_bytes": 10}])
-def test_limits_that_no_page_keeps_are_told(tmp_path: Path, limit: dict[str, int]) -> None:
+def test_limits_that_no_page_keeps_are_told(tmp_path: Path, limit: Any) -> None:
     """Whatever an operator allows, nothing fails that nobody expected; who sends a form, too."""
     settings = Settings(catalog=small(tmp_path), **limit)
     with application(settings) as client:
