@@ -145,6 +145,18 @@ def test_what_pages_cost_counts(tmp_path: Path) -> None:
         assert statuses == [200, 200, 429, 200]
 
 
+@pytest.mark.parametrize("limit", [{"max_cost": 1}, {"max_document_bytes": 10}])
+def test_limits_that_no_page_keeps_are_told(tmp_path: Path, limit: dict[str, int]) -> None:
+    """Whatever an operator allows, nothing fails that nobody expected; who sends a form, too."""
+    settings = Settings(catalog=small(tmp_path), **limit)
+    with application(settings) as client:
+        pages = [shown(client, path) for path in ("/", "/series/develop", "/compare", "/hash")]
+        pages += [shown(client, "/check"), Shown(client.post("/check", files={"text": b"[]"}))]
+    for page in pages:
+        assert page.status == 400
+        assert "allowed" in page.text(".problem")
+
+
 def test_a_history_that_is_not_filled_says_when() -> None:
     """503 with Retry-After, and a link to try again."""
     error = {"message": "2 of 3 are missing.", "extensions": {"code": "HISTORY_INCOMPLETE"}}

@@ -57,8 +57,13 @@ def test_what_is_not_seen_is_written_out(text: object, shown: object) -> None:
 
 def test_each_character_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text of a million marks takes no longer than another."""
-    looked_at = []
-    monkeypatch.setattr(rendering, "visible", lambda char: looked_at.append(char) or "?")
+    looked_at: list[str] = []
+
+    def look(char: str) -> str:
+        looked_at.append(char)
+        return "?"
+
+    monkeypatch.setattr(rendering, "visible", look)
     assert seen("\u202e\x00" * 1_000) == "??" * 1_000
     assert sorted(looked_at) == ["\x00", "\u202e"]
 
