@@ -30,7 +30,8 @@ class Site:
 
     ``feed_of`` makes the feed of a series. ``base_url`` is where the site is going to be,
     ``server_url`` where a server is that has what the site has not; both end with a slash, or are
-    empty. With ``is_pruned`` files of earlier runs are going to be removed. ``faults`` gets what could not be had, a line each.
+    empty. With ``is_pruned`` files of earlier runs are going to be removed. ``faults``
+    gets what could not be had, a line each.
     """
 
     chosen: Chosen
