@@ -71,7 +71,7 @@ def export_site_command(
     prune: bool,
     catalog: str,
 ) -> None:
-    """Write what a server says into a FOLDER, for a site without one.
+    """Write a site of files: what a server says.
 
     It has the answers to documents, feeds, and pages: of series and revisions, and of what changed
     between each revision and the one before it. A further run writes what is new; what stays true

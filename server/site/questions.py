@@ -153,6 +153,7 @@ def _roles(schema: GraphQLSchema, parsed: DocumentNode, refusal: Any) -> dict[st
     found: dict[str, Role] = {}
     root = schema.query_type
     assert root is not None  # noqa: S101 - the API has queries
+    names = {id(it): name for name, it in root.fields.items()}
 
     class Uses(Visitor):
         """Sees which arguments of the root's fields variables are given to."""
@@ -163,7 +164,6 @@ def _roles(schema: GraphQLSchema, parsed: DocumentNode, refusal: Any) -> dict[st
             if parent is not root or not isinstance(node.value, VariableNode):
                 return
             assert field is not None  # noqa: S101 - the document is valid
-            names = {id(it): name for name, it in root.fields.items()}
             role = _ROLES.get((names[id(field)], node.name.value))
             name = node.value.name.value
             if role is not None and found.setdefault(name, role) is not role:
