@@ -9,7 +9,7 @@ import orjson
 from server.feeds.addresses import FEEDS
 from server.feeds.addresses import path_of as feed_path
 from server.pages.rendering import assets
-from server.site.asking import Asked, Reply
+from server.site.asking import Asked
 from server.site.choosing import Chosen
 from server.site.folder import Entry, SiteFolder
 from server.site.linking import Page, linked
@@ -51,7 +51,10 @@ async def export(site: Site, asked: Asked, folder: SiteFolder, progress: Progres
     """
     questions = [it for document in site.documents for it in document.questions(site.chosen)]
     for done, question in enumerate(questions, 1):
-        await _answer(site, question, asked, folder)
+        part: Question | None = question
+        while part is not None:
+            cursor = await _answer(site, part, asked, folder)
+            part = part.after(cursor) if cursor else None
         progress("answers", done, len(questions))
     feeds = list(site.chosen.revisions)
     for done, series in enumerate(feeds, 1):
@@ -63,25 +66,28 @@ async def export(site: Site, asked: Asked, folder: SiteFolder, progress: Progres
         await _Pages(site, asked, folder).write(progress)
 
 
-async def _answer(site: Site, question: Question, asked: Asked, folder: SiteFolder) -> None:
+async def _answer(site: Site, question: Question, asked: Asked, folder: SiteFolder) -> str:
+    """Write an answer; return the cursor that the rest of its list stands after, or nothing."""
     file, document = question.file, question.document
     kept = folder.kept(file)
     if kept is not None:
         folder.keep(file, kept)
-        return
+        return kept.next
     reply = await asked.answer(document.text, question.variables)
-    fault = _fault(reply)
-    if fault:
+    answer = orjson.loads(reply.body)
+    if answer.get("errors"):
+        fault = answer["errors"][0]["message"]
         site.faults.append(f"{document.name or document.id} {dict(question.variables)}: {fault}")
-        return
-    entry = Entry(document=document.id, variables=question.variables, permanent=reply.is_permanent)
+        return ""
+    cursor = question.next_cursor(answer)
+    entry = Entry(
+        document=document.id,
+        variables=question.variables,
+        permanent=reply.is_permanent,
+        next=cursor,
+    )
     folder.put(file, reply.body, reply.headers, entry)
-
-
-def _fault(reply: Reply) -> str:
-    """Return why an answer is none; an empty text for a good one."""
-    errors = orjson.loads(reply.body).get("errors")
-    return errors[0]["message"] if errors else ""
+    return cursor
 
 
 class _Pages:

@@ -19,7 +19,8 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What a file of a site is: the answer to a document, or what a server has at an address.
 
     One that is ``permanent`` stays as it is. ``links`` are the addresses that a page leads to, and
-    whether the site had them when it was written.
+    whether the site had them when it was written. ``next`` is the cursor, or the address, of the
+    next part of a list.
     """
 
     document: str = ""

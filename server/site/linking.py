@@ -85,8 +85,9 @@ class _Linker(HTMLParser):
             return
         if tag == "nav" and ("aria-label", "Main") in attrs:
             self._is_menu = True
-        if tag == "form" or ("data-for", "server") in attrs:
-            self._leave(tag)  # it leads to what a server finds
+        needs_server = ("data-for", "server") in attrs and not self._places.has_server
+        if tag == "form" or needs_server:  # a form leads to what a server finds
+            self._leave(tag)
             return
         kept = [(name, value) for name, value in attrs if not name.startswith("hx-")]
         found = self._relinked(tag, kept)

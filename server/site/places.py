@@ -26,6 +26,11 @@ class Places:
         self._server_url = server_url
         self._files: dict[str, str] = {}
 
+    @property
+    def has_server(self) -> bool:
+        """Whether there is a server, too."""
+        return bool(self._server_url)
+
     def add(self, address: str, file: str) -> None:
         """Say where an address is in the site."""
         self._files[address] = file

@@ -42,6 +42,7 @@ class Role(Enum):
     REVISION = auto()
     BASE = auto()
     HEAD = auto()
+    AFTER = auto()
 
 
 _ROLES = {
@@ -81,7 +82,7 @@ class Document(NamedTuple):
             Role.HEAD: subject.head,
             Role.BASE: subject.base,
         }
-        return {name: values[role] for name, role in self.roles.items()}
+        return {name: values[role] for name, role in self.roles.items() if role in values}
 
 
 class Question(NamedTuple):
@@ -98,6 +99,23 @@ class Question(NamedTuple):
         """
         text = orjson.dumps(self.variables, option=orjson.OPT_SORT_KEYS)
         return f"graphql/{self.document.id}/{sha256(text).hexdigest()}.json"
+
+    def after(self, cursor: str) -> "Question":
+        """Return the question for the next part of a list."""
+        cursors = [name for name, role in self.document.roles.items() if role is Role.AFTER]
+        return self._replace(variables={**self.variables, cursors[0]: cursor})
+
+    def next_cursor(self, answer: Any) -> str:
+        """Return the cursor that the rest of the answer's list stands after; empty without rest.
+
+        Where a document has variables for several cursors, or several lists, none is followed.
+        """
+        if list(self.document.roles.values()).count(Role.AFTER) != 1:
+            return ""
+        found = list(_page_infos(answer))
+        if len(found) != 1 or not found[0].get("hasNextPage"):
+            return ""
+        return found[0].get("endCursor") or ""
 
 
 def own_documents() -> list[Document]:
@@ -138,7 +156,7 @@ def _document(schema: GraphQLSchema, id_: str, text: str, option: str) -> Docume
     for declared in operation.variable_definitions or ():
         name = declared.variable.name.value
         is_required = isinstance(declared.type, NonNullTypeNode) and declared.default_value is None
-        if is_required and name not in roles:
+        if is_required and roles.get(name) in (None, Role.AFTER):
             raise refusal(
                 f"${name} has no default, and is none of a series' name, a revision's ref, and "
                 "the base and head of a comparison"
@@ -146,6 +164,19 @@ def _document(schema: GraphQLSchema, id_: str, text: str, option: str) -> Docume
     if (Role.BASE in roles.values()) is not (Role.HEAD in roles.values()):
         raise refusal("a comparison must have variables for both base and head")
     return Document(id_, operation.name.value if operation.name else "", text, roles)
+
+
+def _page_infos(answer: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield what an answer tells of the pages of its lists."""
+    if isinstance(answer, dict):
+        for name, value in answer.items():
+            if name == "pageInfo" and value is not None:
+                yield value
+            else:
+                yield from _page_infos(value)
+    elif isinstance(answer, list):
+        for value in answer:
+            yield from _page_infos(value)
 
 
 def _roles(schema: GraphQLSchema, parsed: DocumentNode, refusal: Any) -> dict[str, Role]:
@@ -161,10 +192,11 @@ def _roles(schema: GraphQLSchema, parsed: DocumentNode, refusal: Any) -> dict[st
         def enter_argument(self, node: Any, *_: Any) -> None:
             """Look at one argument."""
             parent, field = info.get_parent_type(), info.get_field_def()
-            if parent is not root or not isinstance(node.value, VariableNode):
+            if not isinstance(node.value, VariableNode):
                 return
-            assert field is not None  # noqa: S101 - the document is valid
-            role = _ROLES.get((names[id(field)], node.name.value))
+            role = Role.AFTER if node.name.value == "after" else None
+            if parent is root:
+                role = _ROLES.get((names[id(field)], node.name.value), role)
             name = node.value.name.value
             if role is not None and found.setdefault(name, role) is not role:
                 raise refusal(f"${name} stands for two things")
