@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from server.feeds.addresses import FEEDS
+from server.feeds.addresses import FEEDS, SUFFIX
 from server.feeds.addresses import path_of as feed_path
 from server.pages.rendering import assets
 from server.site.asking import Asked
@@ -58,12 +58,21 @@ async def export(site: Site, asked: Asked, folder: SiteFolder, progress: Progres
         progress("answers", done, len(questions))
     feeds = list(site.chosen.revisions)
     for done, series in enumerate(feeds, 1):
-        file = f"{FEEDS}/{feed_path(series, None)}"
+        file = feed_file(series)
         headers = {"content-type": f"{MEDIA_TYPE}; charset=utf-8", "cache-control": _REVALIDATE}
-        folder.put(file, site.feed_of(series), headers, Entry(address=f"/{file}"))
+        folder.put(file, site.feed_of(series), headers, Entry(address=_feed_address(series)))
         progress("feeds", done, len(feeds))
     if site.has_pages:
         await _Pages(site, asked, folder).write(progress)
+
+
+def feed_file(series: str) -> str:
+    """Return where the feed of a series is in a site."""
+    return f"{FEEDS}/{series}{SUFFIX}"
+
+
+def _feed_address(series: str) -> str:
+    return f"/{FEEDS}/{feed_path(series, None)}"
 
 
 async def _answer(site: Site, question: Question, asked: Asked, folder: SiteFolder) -> str:
@@ -110,8 +119,7 @@ class _Pages:
         for address in addresses:
             self._places.add(address, page_file(address))
         for series in self._site.chosen.revisions:
-            feed = f"{FEEDS}/{feed_path(series, None)}"
-            self._places.add(f"/{feed}", feed)
+            self._places.add(_feed_address(series), feed_file(series))
         for done, address in enumerate(addresses, 1):
             await self._list(address)
             progress("pages", done, len(addresses))

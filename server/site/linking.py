@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from html.parser import HTMLParser
 from typing import NamedTuple
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from server.site.places import MAX_PAGES, Places, page_file, relative
 
@@ -157,7 +157,9 @@ class _Linker(HTMLParser):
         if not self._base_url:
             return None
         folder = self._page.file.removesuffix("index.html")
-        return [(it, self._base_url + folder if it == name else value) for it, value in attrs]
+        return [
+            (it, self._base_url + quote(folder) if it == name else value) for it, value in attrs
+        ]
 
     @property
     def _place(self) -> int:

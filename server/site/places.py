@@ -55,7 +55,8 @@ class Places:
     def link(self, file: str, target: str) -> str | None:
         """Return the link from a file to what a server has at an address; None without any."""
         if target.startswith(_STATIC):
-            return relative(file, target.removeprefix("/"))
+            path, mark, query = target.removeprefix("/").partition("?")
+            return relative(file, path) + mark + query
         if (found := self._files.get(target)) is not None:
             return relative(file, found)
         return self._server_url + target.removeprefix("/") if self._server_url else None
@@ -73,13 +74,13 @@ class Places:
 
 
 def relative(file: str, other: str) -> str:
-    """Return the link from one file of a site to another, which may have a query."""
-    return posixpath.relpath(other, posixpath.dirname(file) or ".")
+    """Return the link from one file of a site to another."""
+    return quote(posixpath.relpath(other, posixpath.dirname(file) or "."), safe="/@~")
 
 
 def page_file(address: str, number: int = 1) -> str:
     """Return where a page of a list is, by the address of its first page on a server."""
-    folder = address.strip("/")
+    folder = unquote(address).strip("/")
     if folder.endswith(".md"):
         return folder
     name = "index.html" if number == 1 else f"page-{number}.html"

@@ -196,6 +196,18 @@ def test_a_further_run_writes_what_is_new(
     assert files_in(folder) == {**before, "CNAME": b"example.org"}
 
 
+def test_a_site_that_grew_is_as_one_made_anew(small: Path, tmp_path: Path) -> None:
+    """Pages that are permanent are made again where their links lead to more, or to less."""
+    folder, options = tmp_path / "site", ("--series", "develop-DATE")
+    assert exported(small, folder, *options, "--last", 1).code == 0
+    before = files_in(folder)
+    assert exported(small, folder, *options).code == 0
+    assert exported(small, tmp_path / "whole", *options).code == 0
+    assert files_in(folder) == files_in(tmp_path / "whole")
+    assert exported(small, folder, *options, "--last", 1, "--prune").code == 0
+    assert files_in(folder) == before
+
+
 def test_an_interrupted_run_leaves_whole_files(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
