@@ -37,6 +37,8 @@ def test_what_is_kept_for_ever_stays_as_it_is(tmp_path: Path) -> None:
         addresses += [f"/r/{head}{rest}" for rest in (*of_head, f"/specs/{spec['hash']}")]
         addresses += [f"/search?in={head}&q={spec['name']}", f"/compare?base={base}"]
         pages = {it: client.get(it) for it in addresses}
+    assert earlier.taken_at
+    assert later.taken_at
     catalog.publish(
         [
             replace(later, tag="later", taken_at=later.taken_at + timedelta(days=9)),
