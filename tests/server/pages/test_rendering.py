@@ -15,7 +15,6 @@ from server.pages.rendering import (
     assets,
     number,
     seen,
-    signed,
     size_delta,
     words,
 )
@@ -26,9 +25,6 @@ from server.pages.rendering import (
     [
         (number(None), "unknown"),
         (number(1234567), "1,234,567"),
-        (signed(3), "+3"),
-        (signed(-1234), "−1,234"),  # noqa: RUF001  # as wide as the plus
-        (signed(0), "0"),
         (size_delta(None), "unknown"),
         (size_delta("-2048"), "−2.0 KiB"),  # noqa: RUF001
         (words("NEW_PACKAGE"), "new package"),
