@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.frames.columns import Image, Rows
+from snapshots.frames.columns import Image, Rows, rows_where
 from snapshots.frames.gathered import Gathered, taken, whole
 
 WIDTH = 32
@@ -183,9 +183,9 @@ def match(base: Hashes, head: Hashes) -> Rows:
     if partners is None:
         return _match_keys(base, head)
     # A hash that both have with other facts is not one record.
-    ours, others = np.flatnonzero(partners < 0), np.ones(len(head), np.bool_)
+    ours, others = rows_where(partners < 0), np.ones(len(head), np.bool_)
     others[partners[partners >= 0]] = False
-    theirs = np.flatnonzero(others)
+    theirs = rows_where(others)
     left, right = (
         Hashes(it.words_at(rows), it.keys_at(rows)) for it, rows in ((base, ours), (head, theirs))
     )

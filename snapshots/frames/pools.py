@@ -9,7 +9,9 @@ A pool lives as long as a frame that has joined it. So that it never keeps much 
 a frame joins one only where it finds half of its hashes, and which is not much larger than itself.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
+from functools import partial
 from threading import Lock
 from weakref import WeakSet
 
@@ -82,8 +84,8 @@ class Pool:
         self._words = GrowingArray(np.uint64, WIDTH // 8)
         self._keys = GrowingArray(np.uint64)
         self._fingerprints = GrowingArray(np.uint64)
-        self._facts: dict[str, GrowingArray] = {}
-        self._values: dict[str, SharedValues] = {}
+        self._facts = defaultdict[str, GrowingArray](partial(GrowingArray, np.uint8))
+        self._values = defaultdict[str, SharedValues](SharedValues)
         self._texts = SharedTexts(self._words)
         self._known = np.empty(0, np.uint64), np.empty(0, np.int32)
 
@@ -127,7 +129,7 @@ class Pool:
     def number_values(self, frame: Frame) -> dict[str, Codes]:
         """Return what the pool calls the distinct values of each column; it knows them from now."""
         return {
-            name: self._values.setdefault(name, SharedValues()).numbers(column.values)
+            name: self._values[name].numbers(column.values)
             for name, column in frame.columns.items()
             if isinstance(column, Column)
         }
@@ -172,7 +174,7 @@ class Pool:
         for name, values in facts.items():
             own = values[rows]
             dtype = np.min_scalar_type(own.max()) if name in self._values else own.dtype
-            self._facts.setdefault(name, GrowingArray(dtype)).append(own.astype(dtype))
+            self._facts[name].append(own.astype(dtype))
         self.num_records += len(rows)
 
     def _remember(self, keys: Keys, records: Records) -> None:

@@ -61,7 +61,7 @@ class SharedHashes(Hashes):
         self.order = order
         self._shared = texts
         self._records = records
-        self._num_records = int(records.max()) + 1
+        self._num_records = int(records.max(initial=-1)) + 1
         self._sorted = Unpacked(room)
 
     @property
