@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from typing import Generic, TypeVar
 
 import pyarrow as pa
-from cachetools import LRUCache
+from cachetools import Cache, LRUCache
 
 from snapshots.catalog import past
 from snapshots.catalog.catalog import Catalog
@@ -81,7 +81,9 @@ class SharedCache(Generic[Key, Value]):
             return self._counted()
 
     def _counted(self) -> int:
-        shared = {it for value in self._kept.values() for it in self._shared_by(value)}
+        # As a cache of no kind has them: to look at them is not to use them.
+        values = (Cache.__getitem__(self._kept, key) for key in self._kept)
+        shared = {it for value in values for it in self._shared_by(value)}
         return int(self._kept.currsize) + sum(it.num_bytes for it in shared if it is not None)
 
     def kept(self, key: Key) -> Value | None:
