@@ -66,7 +66,7 @@ class Pools:
             return pool.share(frame, self._room)
 
     def _pool_for(self, frame: Frame) -> "Pool":
-        keys = np.sort(frame.hashes.keys[:: -(-len(frame) // _SAMPLE)])
+        keys = frame.hashes.sorted_keys[:: -(-len(frame) // _SAMPLE)]
         best, most = None, (len(keys) + 1) // 2
         for pool in self._pools:
             if pool.num_records <= MAX_GROWTH * len(frame):
@@ -98,12 +98,10 @@ class Pool:
         return sum(it.array.nbytes for it in arrays) + values + of_record * self.num_records
 
     def count(self, keys: Keys) -> int:
-        """Return how many of some keys of hashes, sorted, are those of records."""
-        ours = self._keys.array[: self.num_records]
-        places = np.minimum(np.searchsorted(keys, ours), len(keys) - 1)
-        found = np.zeros(len(keys), np.bool_)
-        found[places[keys[places] == ours]] = True
-        return int(found.sum())
+        """Return how many of some keys of hashes are those of records."""
+        known, _ = self._known
+        places = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+        return int(np.count_nonzero(known[places] == keys)) if len(known) else 0
 
     # -- adding
 
@@ -160,8 +158,10 @@ class Pool:
         self, frame: Frame, facts: Mapping[str, Array], rows: Array, records: Records
     ) -> Mask:
         """Tell which rows say in all what records do."""
-        words = self._words.array.take(records, axis=0), frame.hashes.words.take(rows, axis=0)
-        equal: Mask = (words[0] == words[1]).all(axis=1)
+        ours, theirs = self._words.array.take(records, axis=0), frame.hashes.words_at(rows)
+        equal: Mask = np.ones(len(rows), np.bool_)
+        if not np.array_equal(ours, theirs):  # keys that collide
+            equal = (ours == theirs).all(axis=1)
         for name, values in facts.items():
             equal &= self._facts[name].array.take(records) == values.take(rows)
         return equal

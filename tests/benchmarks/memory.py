@@ -89,4 +89,4 @@ def _take(folder: Path, number: int) -> _Taken:
 
 def _held() -> float:
     gc.collect()
-    return tracemalloc.get_traced_memory()[0] + pa.total_allocated_bytes()
+    return float(tracemalloc.get_traced_memory()[0] + pa.total_allocated_bytes())

@@ -170,7 +170,7 @@ def test_a_record_is_kept_once() -> None:
 
 def test_memory() -> None:
     """Twenty states that differ by five in a hundred take less than six times one."""
-    past = [frame_of(specs) for specs in states(20, 3_000)]
+    past = [frame_of(specs) for specs in states(20, 2_000)]
 
     def share(number: int) -> list[Frame]:
         pools = Pools(unpacked_bytes=0)
@@ -259,7 +259,7 @@ def test_memory_comes_back() -> None:
 @pytest.mark.parametrize("max_bytes", [0, 2_000, 1 << 20])
 def test_threads(max_bytes: int) -> None:
     """Frames join while others of the pool are asked."""
-    past = states(12, 150)
+    past = states(6, 60)
     owned = [frame_of(specs) for specs in past]
     pools = Pools(max_bytes)
 
