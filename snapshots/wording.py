@@ -1,11 +1,13 @@
 """How numbers, names, days and revisions are put into words, wherever people read them."""
 
+import re
 from datetime import datetime
 
 from snapshots.models import RevisionInfo
 
 _SHORT_DIGEST = 12
 _SHORT_HASH = 7
+_COMMIT = re.compile(r"(git\.[0-9a-f]{7})[0-9a-f]{33}")
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 
@@ -61,6 +63,11 @@ def short_hash(whole: str) -> str:
 def in_words(name: str) -> str:
     """Return the name of a fact, a kind or a reason in words: new package, version gone."""
     return name.replace("_", " ")
+
+
+def short_version(whole: str) -> str:
+    """Return a version of which people need to see no whole commit: git.2b4cfcd…=1.14.3."""
+    return _COMMIT.sub(r"\1…", whole)
 
 
 def versioned(name: str, version: str | None) -> str:

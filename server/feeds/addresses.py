@@ -1,8 +1,6 @@
-"""The addresses in feeds: those of feeds themselves, and of the questions that entries lead to."""
+"""The addresses in feeds: those of feeds themselves, and of the pages that entries lead to."""
 
 from urllib.parse import quote, urlencode
-
-import orjson
 
 from snapshots.history import Neighbours
 
@@ -11,23 +9,9 @@ FEEDS = "feeds"
 
 SUFFIX = ".atom"
 
-_NOTES = (
-    "query Notes($base: String!, $head: String!) "
-    "{ compare(base: $base, head: $head) { releaseNotes(format: MARKDOWN) } }"
-)
-_PACKAGE = (
-    "query Package($base: String!, $head: String!, $package: String!) "
-    "{ compare(base: $base, head: $head) { packages(search: $package) "
-    "{ nodes { name kind versionsAdded versionsRemoved specsAdded specsRemoved specsChanged } } } }"
-)
-_REVISION = (
-    "query Revision($ref: String!) "
-    "{ revision(ref: $ref) { tag takenAt numPackages numSpecs numStacks } }"
-)
-
 
 class FeedAddresses:
-    """Addresses below those of a ``site`` of feeds and of a ``server`` that answers questions.
+    """Addresses below those of a ``site`` of feeds and of a ``server`` with pages.
 
     Both end with a slash. Without a server no entry leads anywhere. ``has_pages`` says that there
     are further documents of a feed.
@@ -63,19 +47,17 @@ class FeedAddresses:
         return f"{self._site}{path_of(series, package)}{query}"
 
     def comparison(self, neighbours: Neighbours, package: str | None) -> str | None:
-        """Return where GraphiQL asks what changed between two contents, for ever the same."""
+        """Return where people read what changed between two contents, for ever the same."""
         if self._server is None:
             return None
         base, head = neighbours
         if base is None:
-            return self._question(_REVISION, ref=head.digest)
+            of_package = "" if package is None else f"/packages/{quote(package, safe='')}"
+            return f"{self._server}r/{head.digest}{of_package}"
+        pair = f"{self._server}compare/{base.digest}...{head.digest}"
         if package is None:
-            return self._question(_NOTES, base=base.digest, head=head.digest)
-        return self._question(_PACKAGE, base=base.digest, head=head.digest, package=package)
-
-    def _question(self, query: str, **variables: str) -> str:
-        asked = urlencode({"query": query, "variables": orjson.dumps(variables).decode()})
-        return f"{self._server}graphql?{asked}"
+            return f"{pair}/notes"
+        return f"{pair}/specs?{urlencode({'packages': package})}"
 
 
 def path_of(series: str, package: str | None) -> str:

@@ -129,7 +129,8 @@ class CheckEndpoint:
         variables = {"ref": None}
         answered = await self._context.asker.ask(FORM.document, variables, scope)
         text = asked.text(_KEPT_BAD_TEXT)
-        data = {**answered.data, "text": text, "problem": bounded(error.message, 1_000)}
+        data = {"tags": None, **answered.data}  # an answer that was refused has none
+        data |= {"text": text, "problem": bounded(error.message, 1_000)}
         return await self._page(FORM, scope, asked.ref, data, variables, [], error.status)
 
     async def _page(

@@ -57,8 +57,8 @@ class Page(NamedTuple):
         return _MEDIA_TYPES[self.template_name.rpartition(".")[2]]
 
     def has_subject(self, data: Mapping[str, Any]) -> bool:
-        """Tell whether an answer has what the page is about."""
-        found: Any = data
+        """Tell whether an answer has what the page is about; one that was refused has nothing."""
+        found: Any = data or None
         for name in self.subject.split(".") if self.subject else ():
             found = found.get(name) if found else None
         return found is not None

@@ -160,11 +160,6 @@ def number(value: int | None) -> str:
     return UNKNOWN if value is None else f"{value:,}"
 
 
-def signed(value: int | None) -> str:
-    """Return a difference with its sign."""
-    return UNKNOWN if value is None else _with_sign(value, f"{abs(value):,}")
-
-
 def size(value: str | int | None) -> str:
     """Return a size in its largest unit."""
     return wording.size(None if value is None else int(value))
@@ -202,7 +197,6 @@ def capitalize_first(text: str) -> str:
 
 FILTERS = {
     "number": number,
-    "signed": signed,
     "size": size,
     "size_delta": size_delta,
     "moment": moment,
@@ -213,4 +207,5 @@ FILTERS = {
     "versioned": wording.versioned,
     "short_hash": wording.short_hash,
     "short_digest": wording.short_digest,
+    "short_version": wording.short_version,
 }

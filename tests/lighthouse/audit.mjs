@@ -26,6 +26,7 @@ try {
   for (const address of addresses) {
     const options = { port: chrome.port, logLevel: "error", output: "json" };
     const { lhr } = await lighthouse(address, options, form === "desktop" ? desktop : undefined);
+    if (lhr.runtimeError) throw new Error(`${address}: ${lhr.runtimeError.message}`);
     forgive(lhr);
     const categories = Object.values(lhr.categories);
     const scores = Object.fromEntries(

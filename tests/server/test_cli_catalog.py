@@ -16,7 +16,7 @@ READERS = (
     ("diff", "a..b"),
     ("notes", "a", "b"),
 )
-WRITERS = (("demo",), ("import", "pages"))
+WRITERS = (("demo", "--revisions", "1", "--packages", "2", "--specs", "4"), ("import", "pages"))
 
 
 @pytest.mark.parametrize("arguments", READERS, ids=" ".join)

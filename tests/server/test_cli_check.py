@@ -15,6 +15,7 @@ from tests.server.commands import Done, cachelog
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
+from tests.snapshots.templates import copied
 
 ARCH = {"platform": "linux", "platform_os": "ubuntu22.04", "target": "x86_64_v3"}
 
@@ -30,10 +31,11 @@ def locked(label: str, name: str = "hdf5", version: str = "1.14.5", **more: Any)
     return node(name, hash_of(label), version, **facts | more)
 
 
-@pytest.fixture
-def catalog(tmp_path: Path) -> Path:
-    """Publish three states of develop and a release."""
-    made = Catalog(str(tmp_path / "catalog"))
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Publish three states of develop and a release, once for all tests."""
+    folder = tmp_path_factory.mktemp("template")
+    made = Catalog(str(folder))
     zlib = built("zlib", name="zlib", version="1.3")
     made.publish(
         [
@@ -43,7 +45,13 @@ def catalog(tmp_path: Path) -> Path:
             a_snapshot([built("old"), zlib, built("x")], "v0.9.0", day(0)),
         ]
     )
-    return tmp_path / "catalog"
+    return folder
+
+
+@pytest.fixture
+def catalog(template: Path, tmp_path: Path) -> Path:
+    """Return a catalog of these."""
+    return Path(copied(template, tmp_path / "catalog").location)
 
 
 @pytest.fixture

@@ -9,16 +9,24 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.models import revision_facts
 from tests.server.commands import Done, cachelog
 from tests.snapshots.keeping import drop, grow_old, hours_ago, publish, rows, stored
+from tests.snapshots.templates import copied
 
 
-@pytest.fixture
-def catalog(tmp_path: Path) -> Catalog:
-    """Return a catalog: four days of develop, and a release with the content of the second."""
-    made = Catalog(str(tmp_path / "catalog"))
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Publish the states, once for all tests."""
+    folder = tmp_path_factory.mktemp("template")
+    made = Catalog(str(folder))
     for number in range(4):
         publish(made, number, number)
     publish(made, 1, 1, "v1.0")
-    return made
+    return folder
+
+
+@pytest.fixture
+def catalog(template: Path, tmp_path: Path) -> Catalog:
+    """Return a catalog: four days of develop, and a release with the content of the second."""
+    return copied(template, tmp_path / "catalog")
 
 
 def run(catalog: Catalog, *arguments: object, code: int = 0, err: str = "") -> Done:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from snapshots.models import RevisionInfo
-from snapshots.wording import counted, day, short_digest, short_pair, title
+from snapshots.wording import counted, day, short_digest, short_pair, short_version, title
 from tests.snapshots.factories import SOURCE, digest_of
 
 MOMENT = datetime(2025, 1, 20, 23, 59, tzinfo=UTC)
@@ -37,3 +37,17 @@ def test_a_revision_has_a_title() -> None:
     assert title(revision) == f"develop of 2025-01-20 ({digest[:12]})"
     assert short_digest(digest) == digest[:12]
     assert short_pair(digest, digest[::-1]) == f"{digest[:12]}..{digest[:-13:-1]}"
+
+
+@pytest.mark.parametrize(
+    ("whole", "short"),
+    [
+        ("1.14.3", "1.14.3"),
+        ("git.develop=1.14", "git.develop=1.14"),
+        (f"git.{'2b4cfcd' + 'a' * 33}=1.14.3", "git.2b4cfcd…=1.14.3"),
+        (f"git.{'2b4cfcd' + 'a' * 33}", "git.2b4cfcd…"),
+    ],
+)
+def test_a_commit_in_a_version_is_shortened(whole: str, short: str) -> None:
+    """To as much as tells it from others; what is no commit stands as it is."""
+    assert short_version(whole) == short

@@ -14,6 +14,9 @@ Columns = Sequence[tuple[str, ...]]
 _FORMULA = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 """How begins what a spreadsheet calculates: https://owasp.org/www-community/attacks/CSV_Injection."""
 
+_PARTED = re.compile("([;\t\r\n])(?=[=+@\uff1d\uff0b\uff0d\uff20-])")
+"""Where cells begin for who opens a file with other separators: in half of Europe a semicolon."""
+
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
@@ -34,7 +37,8 @@ def csv_body(rows: Iterable[Row], columns: Columns) -> bytes:
     """Return a line for each row.
 
     Lists are joined by spaces; of a list of objects each column has the values of all. What is not
-    known is empty. A text that a spreadsheet would calculate has an apostrophe before it.
+    known is empty. A text that a spreadsheet would calculate has an apostrophe before it, as has
+    what it would calculate of one that it takes for several.
     """
     return _csv([cell(row, path) for path in columns] for row in rows)
 
@@ -43,6 +47,8 @@ def cell(row: Row, path: tuple[str, ...]) -> str:
     """Return what stands in a cell."""
     value = row.get(path[0]) if len(path) == 1 else row
     text = value if type(value) is str else " ".join(_texts(row, path))
+    if ";" in text or not text.isprintable():
+        text = _PARTED.sub(r"\1'", text)
     if text[:1] in _FORMULA and not _NUMBER.fullmatch(text):
         return f"'{text}"
     return text

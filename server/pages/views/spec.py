@@ -16,7 +16,7 @@ def spec_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
     spec, source = revision["spec"], revision["source"]
     mirror = mirror_of(source["kind"], source["location"], spec["tarball"])
     commands = {
-        "install": f"spack install --cache-only /{spec['hash']}",
+        "install": f"spack install --cache-only {quote('/' + spec['hash'])}",
         "install_alike": f"spack install --cache-only {quote(spec['short'])}",
     }
     if mirror is not None:

@@ -119,6 +119,10 @@ def _forms(_target: Target) -> Iterator[Ask]:
         part = 'Content-Disposition: form-data; name="file"; filename="a"'
         body = f"--x\r\n{part}\r\n\r\n{text}\r\n--x--\r\n".encode()
         yield Ask(body, "POST", "/check", {"Content-Type": _PARTS})
+    for text in ("%", "%41a", "\x00"):  # escapes that are none, and texts that are written out
+        whole = text * (1_000_000 // len(text))
+        yield Ask(f"text={whole}".encode(), "POST", "/check", _FORM)
+    yield Ask(urlencode({"text": "{}", "in": "x" * 1_000_000}).encode(), "POST", "/check", _FORM)
     yield Ask(b"a=b&" * 200_000, "POST", "/check", _FORM)
     yield Ask(b"--x\r\n" * 50_000, "POST", "/check", {"Content-Type": _PARTS})
     yield Ask(b"--x\r\n" + b"A: b\r\n" * 50_000, "POST", "/check", {"Content-Type": _PARTS})
@@ -127,6 +131,13 @@ def _forms(_target: Target) -> Iterator[Ask]:
 
 def _export(target: Target) -> bytes:
     return f"GET /search?q=*&as=csv&x={fresh()} HTTP/1.1\r\nHost: {target.host}\r\n\r\n".encode()
+
+
+def _filtered(target: Target) -> bytes:
+    """Ask for a page that is long: each of its links has every filter of its address."""
+    filters = "&".join(f"stacks={'x' * 40}{number}" for number in range(140))
+    path = f"/r/{target.tags[0]}?search={fresh()}&{filters}"
+    return f"GET {path} HTTP/1.1\r\nHost: {target.host}\r\n\r\n".encode()
 
 
 ATTACKS = (
@@ -138,5 +149,6 @@ ATTACKS = (
     Attack("ever new addresses of pages", "filling memory", asking(_ever_new_addresses, at_once=8)),
     Attack("whole tables", "streams beside each other", _streamed),
     Attack("whole tables, not read", "60 slow readers", held(60, _export, b"")),
+    Attack("long pages, not read", "60 slow readers", held(60, _filtered, b"")),
     Attack("forms of pages", "lock files that are none", asking(_forms, at_once=4)),
 )

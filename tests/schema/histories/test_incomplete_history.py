@@ -24,12 +24,20 @@ ALL = (
 )
 
 
-@pytest.fixture
-def older(tmp_path: Path) -> World:
-    """Return a catalog as those of before: none of its changes are kept."""
-    known_past(tmp_path, LINES)
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Publish a past, once for all tests; none of its changes are kept, as before."""
+    folder = tmp_path_factory.mktemp("template")
+    known_past(folder, LINES)
     for table in ("comparisons", "changes", "hashes"):
-        shutil.rmtree(tmp_path / table)
+        shutil.rmtree(folder / table)
+    return folder
+
+
+@pytest.fixture
+def older(template: Path, tmp_path: Path) -> World:
+    """Return a catalog as those of before: none of its changes are kept."""
+    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
     return opened(tmp_path)
 
 

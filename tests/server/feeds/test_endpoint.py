@@ -1,6 +1,7 @@
 """The endpoint of feeds: what it answers under which address, how often it is made, and 304."""
 
 import asyncio
+from itertools import pairwise
 from pathlib import Path
 
 import httpx
@@ -28,10 +29,11 @@ def test_the_feed_of_a_series(demo_catalog: Path) -> None:
     assert "<h3>" not in feed.entries[-1].content[0].value
     url = httpx.URL("http://test" + SERIES)
     assert url.join(feed.feed.links[0].href) == url
-    for entry in feed.entries:
-        (link,) = entry.links
-        question = url.join(link.href)
-        assert (question.path, {*question.params}) == ("/graphql", {"query", "variables"})
+    digests = [it.digest for it in revisions]
+    paths = [f"/compare/{old}...{new}/notes" for new, old in pairwise(digests)]
+    links = [it.links[0] for it in feed.entries]
+    assert [url.join(it.href).path for it in links] == [*paths, f"/r/{digests[-1]}"]
+    assert {it.type for it in links} == {"text/html"}
 
 
 def test_the_feed_of_a_package(demo_catalog: Path) -> None:
@@ -46,7 +48,12 @@ def test_the_feed_of_a_package(demo_catalog: Path) -> None:
     assert served.library.frames.num_kept == 0
     url = httpx.URL(f"http://test/feeds/develop-DATE/{name}.atom")
     assert url.join(feed.feed.links[0].href) == url
-    assert url.join(feed.entries[0].links[0].href).path == "/graphql"
+    links = [url.join(it.links[0].href) for it in feed.entries]
+    assert (
+        links[-1].path
+        == f"/r/{served.catalog.history.of_series('develop-DATE')[-1].digest}/packages/{name}"
+    )
+    assert all(it.path.endswith("/specs") and it.params["packages"] == name for it in links[:-1])
 
 
 @pytest.mark.parametrize(

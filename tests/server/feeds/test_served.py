@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
+from tests.server.pages.reading import shown
 from tests.server.servers import application, until
 from tests.snapshots.notes.atom.reading import read_feed
 
@@ -29,8 +30,8 @@ def test_every_feed_that_the_page_names_is_there(client: httpx.Client) -> None:
         assert read_feed(answer.content).entries
 
 
-def test_links_of_entries_lead_to_answers(client: httpx.Client, demo_catalog: Path) -> None:
-    """The question behind each, asked by a program, is answered without errors."""
+def test_links_of_entries_lead_to_pages(client: httpx.Client, demo_catalog: Path) -> None:
+    """People who follow one read what changed, or what was there at first."""
     catalog = Catalog(str(demo_catalog))
     package = catalog.load(catalog.require_history().of_series("develop-DATE")[0].digest).packages[
         0
@@ -38,9 +39,10 @@ def test_links_of_entries_lead_to_answers(client: httpx.Client, demo_catalog: Pa
     for path in ("/feeds/develop-DATE.atom", f"/feeds/develop-DATE/{package}.atom"):
         feed = read_feed(client.get(path).content)
         for entry in feed.entries:
-            answer = client.get(httpx.URL(f"http://host{path}").join(entry.link).raw_path.decode())
-            assert "errors" not in answer.json()
-            assert answer.json()["data"]
+            link = httpx.URL(f"http://host{path}").join(entry.link).raw_path.decode()
+            page = shown(client, link)
+            assert (page.status, page.texts(".problem")) == (200, [])
+            assert page.texts("#tab tbody tr, article, table.packages, table.specs")
 
 
 @pytest.mark.parametrize("name", ["v1.0+x_y", "2.0", "a.atom", "UPPER"])

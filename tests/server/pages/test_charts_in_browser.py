@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
@@ -57,7 +58,9 @@ def test_charts_tell_what_is_pointed_at(
     canvas = browser.find_element(By.CSS_SELECTOR, ".plot canvas")
     wide = canvas.size["width"]
     seen_as(browser, "dark", 360)
-    WebDriverWait(browser, SECONDS).until(
+    # A chart is drawn anew between one look and the next.
+    stale = [StaleElementReferenceException]
+    WebDriverWait(browser, SECONDS, ignored_exceptions=stale).until(
         lambda _: browser.find_element(By.CSS_SELECTOR, ".plot canvas").size["width"] < wide
     )
     assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")

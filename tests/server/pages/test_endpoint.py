@@ -2,11 +2,13 @@
 
 import asyncio
 import re
+import socket
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
 from server.app import create_app
 from server.pages.addresses import Address
@@ -90,6 +92,14 @@ def test_an_unknown_address_is_a_page_for_browsers(client: httpx.Client) -> None
         assert (answer.status_code, answer.text) == (404, "Not Found")
 
 
+def test_a_request_for_no_path_is_answered_too(client: httpx.Client) -> None:
+    """HTTP has a target that is no path, the asterisk of OPTIONS; anybody may GET it."""
+    sent = b"GET * HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\nConnection: close\r\n\r\n"
+    with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as connection:
+        connection.sendall(sent)
+        assert connection.makefile("rb").readline().split()[1] == b"404"
+
+
 def small(tmp_path: Path) -> str:
     """Publish a small history, and return where."""
     Catalog(str(tmp_path)).publish(list(history(revisions=2, packages=4, specs=12)))
@@ -143,6 +153,18 @@ def test_what_pages_cost_counts(tmp_path: Path) -> None:
     with application(Settings(catalog=small(tmp_path), cost_per_minute=10)) as client:
         statuses = [shown(client, path).status for path in ("/", "/", "/r/develop", "/")]
         assert statuses == [200, 200, 429, 200]
+
+
+@pytest.mark.parametrize("limit", [Settings(max_cost=1), Settings(max_document_bytes=10)])
+def test_limits_that_no_page_keeps_are_told(tmp_path: Path, limit: Settings) -> None:
+    """Whatever an operator allows, nothing fails that nobody expected; who sends a form, too."""
+    settings = replace(limit, catalog=small(tmp_path))
+    with application(settings) as client:
+        pages = [shown(client, path) for path in ("/", "/series/develop", "/compare", "/hash")]
+        pages += [shown(client, "/check"), Shown(client.post("/check", files={"text": b"[]"}))]
+    for page in pages:
+        assert page.status == 400
+        assert "allowed" in page.text(".problem")
 
 
 def test_a_history_that_is_not_filled_says_when() -> None:

@@ -87,6 +87,13 @@ def test_no_cell_is_a_formula(sign: str) -> None:
     assert cell({"a": "-1.5"}, ("a",)) == "-1.5"
 
 
+@pytest.mark.parametrize("separator", [";", "\t", "\n", "\r\n"])
+def test_no_part_of_a_cell_is_a_formula(separator: str) -> None:
+    """Where a spreadsheet parts lines by something other than commas, quotes do not hold."""
+    assert cell({"a": f"x{separator}=1+1"}, ("a",)) == f"x{separator}'=1+1"
+    assert cell({"a": f"x{separator}y=1"}, ("a",)) == f"x{separator}y=1"
+
+
 def test_lines_are_read_as_they_were_written() -> None:
     """By any reader of RFC 4180, and of JSON: there exactly as they were."""
     columns = (("name",), ("spec", "hash"), ("spec", "lines"))

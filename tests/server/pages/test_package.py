@@ -8,7 +8,7 @@ from snapshots.models import Dependency
 from tests.server.pages.asked import asked
 from tests.server.pages.catalogs import served
 from tests.server.pages.reading import shown
-from tests.snapshots.factories import a_spec, hash_of
+from tests.snapshots.factories import a_spec, day, hash_of
 
 PACKAGE = """query($name: String!) { revision(ref: "develop") { package(name: $name) {
   versions numSpecs
@@ -113,3 +113,17 @@ def test_the_past_of_a_package(tmp_path: Path) -> None:
 def test_a_package_that_is_not_there(client: httpx.Client) -> None:
     """It is a page that says so."""
     assert shown(client, "/r/develop/packages/no-such-package").status == 404
+
+
+def test_titles_tell_revisions_apart(tmp_path: Path) -> None:
+    """Of two revisions of one tag the one that is not its newest is told by its day."""
+    with served(tmp_path, [a_spec("1")], [a_spec("2")]) as client:
+        digest = asked(client, '{ revision(ref: "develop~1") { digest } }')["revision"]["digest"]
+        for path in ("packages/hdf5", f"specs/{hash_of('1')}"):
+            for ref in (digest, "develop~1"):
+                page = shown(client, f"/r/{ref}/{path}")
+                (title,) = page.texts("title")
+                assert f" · develop of {day(0):%Y-%m-%d} · " in title
+                assert page.texts(".crumbs li")[1] == f"develop of {day(0):%Y-%m-%d}"
+        (title,) = shown(client, "/r/develop/packages/hdf5").texts("title")
+        assert title == "hdf5 · develop · cachelog"

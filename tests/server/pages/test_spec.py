@@ -60,7 +60,7 @@ def test_it_says_what_its_document_answers(client: httpx.Client, needed: str) ->
     assert facts["Variants"] == (" ".join(spec["variants"]) or "none")
     assert f"{int(spec['size']):,} bytes" in facts["Size"]
     assert facts["Stacks"] == ", ".join(spec["stacks"])
-    assert facts["Binary"].startswith("unknown")
+    assert facts["Tarball"].startswith("unknown")
     needs = told["needs"]["spec"]["dependencies"]["edges"]
     labels = [f"{it['node']['name']}@{it['node']['version']}" for it in needs]
     assert page.texts("#needs > .tree > li strong") == labels
@@ -150,7 +150,7 @@ def test_what_a_source_does_not_tell_is_said(tmp_path: Path) -> None:
         page = shown(client, f"/r/develop/specs/{spec.hash}")
     assert page.status == 200
     facts = dict(zip(page.texts("dl.facts dt"), page.texts("dl.facts dd"), strict=True))
-    for name in ("Stacks", "Size", "Binary", "Recipe", "Patches"):
+    for name in ("Stacks", "Size", "Tarball", "Package hash", "Patches"):
         assert facts[name].startswith("unknown"), name
     for name in ("Compiler", "Variants"):
         assert facts[name] == "none"

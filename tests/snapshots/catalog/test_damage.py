@@ -15,6 +15,7 @@ from snapshots.errors import CatalogError, NoCatalog
 from snapshots.models import Spec
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.importers import TAGS, publish_state, specs_of
+from tests.snapshots.templates import copied
 
 FLIPS = 200
 
@@ -41,13 +42,20 @@ def reopened(catalog: Catalog) -> Catalog:
     return other
 
 
-@pytest.fixture
-def catalog(tmp_path: Path) -> Catalog:
-    """Return a catalog of three states."""
-    made = Catalog(str(tmp_path / "catalog"))
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Publish three states, once for all tests."""
+    folder = tmp_path_factory.mktemp("template")
+    made = Catalog(str(folder))
     for number in range(3):
         publish_state(made, number)
-    return made
+    return folder
+
+
+@pytest.fixture
+def catalog(template: Path, tmp_path: Path) -> Catalog:
+    """Return a catalog of three states."""
+    return copied(template, tmp_path / "catalog")
 
 
 def content_file(catalog: Catalog, number: int) -> tuple[str, Path]:

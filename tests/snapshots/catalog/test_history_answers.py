@@ -32,6 +32,7 @@ from snapshots.contents import Content, Snapshot
 from snapshots.errors import CatalogError, IncompleteHistory
 from snapshots.models import Spec
 from tests.snapshots.factories import SOURCE, a_spec, day
+from tests.snapshots.templates import copied
 
 STATES = [
     [a_spec("a", version="1")],
@@ -66,16 +67,22 @@ def published(folder: Path, lines: Sequence[tuple[str, int, list[Spec]]] = LINES
     return catalog
 
 
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Publish the states, once for all tests."""
+    return Path(published(tmp_path_factory.mktemp("template")).location)
+
+
 @pytest.fixture
-def catalog(tmp_path: Path) -> Catalog:
+def catalog(template: Path, tmp_path: Path) -> Catalog:
     """Return a catalog whose history is whole."""
-    return published(tmp_path)
+    return copied(template, tmp_path)
 
 
 @pytest.fixture
-def older(tmp_path: Path) -> Catalog:
+def older(template: Path, tmp_path: Path) -> Catalog:
     """Return a catalog as those of before: none of its changes are kept."""
-    published(tmp_path)
+    copied(template, tmp_path)
     for table in ("comparisons", "changes", "hashes"):
         shutil.rmtree(tmp_path / table)
     catalog = Catalog(str(tmp_path))

@@ -16,6 +16,7 @@ from snapshots.frames.columns import Rows
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.models import Dependency
+from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.changes.finding import all_rows
 from tests.snapshots.changes.graphs import node
 from tests.snapshots.factories import seeded, shuffled, some_of
@@ -84,6 +85,7 @@ def causes_of(drawn: Drawn) -> Causes:
     return find_causes(*drawn, differing_facts(*drawn))
 
 
+@FEWER_EXAMPLES
 @given(COMPARISONS)
 def test_numbers(drawn: Drawn) -> None:
     """The main numbers add up to the counterparts, and all numbers lead to their rows."""
@@ -112,6 +114,7 @@ def test_numbers(drawn: Drawn) -> None:
     assert [it[1:] for it in causes.counted(rows)] == counted
 
 
+@FEWER_EXAMPLES
 @given(COMPARISONS)
 def test_paths(drawn: Drawn) -> None:
     """Each step of a path is a dependency on both sides, and its end has the cause."""
@@ -135,6 +138,7 @@ def test_paths(drawn: Drawn) -> None:
         assert has_facts == (cause.kind not in (CauseKind.EXTERNAL, CauseKind.UNKNOWN))
 
 
+@FEWER_EXAMPLES
 @given(COMPARISONS)
 def test_order_of_rows(drawn: Drawn) -> None:
     """In what order the counterparts are given makes no difference."""

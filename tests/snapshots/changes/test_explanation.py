@@ -12,6 +12,7 @@ from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.models import Spec
+from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.changes.graphs import node, side_of
 from tests.snapshots.changes.states import pairs
 from tests.snapshots.factories import hash_of
@@ -130,6 +131,7 @@ def test_what_is_not_known() -> None:
     assert explained([], []).why_unknown is not None
 
 
+@FEWER_EXAMPLES
 @given(pairs())
 def test_columns_agree(contents: tuple[list[Spec], list[Spec]]) -> None:
     """Changes have causes where, and only where, they have a counterpart."""

@@ -14,6 +14,7 @@ from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.frames.filters import SpecFilter
 from snapshots.models import Spec
 from snapshots.notes.summary import summarize
+from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.changes.states import compare, pairs
 from tests.snapshots.factories import NAMES, STACKS, TARGETS, VERSIONS, a_spec
 
@@ -67,6 +68,7 @@ def test_narrowing_is_comparing_the_specs_that_meet_the_conditions(
     assert_alike(compare(*states).narrowed(conditions), compare(*kept))
 
 
+@FEWER_EXAMPLES
 @given(pairs(), FILTERS, FILTERS)
 def test_narrowing_twice(
     states: tuple[list[Spec], list[Spec]], one: SpecFilter, other: SpecFilter

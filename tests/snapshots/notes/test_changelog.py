@@ -12,6 +12,7 @@ from snapshots.models import Spec
 from snapshots.notes.entries import PackageEntry, Section
 from snapshots.notes.scope import Only
 from snapshots.spack.names import natural_key
+from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.factories import SPECS, a_spec
 from tests.snapshots.notes.stories import BASE, HEAD, explained, told
 
@@ -25,6 +26,7 @@ def section_of(change: PackageChange) -> str:
     return "more_builds" if change.specs_added else "fewer_builds"
 
 
+@FEWER_EXAMPLES
 @given(SPECS, SPECS)
 def test_every_change_is_told_once(base: list[Spec], head: list[Spec]) -> None:
     """The sections hold all changed packages, each in that of its kind; no section is empty."""
@@ -50,6 +52,7 @@ def test_every_change_is_told_once(base: list[Spec], head: list[Spec]) -> None:
     assert len(stacks) + log.stacks_changed == len(comparison.stacks)
 
 
+@FEWER_EXAMPLES
 @given(SPECS, SPECS)
 def test_summary_adds_up(base: list[Spec], head: list[Spec]) -> None:
     """The figures together are the packages, specs and stacks of both sides."""
@@ -74,6 +77,7 @@ def test_summary_adds_up(base: list[Spec], head: list[Spec]) -> None:
 
 
 @pytest.mark.no_cover
+@FEWER_EXAMPLES
 @given(SPECS, SPECS)
 def test_causes_add_up(base: list[Spec], head: list[Spec]) -> None:
     """Main numbers are those of all specs that took another's place, also in a scope."""

@@ -4,10 +4,12 @@ from hypothesis import given
 
 from snapshots.models import Spec
 from snapshots.notes.losses import FEW
+from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.factories import SPECS, a_spec
 from tests.snapshots.notes.stories import told
 
 
+@FEWER_EXAMPLES
 @given(SPECS, SPECS)
 def test_every_package_version_and_place_that_is_lost(base: list[Spec], head: list[Spec]) -> None:
     """Found by sets of records; what is lost with a package or a stack is told with that."""

@@ -11,6 +11,7 @@ from snapshots.models import Spec
 from snapshots.notes import own_templates
 from snapshots.notes.document import Changelog
 from snapshots.notes.own_templates import EXAMPLES, example_file, render_own
+from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.factories import SPECS, a_spec
 from tests.snapshots.notes.stories import BASE, HEAD, told
 from tests.snapshots.notes.test_rendering import assert_tidy
@@ -145,6 +146,7 @@ def test_the_example_for_a_chat() -> None:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
+@FEWER_EXAMPLES
 @given(base=SPECS, head=SPECS)
 def test_examples_of_any_contents(name: str, base: list[Spec], head: list[Spec]) -> None:
     """They are filled in without a fault, and tidy."""

@@ -12,6 +12,7 @@ from snapshots.models import Spec
 from snapshots.notes import rendering
 from snapshots.notes.document import Changelog
 from snapshots.notes.rendering import NotesFormat, render
+from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.factories import SPECS, a_spec
 from tests.snapshots.notes.stories import BASE, HEAD, told
 
@@ -314,6 +315,7 @@ def lines_of(markdown: str, title: str) -> list[str]:
     return [line.split("`")[1] for line in section.splitlines() if line.startswith("- ")]
 
 
+@FEWER_EXAMPLES
 @given(SPECS, SPECS)
 def test_all_formats_tell_the_same(base: list[Spec], head: list[Spec]) -> None:
     """Sections and their entries are the same everywhere, in the same order."""
@@ -339,6 +341,7 @@ def test_all_formats_tell_the_same(base: list[Spec], head: list[Spec]) -> None:
     assert titles == re.findall(r"<h[1-3]>(.*?)(?: <small>.*)?</h", page)
 
 
+@FEWER_EXAMPLES
 @given(SPECS, SPECS)
 def test_no_removal_is_left_out(base: list[Spec], head: list[Spec]) -> None:
     """Each version of each package that only base has is told by name."""
@@ -350,6 +353,7 @@ def test_no_removal_is_left_out(base: list[Spec], head: list[Spec]) -> None:
             assert any(spec.version in re.split("[ ,]+", line) for line in lines)
 
 
+@FEWER_EXAMPLES
 @given(SPECS, SPECS)
 def test_notes_are_the_same_to_the_byte(base: list[Spec], head: list[Spec]) -> None:
     """The order that the specs were read in leaves no trace in the notes."""
@@ -365,6 +369,7 @@ def assert_tidy(text: str) -> None:
     assert text.strip() + "\n" == text
 
 
+@FEWER_EXAMPLES
 @given(SPECS, SPECS)
 def test_markdown_is_tidy(base: list[Spec], head: list[Spec]) -> None:
     """As a careful writer would leave it."""

@@ -10,11 +10,13 @@ from snapshots.notes import rendering
 from snapshots.notes.changelog import changelog
 from snapshots.notes.scope import Only, scope_of
 from snapshots.notes.sentences import plain
+from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.changes.graphs import edge, node
 from tests.snapshots.factories import SPECS, a_spec
 from tests.snapshots.notes.stories import BASE, HEAD, explained, revision, told
 
 
+@FEWER_EXAMPLES
 @given(SPECS, SPECS)
 def test_a_scope_of_everything_changes_nothing(base: list[Spec], head: list[Spec]) -> None:
     """The numbers are those of the notes without a scope."""
@@ -25,6 +27,7 @@ def test_a_scope_of_everything_changes_nothing(base: list[Spec], head: list[Spec
     assert changelog(*lines, explanation, scope_of(Only(), sides, None)) == whole
 
 
+@FEWER_EXAMPLES
 @given(SPECS, SPECS)
 def test_a_package_alone(base: list[Spec], head: list[Spec]) -> None:
     """All that is told of it in the whole notes, and nothing else."""
@@ -77,6 +80,7 @@ def test_a_counterpart_may_be_out_of_scope() -> None:
 
 
 @pytest.mark.no_cover
+@FEWER_EXAMPLES
 @given(SPECS, SPECS)
 def test_specs_are_counted_once(base: list[Spec], head: list[Spec]) -> None:
     """The numbers of the first sentence are those of new hashes and of what is gone, in scope."""

@@ -5,7 +5,7 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.history import History
@@ -13,11 +13,12 @@ from snapshots.timelines.growth import growth
 from snapshots.timelines.packages import package_timeline
 from snapshots.timelines.returns import count_returned, told_apart
 from snapshots.timelines.spans import hash_histories, holding
+from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.factories import NAMES
 from tests.snapshots.timelines.naive import Past
 from tests.snapshots.timelines.pasts import HASHES, PASTS
 
-SOME = settings(max_examples=50)  # each is many pairs of contents to explain
+SOME = FEWER_EXAMPLES  # each is many pairs of contents to explain
 
 
 @pytest.mark.no_cover

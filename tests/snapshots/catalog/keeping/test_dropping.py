@@ -16,15 +16,23 @@ from snapshots.tables import COMPARISONS
 from tests.snapshots.factories import a_snapshot, day
 from tests.snapshots.importers import specs_of
 from tests.snapshots.keeping import publish, rows, stored
+from tests.snapshots.templates import copied
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Publish two states, once for all tests."""
+    folder = tmp_path_factory.mktemp("template")
+    made = Catalog(str(folder))
+    for number in range(2):
+        publish(made, number, number)
+    return folder
 
 
 @pytest.fixture
-def catalog(tmp_path: Path) -> Catalog:
+def catalog(template: Path, tmp_path: Path) -> Catalog:
     """Return a catalog of two states of develop."""
-    made = Catalog(str(tmp_path / "catalog"))
-    for number in range(2):
-        publish(made, number, number)
-    return made
+    return copied(template, tmp_path / "catalog")
 
 
 @pytest.fixture

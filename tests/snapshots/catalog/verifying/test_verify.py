@@ -28,18 +28,26 @@ from tests.snapshots.changes.graphs import side_of
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.importers import specs_of
 from tests.snapshots.keeping import clean, drop, grow_old, hours_ago, publish, stored
+from tests.snapshots.templates import copied
 
 STATES = 4
 
 
-@pytest.fixture
-def catalog(tmp_path: Path) -> Catalog:
-    """Return a catalog of some states of develop, a day apart, and one of them a release."""
-    made = Catalog(str(tmp_path / "catalog"))
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Publish the states, once for all tests."""
+    folder = tmp_path_factory.mktemp("template")
+    made = Catalog(str(folder))
     for number in range(STATES):
         publish(made, number, number)
     publish(made, 1, 9, "v1.0")
-    return made
+    return folder
+
+
+@pytest.fixture
+def catalog(template: Path, tmp_path: Path) -> Catalog:
+    """Return a catalog of some states of develop, a day apart, and one of them a release."""
+    return copied(template, tmp_path / "catalog")
 
 
 def found(catalog: Catalog, *, deep: bool = False) -> list[tuple[bool, str]]:

@@ -13,6 +13,7 @@ from snapshots.changes.pairing import pair
 from snapshots.changes.sides import Side
 from snapshots.models import Spec
 from snapshots.spack.names import ROOT_STACK
+from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.changes.graphs import edge, node, side_of
 from tests.snapshots.changes.oracle import real
 from tests.snapshots.changes.states import pairs
@@ -313,6 +314,7 @@ def test_one_to_one(contents: tuple[list[Spec], list[Spec]]) -> None:
     assert not any(facts_are_shared(ours[it], theirs[other]) for it in left for other in right)
 
 
+@FEWER_EXAMPLES
 @given(pairs())
 def test_order_of_rows(contents: tuple[list[Spec], list[Spec]]) -> None:
     """The order that specs come in makes no difference."""
