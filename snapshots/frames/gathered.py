@@ -107,6 +107,12 @@ class Unpacked:
             self.was_used = True
         return array
 
+    @property
+    def kept(self) -> Array | None:
+        """The array if it is kept."""
+        self.was_used = True
+        return self._array
+
     def drop(self) -> None:
         """Keep the array no longer."""
         self._array = None
@@ -126,6 +132,7 @@ class Gathered:
         self._records = records
         self._places = places
         self._unpacked = Unpacked(room)
+        self._num_taken = 0
 
     def __len__(self) -> int:
         return len(self._records)
@@ -135,13 +142,28 @@ class Gathered:
         """How much memory it takes beside what is shared."""
         return 0 if self._places is None else self._places.nbytes
 
+    @property
+    def kept(self) -> bool:
+        """Whether the values of all rows are in memory."""
+        return self._unpacked.kept is not None
+
     def __getitem__(self, rows: Any) -> Any:
         """Return the values of rows, named in any way in which numpy has them named."""
+        array = self._unpacked.kept
+        if array is not None:
+            return array[rows]
         found = self._source.array[self._records[rows]]
         return found if self._places is None else self._places[found]
 
     def take(self, rows: Array) -> Array:
         """Return the values of rows, by their numbers."""
+        array = self._unpacked.kept
+        if array is None:
+            self._num_taken += len(rows)
+            if self._num_taken > len(self):  # all at once would have been no dearer by now
+                array, self._num_taken = self.whole, 0
+        if array is not None:
+            return array.take(rows, axis=0)
         found = self._source.array.take(self._records.take(rows), axis=0)
         return found if self._places is None else self._places.take(found)
 

@@ -117,11 +117,14 @@ class Pool:
             elif isinstance(column, Column):
                 facts[name] = numbers[name].take(column.codes)
         records = self._find(frame, facts)
-        new = frame.hashes.order[records[frame.hashes.order] < 0]
+        is_new = records < 0
+        new = np.flatnonzero(is_new)
         if len(new):
+            # In the order of rows, so that to gather them is to read on.
             records[new] = np.arange(len(new), dtype=np.int32) + np.int32(self.num_records)
             self._add(frame, facts, new)
-            self._remember(frame.hashes.keys[new], records[new])
+            by_hash = frame.hashes.order[is_new[frame.hashes.order]]
+            self._remember(frame.hashes.keys[by_hash], records[by_hash])
         return records
 
     def number_values(self, frame: Frame) -> dict[str, Codes]:

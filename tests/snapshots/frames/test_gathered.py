@@ -76,3 +76,21 @@ def test_what_is_larger_than_the_room() -> None:
     first = small.get(lambda: np.zeros(1))
     assert large.get(lambda: np.zeros(2)) is not large.get(lambda: np.zeros(2))
     assert small.get(lambda: np.ones(1)) is first
+
+
+def test_taking_often() -> None:
+    """What was taken row by row as often as there are rows is kept whole."""
+    growing = GrowingArray(np.uint8)
+    growing.append(np.arange(9, dtype=np.uint8))
+    room = Room(8)
+    gathered = Gathered(growing, np.arange(8), room)
+    kept = []
+    for _ in range(5):
+        assert gathered.take(np.array([1, 7, 1])).tolist() == [1, 7, 1]
+        kept.append(gathered.kept)
+    assert kept == [False, False, True, True, True]
+    Gathered(growing, np.arange(8), room).whole.sum()
+    Gathered(growing, np.arange(8), room).whole.sum()
+    assert not gathered.kept
+    assert gathered.take(np.array([1, 7])).tolist() == [1, 7]
+    assert not gathered.kept
