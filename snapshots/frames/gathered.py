@@ -88,34 +88,31 @@ class Room:
 
 
 class Unpacked:
-    """An array that is made when it is asked for, and kept as long as there is room."""
+    """An array that is made when it is asked for, and kept as long as there is room.
+
+    ``array`` is None while it is not. Who takes it from there sets ``was_used``.
+    """
 
     def __init__(self, room: Room) -> None:
         self.was_used = False
         self._room = room
-        self._array: Array | None = None
+        self.array: Array | None = None
 
     def get(self, make: Callable[[], Array]) -> Array:
         """Return the array, made now unless it is kept."""
-        array = self._array
+        array = self.array
         if array is None:
             array = make()
-            self._array = array
+            self.array = array
             if not self._room.admit(self, array.nbytes):
-                self._array = None
+                self.array = None
         else:
             self.was_used = True
         return array
 
-    @property
-    def kept(self) -> Array | None:
-        """The array if it is kept."""
-        self.was_used = True
-        return self._array
-
     def drop(self) -> None:
         """Keep the array no longer."""
-        self._array = None
+        self.array = None
 
 
 class Gathered:
@@ -145,24 +142,26 @@ class Gathered:
     @property
     def kept(self) -> bool:
         """Whether the values of all rows are in memory."""
-        return self._unpacked.kept is not None
+        return self._unpacked.array is not None
 
     def __getitem__(self, rows: Any) -> Any:
         """Return the values of rows, named in any way in which numpy has them named."""
-        array = self._unpacked.kept
+        array = self._unpacked.array
         if array is not None:
+            self._unpacked.was_used = True
             return array[rows]
         found = self._source.array[self._records[rows]]
         return found if self._places is None else self._places[found]
 
     def take(self, rows: Array) -> Array:
         """Return the values of rows, by their numbers."""
-        array = self._unpacked.kept
+        array = self._unpacked.array
         if array is None:
             self._num_taken += len(rows)
             if self._num_taken > len(self):  # all at once would have been no dearer by now
                 array, self._num_taken = self.whole, 0
         if array is not None:
+            self._unpacked.was_used = True
             return array.take(rows, axis=0)
         found = self._source.array.take(self._records.take(rows), axis=0)
         return found if self._places is None else self._places.take(found)
