@@ -168,6 +168,16 @@ def test_a_record_is_kept_once() -> None:
         assert pool.num_records == max(number, pool.num_records) <= 210
 
 
+def test_other_facts_of_a_hash_are_a_record() -> None:
+    """They are known as the first ones are, whichever of them was there last."""
+    (specs,) = states(1, 50)
+    other = [replace(it, stacks=("hep",)) for it in specs]
+    pool, room = Pool(), Room(0)
+    for asked, number in ((specs, 50), (other, 100), (specs, 100), (other, 100)):
+        pool.share(frame_of(asked), room)
+        assert pool.num_records == number
+
+
 def test_memory() -> None:
     """Twenty states that differ by five in a hundred take less than six times one."""
     past = [frame_of(specs) for specs in states(20, 2_000)]
