@@ -42,7 +42,6 @@ from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import split_by_cache
 
 Fingerprints = npt.NDArray[np.uint64]
-
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
 _ALWAYS_COMPARED = [
     fact.name
@@ -138,10 +137,7 @@ class Frame:
 
     @cached_property
     def num_bytes(self) -> int:
-        """About how much memory the frame takes, with what queries will make of it.
-
-        What it shares with others is not counted.
-        """
+        """About how much memory the frame takes alone, with what queries will make of it."""
         orders = 2 * len(SpecField) * 4 * len(self)
         columns = sum(column.num_bytes for column in self.columns.values())
         return columns + orders + self.combinations.max_bytes
