@@ -5,6 +5,7 @@ https://docs.daft.ai. Items and results travel as bytes in a column; each row is
 
 import os
 import pickle
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -20,9 +21,12 @@ from snapshots.errors import CachelogError, CatalogError
 os.environ.setdefault("DAFT_ANALYTICS_ENABLED", "0")
 os.environ.setdefault("DAFT_PROGRESS_BAR", "0")
 
-import daft  # noqa: E402
+import daft
 
-_AHEAD = 2
+_AT_ONCE = 24
+"""So many items for each worker are one program: it runs ahead of who takes the results."""
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class _Worker:
@@ -73,15 +77,21 @@ def on_cluster(
 def _results(
     begin: Begin[Any, Any], location: str, items: Sequence[Any], jobs: int, *, is_ours: bool
 ) -> Iterator[Any]:
+    """Run a program for so many items, and again for those behind them."""
     worker = daft.cls(_Worker, use_process=is_ours, max_concurrency=jobs)
     work = worker(begin, location, is_ours=is_ours)
+    for start in range(0, len(items), _AT_ONCE * jobs):
+        yield from _results_of(work, items[start : start + _AT_ONCE * jobs])
+
+
+def _results_of(work: Any, items: Sequence[Any]) -> Iterator[Any]:
     frame = daft.from_pydict(
         {"number": [*range(len(items))], "item": [pickle.dumps(item) for item in items]}
     )
     done = frame.into_batches(1).select("number", work(daft.col("item")).alias("result"))
     early: dict[int, bytes] = {}
     following = 0
-    for row in done.iter_rows(results_buffer_size=jobs * _AHEAD):
+    for row in done.iter_rows():
         early[row["number"]] = row["result"]
         while following in early:
             result = pickle.loads(early.pop(following))  # noqa: S301 - from a worker of ours
@@ -97,4 +107,5 @@ def _told(location: str, reason: str) -> Iterator[None]:
     try:
         yield
     except (RuntimeError, ConnectionError, daft.exceptions.DaftCoreException) as error:
-        raise CatalogError(location, f"{reason} ({error})") from None
+        why = _COLOUR.sub("", str(error)).strip().rpartition("\n")[2]
+        raise CatalogError(location, f"{reason} ({why})") from None
