@@ -29,13 +29,12 @@ def run(plan: Plan) -> Iterator[Measurement]:
     )
     works: dict[str, Work] = {"history fill": _fill, "verify": _verify}
     for name, work in works.items():
-        turn = partial(in_fresh_process, _seconds, catalog, work)
-        contenders = {
-            "cachelog: 1 process": partial(turn, 1, False),
-            "a pool of 2 processes": partial(turn, 2, False),
+        contenders: dict[str, Callable[[], float]] = {
+            "cachelog: 1 process": partial(in_fresh_process, _seconds, catalog, work, 1, False),
+            "a pool of 2 processes": partial(in_fresh_process, _seconds, catalog, work, 2, False),
         }
         if has_daft():
-            contenders[_BY_DAFT] = partial(turn, 2, True)
+            contenders[_BY_DAFT] = partial(in_fresh_process, _seconds, catalog, work, 2, True)
         yield from measure(
             "cluster",
             f"{name}, {plan.bulk_contents:,} contents of {plan.specs_of_years:,} specs",

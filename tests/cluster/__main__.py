@@ -11,8 +11,10 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -46,12 +48,11 @@ def main() -> int:
 def _cluster() -> Iterator[str]:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ["PYTHONPATH"] = str(ROOT)
-    from ray.cluster_utils import Cluster
-
+    utils: Any = import_module("ray.cluster_utils")
     port = 20_000 + os.getpid() % 10_000
     node = {"num_cpus": 1, "object_store_memory": _MEMORY}
     head = {**node, "ray_client_server_port": port, "include_dashboard": False}
-    cluster = Cluster(initialize_head=True, head_node_args=head)
+    cluster = utils.Cluster(initialize_head=True, head_node_args=head)
     try:
         cluster.add_node(**node)
         cluster.wait_for_nodes()

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from signal import SIG_IGN, SIGINT, signal
 from threading import current_thread, main_thread
 from typing import Any
@@ -66,8 +67,7 @@ def on_cluster(
     address: str, begin: Begin[Any, Any], location: str, items: Sequence[Any], jobs: int | None
 ) -> Iterator[Iterator[Any]]:
     """Map on a cluster of Ray's, by so many actors; by default by one for each core."""
-    import ray
-
+    ray: Any = import_module("ray")  # which the runner of one machine goes without
     with _told(location, f"the cluster at {address} failed"):
         daft.set_runner_ray(address, noop_if_initialized=True)
         jobs = jobs or int(ray.cluster_resources().get("CPU", 1))
