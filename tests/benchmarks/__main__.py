@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.benchmarks import (
+    bulk_work,
     comparing,
     costs,
     explaining,
@@ -19,6 +20,7 @@ from tests.benchmarks import (
     judging,
     loading,
     looking_up,
+    memory,
     mercurius,
     over_http,
     paging,
@@ -44,6 +46,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "start": starting.run,
     "import": importing.run,
     "load": loading.run,
+    "memory": memory.run,
     "compare": comparing.run,
     "explain": explaining.run,
     "feed": feeding.run,
@@ -55,8 +58,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "scale": scale.run,
 }
 
-SELDOM: dict[str, Benchmark] = {"history": history.run}
-"""Runs where it is named alone: its data takes a quarter of an hour and 4 GB the first time."""
+SELDOM: dict[str, Benchmark] = {"history": history.run, "cluster": bulk_work.run}
+"""Run where they are named: the data of history takes a quarter of an hour and 4 GB at first."""
 
 SEPARATE = {
     "large_index": ["--specs", "1000"],
@@ -107,6 +110,7 @@ def _plan(options: argparse.Namespace) -> Plan:
         revisions=5 if options.quick else 200,
         contents=20 if options.quick else 1_000,
         specs_of_years=400 if options.quick else 60_000,
+        bulk_contents=17 if options.quick else 33,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
 from server.app import create_app
 from server.pages.addresses import Address
@@ -154,10 +155,10 @@ def test_what_pages_cost_counts(tmp_path: Path) -> None:
         assert statuses == [200, 200, 429, 200]
 
 
-@pytest.mark.parametrize("limit", [{"max_cost": 1}, {"max_document_bytes": 10}])
-def test_limits_that_no_page_keeps_are_told(tmp_path: Path, limit: Any) -> None:
+@pytest.mark.parametrize("limit", [Settings(max_cost=1), Settings(max_document_bytes=10)])
+def test_limits_that_no_page_keeps_are_told(tmp_path: Path, limit: Settings) -> None:
     """Whatever an operator allows, nothing fails that nobody expected; who sends a form, too."""
-    settings = Settings(catalog=small(tmp_path), **limit)
+    settings = replace(limit, catalog=small(tmp_path))
     with application(settings) as client:
         pages = [shown(client, path) for path in ("/", "/series/develop", "/compare", "/hash")]
         pages += [shown(client, "/check"), Shown(client.post("/check", files={"text": b"[]"}))]

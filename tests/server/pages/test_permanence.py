@@ -1,6 +1,6 @@
 """What pages under digests say stays true, however the catalog grows."""
 
-from datetime import timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -37,11 +37,13 @@ def test_what_is_kept_for_ever_stays_as_it_is(tmp_path: Path) -> None:
         addresses += [f"/r/{head}{rest}" for rest in (*of_head, f"/specs/{spec['hash']}")]
         addresses += [f"/search?in={head}&q={spec['name']}", f"/compare?base={base}"]
         pages = {it: client.get(it) for it in addresses}
+    assert earlier.taken_at
+    assert later.taken_at
     catalog.publish(
         [
-            replace(later, tag="later", taken_at=later.taken_at + timedelta(days=9)),
-            replace(earlier, tag="earlier", taken_at=earlier.taken_at - timedelta(days=900)),
-            replace(later, taken_at=later.taken_at + timedelta(days=30)),
+            replace(later, tag="later", taken_at=datetime(2035, 1, 1, tzinfo=UTC)),
+            replace(earlier, tag="earlier", taken_at=datetime(2015, 1, 1, tzinfo=UTC)),
+            replace(later, taken_at=datetime(2036, 1, 1, tzinfo=UTC)),
             newest,
         ]
     )

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import httpx
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
@@ -69,7 +70,7 @@ def test_a_file_is_dropped_and_checked(
     settle(browser)
     browser.execute_script(_DROP, as_bytes(lock_file(specs, [gone])).decode())
     browser.find_element(By.CSS_SELECTOR, "#lock button[type=submit]").click()
-    WebDriverWait(browser, SECONDS).until(
+    WebDriverWait(browser, SECONDS, ignored_exceptions=[StaleElementReferenceException]).until(
         lambda _: "of spack.lock" in browser.find_element(By.TAG_NAME, "h1").text
     )
     axe = npm.installed(Path(__file__).parent / "axe", tmp_path)
