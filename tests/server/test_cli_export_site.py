@@ -20,6 +20,7 @@ from tests.server.cache_pages import history_of
 from tests.server.commands import Done, cachelog
 
 OPERATING = Path(__file__).parents[2] / "docs" / "operating.md"
+BASE = ("--base-url", "https://example.org/cache")
 MEANT = """
 query Seen($ref: String!, $most: Int = 4, $from: String) {
   revision(ref: $ref) {
@@ -54,7 +55,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def site(demo_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the whole site of the demo's newest revisions; tests only read it."""
     folder = tmp_path_factory.mktemp("exported") / "site"
-    done = exported(demo_catalog, folder, "--last", 2, "--base-url", "https://example.org/cache")
+    done = exported(demo_catalog, folder, "--series", "develop-DATE", "--last", 2, *BASE)
     assert (done.code, done.out) == (0, ""), done.err
     assert re.match(r"\d+ files written, 0 as before in ", done.err)
     return folder
