@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from enum import Enum, auto
+from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -127,8 +128,12 @@ def own_documents() -> list[Document]:
 
 def documents_of(texts: Mapping[str, str], option: str = "--documents") -> list[Document]:
     """Return documents by their ids; raises InvalidArgument for one that a site cannot answer."""
-    schema = build_schema(sdl())
-    return [_document(schema, id_, text, option) for id_, text in texts.items()]
+    return [_document(_schema(), id_, text, option) for id_, text in texts.items()]
+
+
+@cache
+def _schema() -> GraphQLSchema:
+    return build_schema(sdl())
 
 
 def _document(schema: GraphQLSchema, id_: str, text: str, option: str) -> Document:

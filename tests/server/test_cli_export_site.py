@@ -1,26 +1,21 @@
-"""``cachelog export-site``: what a server says, as files."""
+"""``cachelog export-site``: runs, and further runs, over what is there."""
 
-import posixpath
 import re
 import shlex
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
-import httpx
 import orjson
 import pytest
-from lxml import html
 
 from server.site.asking import Asked, Reply
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
 from tests.server.cache_pages import history_of
-from tests.server.commands import Done, cachelog
+from tests.server.commands import cachelog
+from tests.server.site.sites import exported, files_in, index_of
 
 OPERATING = Path(__file__).parents[2] / "docs" / "operating.md"
-BASE = ("--base-url", "https://example.org/cache")
 MEANT = """
 query Seen($ref: String!, $most: Int = 4, $from: String) {
   revision(ref: $ref) {
@@ -32,134 +27,12 @@ query Seen($ref: String!, $most: Int = 4, $from: String) {
 """
 
 
-def files_in(folder: Path) -> dict[str, bytes]:
-    """Return what all files in a folder hold, by their paths in it."""
-    files = (it for it in folder.rglob("*") if it.is_file())
-    return {it.relative_to(folder).as_posix(): it.read_bytes() for it in files}
-
-
-def exported(catalog: Path, folder: Path, *options: object) -> Done:
-    """Run the command."""
-    return cachelog("export-site", folder, *options, catalog=catalog)
-
-
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog of a few revisions, whose history is kept; tests only read it."""
     folder = tmp_path_factory.mktemp("small")
     Catalog(str(folder)).publish(list(history(revisions=3, packages=6, specs=40)))
     return folder
-
-
-@pytest.fixture(scope="module")
-def site(demo_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the whole site of the demo's newest revisions; tests only read it."""
-    folder = tmp_path_factory.mktemp("exported") / "site"
-    done = exported(demo_catalog, folder, "--series", "develop-DATE", "--last", 2, *BASE)
-    assert (done.code, done.out) == (0, ""), done.err
-    assert re.match(r"\d+ files written, 0 as before in ", done.err)
-    return folder
-
-
-def index_of(folder: Path) -> dict[str, Any]:
-    """Return what tells of a site."""
-    found: dict[str, Any] = orjson.loads((folder / "index.json").read_bytes())
-    return found
-
-
-def test_answers_are_those_of_a_server(site: Path, client: httpx.Client) -> None:
-    """Byte for byte, with its headers; each is where a program finds it without the index."""
-    index, headers = index_of(site), orjson.loads((site / "headers.json").read_bytes())
-    answers = {file: it for file, it in index["files"].items() if "document" in it}
-    texts = {
-        sha256(it.read_bytes()).hexdigest(): it.read_text("utf-8")
-        for it in Path("server/site/documents").glob("*.graphql")
-    }
-    assert {it["document"] for it in answers.values()} == texts.keys() == index["documents"].keys()
-    for file, it in answers.items():
-        variables = it.get("variables", {})
-        sent = orjson.dumps(variables, option=orjson.OPT_SORT_KEYS)
-        assert file == f"graphql/{it['document']}/{sha256(sent).hexdigest()}.json"
-        asked = {"query": texts[it["document"]], "variables": variables}
-        response = client.post("/graphql", json=asked)
-        assert "errors" not in response.json()
-        assert (site / file).read_bytes() == response.content
-        for name in ("content-type", "cache-control", "x-content-type-options"):
-            assert headers[file][name] == response.headers[name]
-        assert it.get("permanent", False) is ("immutable" in response.headers["cache-control"])
-    permanent = {index["documents"][it["document"]] for it in answers.values() if "permanent" in it}
-    assert permanent == {"Revision", "Comparison", "ChangedPackages"}
-
-
-def test_pages_say_what_those_of_a_server_say(site: Path, client: httpx.Client) -> None:
-    """But for what only a server can do; notes as Markdown are byte for byte its own."""
-    entries = index_of(site)["files"]
-    pages = [file for file in entries if file.endswith(".html")]
-    kinds = {re.sub(r"/[^/]*[0-9a-f]{64}|/(develop|vX).*?(?=/)", "", it) for it in pages}
-    tabs = ("", "/packages", "/specs", "/stacks", "/coverage", "/notes")
-    assert {f"compare{tab}/index.html" for tab in tabs} <= kinds
-    assert {"index.html", "r/index.html", "series/index.html"} <= kinds
-    for file in pages[::3]:
-        here = html.document_fromstring((site / file).read_bytes())
-        there = html.document_fromstring(client.get(entries[file]["address"]).content)
-        for it in there.cssselect("form, [data-for=server]"):
-            it.drop_tree()
-        assert here.cssselect("main")[0].text_content() == there.cssselect("main")[0].text_content()
-    (notes, *_) = (it for it in entries if it.endswith("/notes.md"))
-    assert (site / notes).read_bytes() == client.get(f"/{notes}").content
-
-
-def test_every_link_leads_to_a_file(site: Path) -> None:
-    """Those to what needs a server are none; nothing asks for more than files."""
-    files, links = files_in(site), set()
-    for file in (it for it in files if it.endswith(".html")):
-        dom = html.document_fromstring(files[file])
-        for attribute in ("href", "src", "data-copy-from"):
-            for it in dom.xpath(f"//*[@{attribute}]"):
-                parts = urlsplit(it.get(attribute))
-                if not parts.netloc and parts.path:
-                    links.add(
-                        posixpath.normpath(posixpath.join(posixpath.dirname(file), parts.path))
-                    )
-                    assert "?" not in it.get(attribute).replace("?v=", "")
-        assert not dom.cssselect("form") + dom.xpath("//*[@*[starts-with(name(), 'hx-')]]")
-        (canonical,) = dom.cssselect("link[rel=canonical]") or [None]
-        if canonical is not None:
-            path = canonical.get("href").removeprefix("https://example.org/cache/")
-            assert f"{path}index.html" in files or path in files
-    assert links <= files.keys()
-    assert {it for it in files if it.startswith("compare/")} <= links
-
-
-def test_feeds_lead_to_pages_of_the_site(site: Path) -> None:
-    """Of each series one, with the address that the site is going to have."""
-    files = files_in(site)
-    feed = files["feeds/develop-DATE.atom"].decode()
-    assert 'href="https://example.org/cache/feeds/develop-DATE.atom"' in feed
-    told = re.findall(r'href="\.\./(compare/[^"]*)"', feed)
-    assert f"{told[0]}/index.html" in files
-
-
-def test_hosts_are_told_the_headers(site: Path) -> None:
-    """No two rules mean one file, and none lets a file be kept that may change."""
-    headers = orjson.loads((site / "headers.json").read_bytes())
-    assert headers.keys() == index_of(site)["files"].keys()
-    assert not any(name in it for it in headers.values() for name in ("etag", "date", "vary"))
-    rules: dict[str, list[str]] = {}
-    for line in (site / "_headers").read_text().splitlines():
-        if line.startswith("/"):
-            lines = rules[line] = []
-        else:
-            lines.append(line.strip())
-    for file, it in headers.items():
-        path = "/" if file == "index.html" else f"/{file}"
-        fitting = [
-            rule for rule in rules if re.fullmatch(re.escape(rule).replace(r"\*", ".*"), path)
-        ]
-        (rule,) = fitting
-        told = dict(line.split(": ", 1) for line in rules[rule])
-        assert told["cache-control"] in (it["cache-control"], "no-cache")
-        assert it.items() >= {name: told[name] for name in told if name != "cache-control"}.items()
 
 
 def test_a_further_run_writes_what_is_new(
@@ -274,6 +147,40 @@ def test_answers_with_errors_are_left_out(small: Path, tmp_path: Path) -> None:
     assert [it for it in index_of(folder)["files"] if it.startswith("graphql/")] == [
         f"graphql/right/{sha256(b'{}').hexdigest()}.json"
     ]
+
+
+def test_a_page_that_fails_is_left_out(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told of; then nothing is removed, and the next run has the page."""
+    folder, get, series = tmp_path / "site", Asked.get, ("--series", "develop-DATE")
+
+    async def failing(self: Asked, address: str) -> Reply:
+        if address.endswith("/coverage"):
+            return Reply(503, b"", {})
+        return await get(self, address)
+
+    assert exported(small, folder, *series, "--no-pages").code == 0
+    with monkeypatch.context() as patched:
+        patched.setattr(Asked, "get", failing)
+        done = exported(small, folder, *series, "--last", 1, "--prune")
+    assert done.code == 1
+    assert re.search(r"left out: /compare/\S*/coverage: status 503\n", done.err)
+    assert ", 0 removed in " in done.err
+    assert not list(folder.rglob("coverage"))
+    done = exported(small, folder, *series, "--last", 1, "--prune")
+    assert done.code == 0
+    assert re.search(r", [1-9]\d* removed in ", done.err)
+    assert list(folder.rglob("coverage/index.html"))
+
+
+def test_a_manifest_that_is_none_is_told_by_its_option(small: Path, tmp_path: Path) -> None:
+    """Before anything is written."""
+    (tmp_path / "manifest.json").write_text("[]")
+    done = exported(small, tmp_path / "site", "--documents", tmp_path / "manifest.json")
+    assert done.code == 1
+    assert done.err.startswith("cachelog: --documents: ")
+    assert not (tmp_path / "site").exists()
 
 
 def test_a_folder_of_something_else_is_left_alone(small: Path, tmp_path: Path) -> None:
