@@ -63,7 +63,7 @@ class Table:
     """One of the catalog's tables. Errors are those of the store.
 
     Of a broken table CatalogError names the broken file; TableNotFoundError means that there is
-    no table, or no longer. ``advice`` says what to do about damage.
+    none (any more). ``advice`` says what to do about damage.
     """
 
     def __init__(
@@ -77,6 +77,7 @@ class Table:
     ) -> None:
         self.name = name
         self._storage = storage
+        self._uri = storage.location.uri(name)
         self._advice = advice
         self._log = Log(storage, name)
         self._schema = schema
@@ -109,7 +110,7 @@ class Table:
                     self._open = found
                     return found
         with self._damage_named():
-            table = ask_anew(self._storage.location.uri(self.name), lambda it: it)
+            table = ask_anew(self._uri, lambda it: it, self._storage.options)
         self._refuse_empty_commits()
         self._open = _Open(table, table.version(), self._mark_of(table))
         return self._open
@@ -270,10 +271,11 @@ class Table:
     def _create(self) -> None:
         try:
             DeltaTable.create(
-                self._storage.location.uri(self.name),
+                self._uri,
                 self._schema,
                 partition_by=self._partition_by,
                 configuration=_PROPERTIES,
+                storage_options=self._storage.options,
             )
         except (DeltaError, OSError) as error:
             # Two imports that both make the table: the second finds it there, or loses the race.

@@ -2,11 +2,14 @@
 
 import re
 
-from snapshots.catalog.storage import Storage, checksum
+from snapshots.catalog.storage import Found, Storage, checksum
 
 _FOLDER = "_delta_log"
 # Commits are 00000000000000000007.json; the files of a checkpoint begin with its version too.
 _VERSIONED = re.compile(r"(\d{20})\.(?:json|checkpoint\..*parquet)")
+
+Listing = dict[str, Found]
+"""The files of a log by name."""
 
 
 class Log:
@@ -15,6 +18,10 @@ class Log:
     def __init__(self, storage: Storage, table: str) -> None:
         self._storage = storage
         self.folder = f"{table}/{_FOLDER}"
+
+    def listing(self) -> Listing:
+        """Return which files the log has now: one request, other than to ask for each of them."""
+        return self._storage.find(self.folder)
 
     def has(self, version: int) -> bool:
         """Tell whether there is the commit that made a version."""

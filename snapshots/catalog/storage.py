@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from errno import EINVAL
+from functools import cached_property
 from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple
@@ -46,10 +47,27 @@ class Found(NamedTuple):
 
 
 class Storage:
-    """The files below one location. Paths are relative to it; errors are those of the store."""
+    """The files below one location. Paths are relative to it; errors are those of the store.
 
-    def __init__(self, location: Location) -> None:
+    A request to object storage that fails is tried again for ``retry_seconds``; by default for as
+    long as deltalake does, three minutes.
+    """
+
+    def __init__(self, location: Location, *, retry_seconds: float | None = None) -> None:
         self.location = location
+        self.options = None
+        if retry_seconds is not None and not location.is_folder:
+            # The last pause is not cut short, so that pauses have to be short, too.
+            self.options = {
+                "retry_timeout": _duration(retry_seconds),
+                "backoff_config.init_backoff": _duration(retry_seconds / 30),
+                "backoff_config.max_backoff": _duration(retry_seconds / 4),
+            }
+
+    @cached_property
+    def _handler(self) -> DeltaStorageHandler:
+        """What makes requests, with the connections that it keeps."""
+        return DeltaStorageHandler(self.location.root, self.options)
 
     def read(self, path: str, size: int | None = None) -> pa.Buffer:
         """Return the bytes of a file; its ``size``, where it is known, saves a request.
@@ -77,13 +95,17 @@ class Storage:
 
     def _object(self, path: str, size: int | None) -> bytes:
         known = None if size is None else {path: size}
-        with DeltaStorageHandler(self.location.root, known_sizes=known).open_input_file(path) as it:
+        handler = DeltaStorageHandler(self.location.root, self.options, known)
+        with handler.open_input_file(path) as it:
             data: bytes = it.read()
             return data
 
     def _object_size(self, path: str) -> int | None:
-        (info,) = DeltaStorageHandler(self.location.root).get_file_info([path])
-        return int(info.size) if info.is_file else None
+        try:
+            with self._handler.open_input_file(path) as it:
+                return int(it.size())
+        except FileNotFoundError:
+            return None
 
     def read_all(self, sizes: Mapping[str, int]) -> list[pa.Buffer]:
         """Return the bytes of several files in their order, read side by side."""
@@ -111,7 +133,7 @@ class Storage:
                         sizes[file.name] = status.st_size
             return sizes
         selector = FileSelector(folder, allow_not_found=True)
-        found = DeltaStorageHandler(self.location.root).get_file_info_selector(selector)
+        found = self._handler.get_file_info_selector(selector)
         return {info.base_name: info.size for info in found if info.is_file}
 
     def find(self, folder: str) -> dict[str, Found]:
@@ -119,7 +141,7 @@ class Storage:
         if self.location.is_folder:
             return dict(_files_below(Path(self.location.uri(folder))))
         selector = FileSelector(folder, allow_not_found=True, recursive=True)
-        infos = DeltaStorageHandler(self.location.root).get_file_info_selector(selector)
+        infos = self._handler.get_file_info_selector(selector)
         start = len(folder) + 1
         return {
             info.path[start:]: Found(info.size, info.mtime.timestamp())
@@ -133,7 +155,7 @@ class Storage:
             if self.location.is_folder:
                 Path(self.location.uri(path)).unlink()
             else:
-                DeltaStorageHandler(self.location.root).delete_file(path)
+                self._handler.delete_file(path)
 
     def write(self, path: str, data: pa.Buffer) -> None:
         """Write a file; nobody sees a part of it."""
@@ -141,10 +163,14 @@ class Storage:
             _write_in_folder(Path(self.location.uri(path)), data)
             return
         # deltalake's stream takes bytes alone, as Arrow's buffered stream gives them to it.
-        files = PyFileSystem(DeltaStorageHandler(self.location.root))
+        files = PyFileSystem(self._handler)
         with files.open_output_stream(path, buffer_size=_WRITTEN_AT_ONCE) as stream:
             for start in range(0, data.size, _WRITTEN_AT_ONCE - 1):
                 stream.write(data.slice(start, min(_WRITTEN_AT_ONCE - 1, data.size - start)))
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds * 1_000:.0f}ms"
 
 
 def _files_below(folder: Path) -> Iterator[tuple[str, Found]]:

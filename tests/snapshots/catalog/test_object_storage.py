@@ -1,15 +1,10 @@
 """A catalog on object storage: an emulator of S3 on this machine."""
 
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from multiprocessing import get_context
 from pathlib import Path
 
-import httpx
 import pyarrow as pa
 import pytest
 
@@ -23,6 +18,7 @@ from snapshots.catalog.locations import parse_location
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.verifying.verify import verify
 from snapshots.errors import CatalogError, NoCatalog
+from tests.snapshots.catalog.emulators import Emulator
 from tests.snapshots.factories import a_snapshot, day
 from tests.snapshots.importers import TAGS, publish_state, publish_together, specs_of
 from tests.snapshots.keeping import hours_ago
@@ -36,51 +32,18 @@ HISTORY_REQUESTS = 8
 """How many requests a package's past may take: the state of the table, and a file of each run."""
 
 
-class Emulator:
-    """A server that speaks S3, with a bucket named ``bucket``."""
-
-    def __init__(self, log: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        self._log = log
-        command = [sys.executable, "-m", "tests.snapshots.catalog.s3_emulator", str(self.port)]
-        with log.open("wb") as output:
-            self.process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output)
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                httpx.put(f"{self.url}/bucket").raise_for_status()
-                return
-            except httpx.TransportError:
-                assert time.monotonic() < deadline, log.read_text()
-                time.sleep(0.1)
-
-    def num_requests(self) -> int:
-        """Return how many requests were answered so far."""
-        return self._log.read_text().count("HTTP/1.1")
-
-
 @pytest.fixture(scope="module")
 def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
     """Return a running emulator."""
     running = Emulator(tmp_path_factory.mktemp("s3") / "log")
     yield running
-    running.process.terminate()
-    running.process.wait()
+    running.stop()
 
 
 @pytest.fixture
 def variables(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Set the variables that S3 needs, and return them."""
-    wanted = {
-        "AWS_ENDPOINT_URL": emulator.url,
-        "AWS_ALLOW_HTTP": "true",
-        "AWS_ACCESS_KEY_ID": "key",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_REGION": "us-east-1",
-    }
+    wanted = emulator.variables()
     for name, value in wanted.items():
         monkeypatch.setenv(name, value)
     return wanted

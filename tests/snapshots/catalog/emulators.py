@@ -1,0 +1,80 @@
+"""Servers that speak S3, each a process of its own."""
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+ROOT = Path(__file__).parents[3]
+
+_REQUEST = re.compile(r"([A-Z]+ /\S*) HTTP/1\.1")
+
+
+class Emulator:
+    """A server that speaks S3, with a bucket named ``bucket``."""
+
+    def __init__(self, log: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._log = log
+        command = [sys.executable, "-m", "tests.snapshots.catalog.s3_emulator", str(self.port)]
+        with log.open("wb") as output:
+            self.process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output)
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                httpx.put(f"{self.url}/bucket").raise_for_status()
+                return
+            except httpx.TransportError:
+                assert time.monotonic() < deadline, log.read_text()
+                time.sleep(0.1)
+
+    def num_requests(self) -> int:
+        """Return how many requests were answered so far."""
+        return self._log.read_text().count("HTTP/1.1")
+
+    def requests(self) -> list[str]:
+        """Return the method and the address of each request that was answered so far."""
+        return _REQUEST.findall(self._log.read_text())
+
+    @contextmanager
+    def failing(self) -> Iterator[None]:
+        """Answer every request with status 503, as a store that is out of order."""
+        httpx.post(f"{self.url}/-/failing").raise_for_status()
+        try:
+            yield
+        finally:
+            httpx.delete(f"{self.url}/-/failing").raise_for_status()
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Take connections, and answer nothing."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
+    def stop(self) -> None:
+        """End the process, and wait until it has ended."""
+        self.process.terminate()
+        self.process.wait()
+
+    def variables(self) -> dict[str, str]:
+        """Return the variables of the environment that lead a client here."""
+        return {
+            "AWS_ENDPOINT_URL": self.url,
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+            "AWS_REGION": "us-east-1",
+        }
