@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.content_reader import ContentReader
+from snapshots.catalog.delta import Table
 from snapshots.catalog.failures import translated
 from snapshots.catalog.history_tables import HistoryTables
 from snapshots.catalog.locations import parse_location
@@ -66,6 +67,11 @@ class Catalog:
     def history(self) -> History:
         """The revisions as of the last ``refresh``."""
         return self._history
+
+    @property
+    def tables(self) -> tuple[Table, Table]:
+        """What a ``refresh`` reads: the table of revisions, and the commit point of the history."""
+        return self._revisions.table, self._changes.table
 
     @property
     def generation(self) -> int:

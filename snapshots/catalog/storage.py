@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from errno import EINVAL
+from errno import EINVAL, ENOENT
 from functools import cached_property
 from pathlib import Path
 from stat import S_ISREG
@@ -30,6 +30,8 @@ RESTORE = "restore it from a copy of the catalog, or move the catalog away and i
 """What to do about a file that is damaged."""
 
 _READERS = 8
+_LISTING_TIMEOUT = "3s"
+_NO_SUCH_RANGE = "416"
 # The end of a file's name that is the checksum of its bytes; the names of other tools have no such.
 _CHECKSUM = re.compile(r"(?:^|[/-])([0-9a-f]{16})\.zstd\.parquet$")
 _DICTIONARY_BYTES = 1 << 24
@@ -55,7 +57,7 @@ class Storage:
 
     def __init__(self, location: Location, *, retry_seconds: float | None = None) -> None:
         self.location = location
-        self.options = None
+        self.options: dict[str, str] | None = None
         if retry_seconds is not None and not location.is_folder:
             # The last pause is not cut short, so that pauses have to be short, too.
             self.options = {
@@ -68,6 +70,12 @@ class Storage:
     def _handler(self) -> DeltaStorageHandler:
         """What makes requests, with the connections that it keeps."""
         return DeltaStorageHandler(self.location.root, self.options)
+
+    @cached_property
+    def _lister(self) -> DeltaStorageHandler:
+        """The same for listings, during which deltalake lets no other thread run."""
+        short = None if self.options is None else self.options | {"timeout": _LISTING_TIMEOUT}
+        return DeltaStorageHandler(self.location.root, short)
 
     def read(self, path: str, size: int | None = None) -> pa.Buffer:
         """Return the bytes of a file; its ``size``, where it is known, saves a request.
@@ -94,18 +102,18 @@ class Storage:
         return buffer
 
     def _object(self, path: str, size: int | None) -> bytes:
-        known = None if size is None else {path: size}
+        if size is None and (size := self._object_size(path)) is None:
+            raise FileNotFoundError(ENOENT, "Object not found", path)
+        known = {path: size}
         handler = DeltaStorageHandler(self.location.root, self.options, known)
         with handler.open_input_file(path) as it:
             data: bytes = it.read()
             return data
 
     def _object_size(self, path: str) -> int | None:
-        try:
-            with self._handler.open_input_file(path) as it:
-                return int(it.size())
-        except FileNotFoundError:
-            return None
+        # To open a file tells its size too, but lets no other thread run meanwhile.
+        (info,) = self._handler.get_file_info([path])
+        return int(info.size) if info.is_file else None
 
     def read_all(self, sizes: Mapping[str, int]) -> list[pa.Buffer]:
         """Return the bytes of several files in their order, read side by side."""
@@ -119,7 +127,14 @@ class Storage:
         """Tell whether there is a file."""
         if self.location.is_folder:
             return Path(self.location.uri(path)).is_file()
-        return self._object_size(path) is not None
+        try:
+            self._object(path, 1)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            if _NO_SUCH_RANGE not in str(error):  # an empty file has no first byte
+                raise
+        return True
 
     def sizes(self, folder: str) -> dict[str, int]:
         """Return the sizes of the files in a folder by name; none where there is no folder."""
@@ -133,7 +148,7 @@ class Storage:
                         sizes[file.name] = status.st_size
             return sizes
         selector = FileSelector(folder, allow_not_found=True)
-        found = self._handler.get_file_info_selector(selector)
+        found = self._lister.get_file_info_selector(selector)
         return {info.base_name: info.size for info in found if info.is_file}
 
     def find(self, folder: str) -> dict[str, Found]:
@@ -141,7 +156,7 @@ class Storage:
         if self.location.is_folder:
             return dict(_files_below(Path(self.location.uri(folder))))
         selector = FileSelector(folder, allow_not_found=True, recursive=True)
-        infos = self._handler.get_file_info_selector(selector)
+        infos = self._lister.get_file_info_selector(selector)
         start = len(folder) + 1
         return {
             info.path[start:]: Found(info.size, info.mtime.timestamp())
