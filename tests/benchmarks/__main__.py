@@ -22,6 +22,7 @@ from tests.benchmarks import (
     mercurius,
     over_http,
     paging,
+    replicas,
     scale,
     starting,
 )
@@ -55,8 +56,12 @@ BENCHMARKS: dict[str, Benchmark] = {
     "scale": scale.run,
 }
 
-SELDOM: dict[str, Benchmark] = {"history": history.run}
-"""Runs where it is named alone: its data takes a quarter of an hour and 4 GB the first time."""
+SELDOM: dict[str, Benchmark] = {"history": history.run, "replicas": replicas.run}
+"""Run where they are named alone.
+
+The data of ``history`` takes a quarter of an hour and 4 GB the first time; ``replicas`` starts an
+emulator of S3.
+"""
 
 SEPARATE = {
     "large_index": ["--specs", "1000"],
