@@ -203,6 +203,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     s3_prefixes: Names = ()
     """Where buckets are served over HTTPS: BUCKET=URL, separated by commas."""
 
+    cluster: Text = ""
+    """Ray's cluster, ray://HOST:PORT, that does the bulk work; empty for this machine."""
+
     notify: Names = ()
     """URLs that an import tells of each revision that it publishes, separated by commas."""
 

@@ -20,6 +20,18 @@ _LONGEST_SYNTAX_REASON = 140  # with the excerpt 200
 class CachelogError(Exception):
     """The data or the request is at fault, not cachelog."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Go from process to process with all data, whatever the arguments were."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(
+    kind: type[CachelogError], args: tuple[object, ...], data: Mapping[str, object]
+) -> CachelogError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(data)
+    return error
+
 
 class SourceError(CachelogError):
     """A place in the input cannot be read.

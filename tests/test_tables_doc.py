@@ -11,6 +11,7 @@ import pytest
 from deltalake import DeltaTable
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.contents import Snapshot
 from snapshots.models import NOTHING
 from snapshots.tables import CHANGES, COMPARISONS, HASHES, REVISIONS, SPECS
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
@@ -58,23 +59,26 @@ def test_every_column_is_described(table: str) -> None:
     assert lines == described(TABLES[table]), "\n".join(described(TABLES[table]))
 
 
-@pytest.fixture(scope="module")
-def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog in which develop was seen in two states, the first of them twice."""
+def states() -> list[Snapshot]:
+    """Return two states of develop, the first of them twice, and a release."""
     first = [
         a_spec("1", size=10, stacks=("e4s", "hep")),
         a_spec("2", name="zlib", size=5, stacks=("e4s",)),
     ]
     second = [first[0], a_spec("3", name="zlib", version="1.3", size=7, stacks=("e4s",))]
+    return [
+        a_snapshot(first, "develop", day(0)),
+        a_snapshot(first, "develop", day(2)),
+        a_snapshot(second, "develop", day(7)),
+        a_snapshot(first, "v0.22.0", day(3)),
+    ]
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a catalog in which develop was seen in two states, the first of them twice."""
     folder = tmp_path_factory.mktemp("catalog")
-    Catalog(str(folder)).publish(
-        [
-            a_snapshot(first, "develop", day(0)),
-            a_snapshot(first, "develop", day(2)),
-            a_snapshot(second, "develop", day(7)),
-            a_snapshot(first, "v0.22.0", day(3)),
-        ]
-    )
+    Catalog(str(folder)).publish(states())
     return folder
 
 

@@ -16,7 +16,9 @@ def history_group() -> None:
 @jobs_option("Compare in so many processes; each takes up to 500 MB for contents of 60,000 specs.")
 @json_option
 @catalog_option
-def fill_command(*, series: str | None, jobs: int, as_json: bool, catalog: str) -> None:
+def fill_command(
+    *, series: str | None, jobs: int | None, cluster: str | None, as_json: bool, catalog: str
+) -> None:
     """Compare the neighbours of which it is not known yet what changed.
 
     Imports keep that for what they publish. This is for a catalog that is older than that, and for
@@ -39,6 +41,7 @@ def fill_command(*, series: str | None, jobs: int, as_json: bool, catalog: str) 
             opened,
             pairs,
             jobs=jobs,
+            cluster=cluster or None,
             progress=lambda done, total: bars("comparing neighbours", done, total),
         )
     if as_json:

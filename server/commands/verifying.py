@@ -11,7 +11,9 @@ from server.terminal.parameters import catalog_option, jobs_option, json_option
 @jobs_option("Read in so many processes; each takes up to 400 MB for contents of 60,000 specs.")
 @json_option
 @catalog_option
-def verify_command(*, deep: bool, jobs: int, as_json: bool, catalog: str) -> None:
+def verify_command(
+    *, deep: bool, jobs: int | None, cluster: str | None, as_json: bool, catalog: str
+) -> None:
     """Read all of the catalog, and tell what is damaged.
 
     Each finding comes with what to do about it. Leaves with 1 where anything is damaged. Nothing
@@ -22,7 +24,7 @@ def verify_command(*, deep: bool, jobs: int, as_json: bool, catalog: str) -> Non
     from snapshots.catalog.verifying.verify import verify
 
     with progress() as bars:
-        verified = verify(catalog, deep=deep, jobs=jobs, progress=bars)
+        verified = verify(catalog, deep=deep, jobs=jobs, cluster=cluster or None, progress=bars)
     if as_json:
         say_json(verified_facts(verified))
     else:

@@ -16,6 +16,8 @@ REF_FORMS = "TAG, TAG~N (N before it), TAG@DATE or the beginning of a digest"
 
 _MOST_JOBS = 256
 
+_CLUSTER = "CACHELOG_CLUSTER"
+
 _PERCENT = re.compile(r"(?P<number>\d{1,3}(\.\d{1,6})?) ?%?")
 _DURATION = re.compile(r"(?P<number>\d{1,5})(?P<unit>[hdw])|0")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
@@ -121,15 +123,22 @@ def series_option(describe: str) -> Callable[[Decorated], Decorated]:
 
 
 def jobs_option(describe: str) -> Callable[[Decorated], Decorated]:
-    """Return what adds ``--jobs``, described so."""
-    return click.option(
+    """Return what adds ``--jobs``, described so, and ``--cluster``."""
+    jobs = click.option(
         "--jobs",
         type=click.IntRange(1, _MOST_JOBS),
-        default=1,
-        show_default=True,
         metavar="N",
-        help=describe,
+        help=f"{describe} By default one; on a cluster one for each core.",
     )
+    cluster = click.option(
+        "--cluster",
+        envvar=_CLUSTER,
+        show_envvar=True,
+        metavar="URL",
+        help="Have Ray's cluster at ray://HOST:PORT do it; needs cachelog[cluster] here and there, "
+        "and a catalog that all nodes reach.",
+    )
+    return lambda command: jobs(cluster(command))
 
 
 def two_refs(command: Decorated) -> Decorated:

@@ -11,7 +11,7 @@ from threading import Thread
 
 from snapshots.errors import CatalogError
 
-_KILLED = (
+KILLED = (
     "one of the processes that work on it was killed, as happens where memory is short; "
     "try again with fewer jobs"
 )
@@ -31,7 +31,7 @@ def processes(
     try:
         yield pool
     except BrokenProcessPool:
-        raise CatalogError(location, _KILLED) from None
+        raise CatalogError(location, KILLED) from None
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.benchmarks import (
+    bulk_work,
     comparing,
     costs,
     explaining,
@@ -19,6 +20,7 @@ from tests.benchmarks import (
     judging,
     loading,
     looking_up,
+    memory,
     mercurius,
     over_http,
     paging,
@@ -45,6 +47,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "start": starting.run,
     "import": importing.run,
     "load": loading.run,
+    "memory": memory.run,
     "compare": comparing.run,
     "explain": explaining.run,
     "feed": feeding.run,
@@ -56,12 +59,12 @@ BENCHMARKS: dict[str, Benchmark] = {
     "scale": scale.run,
 }
 
-SELDOM: dict[str, Benchmark] = {"history": history.run, "replicas": replicas.run}
-"""Run where they are named alone.
-
-The data of ``history`` takes a quarter of an hour and 4 GB the first time; ``replicas`` starts an
-emulator of S3.
-"""
+SELDOM: dict[str, Benchmark] = {
+    "history": history.run,
+    "cluster": bulk_work.run,
+    "replicas": replicas.run,
+}
+"""Run where they are named: the data of history takes a quarter of an hour and 4 GB at first."""
 
 SEPARATE = {
     "large_index": ["--specs", "1000"],
@@ -112,6 +115,7 @@ def _plan(options: argparse.Namespace) -> Plan:
         revisions=5 if options.quick else 200,
         contents=20 if options.quick else 1_000,
         specs_of_years=400 if options.quick else 60_000,
+        bulk_contents=17 if options.quick else 33,
     )
 
 

@@ -108,6 +108,7 @@ class Plan:
     revisions: int
     contents: int
     specs_of_years: int
+    bulk_contents: int = 33
     notes: list[str] = field(default_factory=list)
 
 

@@ -24,6 +24,7 @@ READ: dict[str, tuple[str, Any]] = {
     "body_timeout": ("1.5", 1.5),
     "send_timeout": ("1.5", 1.5),
     "keep_alive": ("1.5", 1.5),
+    "cluster": ("ray://host:10001", "ray://host:10001"),
     "hang_timeout": ("1.5", 1.5),
     "max_subscriptions": ("7", 7),
     "heartbeat": ("1.5", 1.5),

@@ -5,15 +5,17 @@ the digest is worked out again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
 
+from snapshots.catalog.bulk.mapping import mapping
 from snapshots.catalog.failures import reason_of, translated
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.mending import how_to_mend
-from snapshots.catalog.processes import processes
 from snapshots.catalog.specs_table import DamagedContent, SpecsTable
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.verifying.findings import Finding
@@ -58,31 +60,19 @@ def contents_to_read(
     ]
 
 
-def read_contents(location: str, contents: Sequence[ToRead], jobs: int) -> Iterator[Read]:
-    """Yield what is found of each content, in so many processes."""
-    if jobs == 1:
-        specs = _opened(location)
-        for content in contents:
-            yield read_content(specs, content)
-        return
-    with processes(jobs, location, _open) as pool:
-        yield from pool.map(_read, contents)
+def read_contents(
+    location: str,
+    contents: Sequence[ToRead],
+    jobs: int | None = None,
+    cluster: str | None = None,
+) -> AbstractContextManager[Iterator[Read]]:
+    """Have what is found of each content; ``jobs`` and ``cluster`` are those of ``mapping``."""
+    return mapping(_reader, location, contents, jobs=jobs, cluster=cluster)
 
 
-_open_tables: dict[str, SpecsTable] = {}
-
-
-def _opened(location: str) -> SpecsTable:
-    return SpecsTable(Storage(parse_location(location)))
-
-
-def _open(location: str) -> None:
-    """Open the table once in a process."""
-    _open_tables["specs"] = _opened(location)
-
-
-def _read(content: ToRead) -> Read:
-    return read_content(_open_tables["specs"], content)
+def _reader(location: str) -> Callable[[ToRead], Read]:
+    """Open the table once in a process that reads."""
+    return partial(read_content, SpecsTable(Storage(parse_location(location))))
 
 
 def read_content(specs: SpecsTable, content: ToRead) -> Read:

@@ -37,15 +37,21 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verify(
-    location: str, *, deep: bool = False, jobs: int = 1, progress: Progress | None = None
+    location: str,
+    *,
+    deep: bool = False,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    progress: Progress | None = None,
 ) -> Verified:
-    """Read all of the catalog at a location, in so many processes.
+    """Read all of the catalog at a location, in so many processes or on a cluster.
 
-    With ``deep`` all neighbours are compared anew. Raises NoCatalog, and CatalogError where the
-    store itself fails.
+    ``jobs`` and ``cluster`` are those of ``mapping``. With ``deep`` all neighbours are compared
+    anew. Raises NoCatalog, and CatalogError where the store itself fails.
     """
     with translated(location):
-        return _Verification(location, progress or Report().progress).run(deep=deep, jobs=jobs)
+        verification = _Verification(location, progress or Report().progress)
+        return verification.run(deep=deep, jobs=jobs, cluster=cluster)
 
 
 class _Verification:
@@ -57,7 +63,7 @@ class _Verification:
         self._findings: list[Finding] = []
         self._num_specs = self._num_contents = 0
 
-    def run(self, *, deep: bool, jobs: int) -> Verified:
+    def run(self, *, deep: bool, jobs: int | None, cluster: str | None) -> Verified:
         self._findings += self._broken_logs()
         try:
             self._catalog.refresh()
@@ -67,7 +73,7 @@ class _Verification:
             reason = error.reason.removesuffix(f"; {RESTORE}")
             self._findings.append(Finding(place="revisions", reason=reason, advice=RESTORE))
         else:
-            hashes = self._read_contents(jobs)
+            hashes = self._read_contents(jobs, cluster)
             self._findings += self._stray()
             check = HistoryCheck(self._catalog, self._storage, hashes, self._progress)
             self._findings += check.run(deep=deep)
@@ -88,17 +94,18 @@ class _Verification:
                 advice = HOW_TO_MEND if name in HISTORY_TABLES else RESTORE
                 yield Finding(place=f"log of {name}", reason=reason, advice=advice)
 
-    def _read_contents(self, jobs: int) -> dict[str, SetOfHashes]:
+    def _read_contents(self, jobs: int | None, cluster: str | None) -> dict[str, SetOfHashes]:
         contents = contents_to_read(self._catalog.history, self._catalog.files_of)
         hashes = {NOTHING: sum_of([])}
         self._progress("reading contents", 0, len(contents))
-        for read in read_contents(self._catalog.location, contents, jobs):
-            self._num_contents += 1
-            self._num_specs += read.num_specs
-            self._findings += read.findings
-            if read.hashes is not None:
-                hashes[read.digest] = read.hashes
-            self._progress("reading contents", self._num_contents, len(contents))
+        with read_contents(self._catalog.location, contents, jobs, cluster) as found:
+            for read in found:
+                self._num_contents += 1
+                self._num_specs += read.num_specs
+                self._findings += read.findings
+                if read.hashes is not None:
+                    hashes[read.digest] = read.hashes
+                self._progress("reading contents", self._num_contents, len(contents))
         return hashes
 
     def _stray(self) -> Iterator[Finding]:

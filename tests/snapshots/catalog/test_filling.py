@@ -98,6 +98,7 @@ def test_what_was_made_is_kept_by_who_is_interrupted(catalog: Catalog) -> None:
     assert fill(again, missing_pairs(again, again.history)).num_made == 2
 
 
+@pytest.mark.usefixtures("each_way")
 def test_filling_in_processes(catalog: Catalog) -> None:
     """It makes what one process makes; contents that cannot be read are told."""
     made = states(*(f"a{letter}" for letter in "bcdefghijklmnopqrst"))
@@ -173,8 +174,8 @@ def test_no_more_is_ahead_than_there_is_room_for(
         return future
 
     monkeypatch.setattr(ThreadPoolExecutor, "submit", submitting)
-    monkeypatch.setattr("snapshots.catalog.filling.processes", in_one_thread)
-    monkeypatch.setattr("snapshots.catalog.filling._opened", {})
+    monkeypatch.setattr("snapshots.catalog.bulk.mapping.has_daft", bool)
+    monkeypatch.setattr("snapshots.catalog.bulk.mapping.processes", in_one_thread)
     monkeypatch.setattr("snapshots.catalog.filling._PAIRS_EACH", 1)
     filled = fill(catalog, missing_pairs(catalog, catalog.history), jobs=2)
     assert (filled.num_made, filled.failures, filled.unreadable) == (len(made), {}, {})

@@ -14,7 +14,6 @@ from snapshots.catalog.verifying.hash_sums import sum_of
 from snapshots.contents import Content
 from snapshots.models import NOTHING
 from snapshots.tables import StoredFile
-from tests.snapshots.catalog.threads import in_one_thread
 from tests.snapshots.factories import a_spec
 
 CONTENT = Content.of([a_spec("a"), a_spec("b", name="zlib")])
@@ -48,17 +47,16 @@ def test_a_sound_content(specs: SpecsTable) -> None:
     )
 
 
-def test_processes_find_what_one_finds(
-    specs: SpecsTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("each_way")
+def test_processes_find_what_one_finds(specs: SpecsTable, tmp_path: Path) -> None:
     """In the order of the contents, also where one is missing."""
     missing = ToRead("f" * 64, (StoredFile(path="none", size=1, checksum="0" * 16),), (), AGAIN)
     contents = [missing, written(specs, CONTENT.table())]
-    monkeypatch.setattr("snapshots.catalog.verifying.contents.processes", in_one_thread)
-    monkeypatch.setattr("snapshots.catalog.verifying.contents._open_tables", {})
-    found = list(read_contents(str(tmp_path), contents, 2))
-    assert [len(it.findings) for it in found] == [1, 0]
-    assert found == list(read_contents(str(tmp_path), contents, 1))
+    with read_contents(str(tmp_path), contents, 2) as found:
+        by_two = list(found)
+    assert [len(it.findings) for it in by_two] == [1, 0]
+    with read_contents(str(tmp_path), contents) as found:
+        assert by_two == list(found)
 
 
 def test_nothing_needs_no_file(specs: SpecsTable) -> None:

@@ -1,0 +1,114 @@
+"""deploy/compose.yaml and prometheus.yml: valid, and of this cachelog."""
+
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+
+import click
+import pytest
+import yaml
+from check_jsonschema import main as check_jsonschema
+from click.testing import CliRunner
+
+from server.environment import settings_from
+from server.memory import max_memory
+from tests.deploy.files import DEPLOY, PORT, ROOT, commands_of, compose, own_services
+from tests.deploy.parsing import require_command
+
+SERVERS = ("server-1", "server-2")
+
+
+def verdict(file: Path) -> int:
+    """Return the exit code of the validator, which has the schema of the Compose specification."""
+    options = ["--builtin-schema", "vendor.compose-spec", str(file)]
+    return CliRunner().invoke(check_jsonschema, options).exit_code
+
+
+def test_it_is_valid() -> None:
+    """The file is as the Compose specification wants it."""
+    assert verdict(DEPLOY / "compose.yaml") == 0
+
+
+def test_the_validator_refuses_what_is_misspelt(tmp_path: Path) -> None:
+    """So its word on the file counts."""
+    text = (DEPLOY / "compose.yaml").read_text("utf-8")
+    broken = tmp_path / "compose.yaml"
+    broken.write_text(text.replace("healthcheck:", "healthchecks:"), "utf-8")
+    assert verdict(broken) != 0
+
+
+@pytest.mark.parametrize("name", own_services())
+def test_settings_and_commands(name: str) -> None:
+    """Each setting is one, with a value that can be used, and each command can be parsed."""
+    service = own_services()[name]
+    environ = {key: str(value) for key, value in service.get("environment", {}).items()}
+    settings_from(environ)
+    commands = commands_of(service["command"], environ)
+    assert commands
+    for words in commands:
+        require_command(words)
+
+
+def test_a_command_that_is_misspelt_is_refused() -> None:
+    """So that the parser's word counts."""
+    with pytest.raises(click.UsageError, match="No such option"):
+        require_command(["cachelog", "serve", "--prot", "8000"])
+
+
+def test_servers_listen_where_others_look() -> None:
+    """At the port that the image names, checked for health there and asked for numbers there."""
+    assert f"EXPOSE {PORT}\n" in (ROOT / "Dockerfile").read_text("utf-8")
+    services = compose()["services"]
+    for name in SERVERS:
+        context = require_command(services[name]["command"])
+        assert (context.params["port"], context.params["host"]) == (PORT, "0.0.0.0")  # noqa: S104
+        assert f"http://127.0.0.1:{PORT}/health/ready" in services[name]["healthcheck"]["test"][-1]
+    (job,) = yaml.safe_load((DEPLOY / "prometheus.yml").read_text("utf-8"))["scrape_configs"]
+    assert job["job_name"] == "cachelog"  # the name in the alerts
+    assert job["metrics_path"] == "/metrics"
+    assert job["static_configs"] == [{"targets": [f"{name}:{PORT}" for name in SERVERS]}]
+
+
+def test_servers_trust_the_proxy_alone() -> None:
+    """Its address is fixed, and lies in the network that they share."""
+    found = compose()
+    (pool,) = found["networks"]["inside"]["ipam"]["config"]
+    address = found["services"]["proxy"]["networks"]["inside"]["ipv4_address"]
+    assert ip_address(address) in ip_network(pool["subnet"])
+    for name in SERVERS:
+        environ = found["services"][name]["environment"]
+        assert environ["CACHELOG_TRUSTED_PROXIES"] == address
+        assert "ports" not in found["services"][name]
+
+
+def test_servers_have_the_memory_that_they_may_take() -> None:
+    """The limit is no less than the sum of what the settings allow, and the time to stop enough."""
+    for name in SERVERS:
+        service = compose()["services"][name]
+        environ = {key: str(value) for key, value in service["environment"].items()}
+        limit = int(service["mem_limit"].removesuffix("g")) << 30
+        assert max_memory(settings_from(environ)) <= limit
+        assert service["stop_grace_period"] == "20s"
+
+
+def test_nothing_may_do_more_than_it_needs() -> None:
+    """No container writes to its root or gains privileges; servers only read the catalog."""
+    services = compose()["services"]
+    for service in services.values():
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        assert "user" not in service  # the images have one that is not root
+    for name in SERVERS:
+        assert services[name]["volumes"] == ["data:/data:ro"]
+
+
+def test_files_beside_it_are_there() -> None:
+    """What is mounted from this folder exists, but for the pages, which are the reader's."""
+    mounted = [
+        volume.split(":")[0]
+        for service in compose()["services"].values()
+        for volume in service["volumes"]
+        if volume.startswith("./") and ":/pages:" not in volume
+    ]
+    assert sorted(mounted) == ["./nginx.conf", "./prometheus.yml"]
+    assert all((DEPLOY / it).is_file() for it in mounted)

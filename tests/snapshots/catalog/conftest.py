@@ -1,0 +1,18 @@
+"""The ways that a function can be mapped over what a catalog has, on one machine."""
+
+import pytest
+
+from snapshots.catalog.bulk.mapping import has_daft
+
+_BY_DAFT = pytest.param(
+    "daft", marks=pytest.mark.skipif(not has_daft(), reason="Daft is not installed")
+)
+
+
+@pytest.fixture(params=["pool", _BY_DAFT])
+def each_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Map in a pool of processes, and by Daft where that is installed."""
+    way: str = request.param
+    if way == "pool":
+        monkeypatch.setattr("snapshots.catalog.bulk.mapping.has_daft", bool)
+    return way
