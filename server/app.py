@@ -69,6 +69,9 @@ if TYPE_CHECKING:
 
 GRAPHQL_PATH = "/graphql"
 
+_RETRY_SECONDS = 3.0
+"""How long a request to object storage that fails is tried again: somebody waits for an answer."""
+
 _SWITCH_SECONDS = 0.001
 """How long a thread that computes may keep others waiting; Python's default is 5 ms."""
 
@@ -108,7 +111,7 @@ class Application(Starlette):
 
 def create_app(settings: Settings) -> Application:
     """Build the application; nothing is read before it starts."""
-    catalog = Catalog(settings.catalog)
+    catalog = Catalog(settings.catalog, retry_seconds=_RETRY_SECONDS)
     library = Library(
         catalog,
         frame_bytes=settings.frame_cache,

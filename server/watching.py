@@ -10,11 +10,15 @@ from schema.errors import incident
 from server.publications import Arrivals, Publications
 from server.tracing.spans import NoSpans, Spans
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.following import Follower
 from snapshots.errors import CatalogError, NoCatalog
 from snapshots.models import RevisionInfo
 from snapshots.wording import counted
 
 _log = logging.getLogger("cachelog.server")
+
+_SILENT_SECONDS = 10.0
+"""After so long a look that has not ended is a problem; most take a few hundredths of a second."""
 
 
 class CatalogWatch:
@@ -22,7 +26,8 @@ class CatalogWatch:
 
     ``problem`` says why the last look failed; None while the catalog can be read. An outage is
     logged when it begins and when it is over, however the store words it in between: its texts
-    have request ids and times that differ each time. Each look is one of ``spans``. What is new
+    have request ids and times that differ each time. A store that does not answer is a problem
+    before the look has failed. Each look is one of ``spans``. What is new
     goes to the subscribers of ``publications``, of which there may be ``max_subscribers``.
     """
 
@@ -35,14 +40,26 @@ class CatalogWatch:
         max_subscribers: int = 0,
     ) -> None:
         self.catalog = catalog
+        self._follower = Follower(catalog)
         self._arrivals = Arrivals()
         self._arrived: list[RevisionInfo] = []
         self.publications = Publications(max_subscribers=max_subscribers)
-        self.problem: str | None = "not looked yet"
+        self._problem: str | None = "not looked yet"
+        self._began: float | None = None
         self._seconds = seconds
         self._spans = spans or NoSpans()
         self._last_read = time.monotonic()
         self._is_out = False
+
+    @property
+    def problem(self) -> str | None:
+        """Why the catalog cannot be read; None while it can."""
+        began = self._began
+        if self._problem is None and began is not None:
+            seconds = time.monotonic() - began
+            if seconds > _SILENT_SECONDS:
+                return f"the store has not answered for {seconds:.0f} s"
+        return self._problem
 
     @property
     def age(self) -> float:
@@ -65,18 +82,25 @@ class CatalogWatch:
 
     def look(self) -> None:
         """Look for new revisions, and note in ``problem`` what kept it from reading."""
+        self._began = time.monotonic()
+        try:
+            self._look()
+        finally:
+            self._began = None
+
+    def _look(self) -> None:
         try:
             is_new = self._refresh()
         except CatalogError as error:
             if not self._is_out:
                 _log.warning("%s", error)
-            self._is_out, self.problem = True, error.reason
+            self._is_out, self._problem = True, error.reason
             if isinstance(error, NoCatalog):
                 self._arrived += self._arrivals.take(self.catalog.history)
             return
         except Exception as error:  # noqa: BLE001 - whatever it is, the next look may be better
             if not self._is_out:
-                self.problem = incident(error)["message"]
+                self._problem = incident(error)["message"]
             self._is_out = True
             return
         self._last_read = time.monotonic()
@@ -86,11 +110,11 @@ class CatalogWatch:
             _log.info("the catalog can be read again; it has %s", revisions)
         elif is_new:
             _log.info("the catalog has %s", revisions)
-        self._is_out, self.problem = False, None
+        self._is_out, self._problem = False, None
 
     def _refresh(self) -> bool:
         with self._spans.span("refresh") as note:
-            is_new = self.catalog.refresh()
+            is_new = self._follower.refresh()
             note("cachelog.is_new", is_new)
             note("cachelog.revisions", len(self.catalog.history.revisions))
         return is_new

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.content_reader import ContentReader
+from snapshots.catalog.delta import Table
 from snapshots.catalog.failures import translated
 from snapshots.catalog.history_tables import HistoryTables
 from snapshots.catalog.locations import parse_location
@@ -46,16 +47,15 @@ class Catalog:
     Opening checks the form of the location alone, and raises InvalidArgument; it reads nothing.
     ``refresh`` looks for revisions that were published since; ``publish`` makes the catalog where
     there is none. All methods may be called from several threads. They raise CatalogError where
-    the store fails.
+    the store fails: on object storage after ``retry_seconds``, if given, of trying again.
     """
 
-    def __init__(self, location: str) -> None:
+    def __init__(self, location: str, *, retry_seconds: float | None = None) -> None:
         self.location = location
-        self._place = parse_location(location)
-        storage = Storage(self._place)
-        self._revisions = RevisionsTable(storage)
-        self._specs = SpecsTable(storage)
-        self._changes = HistoryTables(storage)
+        self.storage = Storage(parse_location(location), retry_seconds=retry_seconds)
+        self._revisions = RevisionsTable(self.storage)
+        self._specs = SpecsTable(self.storage)
+        self._changes = HistoryTables(self.storage)
         self._lock = threading.RLock()
         self._files: Files = {}
         self._history = History()
@@ -67,6 +67,11 @@ class Catalog:
     def history(self) -> History:
         """The revisions as of the last ``refresh``."""
         return self._history
+
+    @property
+    def tables(self) -> tuple[Table, Table]:
+        """What a ``refresh`` reads: the table of revisions, and the commit point of the history."""
+        return self._revisions.table, self._changes.table
 
     @property
     def generation(self) -> int:
@@ -284,8 +289,8 @@ class Catalog:
 
     def _check_folder(self) -> None:
         """Raise CatalogError where the location cannot even become a catalog."""
-        root = Path(self._place.root)
-        if self._place.is_folder and root.exists() and not root.is_dir():
+        root = Path(self.storage.location.root)
+        if self.storage.location.is_folder and root.exists() and not root.is_dir():
             raise CatalogError(self.location, "is no folder")
 
     def _translated(self) -> AbstractContextManager[None]:

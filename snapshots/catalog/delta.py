@@ -20,7 +20,7 @@ from deltalake.transaction import (
 from snapshots.catalog.actions import remove_action
 from snapshots.catalog.damage import what_is_broken
 from snapshots.catalog.failures import reason_of
-from snapshots.catalog.log import Log
+from snapshots.catalog.log import Log, Mark
 from snapshots.catalog.opening import ask_anew
 from snapshots.catalog.storage import RESTORE, Storage
 from snapshots.errors import CatalogError
@@ -41,16 +41,6 @@ _NO_HOUSEKEEPING = PostCommitHookProperties(create_checkpoint=False, cleanup_exp
 _AT_ONCE_OR_NOT = CommitProperties(max_commit_retries=0)
 
 
-class Mark(msgspec.Struct, frozen=True):
-    """A state of a table: its version, and a checksum of the commit that made it.
-
-    A table that was put in the place of another has other marks, whatever its version is.
-    """
-
-    version: int
-    checksum: str
-
-
 class _Open(msgspec.Struct):
     """An open table, its version when it was opened, and its state as of now."""
 
@@ -63,7 +53,7 @@ class Table:
     """One of the catalog's tables. Errors are those of the store.
 
     Of a broken table CatalogError names the broken file; TableNotFoundError means that there is
-    no table, or no longer. ``advice`` says what to do about damage.
+    none (any more). ``advice`` says what to do about damage.
     """
 
     def __init__(
@@ -77,6 +67,7 @@ class Table:
     ) -> None:
         self.name = name
         self._storage = storage
+        self._uri = storage.location.uri(name)
         self._advice = advice
         self._log = Log(storage, name)
         self._schema = schema
@@ -94,9 +85,19 @@ class Table:
         with self._lock:
             return (self._open or self._brought_up_to_date()).mark
 
+    def has_further_commit(self) -> bool:
+        """Tell by one request whether there is a commit after what ``current`` found last."""
+        found = self._open
+        return self._log.has(0 if found is None else found.mark.version + 1)
+
+    def is_replaced(self) -> bool:
+        """Tell by one request whether what ``current`` found last is there no longer."""
+        found = self._open
+        return found is not None and not self._log.stands(found.mark)
+
     def _opened(self) -> DeltaTable:
         """Return the table as it was lately."""
-        if self._open is None or self._is_worn(self._open) or not self._stands(self._open.mark):
+        if self._open is None or self._is_worn(self._open) or not self._log.stands(self._open.mark):
             return self.current()
         return self._open.table
 
@@ -109,7 +110,7 @@ class Table:
                     self._open = found
                     return found
         with self._damage_named():
-            table = ask_anew(self._storage.location.uri(self.name), lambda it: it)
+            table = ask_anew(self._uri, lambda it: it, self._storage.options)
         self._refuse_empty_commits()
         self._open = _Open(table, table.version(), self._mark_of(table))
         return self._open
@@ -123,7 +124,7 @@ class Table:
             self._refuse_empty_commits()
             found.mark = self._mark_of(found.table)
         # Asked last: so what was taken in is known to be of the same table.
-        return self._stands(before) and not self._is_worn(found)
+        return self._log.stands(before) and not self._is_worn(found)
 
     def _refuse_empty_commits(self) -> None:
         if path := self._log.empty_commit():
@@ -133,13 +134,9 @@ class Table:
         """Tell whether to open anew: what is kept of each commit makes the next ones slower."""
         return found.mark.version >= found.opened_at + _REOPEN_AFTER
 
-    def _stands(self, mark: Mark) -> bool:
-        """Tell whether the log still has the commit that made a state, byte by byte."""
-        return self._log.checksum(mark.version) == mark.checksum
-
     def _mark_of(self, table: DeltaTable) -> Mark:
         version = table.version()
-        return Mark(version, self._log.checksum(version) or str(table.metadata().id))
+        return self._log.mark(version) or Mark(version, str(table.metadata().id), 0)
 
     def files(self, ranges_of: Sequence[str] = ()) -> pa.Table:
         """Return a row of each file, as of the last ``current``: ``path``, ``size``, ``added_at``.
@@ -270,10 +267,11 @@ class Table:
     def _create(self) -> None:
         try:
             DeltaTable.create(
-                self._storage.location.uri(self.name),
+                self._uri,
                 self._schema,
                 partition_by=self._partition_by,
                 configuration=_PROPERTIES,
+                storage_options=self._storage.options,
             )
         except (DeltaError, OSError) as error:
             # Two imports that both make the table: the second finds it there, or loses the race.

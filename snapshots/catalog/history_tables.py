@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
+from snapshots.catalog.delta import Table
 from snapshots.catalog.failures import translated
 from snapshots.catalog.listed_files import of_schema
 from snapshots.catalog.pair_texts import are_of, texts_of
@@ -67,6 +68,16 @@ class HistoryTables:
         self._counts: dict[Pair, PairCounts] = {}
         self._state = 0
         self._problem: CatalogError | None = None
+
+    @property
+    def table(self) -> Table:
+        """The log of the commit point, and what is open of it."""
+        return self._comparisons.table
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the last ``refresh`` could not read the tables."""
+        return self._problem is not None
 
     def refresh(self) -> bool:
         """Read which pairs are new, and tell whether any is, or is no longer there.

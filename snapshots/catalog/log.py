@@ -2,11 +2,25 @@
 
 import re
 
+import msgspec
+import pyarrow as pa
+
 from snapshots.catalog.storage import Storage, checksum
 
 _FOLDER = "_delta_log"
 # Commits are 00000000000000000007.json; the files of a checkpoint begin with its version too.
 _VERSIONED = re.compile(r"(\d{20})\.(?:json|checkpoint\..*parquet)")
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """A state of a table: its version, and a checksum and the size of the commit that made it.
+
+    A table that was put in the place of another has other marks, whatever its version is.
+    """
+
+    version: int
+    checksum: str
+    size: int
 
 
 class Log:
@@ -20,12 +34,21 @@ class Log:
         """Tell whether there is the commit that made a version."""
         return self._storage.exists(self._path(version))
 
-    def checksum(self, version: int) -> str | None:
-        """Return the checksum of the commit that made a version; None where there is none."""
+    def mark(self, version: int) -> Mark | None:
+        """Return the mark of a version; None where the commit that made it is not there."""
         try:
-            return checksum(self._storage.read(self._path(version)))
+            data = self._storage.read(self._path(version))
         except FileNotFoundError:
             return None
+        return Mark(version, checksum(data), data.size)
+
+    def stands(self, mark: Mark) -> bool:
+        """Tell whether the log still has the commit that made a state, byte by byte."""
+        try:
+            data = self._storage.read(self._path(mark.version), mark.size)
+        except (FileNotFoundError, pa.ArrowInvalid):
+            return False
+        return checksum(data) == mark.checksum
 
     def empty_commit(self) -> str | None:
         """Return the path of a commit that holds nothing: the library takes it for one."""

@@ -6,6 +6,7 @@ from itertools import chain
 import msgspec
 import pyarrow as pa
 
+from snapshots.catalog.delta import Table
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.whole_table import WholeTable
 from snapshots.models import RevisionInfo
@@ -26,6 +27,11 @@ class RevisionsTable:
 
     def __init__(self, storage: Storage) -> None:
         self._table = WholeTable(storage, "revisions", REVISIONS, _decoded, required=_REQUIRED)
+
+    @property
+    def table(self) -> Table:
+        """The table's log, and what is open of it."""
+        return self._table.table
 
     def refresh(self) -> bool:
         """Read what is new, and tell whether anything is; raises as ``WholeTable.refresh``."""

@@ -25,9 +25,10 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction
 
 from snapshots.catalog.actions import add_action
-from snapshots.catalog.delta import Mark, Table
+from snapshots.catalog.delta import Table
 from snapshots.catalog.failures import reason_of
 from snapshots.catalog.listed_files import of_schema
+from snapshots.catalog.log import Mark
 from snapshots.catalog.storage import (
     Range,
     Storage,

@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from errno import EINVAL
+from errno import EINVAL, ENOENT
+from functools import cached_property
 from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple
@@ -29,6 +30,8 @@ RESTORE = "restore it from a copy of the catalog, or move the catalog away and i
 """What to do about a file that is damaged."""
 
 _READERS = 8
+_LISTING_TIMEOUT = "3s"
+_NO_SUCH_RANGE = "416"
 # The end of a file's name that is the checksum of its bytes; the names of other tools have no such.
 _CHECKSUM = re.compile(r"(?:^|[/-])([0-9a-f]{16})\.zstd\.parquet$")
 _DICTIONARY_BYTES = 1 << 24
@@ -46,10 +49,33 @@ class Found(NamedTuple):
 
 
 class Storage:
-    """The files below one location. Paths are relative to it; errors are those of the store."""
+    """The files below one location. Paths are relative to it; errors are those of the store.
 
-    def __init__(self, location: Location) -> None:
+    A request to object storage that fails is tried again for ``retry_seconds``; by default for as
+    long as deltalake does, three minutes.
+    """
+
+    def __init__(self, location: Location, *, retry_seconds: float | None = None) -> None:
         self.location = location
+        self.options: dict[str, str] | None = None
+        if retry_seconds is not None and not location.is_folder:
+            # The last pause is not cut short, so that pauses have to be short, too.
+            self.options = {
+                "retry_timeout": _duration(retry_seconds),
+                "backoff_config.init_backoff": _duration(retry_seconds / 30),
+                "backoff_config.max_backoff": _duration(retry_seconds / 4),
+            }
+
+    @cached_property
+    def _handler(self) -> DeltaStorageHandler:
+        """What makes requests, with the connections that it keeps."""
+        return DeltaStorageHandler(self.location.root, self.options)
+
+    @cached_property
+    def _lister(self) -> DeltaStorageHandler:
+        """The same for listings, during which deltalake lets no other thread run."""
+        short = None if self.options is None else self.options | {"timeout": _LISTING_TIMEOUT}
+        return DeltaStorageHandler(self.location.root, short)
 
     def read(self, path: str, size: int | None = None) -> pa.Buffer:
         """Return the bytes of a file; its ``size``, where it is known, saves a request.
@@ -76,13 +102,17 @@ class Storage:
         return buffer
 
     def _object(self, path: str, size: int | None) -> bytes:
-        known = None if size is None else {path: size}
-        with DeltaStorageHandler(self.location.root, known_sizes=known).open_input_file(path) as it:
+        if size is None and (size := self._object_size(path)) is None:
+            raise FileNotFoundError(ENOENT, "Object not found", path)
+        known = {path: size}
+        handler = DeltaStorageHandler(self.location.root, self.options, known)
+        with handler.open_input_file(path) as it:
             data: bytes = it.read()
             return data
 
     def _object_size(self, path: str) -> int | None:
-        (info,) = DeltaStorageHandler(self.location.root).get_file_info([path])
+        # To open a file tells its size too, but lets no other thread run meanwhile.
+        (info,) = self._handler.get_file_info([path])
         return int(info.size) if info.is_file else None
 
     def read_all(self, sizes: Mapping[str, int]) -> list[pa.Buffer]:
@@ -97,7 +127,14 @@ class Storage:
         """Tell whether there is a file."""
         if self.location.is_folder:
             return Path(self.location.uri(path)).is_file()
-        return self._object_size(path) is not None
+        try:
+            self._object(path, 1)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            if _NO_SUCH_RANGE not in str(error):  # an empty file has no first byte
+                raise
+        return True
 
     def sizes(self, folder: str) -> dict[str, int]:
         """Return the sizes of the files in a folder by name; none where there is no folder."""
@@ -111,7 +148,7 @@ class Storage:
                         sizes[file.name] = status.st_size
             return sizes
         selector = FileSelector(folder, allow_not_found=True)
-        found = DeltaStorageHandler(self.location.root).get_file_info_selector(selector)
+        found = self._lister.get_file_info_selector(selector)
         return {info.base_name: info.size for info in found if info.is_file}
 
     def find(self, folder: str) -> dict[str, Found]:
@@ -119,7 +156,7 @@ class Storage:
         if self.location.is_folder:
             return dict(_files_below(Path(self.location.uri(folder))))
         selector = FileSelector(folder, allow_not_found=True, recursive=True)
-        infos = DeltaStorageHandler(self.location.root).get_file_info_selector(selector)
+        infos = self._lister.get_file_info_selector(selector)
         start = len(folder) + 1
         return {
             info.path[start:]: Found(info.size, info.mtime.timestamp())
@@ -133,7 +170,7 @@ class Storage:
             if self.location.is_folder:
                 Path(self.location.uri(path)).unlink()
             else:
-                DeltaStorageHandler(self.location.root).delete_file(path)
+                self._handler.delete_file(path)
 
     def write(self, path: str, data: pa.Buffer) -> None:
         """Write a file; nobody sees a part of it."""
@@ -141,10 +178,14 @@ class Storage:
             _write_in_folder(Path(self.location.uri(path)), data)
             return
         # deltalake's stream takes bytes alone, as Arrow's buffered stream gives them to it.
-        files = PyFileSystem(DeltaStorageHandler(self.location.root))
+        files = PyFileSystem(self._handler)
         with files.open_output_stream(path, buffer_size=_WRITTEN_AT_ONCE) as stream:
             for start in range(0, data.size, _WRITTEN_AT_ONCE - 1):
                 stream.write(data.slice(start, min(_WRITTEN_AT_ONCE - 1, data.size - start)))
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds * 1_000:.0f}ms"
 
 
 def _files_below(folder: Path) -> Iterator[tuple[str, Found]]:

@@ -10,9 +10,10 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from snapshots.catalog.actions import add_action
-from snapshots.catalog.delta import Mark, Table
+from snapshots.catalog.delta import Table
 from snapshots.catalog.failures import reason_of
 from snapshots.catalog.listed_files import sizes_of
+from snapshots.catalog.log import Mark
 from snapshots.catalog.storage import RESTORE, Storage, from_parquet, named_by_bytes, to_parquet
 from snapshots.errors import CatalogError
 
@@ -47,7 +48,7 @@ class WholeTable(Generic[Rows]):
         self._required = required
         self._columns = columns
         self._advice = advice
-        self._table = Table(storage, name, schema, advice=advice)
+        self.table = Table(storage, name, schema, advice=advice)
         self._read: dict[str, tuple[int, Rows]] = {}
         self._mark: Mark | None = None
 
@@ -58,7 +59,7 @@ class WholeTable(Generic[Rows]):
         CatalogError for a table that is not cachelog's.
         """
         try:
-            self._check_columns(self._table.current())
+            self._check_columns(self.table.current())
         except TableNotFoundError:
             self._read, self._mark = {}, None
             raise
@@ -70,7 +71,7 @@ class WholeTable(Generic[Rows]):
         return [rows for _, rows in self._read.values()]
 
     def _read_new(self) -> bool:
-        mark = self._table.mark()
+        mark = self.table.mark()
         if mark == self._mark:
             return False
         listed = self._sizes()
@@ -84,7 +85,7 @@ class WholeTable(Generic[Rows]):
         return True
 
     def _sizes(self) -> dict[str, int]:
-        sizes = sizes_of(self._table.files())
+        sizes = sizes_of(self.table.files())
         return {f"{self._name}/{path}": size for path, size in sizes.items()}
 
     def select(self, columns: Sequence[str], has: Callable[[Rows], bool]) -> Iterator[pa.Table]:
@@ -115,7 +116,7 @@ class WholeTable(Generic[Rows]):
     ) -> Iterator[pa.Table]:
         """Yield columns of files that are not known yet: what is gone was merged into some."""
         # What is kept stays as of the last refresh, so that the next one tells what is new.
-        self._table.current()
+        self.table.current()
         listed = self._sizes()
         if lost := [reason for path, reason in gone.items() if path in listed]:
             raise self._error(f"{lost[0]}; {self._advice}")
@@ -162,9 +163,9 @@ class WholeTable(Generic[Rows]):
         data = to_parquet(rows)
         file = named_by_bytes(f"{uuid4()}-", data)
         # Made first: rows without a log are rows that were lost.
-        self._table.prepare()
+        self.table.prepare()
         self._storage.write(f"{self._name}/{file.path}", data)
-        self._table.commit([add_action(file, len(rows), {})])
+        self.table.commit([add_action(file, len(rows), {})])
         self._read_new()
 
     def compact(self) -> None:
@@ -182,7 +183,7 @@ class WholeTable(Generic[Rows]):
         with suppress(DeltaError, OSError):
             self._storage.write(f"{self._name}/{file.path}", data)
             replaced = {path.partition("/")[2]: size for path, size in sizes.items()}
-            if self._table.merge(replaced, [merged]):
+            if self.table.merge(replaced, [merged]):
                 self._read_new()
             else:
                 self._storage.remove(f"{self._name}/{file.path}")

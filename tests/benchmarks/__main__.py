@@ -24,6 +24,7 @@ from tests.benchmarks import (
     mercurius,
     over_http,
     paging,
+    replicas,
     scale,
     starting,
 )
@@ -58,7 +59,11 @@ BENCHMARKS: dict[str, Benchmark] = {
     "scale": scale.run,
 }
 
-SELDOM: dict[str, Benchmark] = {"history": history.run, "cluster": bulk_work.run}
+SELDOM: dict[str, Benchmark] = {
+    "history": history.run,
+    "cluster": bulk_work.run,
+    "replicas": replicas.run,
+}
 """Run where they are named: the data of history takes a quarter of an hour and 4 GB at first."""
 
 SEPARATE = {

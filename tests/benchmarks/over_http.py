@@ -89,7 +89,7 @@ def run(plan: Plan, name: str) -> Iterator[Measurement]:
         plan.notes.append(note)
 
 
-def cachelog(catalog: Path, **settings: str) -> _Contender:
+def cachelog(catalog: Path | str, **settings: str) -> _Contender:
     """Return how ``cachelog serve`` is started; settings are CACHELOG_* variables."""
     program = "from server.cli import main; main()"
 

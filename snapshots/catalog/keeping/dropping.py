@@ -12,10 +12,11 @@ from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
 from snapshots.catalog.actions import add_action, remove_action
-from snapshots.catalog.delta import Mark, Table
+from snapshots.catalog.delta import Table
 from snapshots.catalog.failures import reason_of
 from snapshots.catalog.keeping.attempts import attempts
 from snapshots.catalog.listed_files import sizes_of, with_plain_texts
+from snapshots.catalog.log import Mark
 from snapshots.catalog.opening import ask_anew
 from snapshots.catalog.storage import RESTORE, Storage, from_parquet, named_by_bytes, to_parquet
 from snapshots.errors import CatalogError

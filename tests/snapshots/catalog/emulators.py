@@ -1,14 +1,20 @@
 """Servers that speak S3, each a process of its own."""
 
+import re
+import signal
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 
 ROOT = Path(__file__).parents[3]
+
+_REQUEST = re.compile(r"([A-Z]+ /\S*) HTTP/1\.1")
 
 
 class Emulator:
@@ -35,6 +41,28 @@ class Emulator:
     def num_requests(self) -> int:
         """Return how many requests were answered so far."""
         return self._log.read_text().count("HTTP/1.1")
+
+    def requests(self) -> list[str]:
+        """Return the method and the address of each request that was answered so far."""
+        return _REQUEST.findall(self._log.read_text())
+
+    @contextmanager
+    def failing(self) -> Iterator[None]:
+        """Answer every request with status 503, as a store that is out of order."""
+        httpx.post(f"{self.url}/-/failing").raise_for_status()
+        try:
+            yield
+        finally:
+            httpx.delete(f"{self.url}/-/failing").raise_for_status()
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Take connections, and answer nothing."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
         """End the process, and wait until it has ended."""

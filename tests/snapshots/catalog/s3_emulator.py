@@ -1,13 +1,22 @@
 """An emulator of S3: ``python -m tests.snapshots.catalog.s3_emulator PORT``.
 
 It is moto's, without what ``moto.server`` puts before it: that finds out which of all services is
-meant, and looks through moto's folder for each request.
+meant, and looks through moto's folder for each request. ``POST /-/failing`` lets every request
+fail with status 503 until ``DELETE /-/failing``.
 """
 
 import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from moto.moto_server.werkzeug_app import MotoRequestHandler, create_backend_app
 from werkzeug.serving import run_simple
+from werkzeug.wrappers import Response
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+FAILING = "/-/failing"
 
 
 class KeepingHandler(MotoRequestHandler):
@@ -18,9 +27,27 @@ class KeepingHandler(MotoRequestHandler):
     disable_nagle_algorithm = True
 
 
+class Outages:
+    """Fails as S3 does while it is told to."""
+
+    def __init__(self, app: "WSGIApplication") -> None:
+        self._app = app
+        self._is_out = False
+
+    def __call__(self, environ: "WSGIEnvironment", start: "StartResponse") -> Iterable[bytes]:
+        """Answer a request."""
+        if environ["PATH_INFO"] == FAILING:
+            self._is_out = environ["REQUEST_METHOD"] == "POST"
+            return Response(status=204)(environ, start)
+        if self._is_out:
+            text = "<Error><Code>ServiceUnavailable</Code><Message>Out of order</Message></Error>"
+            return Response(text, 503, content_type="application/xml")(environ, start)
+        return self._app(environ, start)
+
+
 def main(port: int) -> None:
     """Serve on 127.0.0.1 until the process is ended."""
-    app = create_backend_app("s3")
+    app = Outages(create_backend_app("s3"))
     run_simple("127.0.0.1", port, app, threaded=True, request_handler=KeepingHandler)
 
 

@@ -62,9 +62,12 @@ def test_a_catalog_in_a_bucket(emulator: Emulator, variables: dict[str, str]) ->
     history = reader.require_history()
     assert [it.num_specs for it in history.of_tag(TAGS[0])] == [12, 11, 10]
     before = emulator.num_requests()
-    frame = reader.load(history.resolve(TAGS[0]).digest)
-    assert len(frame) == 12
-    assert 0 < emulator.num_requests() - before <= LOADING_REQUESTS
+    digest = history.resolve(TAGS[0]).digest
+    assert len(reader.load(digest)) == 12
+    asked = emulator.requests()[before:]
+    assert 0 < len(asked) <= LOADING_REQUESTS
+    own = f"GET /bucket/some/catalog/specs/digest={digest}/"
+    assert all(it.startswith(own) for it in asked)  # and so the bytes of no other content
 
 
 def test_the_history_in_a_bucket(

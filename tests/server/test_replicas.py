@@ -1,0 +1,174 @@
+"""Servers that share a catalog in a bucket: they answer alike, and outlive the store's outages."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+from msgspec.structs import replace
+
+from server import app, watching
+from server.settings import Settings
+from snapshots.catalog.catalog import Catalog
+from snapshots.demo import develop_history
+from tests.server.pages.tour import tour
+from tests.server.servers import application, until
+from tests.snapshots.catalog.emulators import Emulator
+
+MADE_UP = list(develop_history(revisions=6, packages=12, specs=60))
+FIRST = 8
+"""So many revisions are there from the beginning: two tags of each week."""
+
+OWN_HEADERS = {"date", "x-request-id"}
+"""What differs between any two answers."""
+
+SPECS = """
+query Page($ref: String!, $first: Int!, $after: String) {
+  revision(ref: $ref) {
+    id digest
+    specs(first: $first, after: $after) {
+      totalCount nodes { id hash name } pageInfo { hasNextPage endCursor }
+    }
+  }
+}
+"""
+PAST = '{series(name:"develop"){growth{specsAdded} package(name:"%s"){firstSeen{id tag}}}}'
+COMPARED = '{compare(base:"%s",head:"%s"){specs(first:9){totalCount nodes{kind}}}}'
+
+
+class Replicas(NamedTuple):
+    """Two servers of one catalog, and who imports into it."""
+
+    first: httpx.Client
+    second: httpx.Client
+    importer: Catalog
+    store: Emulator
+
+
+@pytest.fixture(scope="module")
+def replicas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicas]:
+    """Return two running servers that look for new revisions 20 times a second."""
+    store = Emulator(tmp_path_factory.mktemp("s3") / "log")
+    location = "s3://bucket/shared"
+    with ExitStack() as stack:
+        stack.callback(store.stop)
+        patched = stack.enter_context(pytest.MonkeyPatch.context())
+        for name, value in store.variables().items():
+            patched.setenv(name, value)
+        patched.setattr(app, "_RETRY_SECONDS", 0.2)
+        patched.setattr(watching, "_SILENT_SECONDS", 0.5)
+        importer = Catalog(location)
+        importer.publish(MADE_UP[:FIRST])
+        settings = Settings(catalog=location, refresh=0.05, access_log=False)
+        first, second = (stack.enter_context(application(settings)) for _ in range(2))
+        yield Replicas(first, second, importer, store)
+
+
+def ask(client: httpx.Client, query: str, **variables: object) -> httpx.Response:
+    """Ask by POST."""
+    return client.post("/graphql", json={"query": query, "variables": variables})
+
+
+def data(response: httpx.Response) -> Any:
+    """Return the data of a good answer."""
+    body = response.raise_for_status().json()
+    assert "errors" not in body, body
+    return body["data"]
+
+
+def what_counts(response: httpx.Response) -> tuple[int, dict[str, str], bytes]:
+    """Return all of an answer that does not differ each time."""
+    headers = {name: text for name, text in response.headers.items() if name not in OWN_HEADERS}
+    return response.status_code, headers, response.content
+
+
+def knows(client: httpx.Client, num_revisions: int) -> Callable[[], bool]:
+    """Return what tells whether a server is ready, with so many revisions."""
+    expected = {"status": "ready", "revisions": num_revisions}
+    return lambda: bool(client.get("/health/ready").json() == expected)
+
+
+def test_answers_are_equal(replicas: Replicas) -> None:
+    """What an import publishes is at both; answers, pages and feeds are the same byte by byte."""
+    replicas.importer.publish(MADE_UP[FIRST : FIRST + 2])
+    newest, before = (it.digest for it in replicas.importer.history.of_tag("develop")[:2])
+    for client in replicas[:2]:
+        until(knows(client, FIRST + 2), "the new revision is known")
+    name = data(ask(replicas.first, SPECS, ref=newest, first=1))["revision"]["specs"]["nodes"][0]
+    queries = (SPECS, PAST % name["name"], COMPARED % (before, newest))
+    for query in queries:
+        first, second = (ask(it, query, ref=newest, first=5) for it in replicas[:2])
+        assert data(first)
+        assert what_counts(first) == what_counts(second)
+    paths = [*tour(replicas.first).values(), "/feeds/develop.atom", "/schema.graphql"]
+    for path in paths:
+        first, second = (it.get(path) for it in replicas[:2])
+        assert first.status_code in (200, 404)
+        assert what_counts(first) == what_counts(second), path
+    tag = replicas.first.get("/r/develop").headers["etag"]
+    again = replicas.second.get("/r/develop", headers={"If-None-Match": tag})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_cursors_go_on_at_the_other_one(replicas: Replicas) -> None:
+    """A list that is read in turns is the list that either has."""
+    ref = MADE_UP[0].tag
+    whole = data(ask(replicas.first, SPECS, ref=ref, first=100))["revision"]["specs"]
+    assert whole["totalCount"] > 40
+    servers, nodes, after, turns = replicas[:2], [], None, 0
+    while True:
+        page = data(ask(servers[turns % 2], SPECS, ref=ref, first=7, after=after))
+        turns += 1
+        nodes += page["revision"]["specs"]["nodes"]
+        after = page["revision"]["specs"]["pageInfo"]["endCursor"]
+        if not page["revision"]["specs"]["pageInfo"]["hasNextPage"]:
+            break
+    assert turns > 5
+    assert nodes == whole["nodes"]
+
+
+def test_an_outage_of_the_store(replicas: Replicas) -> None:
+    """What is in memory is answered as before, whatever waits for the store; then all is well."""
+    replicas.importer.publish(MADE_UP[-2:])
+    known, unknown = MADE_UP[0].tag, MADE_UP[-2].tag
+    num_revisions = len(replicas.importer.history.revisions)
+    with httpx.Client(base_url=replicas.first.base_url, timeout=60) as client:
+        until(knows(client, num_revisions), "all revisions are known")
+        asked = [f"/r/{known}", "/", f"/search?q=*&in={known}"]
+        pages = {path: client.get(path).raise_for_status().content for path in asked}
+        specs = ask(client, SPECS, ref=known, first=5).content
+
+        def load(_: object) -> httpx.Response:
+            return ask(client, SPECS, ref=unknown, first=5)
+
+        with replicas.store.failing(), ThreadPoolExecutor(8) as pool:
+            waiting = pool.map(load, range(8))
+            until(lambda: "503" in client.get("/health/ready").text, "it tells")
+            assert client.get("/health/ready").status_code == 503
+            assert client.get("/health/live").is_success
+            for first in range(1, 8):  # answers that are not kept: from the revision in memory
+                page = data(ask(client, SPECS, ref=known, first=first))
+                assert len(page["revision"]["specs"]["nodes"]) == first
+            assert ask(client, SPECS, ref=known, first=5).content == specs
+            assert {path: client.get(path).content for path in pages} == pages
+            for response in waiting:
+                (error,) = response.json()["errors"]
+                assert error["extensions"]["code"] == "CATALOG_UNAVAILABLE"
+            assert client.get(f"/r/{unknown}/specs").status_code in (404, 503)
+        replicas.importer.publish([replace(MADE_UP[1], tag="afterwards")])
+        until(knows(client, num_revisions + 1), "it goes on")
+        assert len(data(load(None))["revision"]["specs"]["nodes"]) == 5
+
+
+def test_a_store_that_is_silent(replicas: Replicas) -> None:
+    """It is told while the look still waits; what is in memory is answered."""
+    client = replicas.second
+    page = client.get("/r/develop").raise_for_status().content
+    with replicas.store.silent():
+        until(lambda: client.get("/health/ready").status_code == 503, "it tells")
+        reason = client.get("/health/ready").json()["reason"]
+        assert reason.startswith("the store has not answered for ")
+        assert client.get("/r/develop").content == page
+    until(lambda: client.get("/health/ready").is_success, "it goes on")
