@@ -13,6 +13,7 @@ from server.commands.comparing import diff_command
 from server.commands.completing import completion_command
 from server.commands.demo import demo_command
 from server.commands.explaining import why_command
+from server.commands.exporting import export_site_command
 from server.commands.feeding import feed_command
 from server.commands.filling import history_group
 from server.commands.finding import find_command
@@ -92,6 +93,7 @@ for _command in (
     why_command,
     notes_command,
     feed_command,
+    export_site_command,
     gate_command,
     history_group,
     remove_command,

@@ -36,8 +36,8 @@ LazyPackage = Annotated["Package", strawberry.lazy("schema.revisions.package")]
 
 
 def _ids(specs: "SpecRows") -> list[strawberry.ID]:
-    key, texts = specs.loaded.info.key, specs.loaded.frame.hashes.texts
-    return [node_id("Spec", key, texts[row]) for row in specs.rows.tolist()]
+    key, texts = specs.loaded.info.key, specs.loaded.frame.hashes.texts_at(specs.rows)
+    return [node_id("Spec", key, text) for text in texts]
 
 
 def _versions(specs: "SpecRows") -> list[list[str]]:

@@ -103,8 +103,8 @@ class _Urls:
     """The options that say where files are going to be; raises InvalidArgument for what is none."""
 
     def __init__(self, base_url: str | None, server_url: str | None) -> None:
-        self._base = None if base_url is None else _with_slash(base_url, "--base-url")
-        self._server = None if server_url is None else _with_slash(server_url, "--server-url")
+        self._base = None if base_url is None else with_slash(base_url, "--base-url")
+        self._server = None if server_url is None else with_slash(server_url, "--server-url")
 
     def at(self, package: str | None) -> "FeedAddresses":
         """Return the addresses in the feed of a series, or of a package."""
@@ -113,7 +113,7 @@ class _Urls:
         return FeedAddresses.of_files(self._base, self._server, package)
 
 
-def _with_slash(url: str, option: str) -> str:
+def with_slash(url: str, option: str) -> str:
     """Return a URL that addresses can be put behind."""
     parts = urlsplit(url)
     is_plain = not (parts.query or parts.fragment) and url.isprintable() and " " not in url

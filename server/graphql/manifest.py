@@ -27,6 +27,11 @@ class Manifest:
         self._documents = dict(documents)
         self._texts = frozenset(documents.values())
 
+    @property
+    def documents(self) -> Mapping[str, str]:
+        """The documents by their ids."""
+        return self._documents
+
     def query_of(
         self, query: str | None, extensions: Mapping[str, Any] | None, document_id: str | None
     ) -> str | None:
@@ -51,36 +56,39 @@ class Manifest:
         return query
 
 
-def read_manifest(path: Path) -> Manifest:
-    """Read a manifest in either format; raises InvalidArgument with the file and the place."""
+def read_manifest(path: Path, option: str = VARIABLE) -> Manifest:
+    """Read a manifest in either format; raises InvalidArgument with the file and the place.
+
+    ``option`` is what the operator named the file by.
+    """
     try:
         written = orjson.loads(path.read_bytes())
     except OSError as error:
-        raise InvalidArgument(VARIABLE, f"{path} cannot be read: {error.strerror}") from None
+        raise InvalidArgument(option, f"{path} cannot be read: {error.strerror}") from None
     except orjson.JSONDecodeError as error:
-        raise InvalidArgument(VARIABLE, f"{path} is not JSON: {error}") from None
+        raise InvalidArgument(option, f"{path} is not JSON: {error}") from None
     if not isinstance(written, dict):
-        raise InvalidArgument(VARIABLE, f"{path} is no manifest: it must be a JSON object")
+        raise InvalidArgument(option, f"{path} is no manifest: it must be a JSON object")
     if "format" in written or "operations" in written:
-        return Manifest(_of_apollo(path, written))
+        return Manifest(_of_apollo(path, written, option))
     for name, text in written.items():
         if not isinstance(text, str) or not text:
-            raise InvalidArgument(VARIABLE, f"{path}: the document of {name!r} must be a text")
+            raise InvalidArgument(option, f"{path}: the document of {name!r} must be a text")
     return Manifest(written)
 
 
-def _of_apollo(path: Path, written: dict[str, Any]) -> dict[str, str]:
+def _of_apollo(path: Path, written: dict[str, Any], option: str) -> dict[str, str]:
     if written.get("format") != APOLLO_FORMAT or written.get("version") != 1:
-        raise InvalidArgument(VARIABLE, f"{path}: format must be {APOLLO_FORMAT}, and version 1")
+        raise InvalidArgument(option, f"{path}: format must be {APOLLO_FORMAT}, and version 1")
     operations = written.get("operations")
     if not isinstance(operations, list):
-        raise InvalidArgument(VARIABLE, f"{path}: operations must be a list")
+        raise InvalidArgument(option, f"{path}: operations must be a list")
     documents: dict[str, str] = {}
     for place, operation in enumerate(operations):
         given = operation if isinstance(operation, dict) else {}
         name, body = given.get("id"), given.get("body")
         if not (isinstance(name, str) and name and isinstance(body, str) and body):
-            raise InvalidArgument(VARIABLE, f"{path}: operations[{place}] must have id and body")
+            raise InvalidArgument(option, f"{path}: operations[{place}] must have id and body")
         if documents.setdefault(name, body) != body:
-            raise InvalidArgument(VARIABLE, f"{path}: operations[{place}] repeats the id {name!r}")
+            raise InvalidArgument(option, f"{path}: operations[{place}] repeats the id {name!r}")
     return documents

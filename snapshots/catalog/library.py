@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from typing import Generic, TypeVar
 
 import pyarrow as pa
-from cachetools import LRUCache
+from cachetools import Cache, LRUCache
 
 from snapshots.catalog import past
 from snapshots.catalog.catalog import Catalog
@@ -22,8 +22,10 @@ from snapshots.frames import matching
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
+from snapshots.frames.gathered import Shared
 from snapshots.frames.hash_sets import HashSet
 from snapshots.frames.package_names import require_known
+from snapshots.frames.pools import Pools
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
 from snapshots.spack.names import is_name
@@ -49,14 +51,20 @@ Value = TypeVar("Value")
 class SharedCache(Generic[Key, Value]):
     """Values by key, made by ``make`` when first asked for, shared by all threads.
 
-    ``size_of`` tells how many bytes a value takes; all that are kept take ``max_bytes`` or less.
-    A value that alone takes more is returned, but not kept. A failure is not kept either.
+    ``size_of`` tells how many bytes a value takes, and ``shared_by`` what it shares with others,
+    which counts once. All that are kept take ``max_bytes`` or less. A value that alone takes more
+    is returned, but not kept. A failure is not kept either.
     """
 
     def __init__(
-        self, make: Callable[[Key], Value], size_of: Callable[[Value], int], max_bytes: int
+        self,
+        make: Callable[[Key], Value],
+        size_of: Callable[[Value], int],
+        max_bytes: int,
+        shared_by: Callable[[Value], Iterable[Shared | None]] = lambda _: (),
     ) -> None:
         self._make = make
+        self._shared_by = shared_by
         self._kept: LRUCache[Key, Value] = LRUCache(max_bytes, size_of)
         self._making: dict[Key, Future[Value]] = {}
         self._lock = threading.Lock()
@@ -69,7 +77,14 @@ class SharedCache(Generic[Key, Value]):
     @property
     def num_bytes(self) -> int:
         """How many bytes they take."""
-        return int(self._kept.currsize)
+        with self._lock:
+            return self._counted()
+
+    def _counted(self) -> int:
+        # As a cache of no kind has them: to look at them is not to use them.
+        values = (Cache.__getitem__(self._kept, key) for key in self._kept)
+        shared = {it for value in values for it in self._shared_by(value)}
+        return int(self._kept.currsize) + sum(it.num_bytes for it in shared if it is not None)
 
     def kept(self, key: Key) -> Value | None:
         """Return the value if it is in memory; None where it would have to be made."""
@@ -97,6 +112,9 @@ class SharedCache(Generic[Key, Value]):
         with self._lock:
             if self._kept.getsizeof(value) <= self._kept.maxsize:
                 self._kept[key] = value
+                # What is shared grows with each that shares it.
+                while self._counted() > self._kept.maxsize:
+                    self._kept.popitem()
             del self._making[key]
         mine.set_result(value)
         return value
@@ -119,18 +137,25 @@ class Library:
         comparison_bytes: int = COMPARISON_BYTES,
     ) -> None:
         self._catalog = catalog
+        self._pools = Pools()
         self._names: tuple[int, frozenset[str]] = -1, frozenset()
         self.frames: SharedCache[str, Frame] = SharedCache(
-            catalog.load, lambda it: it.num_bytes, frame_bytes
+            self._load, lambda it: it.num_bytes, frame_bytes, lambda it: (it.shared,)
         )
         self.dependencies: SharedCache[str, DependencyGraph] = SharedCache(
             self._load_dependencies, lambda it: it.num_bytes, frame_bytes
         )
         self.comparisons: SharedCache[tuple[str, str], Comparison] = SharedCache(
-            self._make_comparison, lambda it: it.num_bytes, comparison_bytes
+            self._make_comparison,
+            lambda it: it.num_bytes,
+            comparison_bytes,
+            lambda it: (it.base.shared, it.head.shared),
         )
         self.explanations: SharedCache[tuple[str, str], Explanation] = SharedCache(
-            self._make_explanation, lambda it: it.num_bytes, comparison_bytes
+            self._make_explanation,
+            lambda it: it.num_bytes,
+            comparison_bytes,
+            lambda it: (it.base.frame.shared, it.head.frame.shared),
         )
         self.hash_sets: SharedCache[str, HashSet] = SharedCache(
             catalog.load_hash_set, lambda it: it.num_bytes, HASH_SET_BYTES
@@ -240,6 +265,9 @@ class Library:
 
     def _read_package_changes(self, asked: tuple[int, str]) -> pa.Table:
         return self._catalog.changes.changes_of([asked[1]])
+
+    def _load(self, digest: str) -> Frame:
+        return self._pools.share(self._catalog.load(digest))
 
     def _load_dependencies(self, digest: str) -> DependencyGraph:
         table = self._catalog.load_dependencies(digest)

@@ -7,7 +7,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.frames.columns import Codes, Column, ListColumn, NumberColumn
+from snapshots.facts import Fact, Kept
+from snapshots.frames.columns import (
+    Codes,
+    Column,
+    FactColumn,
+    ListColumn,
+    NumberColumn,
+    PlainColumn,
+)
+from snapshots.frames.hashes import WIDTH, Hashes, Words
+
+
+def fact_column(fact: Fact, values: pa.ChunkedArray) -> FactColumn:
+    """Return the values of a fact as a frame keeps them."""
+    if fact.kept is Kept.KEY:
+        return Hashes(words_of(values))
+    if fact.kept is Kept.PLAIN:
+        is_number = fact.value_type is int
+        return number_column_of(values) if is_number else PlainColumn(values.combine_chunks())
+    is_list = fact.value_type == tuple[str, ...]
+    return list_column_of(values) if is_list else column_of(values, fact.sort_key)
 
 
 def column_of(array: pa.ChunkedArray, sort_key: Callable[[Any], Any]) -> Column[Any]:
@@ -20,6 +40,16 @@ def column_of(array: pa.ChunkedArray, sort_key: Callable[[Any], Any]) -> Column[
         values.append(None)
         order.insert(0, len(values) - 1)
     return Column(_inverse(order)[codes], [values[code] for code in order])
+
+
+def words_of(hashes: pa.ChunkedArray) -> Words:
+    """Return Arrow texts of 32 characters as numbers, four for each of them."""
+    whole = hashes.combine_chunks().cast(pa.binary()).cast(pa.binary(WIDTH))
+    if not len(whole):
+        return np.empty(0, np.uint64)
+    size = WIDTH // 8
+    _, data = whole.buffers()
+    return np.frombuffer(data, np.uint64)[whole.offset * size :][: len(whole) * size]
 
 
 def number_column_of(array: pa.ChunkedArray) -> NumberColumn:

@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from snapshots.frames.gathered import Gathered, taken, whole
+
 Codes = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int32]
@@ -37,12 +39,20 @@ class FactColumn(Protocol):
 
 
 class Column(Generic[Value]):
-    """One value a row. ``values`` are distinct and in the column's own order; None comes first."""
+    """One value a row. ``values`` are distinct and in the column's own order; None comes first.
 
-    def __init__(self, codes: Codes, values: Sequence[Value]) -> None:
-        self.codes = codes
+    ``codes`` may be gathered from what several frames share.
+    """
+
+    def __init__(self, codes: Codes | Gathered, values: Sequence[Value]) -> None:
+        self._codes = codes
         self.values = values
         self._mapped: dict[Any, list[Any]] = {}
+
+    @property
+    def codes(self) -> Codes:
+        """The code of each row's value."""
+        return whole(self._codes)
 
     def reordered(self, rows: Rows) -> "Column[Value]":
         """Return the column with these rows, in their order."""
@@ -66,7 +76,7 @@ class Column(Generic[Value]):
     @property
     def num_bytes(self) -> int:
         """About how much memory the column takes, with a text made of each distinct value."""
-        return self.codes.nbytes + sum(map(_size_of, self.values))
+        return self._codes.nbytes + sum(map(_size_of, self.values))
 
     @cached_property
     def fingerprints(self) -> npt.NDArray[np.int64]:
@@ -92,11 +102,11 @@ class Column(Generic[Value]):
 
     def at(self, row: int) -> Value:
         """Return the value of a row."""
-        return self.values[int(self.codes[row])]
+        return self.values[int(self._codes[row])]
 
     def mapped_at(self, function: Callable[[Value], Image], rows: Rows) -> list[Image]:
         """Return what a function makes of the value of each row; see ``mapped``."""
-        return list(map(self.mapped(function).__getitem__, self.codes[rows].tolist()))
+        return list(map(self.mapped(function).__getitem__, taken(self._codes, rows).tolist()))
 
     def present(self, rows: Rows | slice) -> list[Value]:
         """Return the distinct values among the rows, in the column's order, without None."""
@@ -131,7 +141,11 @@ class ListColumn(Column[tuple[str, ...]]):
     """
 
     def __init__(
-        self, codes: Codes, values: Sequence[tuple[str, ...]], items: Sequence[str], flat: Codes
+        self,
+        codes: Codes | Gathered,
+        values: Sequence[tuple[str, ...]],
+        items: Sequence[str],
+        flat: Codes,
     ) -> None:
         super().__init__(codes, values)
         self.items = items
@@ -197,11 +211,21 @@ class PlainColumn:
 
 
 class NumberColumn:
-    """One whole number a row, from 0; -1 stands for None."""
+    """One whole number a row, from 0; -1 stands for None.
 
-    def __init__(self, numbers: npt.NDArray[np.int64]) -> None:
-        self.numbers = numbers
-        self.is_known = bool((numbers >= 0).any())
+    ``numbers`` may be gathered from what several frames share.
+    """
+
+    def __init__(
+        self, numbers: npt.NDArray[np.int64] | Gathered, *, is_known: bool | None = None
+    ) -> None:
+        self._numbers = numbers
+        self.is_known = bool((self.numbers >= 0).any()) if is_known is None else is_known
+
+    @property
+    def numbers(self) -> npt.NDArray[np.int64]:
+        """The number of each row."""
+        return whole(self._numbers)
 
     def reordered(self, rows: Rows) -> "NumberColumn":
         """Return the column with these rows, in their order."""
@@ -215,16 +239,16 @@ class NumberColumn:
     @property
     def num_bytes(self) -> int:
         """How much memory the column takes."""
-        return self.numbers.nbytes
+        return self._numbers.nbytes
 
     def at(self, row: int) -> int | None:
         """Return the value of a row."""
-        number = int(self.numbers[row])
+        number = int(self._numbers[row])
         return None if number < 0 else number
 
     def mapped_at(self, function: Callable[[int | None], Image], rows: Rows) -> list[Image]:
         """Return what a function makes of the number of each row."""
-        numbers = self.numbers[rows].tolist()
+        numbers = taken(self._numbers, rows).tolist()
         return [function(None if number < 0 else number) for number in numbers]
 
     def total(self, rows: Rows | slice = slice(None)) -> int | None:

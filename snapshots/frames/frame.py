@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshots.facts import Fact, Kept
-from snapshots.frames.arrow_columns import column_of, list_column_of, number_column_of
+from snapshots.facts import Kept
+from snapshots.frames.arrow_columns import fact_column
 from snapshots.frames.columns import (
     Column,
     FactColumn,
@@ -35,11 +35,13 @@ from snapshots.frames.filters import (
     having_any,
     named_like,
 )
+from snapshots.frames.gathered import Gathered, Shared, whole
 from snapshots.frames.hashes import Hashes
 from snapshots.models import SPEC_FACTS, Spec
 from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import split_by_cache
 
+Fingerprints = npt.NDArray[np.uint64]
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
 _ALWAYS_COMPARED = [
     fact.name
@@ -97,30 +99,45 @@ class Frame:
         inside, outside = split_by_cache(table)
         table = inside if in_cache else outside
         columns = {
-            fact.name: _column(fact, table[fact.name])
+            fact.name: fact_column(fact, table[fact.name])
             for fact in SPEC_FACTS.values()
             if fact.kept is not Kept.EDGES
         }
         rows = _own_order(columns)
-        self.columns = {name: column.reordered(rows) for name, column in columns.items()}
-        vars(self).update(self.columns, package=self.columns["name"], hashes=self.columns["hash"])
-
+        self._take({name: column.reordered(rows) for name, column in columns.items()})
         counts = np.bincount(self.package.codes, minlength=len(self.package.values))
         self.starts: npt.NDArray[np.int32] = np.concatenate(([0], np.cumsum(counts))).astype(
             np.int32
         )
         # Every comparison needs these; who loads a frame waits anyway.
-        _ = self.fingerprints, self.hashes.sorted_keys
-        coded = {name: it for name, it in self.columns.items() if isinstance(it, Column)}
+        _ = self.hashes.sorted_keys
+        self._fingerprints: Fingerprints | Gathered = self._mixed()
+
+    def _take(self, columns: Mapping[str, FactColumn]) -> None:
+        """Have these columns, and nothing yet that is made of them."""
+        self.columns = columns
+        vars(self).update(columns, package=columns["name"], hashes=columns["hash"])
+        coded = {name: it for name, it in columns.items() if isinstance(it, Column)}
         self.combinations = Combinations(coded, len(self))
         self._orders: dict[SpecField, tuple[Rows, Rows]] = {}
+        self.shared: Shared | None = None
+
+    def sharing(
+        self, shared: Shared, columns: Mapping[str, FactColumn], fingerprints: Gathered
+    ) -> "Frame":
+        """Return the frame with columns of the same values that others share a part of."""
+        frame = object.__new__(Frame)
+        frame.digest, frame.starts = self.digest, self.starts
+        frame._take(columns)
+        frame.shared, frame._fingerprints = shared, fingerprints
+        return frame
 
     def __len__(self) -> int:
         return len(self.hashes)
 
     @cached_property
     def num_bytes(self) -> int:
-        """About how much memory the frame takes, with what queries will make of it."""
+        """About how much memory the frame takes alone, with what queries will make of it."""
         orders = 2 * len(SpecField) * 4 * len(self)
         columns = sum(column.num_bytes for column in self.columns.values())
         return columns + orders + self.combinations.max_bytes
@@ -141,12 +158,15 @@ class Frame:
         """Return where the specs of the package with this code stand."""
         return slice(int(self.starts[code]), int(self.starts[code + 1]))
 
-    @cached_property
-    def fingerprints(self) -> npt.NDArray[np.uint64]:
+    @property
+    def fingerprints(self) -> Fingerprints:
         """A 64-bit hash of each row's facts that every source knows, good within this process.
 
         Two rows that differ share one by chance in one of some 10^19 pairs.
         """
+        return whole(self._fingerprints)
+
+    def _mixed(self) -> Fingerprints:
         mixed = self.stacks_without_root[self.stacks.codes].astype(np.uint64)
         for name in _ALWAYS_COMPARED:
             column = getattr(self, name)
@@ -267,17 +287,6 @@ class Frame:
         column = getattr(self, name)
         counts = column.item_counts(rows) if isinstance(column, ListColumn) else column.counts(rows)
         return sorted(counts, key=itemgetter(1), reverse=True)
-
-
-def _column(fact: Fact, values: pa.ChunkedArray) -> FactColumn:
-    """Return the values of a fact as a frame keeps them."""
-    if fact.kept is Kept.KEY:
-        return Hashes("".join(values.to_pylist()).encode())
-    if fact.kept is Kept.PLAIN:
-        is_number = fact.value_type is int
-        return number_column_of(values) if is_number else PlainColumn(values.combine_chunks())
-    is_list = fact.value_type == tuple[str, ...]
-    return list_column_of(values) if is_list else column_of(values, fact.sort_key)
 
 
 def _own_order(columns: Mapping[str, Any]) -> Rows:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from snapshots.frames.arrow_columns import words_of
 from snapshots.frames.columns import Mask
 from snapshots.frames.hashes import WIDTH, Hashes, Keys
 
@@ -23,11 +24,7 @@ class HashSet:
     """
 
     def __init__(self, hashes: pa.ChunkedArray) -> None:
-        whole = hashes.combine_chunks().cast(pa.binary()).cast(pa.binary(WIDTH))
-        _, data = whole.buffers()
-        words = np.frombuffer(data, np.uint64) if len(whole) else np.empty(0, np.uint64)
-        first = whole.offset * _WORDS
-        self._keys = np.sort(_mixed(words[first : first + len(whole) * _WORDS]))
+        self._keys = np.sort(_mixed(words_of(hashes)))
 
     def __len__(self) -> int:
         return len(self._keys)

@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.frames.columns import Image, Rows
+from snapshots.frames.columns import Image, Rows, rows_where
+from snapshots.frames.gathered import Gathered, taken, whole
 
 WIDTH = 32
 _KEY_CHARACTERS = 12
 _BITS = 5
 _PIECE = 4_096
+_NUM_WORDS = WIDTH // 8
 
 Keys = npt.NDArray[np.uint64]
+Words = npt.NDArray[np.uint64]
 
 # The value of each character, so that packed keys sort as the texts do: digits before letters.
 _ALPHABET = b"234567abcdefghijklmnopqrstuvwxyz"
@@ -28,16 +31,33 @@ class Hashes:
     A key packs the first 12 characters (60 bits): sorting and matching keys is some twenty times
     faster than doing so with texts. Keys of two hashes hardly ever collide, but where they do, the
     whole texts decide.
+
+    ``raw`` has their characters; ``keys`` may be given where they are known.
     """
 
-    def __init__(self, raw: bytes) -> None:
-        self.raw = raw
-        self.table = np.frombuffer(raw, np.uint8).reshape(-1, WIDTH)
-        self.keys = _pack(self.table)
+    def __init__(self, raw: bytes | Words, keys: Keys | None = None) -> None:
+        words = np.frombuffer(raw, np.uint64) if isinstance(raw, bytes) else raw
+        self._words: Words | Gathered = words.reshape(-1, _NUM_WORDS)
+        self._keys: Keys | Gathered = _pack(self.table) if keys is None else keys
         self._mapped: dict[Any, list[Any]] = {}
 
     def __len__(self) -> int:
-        return len(self.keys)
+        return len(self._keys)
+
+    @property
+    def keys(self) -> Keys:
+        """The beginning of each hash as a number."""
+        return whole(self._keys)
+
+    @property
+    def words(self) -> Words:
+        """The hashes as four numbers a row, which numpy copies and compares fast."""
+        return whole(self._words)
+
+    @property
+    def table(self) -> npt.NDArray[np.uint8]:
+        """The characters of each hash."""
+        return self.words.view(np.uint8)
 
     @property
     def num_bytes(self) -> int:
@@ -48,13 +68,17 @@ class Hashes:
 
     def at(self, row: int) -> str:
         """Return the hash of a row."""
-        return self.raw[row * WIDTH : (row + 1) * WIDTH].decode()
+        text: bytes = self._words[row].tobytes()
+        return text.decode()
 
     @cached_property
     def texts(self) -> list[str]:
         """Every hash as text; shared, so that lists of specs need no decoding."""
-        text = self.raw.decode()
-        return [text[start : start + WIDTH] for start in range(0, len(text), WIDTH)]
+        return texts_of(self.words)
+
+    def texts_at(self, rows: Rows) -> list[str]:
+        """Return the hash of each row as text."""
+        return list(map(self.texts.__getitem__, rows.tolist()))
 
     def mapped_at(self, function: Callable[[str], Image], rows: Rows) -> list[Image]:
         """Return what a function makes of the hash of each row.
@@ -67,7 +91,7 @@ class Hashes:
 
     def reordered(self, rows: Rows) -> "Hashes":
         """Return the hashes of the rows, every one of them once, in their order."""
-        hashes = Hashes(self.table[rows].tobytes())
+        hashes = Hashes(self.words.take(rows, axis=0), self.keys.take(rows))
         places = np.empty_like(rows)
         places[rows] = np.arange(len(rows), dtype=rows.dtype)
         hashes.order = places[self.order]
@@ -82,11 +106,6 @@ class Hashes:
             order = np.argsort(self._texts_array, kind="stable").astype(np.int32)
         return order
 
-    @property
-    def words(self) -> npt.NDArray[np.uint64]:
-        """The hashes as four numbers a row, which numpy copies and compares fast."""
-        return np.frombuffer(self.raw, np.uint64).reshape(-1, WIDTH // 8)
-
     @cached_property
     def sorted_keys(self) -> Keys:
         """The keys in rising order."""
@@ -94,7 +113,19 @@ class Hashes:
 
     @property
     def _texts_array(self) -> npt.NDArray[np.bytes_]:
-        return np.frombuffer(self.raw, f"S{WIDTH}")
+        return np.frombuffer(self.words.tobytes(), f"S{WIDTH}")
+
+    def same_records(self, other: "Hashes") -> Rows | None:  # noqa: ARG002 - those that share know
+        """Return for each row the other's row with the same record, or -1; None where none are."""
+        return None
+
+    def keys_at(self, rows: Rows) -> Keys:
+        """Return the keys of rows."""
+        return taken(self._keys, rows)
+
+    def words_at(self, rows: Rows) -> Words:
+        """Return the hashes of rows as four numbers each."""
+        return taken(self._words, rows)
 
     def find(self, text: str) -> int | None:
         """Return the row of a hash; None where it is not there."""
@@ -109,8 +140,8 @@ class Hashes:
             return rows
         places = np.searchsorted(self.sorted_keys, wanted.keys)
         candidates = self.order[np.minimum(places, len(self) - 1)]
-        keys_fit = self.keys[candidates] == wanted.keys
-        fit = keys_fit & (self.words[candidates] == wanted.words).all(axis=1)
+        keys_fit = self.keys_at(candidates) == wanted.keys
+        fit = keys_fit & (self.words_at(candidates) == wanted.words).all(axis=1)
         rows[fit] = candidates[fit]
         for place in np.flatnonzero(keys_fit & ~fit).tolist():  # keys that collide
             row = self.find(wanted.at(place))
@@ -134,6 +165,12 @@ class Hashes:
         return rows
 
 
+def texts_of(words: Words) -> list[str]:
+    """Return the texts of hashes that are four numbers each."""
+    text = words.tobytes().decode()
+    return [text[start : start + WIDTH] for start in range(0, len(text), WIDTH)]
+
+
 def is_beginning(text: str) -> bool:
     """Tell whether a hash can begin so."""
     beginning = text.encode(errors="replace")
@@ -142,6 +179,22 @@ def is_beginning(text: str) -> bool:
 
 def match(base: Hashes, head: Hashes) -> Rows:
     """Pair the hashes that both have: return for each row of base its row in head, or -1."""
+    partners = base.same_records(head)
+    if partners is None:
+        return _match_keys(base, head)
+    # A hash that both have with other facts is not one record.
+    ours, others = rows_where(partners < 0), np.ones(len(head), np.bool_)
+    others[partners[partners >= 0]] = False
+    theirs = rows_where(others)
+    left, right = (
+        Hashes(it.words_at(rows), it.keys_at(rows)) for it, rows in ((base, ours), (head, theirs))
+    )
+    found = _match_keys(left, right)
+    partners[ours[found >= 0]] = theirs[found[found >= 0]]
+    return partners
+
+
+def _match_keys(base: Hashes, head: Hashes) -> Rows:
     keys = np.concatenate([base.sorted_keys, head.sorted_keys])
     order = np.argsort(keys, kind="stable")  # merges the two runs, base before head
     in_order = keys[order]
@@ -162,9 +215,7 @@ def _are_equal(base: Hashes, base_rows: Rows, head: Hashes, head_rows: Rows) -> 
     # Piece by piece: fresh memory for all of them would take longer than to compare them.
     pieces = (slice(start, start + _PIECE) for start in range(0, len(base_rows), _PIECE))
     return all(
-        np.array_equal(
-            base.words.take(base_rows[piece], axis=0), head.words.take(head_rows[piece], axis=0)
-        )
+        np.array_equal(base.words_at(base_rows[piece]), head.words_at(head_rows[piece]))
         for piece in pieces
     )
 

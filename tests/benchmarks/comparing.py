@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.library import Library
 from snapshots.changes.diff import Comparison
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.frames.frame import Frame
@@ -100,8 +101,9 @@ class _Pair:
         self.expected = _found(*self._known)
 
     def _load(self) -> tuple[Frame, Frame]:
-        base, head = self._digests
-        return self._catalog.load(base), self._catalog.load(head)
+        frames = Library(self._catalog).frames  # as servers have them, which share records
+        base, head = map(frames.get, self._digests)
+        return base, head
 
     @cached_property
     def _records(self) -> tuple[list[Record], list[Record]]:

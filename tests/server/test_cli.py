@@ -28,6 +28,7 @@ COMMANDS = (
     "why",
     "notes",
     "feed",
+    "export-site",
     "gate",
     "serve",
     "demo",

@@ -7,6 +7,7 @@ import pytest
 
 from server.asgi.request_ids import trusted_among
 from server.asgi.security_headers import SecurityHeaders
+from server.pages.responses import POLICY
 from snapshots.errors import InvalidArgument
 from tests.server.exchanges import answering, exchanged, failing, scope
 
@@ -66,7 +67,7 @@ def test_an_error_is_answered_with_the_headers_of_all_answers() -> None:
     assert {b"x-request-id", b"content-security-policy", b"x-content-type-options"} <= names
 
 
-ADDRESSES = ["/", "/graphql?query={x}", "/graphql", "/schema.graphql", "/health/live", "/nope"]
+ADDRESSES = ["/graphql?query={x}", "/graphql", "/schema.graphql", "/health/live", "/nope"]
 ADDRESSES += ["/static/page.js", "/metrics", "/graphql/"]
 
 
@@ -74,10 +75,23 @@ ADDRESSES += ["/static/page.js", "/metrics", "/graphql/"]
 def test_every_answer_bounds_what_browsers_do(client: httpx.Client, address: str) -> None:
     """No guessing of types, no address told to others, no frames, nothing loaded."""
     headers = client.get(address).headers
+    assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
+    assert_bounded(headers)
+
+
+def test_pages_load_their_own_files_alone(client: httpx.Client) -> None:
+    """They are bounded as all answers, and have a policy of their own."""
+    headers = client.get("/").headers
+    assert headers.get_list("content-security-policy") == [POLICY.decode()]
+    assert "unsafe" not in POLICY.decode()
+    assert_bounded(headers)
+
+
+def assert_bounded(headers: httpx.Headers) -> None:
+    """Assert what holds of every answer."""
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["referrer-policy"] == "no-referrer"
     assert headers["x-frame-options"] == "DENY"
-    assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
     assert MADE.fullmatch(headers["x-request-id"])
 
 

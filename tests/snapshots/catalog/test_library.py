@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier, Event, Semaphore
+from typing import NamedTuple
 
 import pytest
 
@@ -74,6 +75,45 @@ def test_made_once_for_many_threads(maker: Maker) -> None:
     assert ask_together(maker, lambda: cache.get("a")) == ["aa"] * THREADS
     assert cache.get("a") == "aa"
     assert maker.made == {"a": 1}
+
+
+class Pot(NamedTuple):
+    """What texts share: each adds to it."""
+
+    texts: list[str]
+
+    @property
+    def num_bytes(self) -> int:
+        """How many bytes it takes."""
+        return 10 * len(self.texts)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def test_what_is_shared_counts_once() -> None:
+    """It counts as long as a value shares it; values are dropped where it grows beyond bounds."""
+    pots = {name: Pot([]) for name in "ab"}
+
+    def make(key: str) -> str:
+        pots[key[0]].texts.append(key)
+        return key
+
+    cache = SharedCache(make, len, 70, lambda it: (pots[it[0]], None))
+    cache.get("a1")
+    assert cache.num_bytes == 12
+    cache.get("a2")
+    assert cache.num_bytes == 24
+    cache.get("b1")
+    assert cache.num_bytes == 36
+    cache.get("b2")
+    cache.get("a3")
+    assert (cache.num_kept, cache.num_bytes) == (5, 60)
+    assert cache.get("a1") == "a1"
+    cache.get("b3")  # the latest ones that fit, with what they share
+    assert (cache.num_kept, cache.num_bytes) == (5, 70)
+    gone = [key for key in ("a1", "a2", "a3", "b1", "b2", "b3") if cache.kept(key) is None]
+    assert gone == ["a2"]
 
 
 def test_others_need_not_wait(maker: Maker) -> None:
@@ -170,7 +210,9 @@ def test_package_names_follow_the_catalog(catalog: Catalog) -> None:
 def test_library_is_bounded(catalog: Catalog) -> None:
     """Of frames and comparisons only as many are kept as there is memory for."""
     base, head = (catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
-    size = Library(catalog).frames.get(head).num_bytes
+    frame = Library(catalog).frames.get(head)
+    assert frame.shared is not None
+    size = frame.num_bytes + 2 * frame.shared.num_bytes
     library = Library(catalog, frame_bytes=size, comparison_bytes=0)
     library.comparisons.get((base, head))
     assert [library.frames.kept(digest) is None for digest in (base, head)] == [True, False]
@@ -235,7 +277,10 @@ def test_explanations(catalog: Catalog) -> None:
     assert explanation.head.graph is library.dependencies.kept(head)
     sides = (explanation.base, explanation.head)
     kept = sum(side.frame.num_bytes + side.graph.num_bytes for side in sides)
-    assert library.explanations.num_bytes == explanation.num_bytes > kept
+    shared = {side.frame.shared for side in sides} - {None}
+    counted = explanation.num_bytes + sum(it.num_bytes for it in shared if it is not None)
+    assert explanation.num_bytes > kept
+    assert library.explanations.num_bytes == counted
     assert library.explanations.kept((head, base)) is None
 
 

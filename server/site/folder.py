@@ -1,0 +1,164 @@
+"""The folder of a site: what is in it, and what is written anew."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import orjson
+
+from server.feeds.files import write
+from server.site.headers import Headers, rules
+from snapshots.errors import InvalidArgument, OutputError
+
+INDEX, HEADERS, RULES = "index.json", "headers.json", "_headers"
+_FORMAT = "cachelog-site"
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What a file of a site is: the answer to a document, or what a server has at an address.
+
+    One that is ``permanent`` stays as it is. ``links`` are the addresses that a page leads to, and
+    whether the site had them when it was written.
+    """
+
+    document: str = ""
+    variables: Mapping[str, Any] = {}
+    address: str = ""
+    permanent: bool = False
+    links: Mapping[str, bool] = {}
+    next: str = ""
+
+
+class Index(msgspec.Struct, frozen=True, kw_only=True):
+    """``index.json``: what a site is made of. ``made_by`` tells how permanent files were made."""
+
+    format: str = _FORMAT
+    made_by: str = ""
+    documents: Mapping[str, str] = {}
+    series: Mapping[str, list[dict[str, str]]] = {}
+    files: Mapping[str, Entry] = {}
+
+
+class SiteFolder:
+    """The files of a site; ``made_by`` is what they depend on beside the catalog.
+
+    Files are written in one step each, and only where they differ. Raises InvalidArgument for a
+    folder that has files and is no site, OutputError where it cannot be read or written.
+    """
+
+    def __init__(self, path: Path, made_by: str) -> None:
+        self.path = path
+        self._made_by = made_by
+        self._before = self._read()
+        self._headers: dict[str, Headers] = self._read_headers() if self._before.files else {}
+        self._entries: dict[str, Entry] = {}
+        self.num_written = self.num_kept = self.num_removed = 0
+        # From now on it is known as a site, whatever happens.
+        self._write_index({}, {}, {**self._before.files})
+
+    def kept(self, file: str) -> Entry | None:
+        """Return the entry of a permanent file that is there, and was made in the same way."""
+        entry = self._before.files.get(file)
+        is_same = self._before.made_by == self._made_by and file in self._headers
+        if entry is None or not (is_same and entry.permanent and (self.path / file).is_file()):
+            return None
+        return entry
+
+    def keep(self, file: str, entry: Entry) -> None:
+        """Leave a file as it is."""
+        self._entries[file] = entry
+        self.num_kept += 1
+
+    def put(self, file: str, body: bytes, headers: Headers, entry: Entry) -> None:
+        """Write a file, if it is not there just so."""
+        if write(self.path / file, body):
+            self.num_written += 1
+        else:
+            self.num_kept += 1
+        self._headers[file] = headers
+        self._entries[file] = entry
+
+    def earlier(self) -> Mapping[str, Entry]:
+        """Return the files of earlier runs that are still there."""
+        files = self._before.files.items()
+        return {file: entry for file, entry in files if (self.path / file).is_file()}
+
+    def finish(
+        self, documents: Mapping[str, str], series: Mapping[str, Any], *, prune: bool
+    ) -> None:
+        """Write what tells of all files; with ``prune`` remove those that no longer belong."""
+        stale = {file: it for file, it in self.earlier().items() if file not in self._entries}
+        if prune:
+            self._remove(stale)
+            stale = {}
+        elif self._before.made_by != self._made_by:
+            stale = {
+                file: msgspec.structs.replace(it, permanent=False) for file, it in stale.items()
+            }
+        entries = {**stale, **self._entries}
+        headers = {file: self._headers[file] for file in sorted(entries) if file in self._headers}
+        write(self.path / HEADERS, _json(headers))
+        write(self.path / RULES, rules(headers).encode())
+        self._write_index(documents, series, entries)
+
+    def _write_index(
+        self,
+        documents: Mapping[str, str],
+        series: Mapping[str, Any],
+        entries: Mapping[str, Entry],
+    ) -> None:
+        is_finished = bool(self._entries)
+        index = Index(
+            made_by=self._made_by if is_finished else self._before.made_by,
+            documents=documents or self._before.documents,
+            series=series or self._before.series,
+            files=dict(sorted(entries.items())),
+        )
+        write(self.path / INDEX, _json(msgspec.to_builtins(index)))
+
+    def _remove(self, files: Mapping[str, Entry]) -> None:
+        for file in files:
+            path = self.path / file
+            try:
+                path.unlink(missing_ok=True)
+                self.num_removed += 1
+                for folder in path.relative_to(self.path).parents:
+                    if folder.name and not any((self.path / folder).iterdir()):
+                        (self.path / folder).rmdir()
+            except OSError as error:
+                raise OutputError(str(path), error.strerror or str(error)) from None
+
+    def _read(self) -> Index:
+        try:
+            text = (self.path / INDEX).read_bytes()
+        except FileNotFoundError:
+            if self.path.is_dir() and any(self.path.iterdir()):
+                raise InvalidArgument(
+                    "FOLDER", f"{self.path} has files, and no {INDEX} that tells of a site"
+                ) from None
+            return Index()
+        except OSError as error:
+            raise OutputError(str(self.path), error.strerror or str(error)) from None
+        try:
+            found = msgspec.json.decode(text, type=Index)
+        except msgspec.DecodeError as error:
+            found, reason = Index(format=""), f": {error}"
+        else:
+            reason = ""
+        names = [Path(it) for it in found.files]
+        if found.format != _FORMAT or any(it.is_absolute() or ".." in it.parts for it in names):
+            raise InvalidArgument("FOLDER", f"{self.path / INDEX} does not tell of a site{reason}")
+        return found
+
+    def _read_headers(self) -> dict[str, Headers]:
+        try:
+            text = (self.path / HEADERS).read_bytes()
+            found: dict[str, Headers] = msgspec.json.decode(text, type=dict[str, dict[str, str]])
+        except (OSError, msgspec.DecodeError):
+            return {}
+        return found
+
+
+def _json(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

@@ -1,0 +1,173 @@
+"""Which questions a site answers: its documents, with the variables that its revisions give."""
+
+import re
+from collections.abc import Iterator, Mapping
+from enum import Enum, auto
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import orjson
+from graphql import (
+    DocumentNode,
+    FragmentDefinitionNode,
+    GraphQLError,
+    GraphQLSchema,
+    NonNullTypeNode,
+    OperationDefinitionNode,
+    OperationType,
+    TypeInfo,
+    TypeInfoVisitor,
+    VariableNode,
+    Visitor,
+    build_schema,
+    parse,
+    validate,
+    visit,
+)
+
+from schema.api import sdl
+from server.site.choosing import Chosen, Subject
+from snapshots.errors import InvalidArgument
+from snapshots.escaping import quoted
+
+_SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
+"""The ids that can be names of folders everywhere."""
+
+
+class Role(Enum):
+    """What a variable of a document stands for."""
+
+    SERIES = auto()
+    REVISION = auto()
+    BASE = auto()
+    HEAD = auto()
+
+
+_ROLES = {
+    ("series", "name"): Role.SERIES,
+    ("revisions", "series"): Role.SERIES,
+    ("revision", "ref"): Role.REVISION,
+    ("compare", "base"): Role.BASE,
+    ("compare", "head"): Role.HEAD,
+}
+"""The roles by the fields of the root, and their arguments, that variables are given to."""
+
+
+class Document(NamedTuple):
+    """A document by its id, with the roles of its variables; all others have their defaults."""
+
+    id: str
+    name: str
+    text: str
+    roles: Mapping[str, Role]
+
+    def questions(self, chosen: Chosen) -> Iterator["Question"]:
+        """Yield what is asked of the chosen revisions, each question once."""
+        asked = set(self.roles.values())
+        if asked & {Role.BASE, Role.HEAD}:
+            subjects = chosen.comparisons
+        elif Role.REVISION in asked:
+            subjects = chosen.contents
+        else:
+            subjects = chosen.series if Role.SERIES in asked else [Subject("")]
+        every = (Question(self, self._variables(it)) for it in subjects)
+        yield from {it.file: it for it in every}.values()
+
+    def _variables(self, subject: Subject) -> dict[str, str]:
+        values = {
+            Role.SERIES: subject.series,
+            Role.REVISION: subject.head,
+            Role.HEAD: subject.head,
+            Role.BASE: subject.base,
+        }
+        return {name: values[role] for name, role in self.roles.items()}
+
+
+class Question(NamedTuple):
+    """A document with values for its variables."""
+
+    document: Document
+    variables: Mapping[str, Any]
+
+    @property
+    def file(self) -> str:
+        """Where the answer is in a site: a program finds it without looking it up.
+
+        The name is the sha256 of the variables as JSON: their names sorted, without blanks, UTF-8.
+        """
+        text = orjson.dumps(self.variables, option=orjson.OPT_SORT_KEYS)
+        return f"graphql/{self.document.id}/{sha256(text).hexdigest()}.json"
+
+
+def own_documents() -> list[Document]:
+    """Return those that come with cachelog, by the sha256 of their texts."""
+    folder = files("server.site") / "documents"
+    texts = sorted(it.read_text("utf-8") for it in folder.iterdir() if it.name.endswith(".graphql"))
+    return documents_of({sha256(it.encode()).hexdigest(): it for it in texts})
+
+
+def documents_of(texts: Mapping[str, str], option: str = "--documents") -> list[Document]:
+    """Return documents by their ids; raises InvalidArgument for one that a site cannot answer."""
+    schema = build_schema(sdl())
+    return [_document(schema, id_, text, option) for id_, text in texts.items()]
+
+
+def _document(schema: GraphQLSchema, id_: str, text: str, option: str) -> Document:
+    def refusal(reason: str) -> InvalidArgument:
+        return InvalidArgument(option, f"the document {quoted(id_)}: {reason}")
+
+    if not _SAFE_ID.fullmatch(id_):
+        raise refusal("its id cannot be the name of a folder: letters, digits, '.', '_', '-'")
+    try:
+        parsed = parse(text)
+    except GraphQLError as error:
+        raise refusal(error.message) from None
+    for fault in validate(schema, parsed, max_errors=1):
+        raise refusal(fault.message)
+    operations = [it for it in parsed.definitions if isinstance(it, OperationDefinitionNode)]
+    others = [
+        it
+        for it in parsed.definitions
+        if not isinstance(it, OperationDefinitionNode | FragmentDefinitionNode)
+    ]
+    if len(operations) != 1 or operations[0].operation is not OperationType.QUERY or others:
+        raise refusal("it must have one operation, a query")
+    (operation,) = operations
+    roles = _roles(schema, parsed, refusal)
+    for declared in operation.variable_definitions or ():
+        name = declared.variable.name.value
+        is_required = isinstance(declared.type, NonNullTypeNode) and declared.default_value is None
+        if is_required and name not in roles:
+            raise refusal(
+                f"${name} has no default, and is none of a series' name, a revision's ref, and "
+                "the base and head of a comparison"
+            )
+    if (Role.BASE in roles.values()) is not (Role.HEAD in roles.values()):
+        raise refusal("a comparison must have variables for both base and head")
+    return Document(id_, operation.name.value if operation.name else "", text, roles)
+
+
+def _roles(schema: GraphQLSchema, parsed: DocumentNode, refusal: Any) -> dict[str, Role]:
+    info = TypeInfo(schema)
+    found: dict[str, Role] = {}
+    root = schema.query_type
+    assert root is not None  # noqa: S101 - the API has queries
+    names = {id(it): name for name, it in root.fields.items()}
+
+    class Uses(Visitor):
+        """Sees which arguments of the root's fields variables are given to."""
+
+        def enter_argument(self, node: Any, *_: Any) -> None:
+            """Look at one argument."""
+            parent, field = info.get_parent_type(), info.get_field_def()
+            if parent is not root or not isinstance(node.value, VariableNode):
+                return
+            assert field is not None  # noqa: S101 - the document is valid
+            role = _ROLES.get((names[id(field)], node.name.value))
+            name = node.value.name.value
+            if role is not None and found.setdefault(name, role) is not role:
+                raise refusal(f"${name} stands for two things")
+
+    visit(parsed, TypeInfoVisitor(info, Uses()))
+    return found

@@ -1,0 +1,186 @@
+"""Arrays of a frame that are gathered from those that many frames share.
+
+A frame that shares its records has no array of its own for each fact, but the numbers of its
+records. What a question needs of all rows is gathered when it is asked, and kept for the next one
+as long as others do not need the room.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from threading import Lock
+from typing import Any, Protocol
+from weakref import ref
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+class Shared(Protocol):
+    """What several frames share."""
+
+    @property
+    def num_bytes(self) -> int:
+        """About how much memory it takes, with what queries will make of it."""
+
+
+class GrowingArray:
+    """An array that is appended to by one thread at a time while others read what is there.
+
+    ``array`` has the values so far, and room behind them. Who reads takes it anew for each
+    question: where there is no more room, or where a value needs a wider type, another one takes
+    its place.
+    """
+
+    def __init__(self, dtype: npt.DTypeLike, width: int | None = None) -> None:
+        self.array: Array = np.empty(0 if width is None else (0, width), dtype)
+        self._length = 0
+
+    def append(self, values: Array) -> None:
+        """Add values at the end."""
+        length = self._length + len(values)
+        dtype = np.promote_types(self.array.dtype, values.dtype)
+        array = self.array
+        if length > len(array) or dtype != array.dtype:
+            array = np.empty((length + length // 16, *array.shape[1:]), dtype)
+            array[: self._length] = self.array[: self._length]
+        array[self._length : length] = values
+        self.array, self._length = array, length
+
+
+class Room:
+    """Holds what was gathered last, within ``max_bytes``; for all frames that share.
+
+    May be used by several threads.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self._kept: deque[tuple[ref[Unpacked], int]] = deque()
+        self._num_bytes = 0
+        self._lock = Lock()
+
+    def admit(self, unpacked: "Unpacked", num_bytes: int) -> bool:
+        """Make room for an array, and tell whether there is any: others are dropped for it.
+
+        What was asked for since it was last passed over stays once more.
+        """
+        if num_bytes > self.max_bytes:
+            return False
+        dropped = []
+        with self._lock:
+            self._kept.append((ref(unpacked), num_bytes))
+            self._num_bytes += num_bytes
+            while self._num_bytes > self.max_bytes:
+                oldest, size = self._kept.popleft()
+                holder = oldest()
+                if holder is not None and holder.was_used and holder is not unpacked:
+                    holder.was_used = False
+                    self._kept.append((oldest, size))
+                else:
+                    self._num_bytes -= size
+                    dropped.append(holder)
+        for holder in dropped:
+            if holder is not None:
+                holder.drop()
+        return True
+
+
+class Unpacked:
+    """An array that is made when it is asked for, and kept as long as there is room.
+
+    ``array`` is None while it is not. Who takes it from there sets ``was_used``.
+    """
+
+    def __init__(self, room: Room) -> None:
+        self.was_used = False
+        self._room = room
+        self.array: Array | None = None
+
+    def get(self, make: Callable[[], Array]) -> Array:
+        """Return the array, made now unless it is kept."""
+        array = self.array
+        if array is None:
+            array = make()
+            self.array = array
+            if not self._room.admit(self, array.nbytes):
+                self.array = None
+        else:
+            self.was_used = True
+        return array
+
+    def drop(self) -> None:
+        """Keep the array no longer."""
+        self.array = None
+
+
+class Gathered:
+    """The values of some records of a growing array; like an array of as many rows.
+
+    ``records`` are the numbers of the records, row by row. Where there are ``places``, the values
+    are codes, and it says what stands for each of them.
+    """
+
+    def __init__(
+        self, source: GrowingArray, records: Array, room: Room, places: Array | None = None
+    ) -> None:
+        self._source = source
+        self._records = records
+        self._places = places
+        self._unpacked = Unpacked(room)
+        self._num_taken = 0
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes beside what is shared."""
+        return 0 if self._places is None else self._places.nbytes
+
+    @property
+    def kept(self) -> bool:
+        """Whether the values of all rows are in memory."""
+        return self._unpacked.array is not None
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Return the values of rows, named in any way in which numpy has them named."""
+        array = self._unpacked.array
+        if array is not None:
+            self._unpacked.was_used = True
+            return array[rows]
+        found = self._source.array[self._records[rows]]
+        return found if self._places is None else self._places[found]
+
+    def take(self, rows: Array) -> Array:
+        """Return the values of rows, by their numbers."""
+        array = self._unpacked.array
+        if array is None:
+            self._num_taken += len(rows)
+            if self._num_taken > len(self):  # all at once would have been no dearer by now
+                array, self._num_taken = self.whole, 0
+        if array is not None:
+            self._unpacked.was_used = True
+            return array.take(rows, axis=0)
+        found = self._source.array.take(self._records.take(rows), axis=0)
+        return found if self._places is None else self._places.take(found)
+
+    @property
+    def whole(self) -> Array:
+        """The values of all rows."""
+        return self._unpacked.get(self._gather)
+
+    def _gather(self) -> Array:
+        found = self._source.array.take(self._records, axis=0)
+        return found if self._places is None else self._places.take(found)
+
+
+def whole(array: Array | Gathered) -> Array:
+    """Return all values of what may be gathered."""
+    return array.whole if isinstance(array, Gathered) else array
+
+
+def taken(array: Array | Gathered, rows: Array) -> Array:
+    """Return the values of rows of what may be gathered, by their numbers."""
+    return array.take(rows) if isinstance(array, Gathered) else array.take(rows, axis=0)
