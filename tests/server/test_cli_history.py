@@ -40,6 +40,17 @@ def test_everything_is_filled_once(older: Path, jobs: int) -> None:
     assert again.code == 0
 
 
+@pytest.mark.parametrize("command", [("history", "fill"), ("verify",)])
+def test_an_address_that_is_no_cluster(older: Path, command: tuple[str, ...]) -> None:
+    """Whether it is an option or a variable, it is refused before anything is done."""
+    expected = "cachelog: --cluster: 'far' is not of the form ray://HOST:PORT\n"
+    done = cachelog(*command, "--cluster", "far", catalog=older)
+    assert (done.code, done.err) == (1, expected)
+    done = cachelog(*command, catalog=older, cluster="far")
+    assert (done.code, done.err) == (1, expected)
+    assert counted(older) == 0
+
+
 def test_one_series(older: Path) -> None:
     """The others stay as they are; a series that is none is refused with those that are."""
     done = cachelog("history", "fill", "--series", "develop", "--json", catalog=older)

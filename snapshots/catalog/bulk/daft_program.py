@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from signal import SIG_IGN, SIGINT, signal
-from threading import current_thread, main_thread
+from threading import Thread
+from time import sleep
 from typing import Any
 
 from snapshots.catalog.bulk.mapping import Begin
@@ -27,6 +28,8 @@ import daft
 _AT_ONCE = 24
 """So many items for each worker are one program: it runs ahead of who takes the results."""
 
+_LOOK_SECONDS = 0.5
+
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -34,8 +37,9 @@ class _Worker:
     """Begins as one that maps, and calls the function that it was given then."""
 
     def __init__(self, begin: Begin[Any, Any], location: str, *, is_ours: bool) -> None:
-        if is_ours and current_thread() is main_thread():
+        if is_ours:
             signal(SIGINT, SIG_IGN)  # who started it ends it after Ctrl+C
+            Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
         self._function = begin(location)
 
     def __call__(self, item: bytes) -> bytes:
@@ -47,9 +51,20 @@ class _Worker:
         return pickle.dumps(result)
 
 
+def _end_with(parent: int) -> None:
+    """Wait until the process is gone that started this one: work would be waited for in vain."""
+    while os.getppid() == parent:
+        sleep(_LOOK_SECONDS)
+    os._exit(1)
+
+
 @cache
 def _run_here() -> None:
-    daft.set_runner_native()  # which can be done but once
+    try:
+        daft.set_runner_native()
+    except daft.exceptions.DaftCoreException:  # somebody in this process asked Daft before
+        if daft.runners.get_or_infer_runner_type() != "native":
+            raise
 
 
 @contextmanager
@@ -57,8 +72,8 @@ def on_cores(
     begin: Begin[Any, Any], location: str, items: Sequence[Any], jobs: int
 ) -> Iterator[Iterator[Any]]:
     """Map on this machine, in so many processes."""
-    _run_here()
     with _told(location, KILLED):
+        _run_here()
         yield _results(begin, location, items, jobs, is_ours=True)
 
 

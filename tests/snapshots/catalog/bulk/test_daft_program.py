@@ -1,8 +1,10 @@
 """The program that Daft runs: what a worker does, and what is asked of a cluster."""
 
+import os
 import pickle
 import sys
 from collections.abc import Callable
+from queue import SimpleQueue
 from signal import SIG_IGN, SIGINT, getsignal, signal
 from types import SimpleNamespace
 
@@ -14,6 +16,7 @@ from snapshots.errors import CatalogError, SourceError
 if not has_daft():
     pytest.skip("Daft is not installed", allow_module_level=True)
 
+from snapshots.catalog.bulk import daft_program
 from snapshots.catalog.bulk.daft_program import _Worker
 
 ADDRESS = "ray://127.0.0.1:10001"
@@ -56,14 +59,21 @@ def test_a_worker_answers_in_bytes() -> None:
     assert (type(error), str(error)) == (SourceError, "there: 7 is odd")
 
 
-def test_a_process_of_ours_is_deaf_to_an_interrupt() -> None:
+def test_a_process_of_ours_is_deaf_to_an_interrupt_and_ends_with_its_parent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Who started it ends it; an actor of a cluster keeps what Ray does then."""
+    parents, ends = iter([1, 1, 1]), SimpleQueue[int]()
+    monkeypatch.setattr(daft_program, "_LOOK_SECONDS", 0)
+    monkeypatch.setattr(os, "getppid", lambda: next(parents, 2))
+    monkeypatch.setattr(os, "_exit", ends.put)
     before = getsignal(SIGINT)
     try:
         _Worker(begin_halving, "there", is_ours=True)
         assert getsignal(SIGINT) is SIG_IGN
     finally:
         signal(SIGINT, before)
+    assert ends.get(timeout=30) == 1
 
 
 @pytest.mark.parametrize("jobs", [None, 1, 2])
