@@ -104,20 +104,23 @@ class SharedCache(Generic[Key, Value]):
             return future.result()
         try:
             value = self._make(key)
+            with self._lock:
+                self._keep(key, value)
+                del self._making[key]
         except BaseException as error:
             mine.set_exception(error)
             with self._lock:
-                del self._making[key]
+                self._making.pop(key, None)
             raise
-        with self._lock:
-            if self._kept.getsizeof(value) <= self._kept.maxsize:
-                self._kept[key] = value
-                # What is shared grows with each that shares it.
-                while self._counted() > self._kept.maxsize:
-                    self._kept.popitem()
-            del self._making[key]
         mine.set_result(value)
         return value
+
+    def _keep(self, key: Key, value: Value) -> None:
+        if self._kept.getsizeof(value) <= self._kept.maxsize:
+            self._kept[key] = value
+            # What is shared grows with each that shares it.
+            while self._counted() > self._kept.maxsize:
+                self._kept.popitem()
 
 
 class Library:

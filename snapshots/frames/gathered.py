@@ -48,6 +48,10 @@ class GrowingArray:
         array[self._length : length] = values
         self.array, self._length = array, length
 
+    def cut(self, length: int) -> None:
+        """Forget what stands behind so many values; nobody may read that."""
+        self._length = min(self._length, length)
+
 
 class Room:
     """Holds what was gathered last, within ``max_bytes``; for all frames that share.

@@ -92,10 +92,13 @@ class Pool:
     @property
     def num_bytes(self) -> int:
         """About how much memory it takes, with the texts that queries will make of hashes."""
-        arrays = (self._words, self._keys, self._fingerprints, *self._facts.values())
         values = sum(it.num_bytes for it in self._values.values())
         of_record = _INDEX_BYTES + self._texts.bytes_per_record
-        return sum(it.array.nbytes for it in arrays) + values + of_record * self.num_records
+        return sum(it.array.nbytes for it in self._arrays) + values + of_record * self.num_records
+
+    @property
+    def _arrays(self) -> tuple[GrowingArray, ...]:
+        return self._words, self._keys, self._fingerprints, *self._facts.values()
 
     def count(self, keys: Keys) -> int:
         """Return how many of some keys of hashes are those of records."""
@@ -170,7 +173,9 @@ class Pool:
         return equal
 
     def _add(self, frame: Frame, facts: Mapping[str, Array], rows: Array) -> None:
-        """Add the records of rows."""
+        """Add the records of rows: all of each, or none where memory does not suffice."""
+        for array in self._arrays:
+            array.cut(self.num_records)  # what was left when it did not suffice
         self._words.append(frame.hashes.words[rows])
         self._keys.append(frame.hashes.keys[rows])
         self._fingerprints.append(frame.fingerprints[rows])

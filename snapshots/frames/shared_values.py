@@ -25,8 +25,9 @@ class SharedValues:
         known = self._numbers
         for value in values:
             if value not in known:
-                known[value] = len(known)
+                # In this order: without memory for both, the value has no number of another one.
                 self._values.append(value)
+                known[value] = len(self._values) - 1
         return np.fromiter(map(known.__getitem__, values), np.int32, len(values))
 
     def shared(self, numbers: Codes) -> tuple[list[Any], Codes]:

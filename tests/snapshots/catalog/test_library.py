@@ -116,6 +116,26 @@ def test_what_is_shared_counts_once() -> None:
     assert gone == ["a2"]
 
 
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_failure_to_count(maker: Maker, is_shared: bool) -> None:
+    """Who asks again after it failed to tell a size waits for nobody."""
+    failures = [MemoryError()]
+
+    def fail_once(number: int) -> int:
+        if failures:
+            raise failures.pop()
+        return number
+
+    if is_shared:
+        cache = SharedCache(maker, len, 100, lambda _: (None,) * fail_once(1))
+    else:
+        cache = SharedCache(maker, lambda it: fail_once(len(it)), 100)
+    with pytest.raises(MemoryError):
+        cache.get("a")
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(cache.get, "a").result(10) == "aa"
+
+
 def test_others_need_not_wait(maker: Maker) -> None:
     """While one thing is being made, another one can be made and taken."""
     cache: SharedCache[str, str] = SharedCache(

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from snapshots.frames.columns import Column, ListColumn, NumberColumn
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame, PackageField, SpecField
-from snapshots.frames.gathered import Room
+from snapshots.frames.gathered import Array, GrowingArray, Room
 from snapshots.frames.hashes import WIDTH, match
 from snapshots.frames.pools import MAX_GROWTH, Pool, Pools
 from snapshots.models import Spec
@@ -287,6 +287,31 @@ def test_threads(max_bytes: int) -> None:
     assert len({it.shared for it in frames}) == 1
     for frame, own in zip(frames, owned, strict=True):
         assert_equal(frame, own)
+
+
+@pytest.mark.parametrize("number", range(15))
+def test_without_memory(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A frame that cannot be added leaves nothing behind that others would be read from."""
+    first, second, third = states(3, 60)
+    pools = Pools(0)
+    base = pools.share(frame_of(first))
+    left = number
+    append = GrowingArray.append
+
+    def fail_once(array: GrowingArray, values: Array) -> None:
+        nonlocal left
+        left -= 1
+        if left == -1:
+            raise MemoryError
+        append(array, values)
+
+    monkeypatch.setattr(GrowingArray, "append", fail_once)
+    with pytest.raises(MemoryError):
+        pools.share(frame_of(second))
+    frames = [pools.share(frame_of(specs)) for specs in (third, second)]
+    for frame, specs in zip((base, *frames), (first, third, second), strict=True):
+        assert frame.shared is base.shared
+        assert_equal(frame, frame_of(specs))
 
 
 def test_many_states_of_one_hash() -> None:
