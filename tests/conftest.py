@@ -16,7 +16,7 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # HYPOTHESIS_PROFILE=default makes twice as many.
-settings.register_profile("suite", max_examples=50)
+settings.register_profile("suite", max_examples=40)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 

@@ -6,6 +6,7 @@ from typing import Literal
 import httpx
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
@@ -42,32 +43,43 @@ def reader(
     assert complaints(browser) == []
 
 
-def one(reader: Reader, selector: str) -> WebElement:
+def one(reader: Reader, selector: str, by: str = By.CSS_SELECTOR) -> WebElement:
     """Return the first element that a selector finds, as soon as there is one to see."""
 
     def seen(_: Reader) -> WebElement | Literal[False]:
-        found = reader.find_elements(By.CSS_SELECTOR, selector)
+        found = reader.find_elements(by, selector)
         return next((it for it in found if it.is_displayed()), False)
 
-    return WebDriverWait(reader, SECONDS).until(seen)
+    return patient(reader).until(seen)
 
 
-def leave_by(reader: Reader, element: WebElement) -> None:
+def leave_by(reader: Reader, selector: str, by: str = By.CSS_SELECTOR) -> None:
     """Click on what leads to another page, and wait for that."""
     before = reader.current_url
-    element.click()
+
+    def clicked(_: Reader) -> bool:
+        one(reader, selector, by).click()
+        return True
+
+    patient(reader).until(clicked)
     WebDriverWait(reader, SECONDS).until(lambda _: reader.current_url != before)
     settle(reader)
+
+
+def patient(reader: Reader) -> WebDriverWait[Reader]:
+    """Return what waits, also while scripts put elements in the place of those just found."""
+    gone = [StaleElementReferenceException]
+    return WebDriverWait(reader, SECONDS, ignored_exceptions=gone)
 
 
 def test_a_package_and_how_to_install_it(reader: Reader, pages: dict[str, str]) -> None:
     """From the search on the first page, by the package, to the command for a spec."""
     name = httpx.URL(pages["package"]).path.split("/")[-1]
     one(reader, "main [type=search]").send_keys(name)
-    leave_by(reader, one(reader, "main [role=search] button"))
-    leave_by(reader, next(it for it in reader.find_elements(By.LINK_TEXT, name)))
+    leave_by(reader, "main [role=search] button")
+    leave_by(reader, name, By.LINK_TEXT)
     assert one(reader, "h1").text.startswith(name)
-    leave_by(reader, one(reader, "#results tbody .hash a"))
+    leave_by(reader, "#results tbody .hash a")
     digest = reader.current_url.split("/")[-1]
     commands = [it.text for it in reader.find_elements(By.CSS_SELECTOR, ".command pre")]
     assert f"spack install --cache-only /{digest}" in commands
@@ -77,15 +89,14 @@ def test_two_weeks_and_the_largest_cause(reader: Reader, told: httpx.Client) -> 
     """From a series, by two of its revisions, to the specs behind what rebuilt most."""
     answer = told.post("/graphql", json={"query": _CAUSE}).json()
     cause = answer["data"]["compare"]["causes"]["nodes"][0]
-    leave_by(reader, one(reader, "main h2 a"))
-    leave_by(reader, one(reader, "form.choosing [type=submit]"))
+    leave_by(reader, "main h2 a")
+    leave_by(reader, "form.choosing [type=submit]")
     assert cause["title"] in one(reader, ".causes summary").text
     one(reader, ".causes summary").click()
     if not reader.find_elements(By.CSS_SELECTOR, "html [data-ago]"):
-        leave_by(reader, one(reader, ".causes .unfolded a"))
+        leave_by(reader, ".causes .unfolded a")
     digest = cause["specs"]["nodes"][0]["hash"]
-    link = one(reader, f"tbody a[href*='{digest}']")
-    leave_by(reader, link)
+    leave_by(reader, f"tbody a[href*='{digest}']")
     assert one(reader, "h1").text
     assert digest in one(reader, ".whole-hash").text
 
@@ -93,11 +104,11 @@ def test_two_weeks_and_the_largest_cause(reader: Reader, told: httpx.Client) -> 
 def test_since_when_a_hash_is_gone(reader: Reader, pages: dict[str, str]) -> None:
     """From a part of the hash to the comparison that took it away."""
     digest = httpx.URL(pages["hash"]).path.split("/")[-1]
-    leave_by(reader, one(reader, "header nav a[href$=hash]"))
+    leave_by(reader, "header nav a[href$=hash]")
     one(reader, "main [name=hash]").send_keys(f"/{digest[:10]}")
-    leave_by(reader, one(reader, "main [name=hash] ~ button"))
+    leave_by(reader, "main [name=hash] ~ button")
     assert digest in one(reader, ".whole-hash").text
-    leave_by(reader, one(reader, "main tbody a[href*=compare]"))
+    leave_by(reader, "main tbody a[href*=compare]")
     assert "/compare/" in reader.current_url
 
 
@@ -106,7 +117,7 @@ def test_what_of_a_lock_file_is_there(reader: Reader, pages: dict[str, str], axe
     there, gone = (httpx.URL(pages[it]).path.split("/")[-1] for it in ("spec", "hash"))
     specs = [node("a", there, "1.0"), node("b", gone, "1.0"), node("c", hash_of("c"), "1.0")]
     text = as_bytes(lock_file(specs, [there])).decode()
-    leave_by(reader, one(reader, "header nav a[href$=check]"))
+    leave_by(reader, "header nav a[href$=check]")
     one(reader, "textarea").send_keys(text)
     Select(one(reader, "select[name=ref]")).select_by_visible_text("develop")
     one(reader, "main form button[type=submit]").click()

@@ -16,6 +16,8 @@ from snapshots.errors import CatalogError, SourceError
 if not has_daft():
     pytest.skip("Daft is not installed", allow_module_level=True)
 
+import daft
+
 from snapshots.catalog.bulk import daft_program
 from snapshots.catalog.bulk.daft_program import _Worker
 
@@ -112,3 +114,20 @@ def test_an_error_on_a_cluster_comes_out_as_it_is() -> None:
         mapping(begin_halving, "there", [2, 3, 4], cluster=ADDRESS) as results,
     ):
         list(results)
+
+
+@pytest.mark.parametrize("other", ["native", "ray"])
+def test_somebody_may_have_asked_daft_before(monkeypatch: pytest.MonkeyPatch, other: str) -> None:
+    """The runner of this machine serves both; another one is not taken for it."""
+
+    def refuse() -> None:
+        raise daft.exceptions.DaftCoreException("the runner is set")
+
+    monkeypatch.setattr(daft, "set_runner_native", refuse)
+    monkeypatch.setattr(daft.runners, "get_or_infer_runner_type", lambda: other)
+    begin = daft_program._run_here.__wrapped__
+    if other == "native":
+        begin()
+        return
+    with pytest.raises(daft.exceptions.DaftCoreException):
+        begin()
