@@ -192,7 +192,8 @@ def test_a_page_is_made_once_for_all_who_ask(
     monkeypatch.setattr(Renderer, "page", counted)
 
     async def asking() -> None:
-        app = create_app(Settings(catalog=small(tmp_path)))
+        # A look at the catalog in between could find what a page of the moment is kept for anew.
+        app = create_app(Settings(catalog=small(tmp_path), refresh=3_000))
         async with app.router.lifespan_context(app):
             transport = httpx.ASGITransport(app)
             async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
