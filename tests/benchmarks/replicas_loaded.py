@@ -44,6 +44,7 @@ _TARGET = Target(2 / 1.8)
 _SECONDS = 10
 """How long a turn is: there is an import in each."""
 
+_TIMEOUT = 60
 _PAGES = 50
 _SCRIPT = Path(__file__).with_name("wrk_checked.lua")
 _NEEDED = "wrk and nginx are needed to load replicas: apt-get install wrk nginx-light"
@@ -79,7 +80,7 @@ def run(plan: Plan, location: str, folder: Path) -> Iterator[Measurement]:
     with ExitStack() as running:
         running.enter_context(_staying_on(cores.load))
         contenders = _started(running, location, folder, cores)
-        servers = contenders[_ONE].servers + contenders[_APART].servers
+        servers = [*contenders[_TWO].servers, contenders[_APART].servers[-1]]
         files = _questions(servers, plan.data.digests()[-1], folder)
         importer = running.enter_context(ProcessPoolExecutor(1, mp_context=get_context("spawn")))
         seconds = max(1, round(_SECONDS * plan.seconds))
@@ -139,7 +140,7 @@ def _started(
         running.enter_context(serving(how.command, environ=how.environ, core=core, ready=how.ready))
         for core in (cores.server, cores.server, cores.load)
     )
-    contenders = {}
+    contenders: dict[str, _Contender] = {}
     for name, servers in {_ONE: [one], _TWO: [one, two], _APART: [one, apart]}.items():
         own = folder / f"proxy-{len(contenders)}"
         own.mkdir()
@@ -167,7 +168,9 @@ def _import(location: str, specs: int) -> None:
 
 def _questions(servers: Sequence[Server], digest: str, folder: Path) -> dict[str, str]:
     """Write requests for pages of a revision and their answers, which must be alike at all."""
-    bodies, answers, after = [], [], None
+    bodies: list[bytes] = []
+    answers: list[bytes] = []
+    after = None
     while len(bodies) < _PAGES:
         body = orjson.dumps({"query": _PAGE, "variables": {"ref": digest, "after": after}})
         first, *others = (_asked(it, body) for it in servers)
@@ -194,8 +197,9 @@ def _asked(server: Server, body: bytes) -> bytes:
 
 def _turn(contender: _Contender, files: dict[str, str], seconds: int) -> _Turn:
     before = sum(map(_processor_seconds, contender.servers))
+    options = ["-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", f"{_TIMEOUT}s"]
     done = subprocess.run(
-        ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", str(_SCRIPT), contender.url],
+        ["wrk", *options, "-s", str(_SCRIPT), contender.url],
         env=os.environ | files,
         capture_output=True,
         text=True,
@@ -204,7 +208,7 @@ def _turn(contender: _Contender, files: dict[str, str], seconds: int) -> _Turn:
     took = sum(map(_processor_seconds, contender.servers)) - before
     result: dict[str, Any] = orjson.loads(done.stdout.splitlines()[-1])
     if result["failed"]:
-        raise SystemExit(f"{result['failed']} of {result['requests']} requests failed")
+        raise SystemExit(f"{result['failed']} of {result['requests']} failed:\n{done.stdout}")
     requests = result["requests"]
     return _Turn(requests / result["microseconds"] * 1e6, took / requests * 1_000)
 

@@ -14,6 +14,8 @@ from tests.deploy.files import DEPLOY, PORT
 from tests.server.servers import free_port, until
 
 NGINX = shutil.which("nginx", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")
+UNLIMITED = {"limit_req zone=clients burst=60 nodelay;": ""}
+"""What to replace where one client sends as many requests as all others would."""
 
 
 class Proxy(NamedTuple):
