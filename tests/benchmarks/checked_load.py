@@ -22,7 +22,6 @@ COLD = {
     "CACHELOG_TRUSTED_PROXIES": "127.0.0.1",
     # Else a server refuses what waits because this machine does other things.
     "CACHELOG_QUEUE_SECONDS": "30",
-    "CACHELOG_MAX_SECONDS": "60",
 }
 """Settings of servers that answer each request anew."""
 
