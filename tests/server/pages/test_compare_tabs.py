@@ -29,6 +29,18 @@ def test_packages(client: httpx.Client) -> None:
     assert "No package" in shown(client, f"{PAIR}/packages?search=no-such").text("#results")
 
 
+def test_packages_in_order(client: httpx.Client) -> None:
+    """What came and went stands first, as in the filters; a click orders them by their names."""
+    page = shown(client, f"{PAIR}/packages")
+    happened = [row[1] for row in rows(page)]
+    kinds = [" ".join(it.split()[:-1]) for it in page.texts(".choices li a")]
+    assert happened == sorted(happened, key=kinds.index)
+    assert len({*happened}) > 2
+    (link,) = [it for it in links(page, "th.sortable a") if "order=NAME" in it]
+    by_name = told(client, "compare_packages", order="NAME")["packages"]["nodes"]
+    assert [row[0] for row in rows(shown(client, link))] == [it["name"] for it in by_name]
+
+
 def test_specs(client: httpx.Client) -> None:
     """Each with its reason, its counterpart and its cause; filters are those of the address."""
     page, known = shown(client, f"{PAIR}/specs"), told(client, "compare_specs")
@@ -97,8 +109,6 @@ def test_notes(client: httpx.Client) -> None:
     assert file.headers["content-type"] == "text/markdown; charset=utf-8"
     assert file.headers["x-content-type-options"] == "nosniff"
     headings = re.findall(r"^#+ (.*?)(?: \(\d.*)?$", markdown, re.MULTILINE)
-    told_here = (
-        page.texts(".notes :is(h2, h3, h4)") if False else page.texts(".notes h2, .notes h3")
-    )
+    told_here = page.texts(".notes h2, .notes h3")
     assert headings[0] == told_here[0]
     assert "What caused the rebuilds" in told_here
