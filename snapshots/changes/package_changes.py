@@ -171,7 +171,8 @@ class PackageChanges(Sequence[PackageChange]):
         Kinds stand in the order of PackageChangeKind; ``descending`` is all of it backwards.
         """
         if field is PackageChangeField.KIND:
-            return self.take(np.argsort(self.kinds, kind="stable")[:: -1 if descending else 1])
+            numbers = np.argsort(self.kinds, kind="stable").astype(np.int32)
+            return self.take(numbers[::-1] if descending else numbers)
         return self.take(slice(None, None, -1)) if descending else self
 
     def find(self, name: str) -> int | None:

@@ -7,7 +7,7 @@ import pytest
 
 from server.pages.rendering import MINUS
 from tests.server.pages.asked import asked
-from tests.server.pages.comparing import BASE, HEAD, PAIR, links, numbers, rows, told
+from tests.server.pages.comparing import BASE, HEAD, PAIR, in_words, links, numbers, rows, told
 from tests.server.pages.reading import shown
 
 
@@ -16,7 +16,7 @@ def test_packages(client: httpx.Client) -> None:
     page, known = shown(client, f"{PAIR}/packages"), told(client, "compare_packages")
     nodes = known["packages"]["nodes"]
     for row, it in zip(rows(page), nodes, strict=True):
-        assert row[:2] == [it["name"], it["kind"].lower().replace("_", " ")]
+        assert row[:2] == [it["name"], in_words(it["kind"])]
         assert numbers(row[3:6]) == [it["specsAdded"], it["specsRemoved"], it["specsChanged"]]
         assert all(version in row[2] for version in it["versionsAdded"][:5])
     for text, link in page.links(".choices li a").items():
@@ -46,11 +46,11 @@ def test_specs(client: httpx.Client) -> None:
     page, known = shown(client, f"{PAIR}/specs"), told(client, "compare_specs")
     for row, it in zip(rows(page), known["specs"]["nodes"], strict=True):
         assert it["hash"][:7] in row[0]
-        assert row[3] == it["reason"].lower().replace("_", " ")
+        assert row[3] == in_words(it["reason"])
         assert not it["counterpart"] or it["counterpart"]["hash"][:7] in row[4]
         assert row[5] == (it["cause"]["title"] if it["cause"] else "none")
     chosen = page.links("#reasons li a")
-    reasons = {it["reason"].lower().replace("_", " "): it["count"] for it in known["reasons"]}
+    reasons = {in_words(it["reason"]): it["count"] for it in known["reasons"]}
     assert dict.fromkeys(chosen) == dict.fromkeys(
         ["all", *(f"{k} {v:,}" for k, v in reasons.items())]
     )
