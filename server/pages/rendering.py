@@ -17,6 +17,7 @@ from snapshots import wording
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.escaping import is_plain, visible
 from snapshots.notes.package_kinds import HAPPENED
+from snapshots.spack.names import ROOT_STACK
 
 STATIC = Path(__file__).with_name("static")
 """The folder of the pages' own scripts and styles."""
@@ -57,7 +58,9 @@ class Renderer:
             lstrip_blocks=True,
         )
         self._environment.filters.update(FILTERS)
-        self._environment.globals.update(assets=assets(), has_graphiql=has_graphiql)
+        self._environment.globals.update(
+            assets=assets(), has_graphiql=has_graphiql, ROOT_STACK=ROOT_STACK
+        )
         self._public_url = public_url
 
     def page(
