@@ -75,10 +75,7 @@ class Renderer:
     ) -> bytes:
         """Return a page as HTML, for an answer that has its subject."""
         context = {
-            "address": address,
-            "to": address.to,
-            "here": address.here,
-            "absolute": self._absolute(address),
+            **self._links(address),
             "params": params,
             "question": address.to("graphql", **page.document.question(variables)),
             "errors": errors_by_part(errors),
@@ -96,16 +93,17 @@ class Renderer:
     ) -> bytes:
         """Return the page that says what went wrong, and leads on."""
         template = self._environment.get_template("error.html")
-        return template.render(
-            address=address,
-            to=address.to,
-            here=address.here,
-            absolute=self._absolute(address),
-            status=status,
-            title=title,
-            error=error,
-            nearest=nearest,
-        ).encode()
+        context = {"status": status, "title": title, "error": error, "nearest": nearest}
+        return template.render({**self._links(address), **context}).encode()
+
+    def _links(self, address: Address) -> Mapping[str, Any]:
+        """Return what templates make links with."""
+        return {
+            "address": address,
+            "to": address.to,
+            "here": address.here,
+            "absolute": self._absolute(address),
+        }
 
     def _absolute(self, address: Address) -> Callable[[str], str]:
         """Return what makes a link of a page one that holds anywhere, where that is known."""
