@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from snapshots import refs
+from snapshots.digests import short_digest
 from snapshots.errors import AmbiguousRef, RevisionNotFound
 from snapshots.escaping import legible
 from snapshots.models import NOTHING, RevisionInfo
@@ -268,7 +269,7 @@ class History:
         close = nearest_names(name, self.tags)
         stem = name[:_STEM]
         if len(stem) == _STEM:
-            close += [digest[:16] for digest in self.digests if digest.startswith(stem)]
+            close += [short_digest(digest) for digest in self.digests if digest.startswith(stem)]
         return (close or self.tags)[:_NEAREST]
 
 

@@ -223,6 +223,7 @@ class Catalog:
         """
         started = monotonic()
         self.refresh(missing_ok=True)
+        self.storage.location.require_writable()
         planner = Planner(self._history, datetime.now(UTC), taken_at)
         known, known_files = set(self._history.digests), dict(self._files)
         known_pairs = set(self._history.pairs)
