@@ -14,7 +14,9 @@ from server.asgi.static_folder import STATIC as SHARED_STATIC
 from server.pages.addresses import Address
 from server.pages.page import Page
 from snapshots import wording
+from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.escaping import is_plain, visible
+from snapshots.notes.package_kinds import HAPPENED
 
 STATIC = Path(__file__).with_name("static")
 """The folder of the pages' own scripts and styles."""
@@ -190,6 +192,11 @@ def words(name: str) -> str:
     return wording.in_words(name.lower())
 
 
+def package_kind(name: str) -> str:
+    """Return what happened to a package in words: VERSIONS_CHANGED, other versions."""
+    return HAPPENED[PackageChangeKind[name]]
+
+
 def capitalize_first(text: str) -> str:
     """Return a message as a sentence begins, the rest of it as it stands."""
     return text[:1].upper() + text[1:]
@@ -201,6 +208,7 @@ FILTERS = {
     "size_delta": size_delta,
     "moment": moment,
     "words": words,
+    "package_kind": package_kind,
     "capitalize_first": capitalize_first,
     "counted": wording.counted,
     "percent": wording.percent,

@@ -19,7 +19,7 @@ _PASSING = re.compile(
 )
 _XML_ERROR = re.compile(r"(?:<\?xml.*?\?>\s*)?<Error>.*?</Error>", re.DOTALL)
 _XML_PART = re.compile(r"<(Code|Message)>(.*?)</\1>", re.DOTALL)
-_SYSTEM_ERROR = re.compile(r":? Error: Os \{ code: \d+, kind: \w+, message: \"(.*?)\" \}")
+_SYSTEM_ERROR = re.compile(r":?\s*Error: Os \{ code: \d+, kind: \w+, message: \"(.*?)\" \}")
 _PREFIXES = re.compile(r"^(?:Kernel error(?: ->|:) |Generic (?:LocalFileSystem )?error: )+")
 
 

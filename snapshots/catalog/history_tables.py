@@ -138,7 +138,7 @@ class HistoryTables:
         texts = texts_of(wanted)
         with translated(self._location):
             for file in self._comparisons.select(names, lambda it: not wanted.isdisjoint(it)):
-                rows = of_schema(file, schema)
+                rows = of_schema("the table comparisons", file, schema)
                 is_wanted = are_of(rows, texts)
                 if not pc.all(is_wanted, min_count=0).as_py():
                     rows = rows.filter(is_wanted)

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import get_context, parent_process
-from signal import SIG_IGN, SIGINT, signal
+from multiprocessing import parent_process, resource_tracker
+from multiprocessing.context import SpawnContext, SpawnProcess
+from signal import SIG_BLOCK, SIG_IGN, SIG_SETMASK, SIGINT, pthread_sigmask, signal
 from threading import Thread
 
 from snapshots.errors import CatalogError
@@ -15,6 +16,25 @@ KILLED = (
     "one of the processes that work on it was killed, as happens where memory is short; "
     "try again with fewer jobs"
 )
+
+
+class DeafProcess(SpawnProcess):
+    """A process that Ctrl+C never reaches, not while it begins either: who started it ends it."""
+
+    def start(self) -> None:
+        """Begin; an interrupt that comes meanwhile is for the one who starts it."""
+        resource_tracker.ensure_running()  # it would let interrupts through again
+        before = pthread_sigmask(SIG_BLOCK, {SIGINT})
+        try:
+            super().start()
+        finally:
+            pthread_sigmask(SIG_SETMASK, before)
+
+
+class DeafContext(SpawnContext):
+    """What makes such processes, as ``multiprocessing.get_context("spawn")`` makes others."""
+
+    Process = DeafProcess
 
 
 @contextmanager
@@ -27,7 +47,7 @@ def processes(
     CatalogError where one of them is killed.
     """
     # Threads of Arrow and Delta Lake do not survive a fork.
-    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _begin, (begin, location))
+    pool = ProcessPoolExecutor(jobs, DeafContext(), _begin, (begin, location))
     try:
         yield pool
     except BrokenProcessPool:

@@ -27,7 +27,7 @@ from deltalake.transaction import AddAction
 from snapshots.catalog.actions import add_action
 from snapshots.catalog.delta import Table
 from snapshots.catalog.failures import reason_of
-from snapshots.catalog.listed_files import of_schema
+from snapshots.catalog.listed_files import missing_columns, of_schema
 from snapshots.catalog.log import Mark
 from snapshots.catalog.storage import (
     Range,
@@ -124,9 +124,10 @@ class SortedTable:
             for path, data in zip(sizes, self._storage.read_all(sizes), strict=True):
                 try:
                     rows = parts_of_parquet(path, data, may_have, has, columns)
+                    rows = of_schema(path, rows, self._schema)
                 except pa.ArrowInvalid as error:
                     raise self._damaged(error) from None
-                yield of_schema(rows, self._schema)
+                yield rows
 
     def _sizes(self, files: Sequence[_File]) -> dict[str, int]:
         return {f"{self._name}/{file.path}": file.size for file in files}
@@ -138,11 +139,14 @@ class SortedTable:
     def _listing(self) -> tuple[Mark, list[_File]]:
         """Return the state of the table, and its files as of then or of a moment later."""
         try:
-            self._table.current()
+            table = self._table.current()
         except TableNotFoundError:
             raise self._error(f"the table {self._name} is missing; {self._advice}") from None
         known, mark = self._listed, self._table.mark()
         if known is None or known[0] != mark:
+            if missing := missing_columns(table, self._schema.names):
+                reason = f"the table {self._name} has no column {', '.join(missing)}"
+                raise self._error(f"{reason}; {self._advice}")
             listed = self._table.files([self._key])
             columns = ("path", "size", "num_records", f"min.{self._key}", f"max.{self._key}")
             rows = zip(*(listed[name].to_pylist() for name in columns), strict=True)

@@ -1,4 +1,4 @@
-"""``replicas``: how soon a server of a catalog in a bucket answers, and what it asks of the store.
+"""``replicas``: servers of a catalog in a bucket: how soon they answer, what two hold beside one.
 
 The bucket is an emulator's on the same machine, so times are without a network's.
 """
@@ -14,6 +14,7 @@ from urllib.request import Request, urlopen
 
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.storage import Storage
+from tests.benchmarks import replicas_loaded
 from tests.benchmarks.measuring import Measurement, Target, measure, summary
 from tests.benchmarks.over_http import cachelog
 from tests.benchmarks.plans import Plan
@@ -28,7 +29,7 @@ _LIST = b'{"query":"{revision(ref:\\"develop\\"){specs(first:1000){nodes{hash na
 
 
 def run(plan: Plan) -> Iterator[Measurement]:
-    """Measure a cold start up to the first list, and the requests of an idle server."""
+    """Measure a cold start up to the first list, the requests of an idle server, and load."""
     with tempfile.TemporaryDirectory() as folder:
         store = Emulator(Path(folder) / "log")
         try:
@@ -36,6 +37,7 @@ def run(plan: Plan) -> Iterator[Measurement]:
                 _copy(plan.data.catalog)
                 yield from _cold(plan)
                 yield from _idle(store)
+                yield from replicas_loaded.run(plan, _LOCATION, Path(folder))
         finally:
             store.stop()
 

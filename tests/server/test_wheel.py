@@ -13,7 +13,7 @@ from tests.server.commands import cachelog
 from tests.server.servers import environ
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("queries", "templates", "static")
+FOLDERS = ("queries", "fragments", "templates", "static")
 BUILT = ("pyproject.toml", "README.md", "LICENSE", "server", "schema", "snapshots")
 
 

@@ -83,7 +83,7 @@ def test_an_error_without_a_text() -> None:
         ),
         (
             OSError(
-                "Could not create local directory: /c/specs Error: Os { code: 30, kind: "
+                "Could not create local directory: /c/specs\nError: Os { code: 30, kind: "
                 'ReadOnlyFilesystem, message: "Read-only file system" }'
             ),
             "Could not create local directory: /c/specs: Read-only file system",

@@ -6,7 +6,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
-from signal import SIG_IGN, SIGINT, SIGKILL, getsignal, signal
+from signal import SIG_BLOCK, SIG_IGN, SIGINT, SIGKILL, getsignal, pthread_sigmask, signal
 from threading import Event
 from time import monotonic, sleep
 
@@ -28,6 +28,11 @@ def told() -> tuple[list[str], int]:
     return _location, os.getpid()
 
 
+def is_deaf() -> bool:
+    """Tell whether an interrupt would not reach this process."""
+    return SIGINT in pthread_sigmask(SIG_BLOCK, ())
+
+
 def kill_this() -> None:
     """End this process, as the system does where memory is short."""
     os.kill(os.getpid(), SIGKILL)
@@ -39,6 +44,13 @@ def test_each_process_begins_with_the_location() -> None:
         location, number = pool.submit(told).result()
     assert location == ["there"]
     assert number != os.getpid()
+
+
+def test_interrupts_never_reach_one() -> None:
+    """They are held off before it runs its first line; who starts it is reached as before."""
+    with processes(1, "there", begin) as pool:
+        assert pool.submit(is_deaf).result()
+    assert not is_deaf()
 
 
 def test_one_that_is_killed() -> None:

@@ -10,7 +10,7 @@ from random import Random
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from deltalake.transaction import AddAction
 
 from snapshots.catalog import delta, sorted_table
@@ -252,6 +252,23 @@ def test_damage_is_named(storage: Storage) -> None:
         found(table, "a")
     for number in range(FAN_IN):  # to merge is no use, but no harm either
         add(table, [(f"key-{number}", "")])
+
+
+@pytest.mark.parametrize("lost", SCHEMA.names)
+def test_a_column_that_another_tool_left_out(storage: Storage, lost: str) -> None:
+    """It is named, also where it is the one that files are chosen by."""
+    table = opened(storage)
+    add(table, [("a", "1")])
+    rows = pa.table({"key": ["a"], "value": ["1"]}).drop_columns([lost])
+    data, action = sorted_table._sorted_file("theirs-", rows, is_new=True)
+    storage.write(f"things/{action.path}", data)
+    table._table.commit([action])
+    with pytest.raises(CatalogError, match=rf"things/theirs-\S+ has no column {lost}; make it"):
+        every(table)
+    uri = storage.location.uri("things")
+    write_deltalake(uri, rows, mode="overwrite", schema_mode="overwrite")
+    with pytest.raises(CatalogError, match=f"things has no column {lost}; make it again"):
+        every(opened(storage))
 
 
 def _write(root: str, first: int, barrier: Barrier) -> None:
