@@ -12,7 +12,7 @@ from tests.server.commands import cachelog
 from tests.server.servers import environ
 from tests.server.wheels import ROOT, built_wheel
 
-FOLDERS = ("queries", "templates", "static")
+FOLDERS = ("queries", "fragments", "templates", "static")
 
 
 @pytest.fixture(scope="module", params=["standard", "editable"])

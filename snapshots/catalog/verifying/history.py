@@ -160,9 +160,10 @@ class HistoryCheck:
             whole = f"{name}/{path}"
             try:
                 rows = from_parquet(whole, self._storage.read(whole, size))
-                yield path, of_schema(rows, schema)
+                rows = of_schema(whole, rows, schema)
             except (pa.ArrowInvalid, OSError) as error:
                 raise CatalogError(self._storage.location.text, reason_of(error)) from None
+            yield path, rows
 
 
 def _some(found: Iterator[Finding]) -> Iterator[Finding]:
