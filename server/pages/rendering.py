@@ -15,6 +15,7 @@ from server.pages.addresses import Address
 from server.pages.page import Page
 from snapshots import wording
 from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.digests import short_digest
 from snapshots.escaping import is_plain, visible
 from snapshots.notes.package_kinds import HAPPENED
 from snapshots.spack.names import ROOT_STACK
@@ -215,6 +216,6 @@ FILTERS = {
     "percent": wording.percent,
     "versioned": wording.versioned,
     "short_hash": wording.short_hash,
-    "short_digest": wording.short_digest,
+    "short_digest": short_digest,
     "short_version": wording.short_version,
 }
