@@ -65,6 +65,10 @@ class History:
                 known.append(row)
         self._by_tag = dict(by_tag)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Go from process to process as rows alone: the rest follows from them."""
+        return History, (self._rows,)
+
     @cached_property
     def revisions(self) -> list[RevisionInfo]:
         """Every revision, newest first."""

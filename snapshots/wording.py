@@ -8,6 +8,9 @@ from snapshots.models import RevisionInfo
 
 _SHORT_HASH = 7
 _COMMIT = re.compile(r"(git\.[0-9a-f]{7})[0-9a-f]{33}")
+_OTHERWISE = {"facts": "other facts"}
+"""The reason of a hash that stays; alone, the word is for all that is known of a spec."""
+
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 
@@ -57,7 +60,7 @@ def short_hash(whole: str) -> str:
 
 def in_words(name: str) -> str:
     """Return the name of a fact, a kind or a reason in words: new package, version gone."""
-    return name.replace("_", " ")
+    return _OTHERWISE.get(name) or name.replace("_", " ")
 
 
 def short_version(whole: str) -> str:

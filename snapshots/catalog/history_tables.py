@@ -164,7 +164,9 @@ class HistoryTables:
             return found if of_hashes is None else pc.and_(found, pc.is_in(rows["hash"], of_hashes))
 
         with translated(self._location):
-            return self._changes.select(_any_of(wanted), meets)
+            # Of a name most rows that can have it do.
+            looks_at = () if of_hashes is None else ("name", "hash")
+            return self._changes.select(_any_of(wanted), meets, looks_at)
 
     def packages_of(self, hashes: Iterable[str]) -> dict[str, str]:
         """Return the package of each hash that any pair added."""
@@ -184,7 +186,7 @@ class HistoryTables:
         if not self.counts:
             return {}
         with translated(self._location):
-            found = self._hashes.select(may_have, meets)
+            found = self._hashes.select(may_have, meets, ("hash",))
         return dict(zip(found["hash"].to_pylist(), found["name"].to_pylist(), strict=True))
 
     # -- writing

@@ -34,6 +34,7 @@ _LISTING_TIMEOUT = "3s"
 _NO_SUCH_RANGE = "416"
 # The end of a file's name that is the checksum of its bytes; the names of other tools have no such.
 _CHECKSUM = re.compile(r"(?:^|[/-])([0-9a-f]{16})\.zstd\.parquet$")
+_FEW_PARTS = 4
 _DICTIONARY_BYTES = 1 << 24
 _WRITTEN_AT_ONCE = 8 << 20
 
@@ -249,11 +250,18 @@ def from_parquet(
         return file.read([it for it in (known if columns is None else columns) if it in known])
 
 
-def parts_of_parquet(path: str, data: pa.Buffer, may_have: Callable[[Range], bool]) -> pa.Table:
+def parts_of_parquet(
+    path: str,
+    data: pa.Buffer,
+    may_have: Callable[[Range], bool],
+    has: Callable[[pa.Table], bool] | None = None,
+    columns: Sequence[str] = (),
+) -> pa.Table:
     """Read those parts of the bytes of a Parquet file that may have what is looked for.
 
     ``may_have`` is told the smallest and the largest value of the first column in a part; a part
-    of which these are not known is read. Raises as ``from_parquet``.
+    of which these are not known is read. ``has`` is told some columns of a part, which are read
+    before the others. Raises as ``from_parquet``.
     """
     with _opened(path, data) as file:
         metadata = file.metadata
@@ -264,7 +272,12 @@ def parts_of_parquet(path: str, data: pa.Buffer, may_have: Callable[[Range], boo
             or not known.has_min_max
             or may_have((known.min, known.max))
         ]
-        return file.read_row_groups(parts)
+        if has is not None and {*columns} <= {*file.schema_arrow.names}:
+            parts = [it for it in parts if has(file.read_row_group(it, columns, use_threads=False))]
+        if not parts:
+            return file.schema_arrow.empty_table()
+        # To share a few parts among threads takes longer than to read them.
+        return file.read_row_groups(parts, use_threads=len(parts) > _FEW_PARTS)
 
 
 @contextmanager
