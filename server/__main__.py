@@ -1,10 +1,27 @@
-"""``python -m cachelog`` is the command line, as ``cachelog`` is.
+"""``cachelog``, and ``python -m cachelog``, are the command line.
 
 The build installs this file as the module ``cachelog`` too: what stands at the top level of the
 source has other names.
 """
 
-from server.cli import main
+from signal import SIG_DFL, SIGINT, default_int_handler, getsignal, signal
+
+
+def main() -> None:
+    """Run the command line.
+
+    While it is being loaded Ctrl+C ends the process at once: there is nothing to put in order, and
+    nobody wants to know which module was read.
+    """
+    is_ours = getsignal(SIGINT) is default_int_handler
+    if is_ours:
+        signal(SIGINT, SIG_DFL)
+    from server.cli import main as run
+
+    if is_ours:
+        signal(SIGINT, default_int_handler)
+    run()
+
 
 if __name__ == "__main__":
     main()

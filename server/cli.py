@@ -32,7 +32,15 @@ from server.commands.serving import export_schema_command, serve_command
 from server.commands.showing import show_command
 from server.commands.verifying import verify_command
 from server.foreign import require_own_schema
-from server.terminal.console import colour_of, failed_output, note, prepare_streams, say, say_fault
+from server.terminal.console import (
+    colour_of,
+    drop_output,
+    failed_output,
+    note,
+    prepare_streams,
+    say,
+    say_fault,
+)
 from snapshots.errors import CachelogError
 
 FAULT = 1
@@ -41,9 +49,12 @@ FAULT = 1
 INTERRUPTED = 130
 """The exit code after Ctrl+C, as shells have it: 128 and the number of the signal."""
 
+UNREAD = 141
+"""The exit code where the reader of the output has left, as other programs have it by SIGPIPE."""
+
 
 class _Commands(click.Group):
-    """Lists commands in the order in which they were added; ends in one line after Ctrl+C."""
+    """Lists commands in the order in which they were added; ends quietly when it is told to."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -54,6 +65,11 @@ class _Commands(click.Group):
         except KeyboardInterrupt:
             note("cachelog: interrupted")
             raise SystemExit(INTERRUPTED) from None
+        except BrokenPipeError as error:
+            if error.filename is not None:
+                raise
+            drop_output()
+            raise SystemExit(UNREAD) from None
 
 
 def _print_version(ctx: click.Context, _param: click.Parameter, is_asked: bool) -> None:
@@ -111,6 +127,8 @@ for _command in (
 def main() -> None:
     """Run the command line."""
     prepare_streams()
+    # What goes wrong with a store is told once, and as an error of ours.
+    os.environ.setdefault("RUST_LOG", "error")
     try:
         require_own_schema()
         cachelog(prog_name="cachelog")

@@ -3,11 +3,14 @@
 import re
 from datetime import datetime
 
+from snapshots.digests import short_digest
 from snapshots.models import RevisionInfo
 
-_SHORT_DIGEST = 12
 _SHORT_HASH = 7
 _COMMIT = re.compile(r"(git\.[0-9a-f]{7})[0-9a-f]{33}")
+_OTHERWISE = {"facts": "other facts"}
+"""The reason of a hash that stays; alone, the word is for all that is known of a spec."""
+
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 
@@ -45,11 +48,6 @@ def minute(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M}"
 
 
-def short_digest(digest: str) -> str:
-    """Return as much of a digest as people need to tell it from others."""
-    return digest[:_SHORT_DIGEST]
-
-
 def short_pair(base: str, head: str) -> str:
     """Return as much of two digests as people need: BASE..HEAD."""
     return f"{short_digest(base)}..{short_digest(head)}"
@@ -62,7 +60,7 @@ def short_hash(whole: str) -> str:
 
 def in_words(name: str) -> str:
     """Return the name of a fact, a kind or a reason in words: new package, version gone."""
-    return name.replace("_", " ")
+    return _OTHERWISE.get(name) or name.replace("_", " ")
 
 
 def short_version(whole: str) -> str:

@@ -16,8 +16,6 @@ from schema.comparisons.change_counts import (
 from schema.comparisons.changes import (
     ChangeRows,
     LoadedComparison,
-    NamedBy,
-    change_connection,
     comparison_key,
     load_comparison,
     part_of_comparison,
@@ -34,7 +32,11 @@ from schema.comparisons.comparison_costs import (
 from schema.comparisons.comparison_summary import ComparisonSummary
 from schema.comparisons.coverage import CoverageChange, coverage_connection
 from schema.comparisons.coverage_dimension import CoverageDimension
-from schema.comparisons.package_change import PackageChange
+from schema.comparisons.package_change import (
+    PackageChange,
+    PackageChangeOrderArgument,
+    package_change_connection,
+)
 from schema.comparisons.rule_input import MOST_RULES, RuleInput
 from schema.comparisons.spec_change import SpecChange, spec_change_connection, with_reasons
 from schema.comparisons.stack_change import StackChange
@@ -112,7 +114,7 @@ class Comparison(Node):
     def left_out(self) -> list[str]:
         return list(LEFT_OUT)
 
-    @connection_field("The packages that changed, by name.", cost=CHANGES)
+    @connection_field("The packages that changed.", cost=CHANGES)
     def packages(
         self,
         info: Info,
@@ -124,12 +126,13 @@ class Comparison(Node):
             str | None,
             strawberry.argument(description="Case-insensitive substring of the name."),
         ] = strawberry.UNSET,
+        order_by: PackageChangeOrderArgument = strawberry.UNSET,
         *,
         page: PageArguments,
     ) -> Connection[PackageChange]:
-        comparison = self.loaded(info)
-        table = comparison.changes.select_packages(none_if_omitted(kinds), none_if_omitted(search))
-        return change_connection(PackageChange, comparison, table, NamedBy(table, "name"), page)
+        only = none_if_omitted(kinds), none_if_omitted(search)
+        order = none_if_omitted(order_by)
+        return package_change_connection(self.loaded(info), *only, order, page)
 
     @connection_field(
         "The hashes that were added, removed or changed, by package and hash.", cost=CHANGES

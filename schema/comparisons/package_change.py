@@ -1,16 +1,29 @@
 """How the packages of two revisions differ."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import strawberry
 
-from schema.comparisons.changes import Change, ChangeRows, of_change, size_delta, where_known
+from schema.comparisons.changes import (
+    Change,
+    ChangeRows,
+    LoadedComparison,
+    NamedBy,
+    change_connection,
+    of_change,
+    size_delta,
+    where_known,
+)
+from schema.fields.connections import Connection
 from schema.fields.cost import texts
 from schema.fields.enums import describe_enum
 from schema.fields.many import WhereKnown, for_many
+from schema.fields.paging import PageArguments
 from schema.fields.scalars import ByteCount
 from schema.revisions.package import Package, PackageRows
-from snapshots.changes.package_changes import PackageChangeKind
+from schema.revisions.spec_arguments import OrderDirection
+from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
 
 describe_enum(
     PackageChangeKind,
@@ -26,6 +39,32 @@ describe_enum(
         PackageChangeKind.CHANGED: "The same hashes, other facts about them.",
     },
 )
+
+describe_enum(
+    PackageChangeField,
+    "What changed packages are ordered by; equal ones stand by name.",
+    {
+        PackageChangeField.NAME: "By name.",
+        PackageChangeField.KIND: "By what happened to them, in the order of PackageChangeKind.",
+    },
+    name="PackageChangeOrderField",
+)
+
+
+@strawberry.input(description="An order of changed packages.")
+class PackageChangeOrder:
+    """A field and a direction."""
+
+    field: PackageChangeField = strawberry.field(description="What to order by.")
+    direction: OrderDirection = strawberry.field(
+        default=OrderDirection.ASC, description="Which way."
+    )
+
+
+PackageChangeOrderArgument = Annotated[
+    PackageChangeOrder | None,
+    strawberry.argument(description="In which order; by name unless given."),
+]
 
 
 def _packages_before(rows: ChangeRows[Any]) -> WhereKnown:
@@ -74,3 +113,17 @@ class PackageChange(Change):
         lambda change: size_delta(change.size_before, change.size_after),
         "By how much the sum of its known sizes rose.",
     )
+
+
+def package_change_connection(
+    comparison: LoadedComparison,
+    kinds: Sequence[PackageChangeKind] | None,
+    search: str | None,
+    order: PackageChangeOrder | None,
+    arguments: PageArguments,
+) -> Connection[PackageChange]:
+    """Return the changed packages of some kinds, with a text in their name; None for all."""
+    table = comparison.changes.select_packages(kinds, search)
+    if order is not None:
+        table = table.ordered(order.field, descending=order.direction is OrderDirection.DESC)
+    return change_connection(PackageChange, comparison, table, NamedBy(table, "name"), arguments)

@@ -49,7 +49,10 @@ def none_if_omitted(value: Any) -> Any:
     return None if value is strawberry.UNSET else value
 
 
-def tuple_if_given(value: list[str] | None) -> tuple[str, ...] | None:
-    """Return a list argument as a tuple; None where it was left out."""
-    values = none_if_omitted(value)
-    return None if values is None else tuple(values)
+def given_values(conditions: object) -> dict[str, Any]:
+    """Return what an input object was given, by the names of its fields; lists as tuples."""
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in vars(conditions).items()
+        if value is not strawberry.UNSET
+    }

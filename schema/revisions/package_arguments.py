@@ -5,7 +5,7 @@ from typing import Annotated
 import strawberry
 
 from schema.fields.enums import describe_enum
-from schema.fields.scalars import none_if_omitted, tuple_if_given
+from schema.fields.scalars import given_values
 from schema.revisions.spec_arguments import OrderDirection
 from snapshots.frames import filters
 from snapshots.frames.frame import PackageField
@@ -42,15 +42,7 @@ class PackageFilter:
 
     def to_domain(self) -> filters.PackageFilter:
         """Return the conditions as the frame takes them."""
-        return filters.PackageFilter(
-            search=none_if_omitted(self.search),
-            names=tuple_if_given(self.names),
-            stacks=tuple_if_given(self.stacks),
-            compilers=tuple_if_given(self.compilers),
-            operating_systems=tuple_if_given(self.operating_systems),
-            platforms=tuple_if_given(self.platforms),
-            targets=tuple_if_given(self.targets),
-        )
+        return filters.PackageFilter(**given_values(self))
 
 
 describe_enum(

@@ -6,7 +6,7 @@ from typing import Annotated
 import strawberry
 
 from schema.fields.enums import describe_enum
-from schema.fields.scalars import none_if_omitted, tuple_if_given
+from schema.fields.scalars import given_values
 from snapshots.frames import filters
 from snapshots.frames.frame import SpecField
 from snapshots.frames.matching import MAX_DEPENDENCIES, MAX_LENGTH
@@ -51,18 +51,7 @@ class SpecFilter:
 
     def to_domain(self) -> filters.SpecFilter:
         """Return the conditions as the frame takes them."""
-        return filters.SpecFilter(
-            search=none_if_omitted(self.search),
-            packages=tuple_if_given(self.packages),
-            versions=tuple_if_given(self.versions),
-            compilers=tuple_if_given(self.compilers),
-            operating_systems=tuple_if_given(self.operating_systems),
-            platforms=tuple_if_given(self.platforms),
-            targets=tuple_if_given(self.targets),
-            stacks=tuple_if_given(self.stacks),
-            variants=tuple_if_given(self.variants),
-            hash_prefix=none_if_omitted(self.hash_prefix),
-        )
+        return filters.SpecFilter(**given_values(self))
 
 
 @strawberry.enum(description="From low to high, or from high to low.")

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import connection, get_context, parent_process
-from multiprocessing.context import SpawnProcess
 from types import FrameType
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ from server.http.draining import refuse_newcomers
 from server.http.heartbeats import Heartbeat, Listener, Patience
 from server.http.limits import ConnectionLimits
 from server.http.servers import GRACE_SECONDS, ServerConfig, run_server
+from snapshots.catalog.processes import DeafProcess
 
 _log = logging.getLogger("cachelog.server")
 
@@ -55,7 +55,7 @@ class Workers:
         self._listening = listening
         self._count = count
         self._patience = Patience(hang_seconds)
-        self._processes: dict[SpawnProcess, _Life] = {}
+        self._processes: dict[DeafProcess, _Life] = {}
 
     def run(self) -> bool:
         """Serve until a signal ends this process; return False where workers cannot start."""
@@ -71,7 +71,7 @@ class Workers:
         # A fork would share threads' locks and the loop of this process.
         context = get_context("spawn")
         receiving, sending = context.Pipe(duplex=False)
-        process = context.Process(target=_work, args=(*self._arguments, sending))
+        process = DeafProcess(target=_work, args=(*self._arguments, sending))
         process.start()
         sending.close()
         self._processes[process] = _Life(time.monotonic(), Listener(receiving))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import orjson
 from graphql import (
+    FragmentDefinitionNode,
     ListTypeNode,
     NamedTypeNode,
     NonNullTypeNode,
@@ -14,6 +15,8 @@ from graphql import (
     TypeNode,
     parse,
 )
+
+from server.pages.used_names import UsedNames
 
 Parameters = Mapping[str, Sequence[str]]
 """What an address says, name by name, each value as it stands there."""
@@ -88,8 +91,25 @@ class Document:
 
 @cache
 def document(name: str) -> Document:
-    """Return the document that is kept as ``queries/NAME.graphql``."""
-    return Document(name, (files("server.pages") / f"queries/{name}.graphql").read_text("utf-8"))
+    """Return the document that is kept as ``queries/NAME.graphql``.
+
+    Fragments that it spreads and does not have follow: they are ``fragments/NAME.graphql``.
+    """
+    return Document(name, _with_fragments(_text(f"queries/{name}.graphql")))
+
+
+def _with_fragments(text: str) -> str:
+    """Return a document with the fragments that it lacks, and with those that they lack."""
+    tree = parse(text, no_location=True)
+    had = {it.name.value for it in tree.definitions if isinstance(it, FragmentDefinitionNode)}
+    lacking = sorted(UsedNames(tree).fragments - had)
+    if not lacking:
+        return text
+    return _with_fragments("\n".join([text, *(_text(f"fragments/{it}.graphql") for it in lacking)]))
+
+
+def _text(file: str) -> str:
+    return (files("server.pages") / file).read_text("utf-8")
 
 
 def _parameter(declared: TypeNode) -> Parameter:

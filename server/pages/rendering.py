@@ -14,7 +14,10 @@ from server.asgi.static_folder import STATIC as SHARED_STATIC
 from server.pages.addresses import Address
 from server.pages.page import Page
 from snapshots import wording
+from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.escaping import is_plain, visible
+from snapshots.notes.package_kinds import HAPPENED
+from snapshots.spack.names import ROOT_STACK
 
 STATIC = Path(__file__).with_name("static")
 """The folder of the pages' own scripts and styles."""
@@ -55,7 +58,9 @@ class Renderer:
             lstrip_blocks=True,
         )
         self._environment.filters.update(FILTERS)
-        self._environment.globals.update(assets=assets(), has_graphiql=has_graphiql)
+        self._environment.globals.update(
+            assets=assets(), has_graphiql=has_graphiql, ROOT_STACK=ROOT_STACK
+        )
         self._public_url = public_url
 
     def page(
@@ -70,10 +75,7 @@ class Renderer:
     ) -> bytes:
         """Return a page as HTML, for an answer that has its subject."""
         context = {
-            "address": address,
-            "to": address.to,
-            "here": address.here,
-            "absolute": self._absolute(address),
+            **self._links(address),
             "params": params,
             "question": address.to("graphql", **page.document.question(variables)),
             "errors": errors_by_part(errors),
@@ -91,16 +93,17 @@ class Renderer:
     ) -> bytes:
         """Return the page that says what went wrong, and leads on."""
         template = self._environment.get_template("error.html")
-        return template.render(
-            address=address,
-            to=address.to,
-            here=address.here,
-            absolute=self._absolute(address),
-            status=status,
-            title=title,
-            error=error,
-            nearest=nearest,
-        ).encode()
+        context = {"status": status, "title": title, "error": error, "nearest": nearest}
+        return template.render({**self._links(address), **context}).encode()
+
+    def _links(self, address: Address) -> Mapping[str, Any]:
+        """Return what templates make links with."""
+        return {
+            "address": address,
+            "to": address.to,
+            "here": address.here,
+            "absolute": self._absolute(address),
+        }
 
     def _absolute(self, address: Address) -> Callable[[str], str]:
         """Return what makes a link of a page one that holds anywhere, where that is known."""
@@ -190,6 +193,11 @@ def words(name: str) -> str:
     return wording.in_words(name.lower())
 
 
+def package_kind(name: str) -> str:
+    """Return what happened to a package in words: VERSIONS_CHANGED, other versions."""
+    return HAPPENED[PackageChangeKind[name]]
+
+
 def capitalize_first(text: str) -> str:
     """Return a message as a sentence begins, the rest of it as it stands."""
     return text[:1].upper() + text[1:]
@@ -201,6 +209,7 @@ FILTERS = {
     "size_delta": size_delta,
     "moment": moment,
     "words": words,
+    "package_kind": package_kind,
     "capitalize_first": capitalize_first,
     "counted": wording.counted,
     "percent": wording.percent,

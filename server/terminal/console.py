@@ -47,11 +47,16 @@ def failed_output(error: OSError) -> OutputError | None:
     """
     if error.filename is not None or error.errno not in _OUTPUT_FAULTS:
         return None
+    drop_output()
+    return OutputError("standard output", error.strerror or str(error))
+
+
+def drop_output() -> None:
+    """Let what is still written to the standard output go nowhere."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
-    return OutputError("standard output", error.strerror or str(error))
 
 
 def say(text: str) -> None:

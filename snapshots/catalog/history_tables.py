@@ -17,8 +17,9 @@ from snapshots.catalog.delta import Table
 from snapshots.catalog.failures import translated
 from snapshots.catalog.listed_files import of_schema
 from snapshots.catalog.pair_texts import are_of, texts_of
+from snapshots.catalog.parquet import Range
 from snapshots.catalog.sorted_table import MayHave, Meets, SortedTable
-from snapshots.catalog.storage import Range, Storage
+from snapshots.catalog.storage import Storage
 from snapshots.catalog.whole_table import WholeTable
 from snapshots.changes.kept_changes import KeptChanges, comparisons_table
 from snapshots.changes.pair_counts import COUNT_COLUMNS, PairCounts, counts_of
@@ -138,7 +139,7 @@ class HistoryTables:
         texts = texts_of(wanted)
         with translated(self._location):
             for file in self._comparisons.select(names, lambda it: not wanted.isdisjoint(it)):
-                rows = of_schema(file, schema)
+                rows = of_schema("the table comparisons", file, schema)
                 is_wanted = are_of(rows, texts)
                 if not pc.all(is_wanted, min_count=0).as_py():
                     rows = rows.filter(is_wanted)
@@ -164,7 +165,9 @@ class HistoryTables:
             return found if of_hashes is None else pc.and_(found, pc.is_in(rows["hash"], of_hashes))
 
         with translated(self._location):
-            return self._changes.select(_any_of(wanted), meets)
+            # Of a name most rows that can have it do.
+            looks_at = () if of_hashes is None else ("name", "hash")
+            return self._changes.select(_any_of(wanted), meets, looks_at)
 
     def packages_of(self, hashes: Iterable[str]) -> dict[str, str]:
         """Return the package of each hash that any pair added."""
@@ -184,7 +187,7 @@ class HistoryTables:
         if not self.counts:
             return {}
         with translated(self._location):
-            found = self._hashes.select(may_have, meets)
+            found = self._hashes.select(may_have, meets, ("hash",))
         return dict(zip(found["hash"].to_pylist(), found["name"].to_pylist(), strict=True))
 
     # -- writing

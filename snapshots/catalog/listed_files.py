@@ -3,7 +3,10 @@
 Other tools that write into a table may choose other types for the same texts.
 """
 
+from collections.abc import Iterable
+
 import pyarrow as pa
+from deltalake import DeltaTable
 
 
 def sizes_of(files: pa.Table) -> dict[str, int]:
@@ -11,10 +14,25 @@ def sizes_of(files: pa.Table) -> dict[str, int]:
     return dict(zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True))
 
 
-def of_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return the columns of a schema, of its types; raises KeyError where one is missing."""
-    is_own = rows.schema.equals(schema)
-    return rows if is_own else rows.select(schema.names).cast(schema)
+def missing_columns(table: DeltaTable, names: Iterable[str]) -> list[str]:
+    """Return those of the columns that a table does not have."""
+    known = {field.name for field in table.schema().fields}
+    return [name for name in names if name not in known]
+
+
+def of_schema(path: str, rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return the columns of a schema, of its types.
+
+    Raises ArrowInvalid that names the path where one is missing, or of a type that cannot be its.
+    """
+    if rows.schema.equals(schema):
+        return rows
+    if missing := [name for name in schema.names if name not in rows.column_names]:
+        raise pa.ArrowInvalid(f"{path} has no column {', '.join(missing)}")
+    try:
+        return rows.select(schema.names).cast(schema)
+    except pa.ArrowException as error:
+        raise pa.ArrowInvalid(f"{path} has a column of another type ({error})") from None
 
 
 def with_plain_texts(rows: pa.Table) -> pa.Table:

@@ -3,19 +3,19 @@
 Rows come in batches. Each batch is sorted and becomes a run: files that follow one another, whose
 smallest and largest keys stand in the table's log. To look a key up takes one file of each run. So
 that the runs stay few, some of a size become one of the next size, as in a log-structured merge
-tree (O'Neil and others, 1996). Equal rows count once, and no column may be null.
+tree (O'Neil and others, 1996): runs, and how often a row is written, grow as the logarithm of the
+rows. Equal rows count once, and no column may be null.
 
 A run is told by the names of its files, ``RUN-NUMBER-CHECKSUM``. A file of another name, which
 another tool has written, is a run of its own; nothing relies on its being sorted.
 """
 
 import re
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import reduce
-from itertools import chain
+from functools import partial, reduce
+from itertools import chain, pairwise
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -27,28 +27,25 @@ from deltalake.transaction import AddAction
 from snapshots.catalog.actions import add_action
 from snapshots.catalog.delta import Table
 from snapshots.catalog.failures import reason_of
-from snapshots.catalog.listed_files import of_schema
+from snapshots.catalog.listed_files import missing_columns, of_schema
 from snapshots.catalog.log import Mark
-from snapshots.catalog.storage import (
-    Range,
-    Storage,
-    named_by_bytes,
-    parts_of_parquet,
-    to_parquet,
-)
+from snapshots.catalog.parquet import Range, named_by_bytes, parts_of_parquet, to_parquet
+from snapshots.catalog.storage import Storage
 from snapshots.errors import CatalogError
 
-FAN_IN = 8
-"""So many runs of about a size become one."""
+FAN_IN = 4
+"""So many runs of about a size become one.
 
-SIZES = (8_000, 64_000)
-"""How many rows runs have that are merged: up to the first, up to the second.
-
-So no more than eight times the second are merged at once, which takes half a second.
+To merge takes some seconds for each million of rows: most times a tenth of a second in all, and
+seldom more than one.
 """
+
+SMALL = 8_000
+"""So many rows are a small run; from one size to the next it is ``FAN_IN`` times as many."""
 
 _ROWS_OF_FILE = 32_000
 _ROWS_AT_ONCE = 4_000
+_ROWS_IN_MEMORY = 128_000
 _FILES_AT_ONCE = 16
 _ATTEMPTS = 5
 _RUN = re.compile(r"([0-9a-f]{32})(-\d{5}-)[0-9a-f]{16}\.zstd\.parquet")
@@ -56,6 +53,7 @@ _RUN = re.compile(r"([0-9a-f]{32})(-\d{5}-)[0-9a-f]{16}\.zstd\.parquet")
 
 MayHave = Callable[[Range], bool]
 Meets = Callable[[pa.Table], pa.ChunkedArray]
+Has = Callable[[pa.Table], bool]
 
 
 class _File(NamedTuple):
@@ -85,33 +83,46 @@ class SortedTable:
 
     # -- reading
 
-    def select(self, may_have: MayHave, meets: Meets) -> pa.Table:
+    def select(self, may_have: MayHave, meets: Meets, looks_at: Sequence[str] = ()) -> pa.Table:
         """Return the rows that meet a condition, sorted.
 
         ``meets`` returns for some rows which of them do. ``may_have`` tells of the smallest and
-        the largest value of the first column in some rows whether any of them can. Raises
-        CatalogError where there is no table.
+        the largest value of the first column in some rows whether any of them can. Where few of
+        those do that can, name the columns that ``meets`` ``looks_at``: the others are read of
+        few rows then. Raises CatalogError where there is no table.
         """
+
+        def has(rows: pa.Table) -> bool:
+            return bool(pc.any(meets(rows), min_count=0).as_py())
+
+        parts = partial(self._parts, has=has if looks_at else None, columns=looks_at)
         for attempt in range(1, _ATTEMPTS + 1):
             files = [it for it in self._files() if it.range is None or may_have(it.range)]
             try:
-                return self._sorted([it.filter(meets(it)) for it in self._parts(files, may_have)])
+                return self._sorted([it.filter(meets(it)) for it in parts(files, may_have)])
             except FileNotFoundError as error:
                 # It was merged into another one, and removed, since the log was read.
                 if attempt == _ATTEMPTS:
                     raise self._damaged(error) from None
         raise AssertionError
 
-    def _parts(self, files: Sequence[_File], may_have: MayHave) -> Iterator[pa.Table]:
+    def _parts(
+        self,
+        files: Sequence[_File],
+        may_have: MayHave,
+        has: Has | None = None,
+        columns: Sequence[str] = (),
+    ) -> Iterator[pa.Table]:
         """Yield those parts of files that may have what is looked for."""
         for start in range(0, len(files), _FILES_AT_ONCE):
             sizes = self._sizes(files[start : start + _FILES_AT_ONCE])
             for path, data in zip(sizes, self._storage.read_all(sizes), strict=True):
                 try:
-                    rows = parts_of_parquet(path, data, may_have)
+                    rows = parts_of_parquet(path, data, may_have, has, columns)
+                    rows = of_schema(path, rows, self._schema)
                 except pa.ArrowInvalid as error:
                     raise self._damaged(error) from None
-                yield of_schema(rows, self._schema)
+                yield rows
 
     def _sizes(self, files: Sequence[_File]) -> dict[str, int]:
         return {f"{self._name}/{file.path}": file.size for file in files}
@@ -123,11 +134,14 @@ class SortedTable:
     def _listing(self) -> tuple[Mark, list[_File]]:
         """Return the state of the table, and its files as of then or of a moment later."""
         try:
-            self._table.current()
+            table = self._table.current()
         except TableNotFoundError:
             raise self._error(f"the table {self._name} is missing; {self._advice}") from None
         known, mark = self._listed, self._table.mark()
         if known is None or known[0] != mark:
+            if missing := missing_columns(table, self._schema.names):
+                reason = f"the table {self._name} has no column {', '.join(missing)}"
+                raise self._error(f"{reason}; {self._advice}")
             listed = self._table.files([self._key])
             columns = ("path", "size", "num_records", f"min.{self._key}", f"max.{self._key}")
             rows = zip(*(listed[name].to_pylist() for name in columns), strict=True)
@@ -156,18 +170,22 @@ class SortedTable:
         """Add rows in one commit; makes the table where there is none."""
         self._table.prepare()
         if len(rows):
-            self._table.commit(self._write_run(self._sorted([rows]), is_new=True))
+            self._table.commit(self._write_run([self._sorted([rows])], is_new=True))
 
-    def _write_run(self, rows: pa.Table, *, is_new: bool) -> list[AddAction]:
-        """Write sorted rows as the files of a new run, and return what a commit says of them."""
+    def _write_run(self, pieces: Iterable[pa.Table], *, is_new: bool) -> list[AddAction]:
+        """Write rows that are sorted, piece after piece, as the files of a new run.
+
+        Returns what a commit says of them.
+        """
         run = uuid4().hex
-        actions = []
-        for number, start in enumerate(range(0, len(rows), _ROWS_OF_FILE)):
-            data, action = _sorted_file(
-                f"{run}-{number:05}-", rows.slice(start, _ROWS_OF_FILE), is_new=is_new
-            )
-            self._storage.write(f"{self._name}/{action.path}", data)
-            actions.append(action)
+        actions: list[AddAction] = []
+        for rows in pieces:
+            for start in range(0, len(rows), _ROWS_OF_FILE):
+                data, action = _sorted_file(
+                    f"{run}-{len(actions):05}-", rows.slice(start, _ROWS_OF_FILE), is_new=is_new
+                )
+                self._storage.write(f"{self._name}/{action.path}", data)
+                actions.append(action)
         return actions
 
     def compact(self) -> None:
@@ -179,13 +197,28 @@ class SortedTable:
                 files = _to_merge(listed)
                 if not files:
                     return
-                read = (self._parts([file], lambda _: True) for file in files)
-                merged = self._write_run(self._sorted(list(chain(*read))), is_new=False)
+                merged = self._write_run(self._merged(files), is_new=False)
                 sizes = {file.path: file.size for file in files}
                 if not self._table.merge(sizes, merged, seen=mark):
                     for action in merged:
                         self._storage.remove(f"{self._name}/{action.path}")
                     return
+
+    def _merged(self, files: Sequence[_File]) -> Iterator[pa.Table]:
+        """Yield the rows of files sorted, by pieces of their keys: few are in memory at once."""
+        for low, high in pairwise([None, *_cuts(files), None]):
+
+            def may_have(ends: Range, low: str | None = low, high: str | None = high) -> bool:
+                return (low is None or ends[1] > low) and (high is None or ends[0] <= high)
+
+            some = [it for it in files if it.range is None or may_have(it.range)]
+            read = (self._parts([file], may_have) for file in some)
+            yield self._sorted([self._between(it, low, high) for it in chain(*read)])
+
+    def _between(self, rows: pa.Table, low: str | None, high: str | None) -> pa.Table:
+        if low is not None:
+            rows = rows.filter(pc.greater(rows[self._key], low))
+        return rows if high is None else rows.filter(pc.less_equal(rows[self._key], high))
 
 
 def run_of(path: str) -> str:
@@ -221,14 +254,38 @@ def _range(column: pa.ChunkedArray) -> Range:
 
 
 def _to_merge(files: Sequence[_File]) -> list[_File]:
-    """Return the files of the runs to merge; none where there are few of each size."""
+    """Return the files of the runs to merge, of the smallest size that has so many; or none."""
     runs: defaultdict[str, list[_File]] = defaultdict(list)
     for file in files:
         runs[run_of(file.path)].append(file)
-    by_size: list[list[list[_File]]] = [[] for _ in (*SIZES, "larger")]
+    by_size: defaultdict[int, list[list[_File]]] = defaultdict(list)
     for run in runs.values():
-        by_size[bisect_left(SIZES, sum(file.num_rows for file in run))].append(run)
-    for alike in by_size[:-1]:
+        by_size[_size(sum(file.num_rows for file in run))].append(run)
+    for _, alike in sorted(by_size.items()):
         if len(alike) >= FAN_IN:
             return [file for run in alike[:FAN_IN] for file in run]
     return []
+
+
+def _size(num_rows: int) -> int:
+    """Return 0 for a small run, 1 for one of up to ``FAN_IN`` times as many rows, and so on."""
+    size, most = 0, SMALL
+    while num_rows > most:
+        size, most = size + 1, most * FAN_IN
+    return size
+
+
+def _cuts(files: Sequence[_File]) -> list[str]:
+    """Return keys, rising, between which the files have about as many rows as are merged at once.
+
+    A key with more rows than that is not cut.
+    """
+    cuts: list[str] = []
+    num_rows = 0
+    told = [(it.range[1], it.num_rows) for it in files if it.range is not None]
+    for last, num_rows_of_file in sorted(told):
+        num_rows += num_rows_of_file
+        if num_rows >= _ROWS_IN_MEMORY:
+            cuts.append(last)
+            num_rows = 0
+    return list(dict.fromkeys(cuts))

@@ -12,9 +12,10 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from snapshots.catalog.actions import add_action
 from snapshots.catalog.delta import Table
 from snapshots.catalog.failures import reason_of
-from snapshots.catalog.listed_files import sizes_of
+from snapshots.catalog.listed_files import missing_columns, sizes_of
 from snapshots.catalog.log import Mark
-from snapshots.catalog.storage import RESTORE, Storage, from_parquet, named_by_bytes, to_parquet
+from snapshots.catalog.parquet import from_parquet, named_by_bytes, to_parquet
+from snapshots.catalog.storage import RESTORE, Storage
 from snapshots.errors import CatalogError
 
 _MAX_FILES = 32
@@ -148,8 +149,7 @@ class WholeTable(Generic[Rows]):
             raise self._error(f"{reason_of(error)}; {self._advice}") from None
 
     def _check_columns(self, table: DeltaTable) -> None:
-        known = {field.name for field in table.schema().fields}
-        if missing := [name for name in self._required if name not in known]:
+        if missing := missing_columns(table, self._required):
             raise self._error(
                 f"the table {self._name} is not cachelog's: it has no column "
                 f"{', '.join(missing)}; {self._advice}"

@@ -29,6 +29,13 @@ class PackageChangeKind(Enum):
     CHANGED = "changed"
 
 
+class PackageChangeField(Enum):
+    """What changed packages can be ordered by. Equal ones stand by name."""
+
+    NAME = "name"
+    KIND = "kind"
+
+
 _KINDS = tuple(PackageChangeKind)
 _CODES = {kind: np.int8(code) for code, kind in enumerate(_KINDS)}
 
@@ -66,7 +73,7 @@ class PackageChange(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class PackageChanges(Sequence[PackageChange]):
-    """A table of changed packages in natural order; a record is made where one is asked for.
+    """A table of changed packages, by name; a record is made where one is asked for.
 
     The columns are ``places`` (of the names in ``names``), ``kinds`` (codes in the order of
     PackageChangeKind) and the numbers of specs that were added, removed and changed.
@@ -158,11 +165,20 @@ class PackageChanges(Sequence[PackageChange]):
             mask &= self.names.with_text(search)[self.places]
         return self if mask.all() else self.take(mask)
 
+    def ordered(self, field: PackageChangeField, *, descending: bool = False) -> "PackageChanges":
+        """Return the changes of this table, which stand by name, in another order.
+
+        Kinds stand in the order of PackageChangeKind; ``descending`` is all of it backwards.
+        """
+        if field is PackageChangeField.KIND:
+            numbers = np.argsort(self.kinds, kind="stable").astype(np.int32)
+            return self.take(numbers[::-1] if descending else numbers)
+        return self.take(slice(None, None, -1)) if descending else self
+
     def find(self, name: str) -> int | None:
         """Return the place of a package; None where it is not among the changes."""
-        place = self.names.place_of(name)
-        number = int(np.searchsorted(self.places, place))
-        return number if self.places[number : number + 1].tolist() == [place] else None
+        (found,) = np.nonzero(self.places == self.names.place_of(name))
+        return int(found[0]) if len(found) else None
 
 
 def _only_in(versions: tuple[str, ...], others: tuple[str, ...]) -> list[str]:

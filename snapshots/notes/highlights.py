@@ -41,12 +41,12 @@ def specs_sentence(
 ) -> Sentence:
     """Return what head's specs are, and how many others were ``removed`` without a counterpart.
 
-    Those that were rebuilt, and those that replaced others, are among the added ones.
+    Those that were rebuilt, and those that replace others that differ, are among the added ones.
     """
     new = added - rebuilt - replaced
     parts = (
         (rebuilt, "was rebuilt as it was", "were rebuilt as they were"),
-        (replaced, "took the place of another", "took the place of others"),
+        (replaced, "replaces another that differs", "replace others that differ"),
         (new, "is new", "are new"),
     )
     told = [[f"{count:,} {one if count == 1 else many}"] for count, one, many in parts if count]

@@ -22,6 +22,7 @@ from tests.benchmarks import (
     looking_up,
     memory,
     mercurius,
+    outage,
     over_http,
     paging,
     replicas,
@@ -63,6 +64,7 @@ SELDOM: dict[str, Benchmark] = {
     "history": history.run,
     "cluster": bulk_work.run,
     "replicas": replicas.run,
+    "outage": outage.run,
 }
 """Run where they are named: the data of history takes a quarter of an hour and 4 GB at first."""
 

@@ -12,7 +12,8 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from schema import api
 from schema.context import Context
-from server.app import GRAPHQL_PATH, PathShortcut, create_app
+from server.app import GRAPHQL_PATH, create_app
+from server.asgi.path_shortcut import PathShortcut
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library

@@ -84,6 +84,8 @@ OF_COMPARISON = {
     "cachelog: few changed packages": "packages(first: 5) { totalCount }",
     "cachelog: changed packages, both sides": "packages(first: 1000) "
     "{ nodes { before { versions } after { versions } versionsAdded } }",
+    "cachelog: ordered changed packages": "packages(orderBy: {field: KIND, direction: DESC}, "
+    "first: 1000) { nodes { name kind } }",
     "cachelog: searched packages": 'packages(search: "a", first: 0) { totalCount }',
     "cachelog: changed specs": "specs(first: 1000) { nodes { hash kind fields { path } } }",
     "cachelog: changed specs, both sides": "specs(first: 1000) "

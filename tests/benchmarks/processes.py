@@ -28,6 +28,7 @@ class Server(NamedTuple):
 
     url: str
     start_seconds: float
+    pid: int
 
 
 class Cores(NamedTuple):
@@ -87,7 +88,7 @@ def serving(
                     said = log.read().decode(errors="replace")
                     raise SystemExit(f"{' '.join(command(port))} does not serve:\n{said}")
                 sleep(0.005)
-            yield Server(f"http://{_HOST}:{port}", perf_counter() - started)
+            yield Server(f"http://{_HOST}:{port}", perf_counter() - started, process.pid)
         finally:
             process.terminate()
             try:

@@ -1,4 +1,4 @@
-"""``replicas``: how soon a server of a catalog in a bucket answers, and what it asks of the store.
+"""``replicas``: servers of a catalog in a bucket: how soon they answer, what two hold beside one.
 
 The bucket is an emulator's on the same machine, so times are without a network's.
 """
@@ -14,6 +14,7 @@ from urllib.request import Request, urlopen
 
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.storage import Storage
+from tests.benchmarks import replicas_loaded
 from tests.benchmarks.measuring import Measurement, Target, measure, summary
 from tests.benchmarks.over_http import cachelog
 from tests.benchmarks.plans import Plan
@@ -22,28 +23,31 @@ from tests.snapshots.catalog.emulators import Emulator
 
 _COLD_TARGET = Target(3, "median")
 _IDLE_TARGET = Target(1, "median")
-_LOCATION = "s3://bucket/catalog"
+LOCATION = "s3://bucket/catalog"
+"""Where the catalog is in the emulator's bucket."""
+
 _IDLE_SECONDS = 5
 _LIST = b'{"query":"{revision(ref:\\"develop\\"){specs(first:1000){nodes{hash name version}}}}"}'
 
 
 def run(plan: Plan) -> Iterator[Measurement]:
-    """Measure a cold start up to the first list, and the requests of an idle server."""
+    """Measure a cold start up to the first list, the requests of an idle server, and load."""
     with tempfile.TemporaryDirectory() as folder:
         store = Emulator(Path(folder) / "log")
         try:
             with patch.dict(os.environ, store.variables()):
-                _copy(plan.data.catalog)
+                copy_to_bucket(plan.data.catalog)
                 yield from _cold(plan)
                 yield from _idle(store)
+                yield from replicas_loaded.run(plan, LOCATION, Path(folder))
         finally:
             store.stop()
 
 
-def _copy(catalog: Path) -> None:
+def copy_to_bucket(catalog: Path) -> None:
     """Copy a catalog into the bucket, as a tool of the store does: file by file."""
     folder = Storage(parse_location(str(catalog)))
-    bucket = Storage(parse_location(_LOCATION))
+    bucket = Storage(parse_location(LOCATION))
     for table in ("specs", "comparisons", "changes", "hashes", "revisions"):
         for path, found in folder.find(table).items():
             bucket.write(f"{table}/{path}", folder.read(f"{table}/{path}", found.size))
@@ -55,7 +59,7 @@ def _cold(plan: Plan) -> Iterator[Measurement]:
         "replicas",
         f"from the start to the first 1,000 of {plan.data.specs:,} specs",
         {
-            in_bucket: partial(_cold_seconds, _LOCATION),
+            in_bucket: partial(_cold_seconds, LOCATION),
             "the same in a folder": partial(_cold_seconds, plan.data.catalog),
         },
         unit="s",
@@ -75,7 +79,7 @@ def _cold_seconds(catalog: Path | str) -> float:
 
 
 def _idle(store: Emulator) -> Iterator[Measurement]:
-    how = cachelog(_LOCATION, CACHELOG_REFRESH="0.5")
+    how = cachelog(LOCATION, CACHELOG_REFRESH="0.5")
     with serving(how.command, environ=how.environ, ready=how.ready):
         sleep(1)
         before = store.num_requests()

@@ -1,8 +1,6 @@
 """deploy/nginx.conf as nginx runs it, before two servers of one catalog."""
 
 import os
-import shutil
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -11,12 +9,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.deploy.files import DEPLOY, PORT
-from tests.server.servers import Server, free_port, serving, until
+from tests.deploy.proxies import NGINX, nginx
+from tests.server.servers import Server, serving, until
 
-NGINX = shutil.which("nginx", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")
-
-pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
+pytestmark = pytest.mark.skipif(
+    NGINX is None and not os.environ.get("CI"), reason="nginx is not installed"
+)
 
 
 @pytest.fixture(scope="module")
@@ -40,35 +38,12 @@ def proxy(
     servers: tuple[Server, Server], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[httpx.Client]:
     """Return a client of nginx, which has the file of deploy/ with other addresses and folders."""
-    folder, port = tmp_path_factory.mktemp("nginx"), free_port()
-    text = (DEPLOY / "nginx.conf").read_text("utf-8")
-    for number, server in enumerate(servers, 1):
-        text = text.replace(f"server-{number}:{PORT}", server.url.removeprefix("http://"))
-    text = text.replace("listen 8080", f"listen 127.0.0.1:{port}")
-    text = text.replace("/tmp/", f"{folder}/").replace("/var/cache/nginx/", f"{folder}/")  # noqa: S108
-    file = folder / "nginx.conf"
-    file.write_text(text, "utf-8")
-    assert NGINX is not None
-    # Where root starts it, its workers would be somebody who may not write here.
-    more = "daemon off;" + (" user root;" if os.geteuid() == 0 else "")
-    command = [NGINX, "-c", str(file), "-p", str(folder), "-e", "stderr", "-g", more]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
-    try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20) as client:
-            until(lambda: _answers(client, process, folder / "log"), "nginx answers")
-            yield client
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-def _answers(client: httpx.Client, process: "subprocess.Popen[bytes]", log: Path) -> bool:
-    assert process.poll() is None, log.read_text()
-    try:
-        return client.get("/health/ready").is_success
-    except httpx.TransportError:
-        return False
+    one, two = servers
+    with (
+        nginx([one.url, two.url], tmp_path_factory.mktemp("nginx")) as running,
+        httpx.Client(base_url=running.url, timeout=20) as client,
+    ):
+        yield client
 
 
 def asked(

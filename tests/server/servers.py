@@ -44,7 +44,7 @@ class Server:
 
 
 @contextmanager
-def serving(catalog: Path, log: Path, *options: str, **settings: object) -> Iterator[Server]:
+def serving(catalog: Path | str, log: Path, *options: str, **settings: object) -> Iterator[Server]:
     """Serve a catalog on a free port; the settings become CACHELOG_* variables.
 
     At the end the server is stopped, and must have stopped cleanly.

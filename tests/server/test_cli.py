@@ -1,7 +1,9 @@
 """The command line as a whole: help for everything, exit codes, and faults in one line."""
 
 import re
+import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from snapshots.program import cachelog_version
 from tests.server.commands import cachelog
 from tests.server.servers import CACHELOG, PATIENCE, environ
 
+ROOT = Path(__file__).parents[2]
 COMMANDS = (
     "import",
     "revisions",
@@ -198,6 +201,34 @@ def test_an_interruption_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert (done.code, done.out, done.err) == (130, "", "cachelog: interrupted\n")
 
 
+def test_an_interruption_while_the_program_is_loaded(tmp_path: Path) -> None:
+    """It ends the process by the signal, without a word; who ignores interrupts still does."""
+    loading = tmp_path / "server" / "cli.py"
+    loading.parent.mkdir()
+    loading.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nmain = print\n")
+    program = (
+        "import runpy, server, sys; server.__path__ = [sys.argv[1]]; "
+        f"runpy.run_path({str(ROOT / 'server/__main__.py')!r}, run_name='__main__')"
+    )
+    for before, code, out in (("", -signal.SIGINT, ""), ("trap '' INT; ", 0, "\n")):
+        done = subprocess.run(
+            [
+                "/bin/sh",
+                "-c",
+                f'{before}exec "$0" "$@"',
+                sys.executable,
+                "-c",
+                program,
+                loading.parent,
+            ],
+            env=environ(),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (code, out, "")
+
+
 def test_the_program_is_installed_as_cachelog(tmp_path: Path) -> None:
     """What the shell runs is what the tests run; faults show no traceback there either."""
     command: list[str | Path] = [CACHELOG, "diff", "a", "b", "--catalog", tmp_path / "nothing"]
@@ -215,7 +246,7 @@ def test_the_program_is_installed_as_cachelog(tmp_path: Path) -> None:
 def test_a_reader_that_leaves_is_no_traceback(
     demo_catalog: Path, arguments: tuple[str, ...]
 ) -> None:
-    """``cachelog diff ... | head -1`` ends quietly, though there was more to print."""
+    """``cachelog diff ... | head -1`` ends quietly, as by SIGPIPE: it is no fault of the data."""
     command: list[str | Path] = [CACHELOG, *arguments, "--catalog", demo_catalog]
     with subprocess.Popen(
         command, env=environ(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -224,4 +255,4 @@ def test_a_reader_that_leaves_is_no_traceback(
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(PATIENCE) == 1
+        assert process.wait(PATIENCE) == 141

@@ -49,7 +49,7 @@ def test_a_series_reads_like_git_log(world: Remembered) -> None:
         "Date:   2025-01-10 00:00\n"
         "Source: pages _cache\n"
         "\n"
-        "    + 2 added: 1 rebuilt, 1 in the place of another\n"
+        "    + 2 added: 1 rebuilt, 1 replacing another\n"
         "    - 2 removed: 2 replaced\n"
         "\n"
         " zlib | 2 +- downgraded, +1.2 -1.3\n"

@@ -15,13 +15,12 @@ from graphql import (
     SelectionSetNode,
     VariableDefinitionNode,
     VariableNode,
-    Visitor,
     parse,
     print_ast,
-    visit,
 )
 
 from server.pages.documents import document
+from server.pages.used_names import UsedNames
 
 _PAGING = {"first": ("exportFirst", "Int"), "after": ("exportAfter", "String")}
 _OTHER_WAY = ("last", "before")
@@ -196,12 +195,11 @@ def _used(
     root: SelectionSetNode, fragments: Mapping[str, FragmentDefinitionNode]
 ) -> Iterator[FragmentDefinitionNode]:
     """Yield the fragments that are left in a selection, each once."""
-    names, seen = _Names(), set[str]()
-    visit(root, names)
-    while waiting := names.spread - seen:
+    used, seen = UsedNames(root), set[str]()
+    while waiting := used.fragments - seen:
         name = min(waiting)
         seen.add(name)
-        visit(fragments[name], names)
+        used.see(fragments[name])
         yield fragments[name]
 
 
@@ -209,11 +207,9 @@ def _declared(
     operation: OperationDefinitionNode, left: Sequence[Node], *, is_paged: bool
 ) -> tuple[VariableDefinitionNode, ...]:
     """Return the variables that are used in what is left, and those of a connection's pieces."""
-    names = _Names()
-    for it in left:
-        visit(it, names)
+    used = UsedNames(*left)
     declared = operation.variable_definitions or ()
-    kept = tuple(it for it in declared if it.variable.name.value in names.variables)
+    kept = tuple(it for it in declared if it.variable.name.value in used.variables)
     if not is_paged:
         return kept
     asked = ", ".join(f"${name}: {kind}" for name, kind in _PAGING.values())
@@ -234,20 +230,3 @@ def _columns(
         else:
             prefix = () if it.name.value == "node" else (_response_name(it),)
             yield from ((*prefix, *rest) for rest in _columns(it.selection_set, fragments))
-
-
-class _Names(Visitor):
-    """Collects the names of the variables and fragments that are used."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.variables: set[str] = set()
-        self.spread: set[str] = set()
-
-    def enter_variable(self, node: VariableNode, *_: Any) -> None:
-        """Take in a variable."""
-        self.variables.add(node.name.value)
-
-    def enter_fragment_spread(self, node: Any, *_: Any) -> None:
-        """Take in a fragment."""
-        self.spread.add(node.name.value)

@@ -3,21 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from strawberry.utils.str_converters import to_camel_case
+
 from snapshots import wording
+from snapshots.notes.package_kinds import HAPPENED
 
 Data = Mapping[str, Any]
 
-_PACKAGE_KINDS = {
-    "ADDED": "packagesAdded",
-    "REMOVED": "packagesRemoved",
-    "UPGRADED": "packagesUpgraded",
-    "DOWNGRADED": "packagesDowngraded",
-    "VERSIONS_CHANGED": "packagesVersionsChanged",
-    "REBUILT": "packagesRebuilt",
-    "CHANGED": "packagesChanged",
-}
-_SPEC_KINDS = {"ADDED": "specsAdded", "REMOVED": "specsRemoved", "CHANGED": "specsChanged"}
-"""The count of the summary that each kind has."""
+_SPEC_KINDS = {"ADDED": "added", "REMOVED": "removed", "CHANGED": "other facts"}
+"""How specs changed, in words."""
 
 _OWN_FACTS = {
     "version": "version",
@@ -60,14 +54,15 @@ def cause(data: Data) -> Data:
 
 def packages(data: Data) -> Data:
     """Return the kinds of changed packages as filters."""
-    return {"package_kinds": _counted(_PACKAGE_KINDS, data)}
+    kinds = {kind.name: words for kind, words in HAPPENED.items()}
+    return {"package_kinds": _counted("packages", kinds, data)}
 
 
 def specs(data: Data) -> Data:
     """Return kinds and reasons as filters, and what differs in each spec of the page."""
     compare = data["compare"]
     return {
-        "spec_kinds": _counted(_SPEC_KINDS, data),
+        "spec_kinds": _counted("specs", _SPEC_KINDS, data),
         "reasons": [_choice(it["reason"], it["count"]) for it in compare["reasons"]],
         "differences": [list(differences(node)) for node in compare["specs"]["nodes"]],
     }
@@ -113,9 +108,13 @@ def _different(before: Sequence[str], after: Sequence[str]) -> tuple[str | None,
     return " ".join(gone) or None, " ".join(new) or None
 
 
-def _counted(kinds: Mapping[str, str], data: Data) -> list[Choice]:
+def _counted(of: str, kinds: Mapping[str, str], data: Data) -> list[Choice]:
+    """Return kinds with the counts that the summary has ``of`` packages, or of specs."""
     summary = data["compare"]["summary"]
-    return [_choice(kind, summary[field]) for kind, field in kinds.items()]
+    return [
+        Choice(kind, words, summary[to_camel_case(f"{of}_{kind.lower()}")])
+        for kind, words in kinds.items()
+    ]
 
 
 def _choice(value: str, count: int) -> Choice:

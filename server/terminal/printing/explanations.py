@@ -25,7 +25,7 @@ def causes_summary(report: Report, width: int | None) -> list[str]:
     )
     return wrapped(
         f"{counted(rebuilt + replaced, 'spec')} took the place of another: {rebuilt:,} rebuilt, "
-        f"{replaced:,} with other facts of their own",
+        f"{replaced:,} whose own facts differ",
         width,
     )
 

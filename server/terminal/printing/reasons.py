@@ -16,7 +16,7 @@ class _Counted(NamedTuple):
 
 _COUNTED = {
     SpecChangeReason.REBUILT: _Counted("rebuilt", "rebuilt"),
-    SpecChangeReason.REPLACES: _Counted("in the place of another", "in the place of others"),
+    SpecChangeReason.REPLACES: _Counted("replacing another", "replacing others"),
     SpecChangeReason.RETURNED: _Counted("returned", "returned"),
     SpecChangeReason.NEW_PACKAGE: _Counted("of a new package", "of new packages"),
     SpecChangeReason.NEW_STACK: _Counted("of a new stack", "of new stacks"),

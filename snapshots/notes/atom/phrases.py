@@ -2,27 +2,17 @@
 
 from collections.abc import Iterable
 
-from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pair_counts import PairCounts
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.history import Neighbours
 from snapshots.notes.highlights import size_sentence, specs_sentence
+from snapshots.notes.package_kinds import HAPPENED
 from snapshots.notes.sentences import Name, Sentence, Value, enumerated
 from snapshots.notes.units import long_day
 from snapshots.timelines.packages import PackageEntry
 from snapshots.wording import counted, in_words
 
 _FEW_VERSIONS = 5
-
-_KINDS = {
-    PackageChangeKind.ADDED: "added",
-    PackageChangeKind.REMOVED: "removed",
-    PackageChangeKind.UPGRADED: "upgraded",
-    PackageChangeKind.DOWNGRADED: "downgraded",
-    PackageChangeKind.VERSIONS_CHANGED: "other versions",
-    PackageChangeKind.REBUILT: "rebuilt",
-    PackageChangeKind.CHANGED: "other facts",
-}
 
 
 def series_title(neighbours: Neighbours, counts: PairCounts | None) -> Sentence:
@@ -48,7 +38,7 @@ def series_summary(neighbours: Neighbours, counts: PairCounts | None) -> list[Se
 def package_title(entry: PackageEntry, name: str) -> Sentence:
     """Return the title of the entry of a revision that touched a package."""
     head = entry.head
-    pieces = [Value(name), f": {_KINDS[entry.kind]}"]
+    pieces = [Value(name), f": {HAPPENED[entry.kind]}"]
     for verb, versions in (("came", entry.versions_added), ("went", entry.versions_removed)):
         if versions:
             pieces += [", ", *enumerated(*_listed(versions)), f" {verb}"]
@@ -133,7 +123,7 @@ def _net(before: int, after: int) -> str:
 
 
 def _counterparts(counts: PairCounts) -> tuple[int, int]:
-    """Return how many added specs were rebuilt, and how many took the place of others."""
+    """Return how many added specs were rebuilt, and how many replace others that differ."""
     reasons = counts.reasons
     return reasons.get(SpecChangeReason.REBUILT, 0), reasons.get(SpecChangeReason.REPLACES, 0)
 

@@ -230,6 +230,34 @@ def test_packages_are_chosen_by_kind_and_name(
     ]
 
 
+ORDERED = """query($base: String!, $head: String!, $order: PackageChangeOrder, $at: String) {
+  compare(base: $base, head: $head) {
+    packages(orderBy: $order, after: $at, first: 2) { edges { cursor node { name kind } } }
+  }
+}"""
+
+
+@pytest.mark.parametrize("field", [None, "NAME", "KIND"])
+@pytest.mark.parametrize("direction", ["ASC", "DESC"])
+def test_packages_stand_in_order(world: World, field: str | None, direction: str) -> None:
+    """By name, or by what happened and then by name; page by page there are all of them."""
+    base, head = sides_of(world, (0, 5))
+    refs = {"base": base.info.digest, "head": head.info.digest}
+    order = field and {"field": field, "direction": direction}
+    expected = package_changes(base, head)
+    if field == "KIND":
+        expected.sort(key=lambda it: KINDS.index(it["kind"]))
+    if field is not None and direction == "DESC":
+        expected.reverse()
+    found: list[Any] = []
+    at = None
+    while edges := world.data(ORDERED, **refs, order=order, at=at)["compare"]["packages"]["edges"]:
+        found += [edge["node"] for edge in edges]
+        at = edges[-1]["cursor"]
+    assert found == [{"name": it["name"], "kind": it["kind"]} for it in expected]
+    assert len({it["kind"] for it in found}) > 2
+
+
 @pytest.mark.parametrize("kinds", [None, [], ["ADDED"], ["REMOVED", "CHANGED"]])
 @pytest.mark.parametrize(
     "conditions",

@@ -22,6 +22,12 @@ def told(client: httpx.Client, name: str, **variables: Any) -> Any:
     return asked(client, document(name).text, **given)["compare"]
 
 
+def in_words(name: str) -> str:
+    """Return a kind or a reason as pages write it: what only changed has other facts."""
+    words = {"FACTS": "other facts", "CHANGED": "other facts", "VERSIONS_CHANGED": "other versions"}
+    return words.get(name, name.lower().replace("_", " "))
+
+
 def numbers(texts: list[str]) -> list[int]:
     """Return the first number of each text."""
     return [int(re.findall(r"\d[\d,]*", text)[0].replace(",", "")) for text in texts]

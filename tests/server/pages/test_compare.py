@@ -6,8 +6,6 @@ from urllib.parse import parse_qsl, urlsplit
 import httpx
 import pytest
 
-from server.pages.documents import document
-from server.pages.routes import PAGES
 from tests.server.pages.asked import asked
 from tests.server.pages.comparing import BASE, HEAD, PAIR, TABS, links, numbers, rows, told
 from tests.server.pages.reading import shown
@@ -152,15 +150,3 @@ def test_all_that_pages_link_to_is_there(client: httpx.Client) -> None:
     assert len(seen) > 20
     failed = {it for it in seen.values() if "as=" not in it and client.get(it).status_code != 200}
     assert not failed
-
-
-def test_documents_ask_the_same_of_every_comparison() -> None:
-    """What heads the tabs is asked in the same words, but for the notes, which have totals."""
-    names = {it.query for it in PAGES if it.query.startswith("compare")}
-    headings = {
-        name: text.partition("fragment Heading")[2].partition("fragment ")[0].strip()
-        for name in names - {"compare_notes", "compare_notes_markdown", "compare_pickers"}
-        if (text := document(name).text)
-    }
-    assert len(headings) > 4
-    assert len({*headings.values()}) == 1

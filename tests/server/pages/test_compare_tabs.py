@@ -7,7 +7,7 @@ import pytest
 
 from server.pages.rendering import MINUS
 from tests.server.pages.asked import asked
-from tests.server.pages.comparing import BASE, HEAD, PAIR, links, numbers, rows, told
+from tests.server.pages.comparing import BASE, HEAD, PAIR, in_words, links, numbers, rows, told
 from tests.server.pages.reading import shown
 
 
@@ -16,7 +16,7 @@ def test_packages(client: httpx.Client) -> None:
     page, known = shown(client, f"{PAIR}/packages"), told(client, "compare_packages")
     nodes = known["packages"]["nodes"]
     for row, it in zip(rows(page), nodes, strict=True):
-        assert row[:2] == [it["name"], it["kind"].lower().replace("_", " ")]
+        assert row[:2] == [it["name"], in_words(it["kind"])]
         assert numbers(row[3:6]) == [it["specsAdded"], it["specsRemoved"], it["specsChanged"]]
         assert all(version in row[2] for version in it["versionsAdded"][:5])
     for text, link in page.links(".choices li a").items():
@@ -29,16 +29,28 @@ def test_packages(client: httpx.Client) -> None:
     assert "No package" in shown(client, f"{PAIR}/packages?search=no-such").text("#results")
 
 
+def test_packages_in_order(client: httpx.Client) -> None:
+    """What came and went stands first, as in the filters; a click orders them by their names."""
+    page = shown(client, f"{PAIR}/packages")
+    happened = [row[1] for row in rows(page)]
+    kinds = [" ".join(it.split()[:-1]) for it in page.texts(".choices li a")]
+    assert happened == sorted(happened, key=kinds.index)
+    assert len({*happened}) > 2
+    (link,) = [it for it in links(page, "th.sortable a") if "order=NAME" in it]
+    by_name = told(client, "compare_packages", order="NAME")["packages"]["nodes"]
+    assert [row[0] for row in rows(shown(client, link))] == [it["name"] for it in by_name]
+
+
 def test_specs(client: httpx.Client) -> None:
     """Each with its reason, its counterpart and its cause; filters are those of the address."""
     page, known = shown(client, f"{PAIR}/specs"), told(client, "compare_specs")
     for row, it in zip(rows(page), known["specs"]["nodes"], strict=True):
         assert it["hash"][:7] in row[0]
-        assert row[3] == it["reason"].lower().replace("_", " ")
+        assert row[3] == in_words(it["reason"])
         assert not it["counterpart"] or it["counterpart"]["hash"][:7] in row[4]
         assert row[5] == (it["cause"]["title"] if it["cause"] else "none")
     chosen = page.links("#reasons li a")
-    reasons = {it["reason"].lower().replace("_", " "): it["count"] for it in known["reasons"]}
+    reasons = {in_words(it["reason"]): it["count"] for it in known["reasons"]}
     assert dict.fromkeys(chosen) == dict.fromkeys(
         ["all", *(f"{k} {v:,}" for k, v in reasons.items())]
     )
@@ -97,8 +109,6 @@ def test_notes(client: httpx.Client) -> None:
     assert file.headers["content-type"] == "text/markdown; charset=utf-8"
     assert file.headers["x-content-type-options"] == "nosniff"
     headings = re.findall(r"^#+ (.*?)(?: \(\d.*)?$", markdown, re.MULTILINE)
-    told_here = (
-        page.texts(".notes :is(h2, h3, h4)") if False else page.texts(".notes h2, .notes h3")
-    )
+    told_here = page.texts(".notes h2, .notes h3")
     assert headings[0] == told_here[0]
     assert "What caused the rebuilds" in told_here

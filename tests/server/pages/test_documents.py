@@ -9,7 +9,13 @@ from schema.api import API
 from schema.limits import Limits
 from server.pages.documents import PAGE_LENGTH, Document, document
 
-NAMES = [it.name.removesuffix(".graphql") for it in (files("server.pages") / "queries").iterdir()]
+
+def _names_in(folder: str) -> list[str]:
+    """Return the names of the documents, or of the fragments, that pages have."""
+    return [it.name.removesuffix(".graphql") for it in (files("server.pages") / folder).iterdir()]
+
+
+NAMES, FRAGMENTS = _names_in("queries"), _names_in("fragments")
 TEXT = (
     "query Q($ref: String!, $n: Int, $on: Boolean, $in: [String!], $first: Int, $last: Int) { a }"
 )
@@ -25,6 +31,17 @@ def test_a_document_is_valid_and_says_what_it_asks(name: str) -> None:
     given = {it: ["1"] for it in page.parameters}
     variables = page.variables(page.known(given))
     assert api.cost(page.text, None, variables).units <= Limits.max_cost
+
+
+@pytest.mark.parametrize("name", FRAGMENTS)
+def test_a_fragment_is_kept_once_for_several_documents(name: str) -> None:
+    """It stands under its name, says what it is for, and follows each document that spreads it."""
+    text = (files("server.pages") / f"fragments/{name}.graphql").read_text("utf-8")
+    assert text.startswith("# ")
+    spreading = [it for it in NAMES if f"...{name}" in document(it).text]
+    assert len(spreading) > 1
+    assert all(document(it).text.count(f"fragment {name} on ") == 1 for it in spreading)
+    assert all(text in document(it).text for it in spreading)
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,19 @@ def test_pages_load_and_fit(browser: webdriver.Chrome, pages: dict[str, str]) ->
             assert (name, width, sideways(browser)) == (name, width, 0)
 
 
+def test_the_parts_of_a_comparison_are_seen_at_once(
+    browser: webdriver.Chrome, pages: dict[str, str]
+) -> None:
+    """On a telephone too: the links to them stand below the totals, and within the first screen."""
+    seen_as(browser, "light", 360, 800)
+    browser.get(pages["compare-packages"])
+    settle(browser)
+    tabs, totals = (
+        browser.find_element(By.CSS_SELECTOR, selector).rect for selector in (".tabs", ".totals")
+    )
+    assert totals["y"] + totals["height"] <= tabs["y"] < tabs["y"] + tabs["height"] <= 800
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("scheme", LOOKS)
 def test_everybody_can_read_pages(

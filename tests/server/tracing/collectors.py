@@ -16,7 +16,10 @@ from server.tracing.telemetry import Telemetry
 
 @dataclass(frozen=True)
 class Received:
-    """A span as the collector got it, with the facts of what it is of."""
+    """A span as the collector got it, with the facts of what it is of.
+
+    It ``began`` so many nanoseconds after the beginning of 1970.
+    """
 
     name: str
     trace: bytes
@@ -24,6 +27,7 @@ class Received:
     parent: bytes
     facts: dict[str, Any]
     resource: dict[str, Any]
+    began: int
 
 
 @dataclass
@@ -89,6 +93,7 @@ def _read(body: bytes) -> Iterator[Received]:
                     it.parent_span_id,
                     _facts(it.attributes),
                     resource,
+                    it.start_time_unix_nano,
                 )
 
 

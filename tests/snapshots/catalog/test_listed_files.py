@@ -23,11 +23,29 @@ def rows(text_type: pa.DataType) -> pa.Table:
 @pytest.mark.parametrize("text_type", TEXT_TYPES)
 def test_columns_of_a_schema(text_type: pa.DataType) -> None:
     """They are in its order and of its types; what else is there is left out."""
-    found = of_schema(rows(text_type), SCHEMA)
+    found = of_schema("a.parquet", rows(text_type), SCHEMA)
     assert found.schema == SCHEMA
     assert found.to_pylist() == [{"name": "zlib", "count": 1}, {"name": None, "count": 2}]
-    with pytest.raises(KeyError, match="count"):
-        of_schema(rows(text_type).drop_columns(["count"]), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        (rows(pa.string()).drop_columns(["count"]), "^a.parquet has no column count$"),
+        (
+            rows(pa.string()).set_column(1, "count", pa.array(["1", "many"])),
+            "^a.parquet has a column of another type .*many",
+        ),
+        (
+            rows(pa.string()).set_column(1, "count", pa.array([{"a": 1}, {"a": 2}])),
+            "^a.parquet has a column of another type .*struct",
+        ),
+    ],
+)
+def test_columns_that_are_not_of_the_schema(found: pa.Table, reason: str) -> None:
+    """The file is named, and what is the matter with it."""
+    with pytest.raises(pa.ArrowInvalid, match=reason):
+        of_schema("a.parquet", found, SCHEMA)
 
 
 @pytest.mark.parametrize("text_type", TEXT_TYPES)

@@ -1,6 +1,7 @@
 """Sorted runs: rows are found by their key, whoever writes, merges and removes meanwhile."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from multiprocessing import get_context
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -9,7 +10,7 @@ from random import Random
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from deltalake.transaction import AddAction
 
 from snapshots.catalog import delta, sorted_table
@@ -61,7 +62,8 @@ def files(storage: Storage) -> list[str]:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make runs small, so that a few rows have all sizes."""
-    monkeypatch.setattr(sorted_table, "SIZES", (10, 80))
+    monkeypatch.setattr(sorted_table, "SMALL", 10)
+    monkeypatch.setattr(sorted_table, "_ROWS_IN_MEMORY", 50)
     monkeypatch.setattr(sorted_table, "_ROWS_OF_FILE", 30)
     monkeypatch.setattr(sorted_table, "_ROWS_AT_ONCE", 4)
 
@@ -89,14 +91,34 @@ def test_every_row_is_found_once(storage: Storage) -> None:
 
 @pytest.mark.usefixtures("small")
 def test_runs_stay_few(storage: Storage) -> None:
-    """Small runs become larger ones; no more are merged at once than is allowed."""
+    """Small runs become larger ones, fewer than FAN_IN of each size."""
     table = opened(storage)
     for number in range(200):
         add(table, [(f"{number * 9 + row:05}", "") for row in range(9)])
     runs = {name.partition("-")[0] for name in files(storage)}
-    # 1,800 rows: those of 72 are merged once more, into runs of 576, which stay as they are.
-    assert len(runs) <= 1_800 // 576 + 2 * (FAN_IN - 1)
+    assert len(runs) <= 1 + math.log(200, FAN_IN) * (FAN_IN - 1)
     assert every(table) == [(f"{number:05}", "") for number in range(1_800)]
+
+
+@pytest.mark.usefixtures("small")
+def test_few_rows_are_in_memory_at_once(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However large the runs are that are merged: piece by piece of their keys, in their order."""
+    table, in_memory = opened(storage), list[int]()
+    keys = [f"{number:05}" for number in range(400 * FAN_IN)]
+    for first in range(FAN_IN):
+        own = keys[first::FAN_IN]
+        table.append(pa.table([pa.array(own), pa.array([""] * len(own))], schema=SCHEMA))
+    sorting = SortedTable._sorted
+
+    def recording(self: SortedTable, tables: Sequence[pa.Table]) -> pa.Table:
+        in_memory.append(sum(map(len, tables)))
+        return sorting(self, tables)
+
+    monkeypatch.setattr(SortedTable, "_sorted", recording)
+    table.compact()
+    assert max(in_memory) < 200
+    assert len({name.partition("-")[0] for name in files(storage)}) == 1
+    assert every(table) == [(key, "") for key in keys]
 
 
 @pytest.mark.usefixtures("small")
@@ -140,6 +162,7 @@ def test_what_the_log_tells_outlives_a_checkpoint(
 ) -> None:
     """The values of files that are older than the last checkpoint are known by it."""
     monkeypatch.setattr(delta, "_CHECKPOINT_EVERY", 3)
+    monkeypatch.setattr(sorted_table, "FAN_IN", 8)
     table = opened(storage)
     for letter in "abcdefg":
         add(table, [(letter, "1")])
@@ -185,11 +208,11 @@ def test_files_that_were_merged_away_are_looked_for_anew(
         return listed
 
     monkeypatch.setattr(SortedTable, "_files", listing_late)
-    assert found(reader, "key-3") == [("key-3", "")]
+    assert found(reader, "key-1") == [("key-1", "")]
     for name in files(storage):
         storage.remove(f"things/{name}")
     with pytest.raises(CatalogError, match=r"things/.*make it again$"):
-        found(reader, "key-3")
+        found(reader, "key-1")
 
 
 def test_nothing_is_merged_that_is_no_longer_so(
@@ -201,7 +224,9 @@ def test_nothing_is_merged_that_is_no_longer_so(
         add(table, [(f"key-{number}", "")])
     writing = SortedTable._write_run
 
-    def writing_late(self: SortedTable, rows: pa.Table, *, is_new: bool) -> list[AddAction]:
+    def writing_late(
+        self: SortedTable, rows: Iterable[pa.Table], *, is_new: bool
+    ) -> list[AddAction]:
         if self is table and not is_new:
             add(other, [("other", "")])
             table._files()
@@ -229,8 +254,26 @@ def test_damage_is_named(storage: Storage) -> None:
         add(table, [(f"key-{number}", "")])
 
 
+@pytest.mark.parametrize("lost", SCHEMA.names)
+def test_a_column_that_another_tool_left_out(storage: Storage, lost: str) -> None:
+    """It is named, also where it is the one that files are chosen by."""
+    table = opened(storage)
+    add(table, [("a", "1")])
+    rows = pa.table({"key": ["a"], "value": ["1"]}).drop_columns([lost])
+    data, action = sorted_table._sorted_file("theirs-", rows, is_new=True)
+    storage.write(f"things/{action.path}", data)
+    table._table.commit([action])
+    with pytest.raises(CatalogError, match=rf"things/theirs-\S+ has no column {lost}; make it"):
+        every(table)
+    uri = storage.location.uri("things")
+    write_deltalake(uri, rows, mode="overwrite", schema_mode="overwrite")
+    with pytest.raises(CatalogError, match=f"things has no column {lost}; make it again"):
+        every(opened(storage))
+
+
 def _write(root: str, first: int, barrier: Barrier) -> None:
-    sorted_table.SIZES = (10, 80)
+    sorted_table.SMALL = 10
+    sorted_table._ROWS_IN_MEMORY = 50
     delta._CHECKPOINT_EVERY = 10
     table = opened(Storage(parse_location(root)))
     barrier.wait()

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from snapshots.changes.diff import Comparison
-from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.frames.filters import SpecFilter
 from snapshots.models import Spec
@@ -172,3 +172,19 @@ def test_select_packages(
     """Changes are chosen by kind and by a text in the name, in any case."""
     changes = compare(BASE, HEAD).select_packages(kinds, search)
     assert [change.name for change in changes] == names
+
+
+@pytest.mark.parametrize(
+    ("field", "descending", "names"),
+    [
+        (PackageChangeField.NAME, False, ["hdf5", "zlib2"]),
+        (PackageChangeField.NAME, True, ["zlib2", "hdf5"]),
+        (PackageChangeField.KIND, False, ["zlib2", "hdf5"]),
+        (PackageChangeField.KIND, True, ["hdf5", "zlib2"]),
+    ],
+)
+def test_packages_in_order(field: PackageChangeField, descending: bool, names: list[str]) -> None:
+    """What was added comes before what has other specs; each is found at its place."""
+    changes = compare(BASE, HEAD).packages.ordered(field, descending=descending)
+    assert [change.name for change in changes] == names
+    assert [changes.find(name) for name in [*names, "zlib", "nope"]] == [0, 1, None, None]

@@ -125,7 +125,7 @@ def test_cachelogs_own_lines_can_be_imported(tmp_path: Path) -> None:
 CHAT = """\
 **Spack build cache: v0.21.0 → v0.22.0**
 
-Of 14 specs, 1 was rebuilt as it was, 3 took the place of others and 4 are new; \
+Of 14 specs, 1 was rebuilt as it was, 3 replace others that differ and 4 are new; \
 3 were removed. \
 Of the packages, 2 were added (`lib2` and `lib10`), 1 was removed (`abinit`), \
 1 went up (`boost` 1.85.0 → 1.86.0) and 1 went down (`cmake` 3.29.0 → 3.28.0). \

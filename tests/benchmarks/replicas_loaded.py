@@ -1,0 +1,201 @@
+"""What two replicas behind a proxy answer beside one, while revisions are imported.
+
+Each turn asks for pages of 1,000 specs of one revision, in turns and never from the cache of
+answers, and in each turn a new revision of as many specs is imported. Every answer must be
+byte by byte that of a single server, and afterwards all replicas must have the same revisions.
+
+Two cores cannot show what two machines do: the client, the proxy, the store and the importer need
+some as well. So what is measured is the processor time of the servers: what a request takes, and
+what a replica takes in the meantime that nobody asks, for looking and for reading what is new. If
+b of a core's time goes for the latter, and c for a request, a core answers (1 - b) / c requests a
+second, and two replicas with a core each twice that: with c as measured behind two.
+
+The servers of "one replica" and of "two on the same core" have one core alone, all else the other.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import orjson
+
+from snapshots.catalog.catalog import Catalog
+from tests.benchmarks.checked_load import NEEDED, Files, asked, is_possible, load, questions
+from tests.benchmarks.churn import LivingCache
+from tests.benchmarks.measuring import Measurement, Target, summary
+from tests.benchmarks.over_http import cachelog
+from tests.benchmarks.plans import Plan
+from tests.benchmarks.processes import Cores, Server, serving
+from tests.deploy.proxies import UNLIMITED, nginx
+from tests.server.servers import until
+
+_ONE = "one replica"
+_TWO = "two replicas on the same core"
+_APART = "two replicas, one beside all else"
+_TARGET = Target(2 / 1.8)
+"""Two machines with a core each hold 1.8 times the requests of one, or more."""
+
+_SECONDS = 10
+"""How long a turn is: there is an import in each."""
+
+_TAG = "imported-meanwhile"
+
+
+class _Turn(NamedTuple):
+    """What one turn came to.
+
+    ``rate`` is requests a second, ``cost`` milliseconds of a processor that a request takes at the
+    servers, and ``idle`` milliseconds that a replica takes each second that nobody asks.
+    """
+
+    rate: float
+    cost: float
+    idle: float
+
+
+class _Contender(NamedTuple):
+    """Servers behind a proxy, and one of the same catalog that is not behind it."""
+
+    url: str
+    servers: Sequence[Server]
+    idle: Server
+
+
+def run(plan: Plan, location: str, folder: Path) -> Iterator[Measurement]:
+    """Measure on the catalog at a location of object storage that has the data of ``plan``."""
+    if not is_possible():
+        plan.notes.append(NEEDED)
+        return
+    cores = Cores.available()
+    if cores.server is None:
+        plan.notes.append("replicas are not pinned to cores: two cores and taskset needed")
+    with ExitStack() as running:
+        running.enter_context(_staying_on(cores.load))
+        contenders = _started(running, location, folder, cores)
+        servers = [*contenders[_TWO].servers, contenders[_TWO].idle]
+        files = questions(servers, plan.data.digests()[-1], folder)
+        importer = running.enter_context(ProcessPoolExecutor(1, mp_context=get_context("spawn")))
+        seconds = max(1, round(_SECONDS * plan.seconds))
+        found: dict[str, list[_Turn]] = {name: [] for name in contenders}
+        for number in range(plan.rounds + 1):
+            for name, it in contenders.items():
+                importing = importer.submit(_import, location, plan.data.specs)
+                turn = _turn(it, files, seconds)
+                importing.result()
+                if number:
+                    found[name].append(turn)
+        _require_all_have(servers, _TAG, (plan.rounds + 1) * len(contenders))
+    yield from _summaries(plan, found)
+
+
+def _summaries(plan: Plan, found: dict[str, list[_Turn]]) -> Iterator[Measurement]:
+    specs = f"{plan.data.specs:,} specs, behind nginx, an import in each round"
+    for what, unit, field, target in (
+        ("lists of 1,000 of", "ms of a processor a request", 1, _TARGET),
+        ("requests for lists of 1,000 of", "requests/s", 0, None),
+        ("a replica that nobody asks, of", "ms of a processor a second", 2, None),
+    ):
+        values = {name: [turn[field] for turn in turns] for name, turns in found.items()}
+        for name, those in values.items():
+            yield summary(
+                "replicas",
+                f"{what} {specs}",
+                name,
+                unit=unit,
+                values=those,
+                ratio=median(those) / median(values[_ONE]),
+                target=None if name == _ONE else target,
+            )
+
+
+# -- what runs
+
+
+@contextmanager
+def _staying_on(core: int | None) -> Iterator[None]:
+    """Stay on one core, with all that is started from here and not pinned elsewhere."""
+    before = os.sched_getaffinity(0)
+    if core is not None:
+        os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def _started(
+    running: ExitStack, location: str, folder: Path, cores: Cores
+) -> dict[str, _Contender]:
+    how = cachelog(location, CACHELOG_RESPONSE_CACHE="0", CACHELOG_TRUSTED_PROXIES="127.0.0.1")
+    one, two, apart = (
+        running.enter_context(serving(how.command, environ=how.environ, core=core, ready=how.ready))
+        for core in (cores.server, cores.server, cores.load)
+    )
+    contenders: dict[str, _Contender] = {}
+    for name, servers, idle in (
+        (_ONE, [one], two),
+        (_TWO, [one, two], apart),
+        (_APART, [one, apart], two),
+    ):
+        own = folder / f"proxy-{len(contenders)}"
+        own.mkdir()
+        # All clients of a benchmark have one address.
+        proxy = running.enter_context(nginx([it.url for it in servers], own, UNLIMITED))
+        contenders[name] = _Contender(proxy.url, servers, idle)
+    return contenders
+
+
+@cache
+def _cache(specs: int) -> LivingCache:
+    return LivingCache(specs)
+
+
+def _import(location: str, specs: int) -> None:
+    """Publish the next day of a cache that lives, from a process that keeps it."""
+    living = _cache(specs)
+    Catalog(location).publish([living.snapshot(_TAG)])
+    living.live()
+
+
+# -- what is measured
+
+
+def _turn(contender: _Contender, files: Files, seconds: int) -> _Turn:
+    before = _used(contender)
+    requests, took = load(contender.url, files, seconds)
+    used = [now - then for now, then in zip(_used(contender), before, strict=True)]
+    *asked_ones, idle = used
+    cost = (sum(asked_ones) - idle * len(asked_ones)) / requests
+    return _Turn(requests / took, cost * 1_000, idle / took * 1_000)
+
+
+def _used(contender: _Contender) -> list[float]:
+    """Return the processor seconds so far of those that are asked, and of the one that is not."""
+    return [_processor_seconds(it) for it in (*contender.servers, contender.idle)]
+
+
+def _processor_seconds(server: Server) -> float:
+    """Return how long a process has had a processor so far."""
+    fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _require_all_have(servers: Sequence[Server], tag: str, number: int) -> None:
+    """Wait until each replica has all that was imported; leave where order or digests differ."""
+    query = f'{{revisions(first:1000,tag:"{tag}"){{nodes{{id digest}}}}}}'
+    body = orjson.dumps({"query": query})
+
+    def nodes(server: Server) -> list[object]:
+        found: list[object] = orjson.loads(asked(server, body))["data"]["revisions"]["nodes"]
+        return found
+
+    for it in servers:
+        until(lambda: len(nodes(it)) == number, f"a replica has {number} new revisions", 10)  # noqa: B023
+    if any(nodes(it) != nodes(servers[0]) for it in servers):
+        raise SystemExit("replicas know other revisions")

@@ -1,0 +1,116 @@
+"""deploy/nginx.conf as nginx runs it, while servers behind it end."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import pytest
+
+from tests.deploy.proxies import NGINX, UNLIMITED, nginx
+from tests.server.servers import PATIENCE, Server, serving, until
+
+pytestmark = [
+    pytest.mark.skipif(NGINX is None and not os.environ.get("CI"), reason="nginx is not installed"),
+    pytest.mark.long,
+]
+
+QUERY = "{ tags { name } }"
+CLIENTS = 4
+AT_LEAST = 20
+"""So many answers each client has before something happens, and again after it."""
+
+
+class Running(NamedTuple):
+    """Two servers of one catalog, and the address of nginx before them."""
+
+    one: Server
+    two: Server
+    url: str
+
+
+@pytest.fixture
+def running(demo_catalog: Path, tmp_path: Path) -> Iterator[Running]:
+    """Start them for one test, as it ends them."""
+    with ExitStack() as stack:
+        one, two = (stack.enter_context(serving(demo_catalog, tmp_path / str(n))) for n in (1, 2))
+        folder = tmp_path / "nginx"
+        folder.mkdir()
+        proxy = stack.enter_context(nginx([one.url, two.url], folder, UNLIMITED))
+        yield Running(one, two, proxy.url)
+
+
+class Client:
+    """Asks by GET and by POST in turns, and notes the statuses, until it is told to stop."""
+
+    def __init__(self, url: str, stopping: threading.Event) -> None:
+        self._url = f"{url}/graphql"
+        self._stopping = stopping
+        self.statuses: list[int] = []
+
+    def run(self) -> None:
+        """Ask; raises where a connection is broken."""
+        with httpx.Client(timeout=PATIENCE) as client:
+            while not self._stopping.is_set():
+                if len(self.statuses) % 2:
+                    answer = client.get(self._url, params={"query": QUERY})
+                else:
+                    answer = client.post(self._url, json={"query": QUERY})
+                self.statuses.append(answer.status_code)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_who_loses_a_server_is_answered_by_the_other(running: Running, how: signal.Signals) -> None:
+    """No request fails when a server is stopped or killed in the midst of many, whatever asks."""
+    stopping = threading.Event()
+    clients = [Client(running.url, stopping) for _ in range(CLIENTS)]
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        futures = [pool.submit(it.run) for it in clients]
+        try:
+            wait_for_more(clients, futures)
+            running.one.process.send_signal(how)
+            running.one.process.wait(PATIENCE)
+            wait_for_more(clients, futures)
+        finally:
+            stopping.set()
+        for it in futures:
+            it.result()
+    assert {status for it in clients for status in it.statuses} == {200}
+
+
+def wait_for_more(clients: list[Client], futures: "list[Future[None]]") -> None:
+    """Wait until each client has some more answers, or one has broken off."""
+    wanted = [len(it.statuses) + AT_LEAST for it in clients]
+
+    def have() -> bool:
+        had = (len(it.statuses) >= number for it, number in zip(clients, wanted, strict=True))
+        return any(it.done() for it in futures) or all(had)
+
+    until(have, "all clients were answered")
+
+
+def test_what_is_kept_outlives_the_servers(running: Running) -> None:
+    """Answers that hold for ever are there without any server; others are 502."""
+    with httpx.Client(base_url=running.url, timeout=PATIENCE) as client:
+        revisions = ask(client, "{ revisions(first: 2) { nodes { digest } } }").json()
+        head, base = (it["digest"] for it in revisions["data"]["revisions"]["nodes"])
+        query = f'{{ compare(base: "{base}", head: "{head}") {{ summary {{ specsAdded }} }} }}'
+        before = ask(client, query)
+        assert before.headers["X-Cache-Status"] == "MISS"
+        for it in running[:2]:
+            it.process.kill()
+            it.process.wait(PATIENCE)
+        after = ask(client, query)
+        assert (after.status_code, after.headers["X-Cache-Status"]) == (200, "HIT")
+        assert after.content == before.content
+        assert ask(client, QUERY).status_code == 502
+
+
+def ask(client: httpx.Client, query: str) -> httpx.Response:
+    """Ask by GET."""
+    return client.get("/graphql", params={"query": query})
