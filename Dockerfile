@@ -21,7 +21,8 @@ LABEL org.opencontainers.image.title="cachelog" \
     org.opencontainers.image.licenses="Apache-2.0" \
     org.opencontainers.image.version="${VERSION}" \
     org.opencontainers.image.revision="${REVISION}"
-# git is what 'cachelog import --git' reads with.
+# git is what 'cachelog import --git' reads with. Of which version, the base image decides.
+# hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends git ca-certificates \
     && rm -rf /var/lib/apt/lists/* \

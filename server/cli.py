@@ -127,6 +127,8 @@ for _command in (
 def main() -> None:
     """Run the command line."""
     prepare_streams()
+    # What goes wrong with a store is told once, and as an error of ours.
+    os.environ.setdefault("RUST_LOG", "error")
     try:
         require_own_schema()
         cachelog(prog_name="cachelog")

@@ -17,6 +17,7 @@ import msgspec
 import pyarrow as pa
 
 from snapshots.models import SPEC_FACTS, Source, Spec
+from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import SPEC_ROWS, SPECS, spec_rows
 
 _always_known = attrgetter(*(it.name for it in SPEC_FACTS.values() if not it.may_be_unknown))
@@ -176,6 +177,54 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     content: Content
     source: Source
     taken_at: datetime | None = None
+
+    def summary(self) -> "Summary":
+        """Return what a revision says of the content."""
+        content = self.content
+        return Summary(
+            digest=content.digest,
+            num_packages=len(content.packages),
+            num_specs=len(content),
+            num_stacks=len(content.stacks - {ROOT_STACK}),
+            total_size=content.total_size(),
+        )
+
+    def packed(self, rows: pa.Table | None) -> "PackedSnapshot":
+        """Return the state without its records: with the rows of its content, where they serve."""
+        return PackedSnapshot(
+            tag=self.tag,
+            contents=self.summary(),
+            rows=rows,
+            source=self.source,
+            taken_at=self.taken_at,
+        )
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """What a revision says of a content; the stack root is not counted."""
+
+    digest: str
+    num_packages: int
+    num_specs: int
+    num_stacks: int
+    total_size: int | None
+
+
+class PackedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """One state of the build cache without its records, as processes hand it to each other.
+
+    ``rows`` are those of the table ``specs``; None where the catalog has the content already.
+    """
+
+    tag: str
+    contents: Summary
+    rows: pa.Table | None
+    source: Source
+    taken_at: datetime | None = None
+
+    def summary(self) -> Summary:
+        """Return what a revision says of the content."""
+        return self.contents
 
 
 def _known(facts: tuple[Any, ...]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Each error carries its data as attributes; its text is complete and needs no tra
 
 from collections.abc import Mapping, Sequence
 
+from snapshots.digests import short_digest, told_apart
 from snapshots.escaping import is_plain, legible, quoted, shortened, visible
 from snapshots.nearest_names import nearest_hint
 
@@ -143,7 +144,7 @@ class AmbiguousRef(CachelogError):
     def __init__(self, ref: str, candidates: Sequence[str]) -> None:
         self.ref = ref
         self.candidates = tuple(candidates)
-        shown = ", ".join(digest[:16] for digest in self.candidates[:5])
+        shown = ", ".join(told_apart(self.candidates[:_MOST_NAMED]))
         super().__init__(f"{quoted(ref)} begins {len(self.candidates)} digests: {shown}")
 
 
@@ -191,7 +192,7 @@ class DependenciesUnknown(CachelogError):
         self.total = total
         which = "any spec" if unknown == total else f"{unknown:,} of {total:,} specs"
         super().__init__(
-            f"the revision {digest[:12]} does not tell the dependencies of {which}, "
+            f"the revision {short_digest(digest)} does not tell the dependencies of {which}, "
             "so it cannot be asked about them (^)"
         )
 

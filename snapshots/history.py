@@ -9,6 +9,7 @@ from itertools import chain, pairwise
 from typing import NamedTuple
 
 from snapshots import refs
+from snapshots.digests import short_digest
 from snapshots.errors import AmbiguousRef, RevisionNotFound
 from snapshots.escaping import legible
 from snapshots.models import NOTHING, RevisionInfo
@@ -63,6 +64,10 @@ class History:
             else:
                 known.append(row)
         self._by_tag = dict(by_tag)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Go from process to process as rows alone: the rest follows from them."""
+        return History, (self._rows,)
 
     @cached_property
     def revisions(self) -> list[RevisionInfo]:
@@ -281,7 +286,7 @@ class History:
         close = nearest_names(name, self.tags)
         stem = name[:_STEM]
         if len(stem) == _STEM:
-            close += [digest[:16] for digest in self.digests if digest.startswith(stem)]
+            close += [short_digest(digest) for digest in self.digests if digest.startswith(stem)]
         return (close or self.tags)[:_NEAREST]
 
 

@@ -3,9 +3,9 @@
 import re
 from datetime import datetime
 
+from snapshots.digests import short_digest
 from snapshots.models import RevisionInfo
 
-_SHORT_DIGEST = 12
 _SHORT_HASH = 7
 _COMMIT = re.compile(r"(git\.[0-9a-f]{7})[0-9a-f]{33}")
 _OTHERWISE = {"facts": "other facts"}
@@ -46,11 +46,6 @@ def day(moment: datetime) -> str:
 def minute(moment: datetime) -> str:
     """Return the date and time of a moment, to the minute: 2025-01-20 12:30."""
     return f"{moment:%Y-%m-%d %H:%M}"
-
-
-def short_digest(digest: str) -> str:
-    """Return as much of a digest as people need to tell it from others."""
-    return digest[:_SHORT_DIGEST]
 
 
 def short_pair(base: str, head: str) -> str:

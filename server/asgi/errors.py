@@ -1,4 +1,4 @@
-"""Requests that are refused before anything of GraphQL is looked at."""
+"""Requests that are refused, with the status that HTTP has for it."""
 
 
 class BadRequest(Exception):

@@ -64,7 +64,7 @@ def demo_command(
         from server.terminal.printing.revisions import publication_lines
         from snapshots.catalog.catalog import Catalog
 
-        made_up = list(demo.develop_history(**numbers))
+        made_up = demo.develop_history(**numbers)
         for line in publication_lines(Catalog(catalog).publish(made_up)):
             say(line)
         return

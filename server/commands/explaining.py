@@ -9,6 +9,8 @@ from server.terminal.completion import complete_head_or_package, complete_range
 from server.terminal.console import note, say_json, say_pages, width
 from server.terminal.parameters import REF_FORMS, catalog_option, json_option, refs_of
 
+_FEW = 3
+
 if TYPE_CHECKING:
     from server.commands.compared import Compared
     from server.terminal.printing.reports import Report, Told
@@ -88,6 +90,7 @@ def _change_of(report: "Report", text: str) -> "Told":
 
     Raises InvalidArgument where none does, or several do.
     """
+    from snapshots.digests import told_apart
     from snapshots.errors import InvalidArgument
 
     prefix = text.removeprefix("/").lower()
@@ -95,8 +98,9 @@ def _change_of(report: "Report", text: str) -> "Told":
     if not found:
         raise InvalidArgument("HASH", f"no changed spec has a hash that begins with {prefix!r}")
     if len(found) > 1:
-        nearest = ", ".join(f"/{told.change.hash[:12]}" for told in found[:3])
-        raise InvalidArgument("HASH", f"{len(found)} changed specs begin with it: {nearest} ...")
+        hashes = told_apart([told.change.hash for told in found[:_FEW]])
+        named = ", ".join(f"/{it}" for it in hashes) + (", ..." if len(found) > _FEW else "")
+        raise InvalidArgument("HASH", f"{prefix!r} begins {len(found):,} changed specs: {named}")
     return found[0]
 
 

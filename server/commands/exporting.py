@@ -144,8 +144,8 @@ def _write(site: "Site", folder: "SiteFolder", catalog: str) -> None:
 
     async def run() -> None:
         with progress() as bars:
-            async with server_of(settings, site.base_url) as asked:
-                await export(site, asked, folder, bars)
+            async with server_of(settings, site.base_url) as server:
+                await export(site, server, folder, bars)
 
     is_whole = False
     try:

@@ -3,21 +3,22 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from server.commands.gating import gatekeeper
 from server.terminal.console import note, say, say_json
-from server.terminal.parameters import Time, catalog_option, json_option
+from server.terminal.parameters import Time, catalog_option, jobs_option, json_option
 
 if TYPE_CHECKING:
     from server.tracing.spans import Spans
     from server.webhooks.notifying import Notifier
     from snapshots.catalog.catalog import Catalog
-    from snapshots.catalog.publishing import Approve, Publication
-    from snapshots.contents import Snapshot
+    from snapshots.catalog.publishing import Publication
+    from snapshots.contents import PackedSnapshot, Snapshot
     from snapshots.sources.git import Every
     from snapshots.sources.reports import Report
 
@@ -88,6 +89,10 @@ _UNTOLD = 3
     help="Tell the program at this URL of each revision that is published (repeatable); by default "
     "those in CACHELOG_NOTIFY.",
 )
+@jobs_option(
+    "Read so many tags at once, each in a process that takes up to 400 MB for 60,000 specs, and "
+    "compare neighbours likewise."
+)
 @json_option
 @catalog_option
 def import_command(
@@ -103,6 +108,8 @@ def import_command(
     gate: str | None,
     skip_bad: bool,
     receivers: tuple[str, ...],
+    jobs: int | None,
+    cluster: str | None,
     as_json: bool,
     catalog: str,
 ) -> None:
@@ -123,11 +130,17 @@ def import_command(
     from server.terminal.progress import progress
     from server.tracing.spans import closing, reading, spans_from
     from server.webhooks.notifying import notifying
+    from snapshots.catalog.bulk.mapping import check_cluster
+    from snapshots.catalog.bulk.pairs import making
     from snapshots.catalog.catalog import Catalog
-    from snapshots.errors import CachelogError
+    from snapshots.catalog.importing import publish_locations
+    from snapshots.errors import CachelogError, NothingToPublish
     from snapshots.sources.reports import Report
 
+    if cluster:
+        check_cluster(cluster)
     opened, settings = Catalog(catalog), settings_from(os.environ)
+    cluster = cluster or None
     approve = None if gate is None else gatekeeper(gate, opened.package_names)
     publications: list[Publication] = []
     with (
@@ -137,6 +150,15 @@ def import_command(
         progress() as bars,
     ):
         report = Report(skip_bad=skip_bad, progress=bars)
+        publish = partial(
+            _publish,
+            opened,
+            spans,
+            report,
+            taken_at=taken_at,
+            approve=approve,
+            make_pairs=partial(making, jobs=jobs, cluster=cluster),
+        )
         try:
             if git:
                 history = _history(
@@ -144,13 +166,25 @@ def import_command(
                 )
                 snapshots = reading(history, spans)
                 while some := list(islice(snapshots, _REVISIONS_AT_ONCE)):
-                    published = _publish(opened, some, spans, report, approve)
+                    published = publish(some)
                     publications += published
                     notifier.tell(published)
             else:
-                found = reading(_read(locations, tags, sizes=sizes, report=report), spans)
-                publications += _publish(opened, found, spans, report, approve, taken_at)
+                publications += publish_locations(
+                    locations,
+                    lambda found: publish(reading(found, spans)),
+                    catalog=opened,
+                    tags=tags,
+                    sizes=sizes,
+                    settings=settings.reading(),
+                    report=report,
+                    jobs=jobs,
+                    cluster=cluster,
+                )
                 notifier.tell(publications)
+        except NothingToPublish:
+            _tell_remarks(report)
+            raise
         except CachelogError:
             if publications:
                 _tell(publications, report, notifier, as_json=as_json)
@@ -165,15 +199,14 @@ def import_command(
 
 def _publish(
     catalog: "Catalog",
-    snapshots: "Iterable[Snapshot]",
     spans: "Spans",
     report: "Report",
-    approve: "Approve | None",
-    taken_at: datetime | None = None,
+    snapshots: "Iterable[Snapshot | PackedSnapshot]",
+    **how: Any,
 ) -> "list[Publication]":
     """Publish in a span; that of what is read on the way stand beside it, not within."""
     with spans.span("publish") as note_publishing:
-        published = catalog.publish(snapshots, taken_at=taken_at, approve=approve)
+        published = catalog.publish(snapshots, **how)
         note_publishing("cachelog.revisions", len(published))
         note_publishing("cachelog.new_revisions", sum(it.is_new for it in published))
     for reason in dict.fromkeys(it.unkept for it in published if it.unkept):
@@ -199,26 +232,6 @@ def _require_fitting(
     for option, value in ignored.items():
         if value is not None:
             raise click.UsageError(f"{option} does not go {'with' if git else 'without'} --git.")
-
-
-def _read(
-    locations: Sequence[str], tags: Sequence[str], *, sizes: bool, report: "Report"
-) -> "Iterator[Snapshot]":
-    """Yield what is at the locations; raises NothingToPublish where all of it was skipped."""
-    from server.environment import settings_from
-    from snapshots.errors import NothingToPublish
-    from snapshots.sources import reading
-
-    settings = settings_from(os.environ).reading()
-    is_empty = True
-    for snapshot in reading.read(
-        locations, tags=tags, sizes=sizes, settings=settings, report=report
-    ):
-        is_empty = False
-        yield snapshot
-    if is_empty:
-        _tell_remarks(report)
-        raise NothingToPublish
 
 
 def _history(

@@ -1,11 +1,15 @@
 """``cachelog serve`` and ``cachelog export-schema``: the API for others."""
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
 from server.terminal.console import note, say
 from server.terminal.parameters import catalog_option
+
+if TYPE_CHECKING:
+    from snapshots.catalog.catalog import Catalog
 
 
 @click.command("serve")
@@ -63,17 +67,6 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
         read_manifest(Path(settings.documents))
     opened = Catalog(catalog)
     opened.refresh(missing_ok=demo)
-    if not opened.history.revisions:
-        if demo:
-            from snapshots.demo import develop_history
-
-            opened.publish(list(develop_history()))
-            note("The catalog was empty; it now holds a made-up history, marked as synthetic.")
-        else:
-            note(
-                f"The catalog at {catalog} is empty. Fill it with 'cachelog import PATH' while "
-                "this runs, or start with --demo."
-            )
     if missing_assets(STATIC):
         note(
             "GraphiQL is not part of this build: the page at /graphql loads it from a CDN. "
@@ -81,6 +74,8 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
         )
     with ExitStack() as held:
         listening = held.enter_context(listening_socket(host, port))
+        if not opened.history.revisions:
+            _fill(opened, demo=demo)
         if workers > 1 and settings.metrics and not settings.metrics_dir:
             folder = held.enter_context(TemporaryDirectory(prefix="cachelog-metrics-"))
             settings = replace(settings, metrics_dir=folder)
@@ -94,6 +89,20 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
             limits=settings.connections(),
             hang_seconds=settings.hang_timeout,
             log_format=settings.log_format,
+        )
+
+
+def _fill(catalog: "Catalog", *, demo: bool) -> None:
+    """Fill an empty catalog with made-up data, or say how it is filled."""
+    if demo:
+        from snapshots.demo import develop_history
+
+        catalog.publish(develop_history())
+        note("The catalog was empty; it now holds a made-up history, marked as synthetic.")
+    else:
+        note(
+            f"The catalog at {catalog.location} is empty. "
+            "Fill it with 'cachelog import PATH' while this runs, or start with --demo."
         )
 
 

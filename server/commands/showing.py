@@ -104,6 +104,7 @@ def _show_package(
         shown_package,
     )
     from snapshots.errors import InvalidArgument
+    from snapshots.nearest_names import nearest_names
     from snapshots.refs import series
 
     if revision is not None:
@@ -114,7 +115,9 @@ def _show_package(
     except InvalidArgument as error:
         if unresolved is None:
             raise
-        reason = f"{unresolved.reason}, and {error.reason}"
+        close = ", ".join(nearest_names(name, past.history.tags))
+        reason = unresolved.reason + (f" (nearest: {close})" if close else "")
+        reason += f", and {error.reason}"
         raise InvalidArgument("REF or PACKAGE", reason) from None
     revision = revision or timeline.last_seen
     shown = shown_package(revision, past.library.frames.get(revision.digest), timeline)

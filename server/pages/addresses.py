@@ -3,12 +3,17 @@
 All links are relative, so that they hold behind every proxy and below every prefix.
 """
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode
 
 _DEEPEST = 50
 """How many slashes of a path links go back: no page's has more, but anybody's may."""
+
+_NAME = re.compile(r"\{(\w+)\}")
+_AROUND = " \t\r\n/"
+"""What people paste around a name: Spack writes a hash with a slash before it."""
 
 Query = Mapping[str, Iterable[str]]
 
@@ -74,3 +79,16 @@ def query_string(parameters: Mapping[str, Any]) -> str:
 def path_of(*names: str) -> str:
     """Return the path of a page from the names in it."""
     return "/" + "/".join(quote(name, safe="@~") for name in names)
+
+
+def path_filled(pattern: str, given: Mapping[str, Sequence[str]]) -> str | None:
+    """Return the path that a pattern stands for, ``/hash/{hash}`` say; None where a name lacks.
+
+    ``given`` is what an address gives, name by name; of several values the last counts.
+    """
+    names = _NAME.findall(pattern)
+    values = {name: given[name][-1].strip(_AROUND) for name in names if given.get(name)}
+    if len(values) < len(names) or not all(values.values()):
+        return None
+    parts = pattern.removeprefix("/").split("/")
+    return path_of(*(_NAME.sub(lambda it: values[it[1]], part) for part in parts))

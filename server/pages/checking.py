@@ -86,9 +86,9 @@ class CheckEndpoint:
                 if content is not None:
                     response = await unless_gone(receive, self._answer(scope, content))
             except BadRequest as error:
-                response = self._context.troubles.refused(_address(scope, ""), error)
+                response = self._context.error_pages.refused(_address(scope, ""), error)
             except Exception as error:  # noqa: BLE001  # people are shown a page
-                response = self._context.troubles.failed(_address(scope, ""), error)
+                response = self._context.error_pages.failed(_address(scope, ""), error)
             if response is None:
                 await send_head(send, GONE, [])  # for the log: nobody receives it
                 return

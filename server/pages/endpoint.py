@@ -19,17 +19,16 @@ from server.asgi.negotiation import prefers_html
 from server.asgi.responses import Response
 from server.asgi.sending import REVALIDATE, send_head, send_response
 from server.graphql.outgoing import Outgoing
-from server.pages.addresses import Address
+from server.pages.addresses import Address, path_filled
 from server.pages.asking import Answered, Asker, Question
+from server.pages.error_pages import ErrorPages
 from server.pages.exports.exporting import Export, NoTable
-from server.pages.exports.sending import PARAMETER, ExportResponse, export_of, table_asked
+from server.pages.exports.responses import PARAMETER, ExportResponse, export_of, table_asked
 from server.pages.nearest import nearest_to
 from server.pages.page import Page
 from server.pages.rendering import Renderer
-from server.pages.requested import given, raw_path, without_slash
+from server.pages.requested import bare_address, given, raw_path, without_slash
 from server.pages.responses import PageResponse, led_to
-from server.pages.shortcuts import filled
-from server.pages.troubles import Troubles
 from snapshots.catalog.catalog import Catalog
 
 _PERMANENT = b"public, max-age=604800, immutable"
@@ -62,7 +61,7 @@ class PageContext:
         self.lanes = lanes
         self.allowances = allowances
         self.outgoing = outgoing
-        self.troubles = Troubles(renderer)
+        self.error_pages = ErrorPages(renderer)
         self.makings: Makings[PageResponse] = Makings("page", outlasts=False)
 
     async def send(self, response: Response, scope: Scope, send: Send) -> bool:
@@ -73,7 +72,7 @@ class PageContext:
         try:
             counted = self.outgoing.begin(response)
         except BadRequest as error:
-            response, counted = self.troubles.refused(Address(raw_path(scope), {}), error), 0
+            response, counted = self.error_pages.refused(bare_address(scope), error), 0
         if isinstance(response, PageResponse) and response.code:
             scope[CODE] = response.code
         headers: dict[bytes, bytes] = dict(scope["headers"])
@@ -109,9 +108,9 @@ class PageEndpoint:
         try:
             return await self._respond(scope, receive)
         except BadRequest as error:
-            return self._context.troubles.refused(Address(raw_path(scope), {}), error)
+            return self._context.error_pages.refused(bare_address(scope), error)
         except Exception as error:  # noqa: BLE001  # people are shown a page, with where to look
-            return self._context.troubles.failed(Address(raw_path(scope), {}), error)
+            return self._context.error_pages.failed(bare_address(scope), error)
 
     async def _respond(self, scope: Scope, receive: Receive) -> Response | ExportResponse | None:
         context = self._context
@@ -127,8 +126,8 @@ class PageEndpoint:
         asked = given(scope)
         if (link := without_slash(scope)) is not None:
             return led_to(link, status=308)
-        if self._page.leads_to and (path := filled(self._page.leads_to, asked)):
-            return led_to(Address(raw_path(scope), {}).root + path.removeprefix("/"))
+        if self._page.leads_to and (path := path_filled(self._page.leads_to, asked)):
+            return led_to(bare_address(scope).root + path.removeprefix("/"))
         known = self._page.document.known(asked)
         if PARAMETER in asked:
             return await unless_gone(receive, self._export(scope, asked, known))
@@ -175,7 +174,7 @@ class PageEndpoint:
         page, context, params = self._page, self._context, scope["path_params"]
         address = self._address(scope, known)
         nearest = await nearest_to(page, address, params, answered, context.asker, scope)
-        return context.troubles.missing(address, page.subject, answered, nearest)
+        return context.error_pages.missing(address, page.subject, answered, nearest)
 
     def _address(self, scope: Scope, known: Mapping[str, list[str]]) -> Address:
         params = scope["path_params"]
@@ -240,13 +239,13 @@ class NoPage:
         is_page = scope["method"] in ("GET", "HEAD")
         if not is_page or not prefers_html(request.headers.get("accept", "")):
             return PlainTextResponse(str(getattr(error, "detail", error)), 404)
-        address = Address(raw_path(scope), {})
+        address = bare_address(scope)
         try:
             if self._context.allowances.is_limited:
                 self._context.allowances.count_request(scope)
-            response = self._context.troubles.nowhere(address)
+            response = self._context.error_pages.nowhere(address)
         except BadRequest as refusal:
-            response = self._context.troubles.refused(address, refusal)
+            response = self._context.error_pages.refused(address, refusal)
 
         async def answer(scope: Scope, _receive: Receive, send: Send) -> None:
             await self._context.send(response, scope, send)

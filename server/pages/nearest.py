@@ -4,11 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from server.asgi.errors import BadRequest
-from server.pages.addresses import Address, query_string
+from server.pages.addresses import Address, path_filled, query_string
 from server.pages.asking import Answered, Asker
 from server.pages.documents import document
 from server.pages.page import Page
-from server.pages.shortcuts import filled
 from snapshots.nearest_names import nearest_names
 
 _MOST = 8
@@ -129,5 +128,5 @@ def link_with(
     if parameter not in params:
         return address.here(**{parameter: value})
     names = dict(params) | {parameter: value}
-    path = filled(page.path, {name: [text] for name, text in names.items()})
+    path = path_filled(page.path, {name: [text] for name, text in names.items()})
     return address.root + (path or "").removeprefix("/") + query_string(address.query)

@@ -5,6 +5,7 @@ from urllib.parse import parse_qs
 from starlette.types import Scope
 
 from server.asgi.errors import BadRequest
+from server.pages.addresses import Address
 
 _MAX_PATH, _MAX_QUERY, _MAX_FIELDS = 8_192, 8_192, 200
 
@@ -14,6 +15,11 @@ def raw_path(scope: Scope) -> str:
     raw: bytes | None = scope.get("raw_path")
     path: str = scope["path"] if raw is None else raw.decode("latin-1")
     return path if path.startswith("/") else f"/{path}"
+
+
+def bare_address(scope: Scope) -> Address:
+    """Return where a request is for, without what its query says."""
+    return Address(raw_path(scope), {})
 
 
 def without_slash(scope: Scope) -> str | None:

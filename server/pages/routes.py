@@ -8,7 +8,7 @@ from server.pages.views.search import search_view
 from server.pages.views.series import series_view
 from server.pages.views.spec import spec_view
 
-_COMPARISON = "/compare/{base}...{head}"
+COMPARISON = "/compare/{base}...{head}"
 
 PAGES = (
     Page("/", "home", view=home_view),
@@ -44,42 +44,49 @@ PAGES = (
     ),
     Page("/hash", "hash_form", leads_to="/hash/{hash}"),
     Page("/hash/{hash}", "hash", subject="hash"),
-    Page("/compare", "compare_pickers", leads_to=_COMPARISON, table="revisions"),
-    Page(_COMPARISON, "compare", subject="compare", view=compare.why, table="compare.causes"),
+    Page("/compare", "compare_pickers", leads_to=COMPARISON, table="revisions"),
+    Page(COMPARISON, "compare", subject="compare", view=compare.why, table="compare.causes"),
     Page(
-        f"{_COMPARISON}/causes/{{package}}",
+        f"{COMPARISON}/causes/{{package}}",
         "compare_cause",
         subject="compare.cause",
         view=compare.cause,
         table="compare.cause.specs",
     ),
     Page(
-        f"{_COMPARISON}/packages",
+        f"{COMPARISON}/packages",
         "compare_packages",
         subject="compare",
         view=compare.packages,
         table="compare.packages",
     ),
     Page(
-        f"{_COMPARISON}/specs",
+        f"{COMPARISON}/specs",
         "compare_specs",
         subject="compare",
         view=compare.specs,
         table="compare.specs",
     ),
-    Page(f"{_COMPARISON}/stacks", "compare_stacks", subject="compare", table="compare.stacks"),
+    Page(f"{COMPARISON}/stacks", "compare_stacks", subject="compare", table="compare.stacks"),
     Page(
-        f"{_COMPARISON}/coverage",
+        f"{COMPARISON}/coverage",
         "compare_coverage",
         subject="compare",
         view=coverage.matrix,
         table="compare.coverage",
     ),
-    Page(f"{_COMPARISON}/notes", "compare_notes", subject="compare", view=notes.notes),
+    Page(f"{COMPARISON}/notes", "compare_notes", subject="compare", view=notes.notes),
     Page(
-        f"{_COMPARISON}/notes.md",
+        f"{COMPARISON}/notes.md",
         "compare_notes_markdown",
         subject="compare",
         template="compare_notes.md",
     ),
 )
+
+TABS = tuple(
+    tab
+    for tab in (it.path.removeprefix(COMPARISON) for it in PAGES if it.path.startswith(COMPARISON))
+    if "{" not in tab
+)
+"""What stands behind the address of a comparison: nothing for its causes, ``/packages``, others."""

@@ -1,4 +1,4 @@
-"""Which page an address is of, whatever characters the names in it have."""
+"""Routes of pages, whatever characters the names in an address have."""
 
 import re
 from typing import Any

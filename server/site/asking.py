@@ -32,8 +32,8 @@ class Reply(NamedTuple):
         return "immutable" in self.headers.get("cache-control", "")
 
 
-class Asked:
-    """Asks the server."""
+class LocalServer:
+    """A server in this process, which nobody else reaches."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
@@ -49,7 +49,7 @@ class Asked:
 
 
 @asynccontextmanager
-async def server_of(settings: Settings, public_url: str) -> AsyncIterator[Asked]:
+async def server_of(settings: Settings, public_url: str) -> AsyncIterator[LocalServer]:
     """Run a server with the limits of others, for as long as the context lasts."""
     app = create_app(
         replace(
@@ -77,7 +77,7 @@ async def server_of(settings: Settings, public_url: str) -> AsyncIterator[Asked]
             timeout=None,  # noqa: S113 - the server's own limits hold
         ) as client,
     ):
-        yield Asked(client)
+        yield LocalServer(client)
 
 
 def _reply(response: httpx.Response) -> Reply:

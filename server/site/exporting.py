@@ -8,18 +8,17 @@ import orjson
 
 from server.feeds.addresses import FEEDS, SUFFIX
 from server.feeds.addresses import path_of as feed_path
+from server.pages.addresses import path_of
 from server.pages.rendering import assets
-from server.site.asking import Asked
+from server.pages.routes import TABS
+from server.site.asking import LocalServer
 from server.site.choosing import Chosen
 from server.site.folder import Entry, SiteFolder
 from server.site.linking import Page, linked
-from server.site.places import Places, page_file, path_of
+from server.site.places import Places, page_file
 from server.site.questions import Document, Question
 from snapshots.notes.atom.document import MEDIA_TYPE
 from snapshots.sources.reports import Progress
-
-TABS = ("", "packages", "specs", "stacks", "coverage", "notes", "notes.md")
-"""What a comparison has: the names of its pages, that of the causes being none."""
 
 _REVALIDATE = "no-cache"
 
@@ -44,7 +43,7 @@ class Site:
     faults: list[str] = field(default_factory=list)
 
 
-async def export(site: Site, asked: Asked, folder: SiteFolder, progress: Progress) -> None:
+async def export(site: Site, server: LocalServer, folder: SiteFolder, progress: Progress) -> None:
     """Write all files of a site that are not there yet, or that may have changed.
 
     An answer with errors is not written; what was there before stays.
@@ -53,7 +52,7 @@ async def export(site: Site, asked: Asked, folder: SiteFolder, progress: Progres
     for done, question in enumerate(questions, 1):
         part: Question | None = question
         while part is not None:
-            cursor = await _answer(site, part, asked, folder)
+            cursor = await _answer(site, part, server, folder)
             part = part.after(cursor) if cursor else None
         progress("answers", done, len(questions))
     feeds = list(site.chosen.revisions)
@@ -63,7 +62,7 @@ async def export(site: Site, asked: Asked, folder: SiteFolder, progress: Progres
         folder.put(file, site.feed_of(series), headers, Entry(address=_feed_address(series)))
         progress("feeds", done, len(feeds))
     if site.has_pages:
-        await _Pages(site, asked, folder).write(progress)
+        await _Pages(site, server, folder).write(progress)
 
 
 def feed_file(series: str) -> str:
@@ -75,14 +74,14 @@ def _feed_address(series: str) -> str:
     return f"/{FEEDS}/{feed_path(series, None)}"
 
 
-async def _answer(site: Site, question: Question, asked: Asked, folder: SiteFolder) -> str:
+async def _answer(site: Site, question: Question, server: LocalServer, folder: SiteFolder) -> str:
     """Write an answer; return the cursor that the rest of its list stands after, or nothing."""
     file, document = question.file, question.document
     kept = folder.kept(file)
     if kept is not None:
         folder.keep(file, kept)
         return kept.next
-    reply = await asked.answer(document.text, question.variables)
+    reply = await server.answer(document.text, question.variables)
     answer = orjson.loads(reply.body)
     if answer.get("errors"):
         fault = answer["errors"][0]["message"]
@@ -102,8 +101,8 @@ async def _answer(site: Site, question: Question, asked: Asked, folder: SiteFold
 class _Pages:
     """The pages of a site, with what they load."""
 
-    def __init__(self, site: Site, asked: Asked, folder: SiteFolder) -> None:
-        self._site, self._asked, self._folder = site, asked, folder
+    def __init__(self, site: Site, server: LocalServer, folder: SiteFolder) -> None:
+        self._site, self._server, self._folder = site, server, folder
         self._places = Places(site.chosen.history, site.server_url)
         for file, entry in folder.earlier().items():
             if entry.address and not site.is_pruned:
@@ -112,7 +111,7 @@ class _Pages:
     async def write(self, progress: Progress) -> None:
         """Write all of them."""
         for name in assets().values():
-            reply = await self._asked.get(f"/{name}")
+            reply = await self._server.get(f"/{name}")
             file = urlsplit(name).path
             self._folder.put(file, reply.body, reply.headers, Entry(address=f"/{file}"))
         addresses = self._addresses()
@@ -129,10 +128,10 @@ class _Pages:
         chosen = self._site.chosen
         return [
             "/",
-            *(path_of(["series", it.series]) for it in chosen.series),
-            *(path_of(["r", it.head]) for it in chosen.contents),
+            *(path_of("series", it.series) for it in chosen.series),
+            *(path_of("r", it.head) for it in chosen.contents),
             *(
-                path_of(["compare", f"{it.base}...{it.head}", *([tab] if tab else [])])
+                path_of("compare", f"{it.base}...{it.head}") + tab
                 for it in chosen.comparisons
                 for tab in TABS
             ),
@@ -153,7 +152,7 @@ class _Pages:
         if kept is not None and self._still_leads(kept.links):
             self._folder.keep(page.file, kept)
             return kept.next
-        reply = await self._asked.get(asked)
+        reply = await self._server.get(asked)
         if reply.status != 200:
             self._site.faults.append(f"{asked}: status {reply.status}")
             return ""

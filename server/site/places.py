@@ -1,7 +1,6 @@
 """Where the pages of a server are in a site, and where their links lead there."""
 
 import posixpath
-from collections.abc import Iterable
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from snapshots.errors import CachelogError
@@ -85,8 +84,3 @@ def page_file(address: str, number: int = 1) -> str:
         return folder
     name = "index.html" if number == 1 else f"page-{number}.html"
     return f"{folder}/{name}" if folder else name
-
-
-def path_of(parts: Iterable[str]) -> str:
-    """Return the address of a page from the names in its path."""
-    return "/" + "/".join(quote(it, safe="@~") for it in parts)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 
 _WORD = re.compile(r"(?P<sigil>[\^%]?)(?P<name>[A-Za-z0-9_.-]*)")
-_SHORT_DIGEST = 12
 
 DIMENSIONS = (
     "stack",
@@ -125,7 +124,9 @@ def complete_stack(ctx: click.Context, _param: click.Parameter, incomplete: str)
 
 def _refs(ctx: click.Context, incomplete: str) -> list[str]:
     history = _names_of(ctx).history
-    digests = [digest[:_SHORT_DIGEST] for digest in history.digests] if incomplete else []
+    from snapshots.digests import short_digest
+
+    digests = [short_digest(digest) for digest in history.digests] if incomplete else []
     return _beginning(incomplete, [*history.tags, *digests])
 
 

@@ -4,10 +4,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from server.settings import PREFIX, Settings
-from snapshots.contents import Snapshot
+from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -69,7 +69,10 @@ def closing(spans: Spans) -> Iterator[Spans]:
         spans.close()
 
 
-def reading(snapshots: Iterable[Snapshot], spans: Spans) -> Iterator[Snapshot]:
+Found = TypeVar("Found", Snapshot, PackedSnapshot)
+
+
+def reading(snapshots: Iterable[Found], spans: Spans) -> Iterator[Found]:
     """Return the snapshots, each of which is read in a span within the one of this moment.
 
     The last span has no snapshot: it is the time until it was clear that there is no other.
@@ -77,12 +80,12 @@ def reading(snapshots: Iterable[Snapshot], spans: Spans) -> Iterator[Snapshot]:
     context = copy_context()  # a store may ask for the snapshots in threads of its own
     waiting = iter(snapshots)
 
-    def read() -> Snapshot | None:
+    def read() -> Found | None:
         with spans.span("read") as note:
             snapshot = next(waiting, None)
             if snapshot is not None:
                 note("cachelog.tag", snapshot.tag)
-                note("cachelog.specs", len(snapshot.content))
+                note("cachelog.specs", snapshot.summary().num_specs)
         return snapshot
 
     return iter(lambda: context.run(read), None)

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from time import monotonic
@@ -19,13 +20,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
+from snapshots.catalog.bulk.pairs import MakePairs, making
 from snapshots.catalog.content_files import by_owner, with_bases
 from snapshots.catalog.content_reader import ContentReader
 from snapshots.catalog.delta import Table
 from snapshots.catalog.failures import translated
 from snapshots.catalog.history_tables import HistoryTables
 from snapshots.catalog.locations import parse_location
-from snapshots.catalog.pair_making import PairMaker, in_chains, keep_all
+from snapshots.catalog.pair_making import Unmade, keep_all
 from snapshots.catalog.publishing import Approve, Planner, Publication, rows_to_write
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import FRESH_SECONDS, SpecsTable
@@ -33,7 +35,7 @@ from snapshots.catalog.storage import Storage
 from snapshots.changes.kept_changes import KeptChanges
 from snapshots.changes.pair_counts import PairCounts
 from snapshots.changes.sides import Side
-from snapshots.contents import Snapshot
+from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CatalogError, EmptyCatalog, NoCatalog
 from snapshots.frames.frame import Frame
 from snapshots.frames.hash_sets import HashSet
@@ -147,18 +149,18 @@ class Catalog:
 
     def load(self, digest: str) -> Frame:
         """Read a content into memory."""
-        return self._reader().frame(digest)
+        return self.reader().frame(digest)
 
     def load_dependencies(self, digest: str) -> pa.Table:
         """Read the columns ``hash`` and ``dependencies`` of a content, and all of the rows outside.
 
         Rows outside the cache are few, and the dependency graph is who asks for them.
         """
-        return self._reader().dependencies(digest)
+        return self.reader().dependencies(digest)
 
     def load_side(self, digest: str) -> Side:
         """Read a content with its dependency graph."""
-        return self._reader().side(digest)
+        return self.reader().side(digest)
 
     def files_of(self, digest: str) -> Sequence[StoredFile]:
         """Return the files of a content, where they are known, as of the last ``refresh``."""
@@ -198,9 +200,10 @@ class Catalog:
         return HashSet(inside["hash"])
 
     def _read(self, digest: str, columns: Sequence[str]) -> pa.Table:
-        return self._reader().columns(digest, columns)
+        return self.reader().columns(digest, columns)
 
-    def _reader(self, files: Files | None = None) -> ContentReader:
+    def reader(self, files: Files | None = None) -> ContentReader:
+        """Return what reads contents, as of the last ``refresh``; ``files`` may be newer."""
         files = self._files if files is None else files
         return ContentReader(self.location, self._specs, files, self._history)
 
@@ -208,10 +211,11 @@ class Catalog:
 
     def publish(
         self,
-        snapshots: Iterable[Snapshot],
+        snapshots: Iterable[Snapshot | PackedSnapshot],
         *,
         taken_at: datetime | None = None,
         approve: Approve | None = None,
+        make_pairs: MakePairs = making,
     ) -> list[Publication]:
         """Publish all snapshots at once, or none where anything fails.
 
@@ -220,30 +224,28 @@ class Catalog:
         that the tag already had at that time is not published again, but confirmed. A content
         that is damaged in the store is replaced. Raises InvalidArgument for a tag that cannot be
         one, SourceError for a content with too many stacks, and what ``approve`` raises: it is
-        called once all is known, and before anything of it is visible.
+        called once all is known, and before anything of it is visible. ``make_pairs`` compares
+        those that become neighbours.
         """
         started = monotonic()
         self.refresh(missing_ok=True)
+        self.storage.location.require_writable()
         planner = Planner(self._history, datetime.now(UTC), taken_at)
         known_files = with_bases(self._files)
         known = {*self._history.digests, *known_files}
         known_pairs = set(self._history.pairs)
 
-        def is_stored(digest: str) -> bool:
-            return digest in known and (
-                digest == NOTHING or self._specs.is_intact(digest, known_files.get(digest))
-            )
-
-        rows = rows_to_write(snapshots, planner, is_stored)
+        rows = rows_to_write(snapshots, planner, self.reader(known_files).has)
         with self._translated():
             first = next(rows, None)
             new = chain([first] if first else (), rows)
             written = self._specs.write(new, known_files, planner.before) if first else {}
         files: Files = {**known_files, **written}
-        planned = planner.planned(self._reader(files).side)
+        planned = planner.planned(self.reader(files).side)
         if approve is not None:
             approve(planned)
-        unkept = self._keep_new_pairs(planned.history, known_pairs, files)
+        keep = partial(self._keep_new_pairs, files, make_pairs)
+        unkept = keep(planned.history, known_pairs)
         if planner.added:
             with self._lock, self._translated():
                 used = {row.digest for row in planner.added}
@@ -253,7 +255,7 @@ class Catalog:
                 self._take_over()
                 self._revisions.compact()
             # Another import may have put a revision beside these.
-            unkept |= self._keep_new_pairs(self._history, known_pairs | unkept.keys(), files)
+            unkept |= keep(self._history, known_pairs | unkept.keys())
         return planner.publications(self._history, known & written.keys(), unkept)
 
     def _hold(self, digests: Set[str], files: Files, fresh: Collection[str]) -> None:
@@ -268,20 +270,23 @@ class Catalog:
             loose = found - self._revisions.needed.keys()
             self._specs.hold({digest: used[digest] for digest in loose})
 
-    def _keep_new_pairs(self, history: History, known: Set[Pair], files: Files) -> dict[Pair, str]:
+    def _keep_new_pairs(
+        self, files: Files, make_pairs: MakePairs, history: History, known: Set[Pair]
+    ) -> dict[Pair, str]:
         """Keep what changed between neighbours that were none before; return what failed, and why.
 
         ``history`` may have rows that are about to be published. What fails is made when it is
         asked for.
         """
         new = [pair for pair in history.pairs if pair not in known]
-        maker = PairMaker(self._reader(files).side)
+        unmade = Unmade()
         try:
             missing = [pair for pair in new if pair not in self.counts]
-            keep_all(maker.make(chain(*in_chains(missing))), self.keep)
+            with make_pairs(self.reader(files), self.location, missing, unmade) as made:
+                keep_all(made, self.keep)
         except CatalogError as error:
             return dict.fromkeys(new, str(error))
-        return maker.unmade.failures
+        return unmade.failures
 
     def keep(self, made: Sequence[KeptChanges]) -> None:
         """Keep what changed between neighbours. Raises CatalogError where that fails."""

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from snapshots.catalog.failures import translated
+from snapshots.catalog.locations import parse_location
 from snapshots.catalog.mending import how_to_mend
 from snapshots.catalog.specs_table import DamagedContent, SpecsTable
+from snapshots.catalog.storage import Storage
 from snapshots.changes.sides import Side
 from snapshots.errors import CatalogError
 from snapshots.frames.dependencies import DependencyGraph
@@ -22,7 +24,8 @@ class ContentReader:
     """Reads contents of the table ``specs`` at a location.
 
     ``files`` are those of the contents whose files are known. ``history`` is asked for what to do
-    about a content that is damaged: CatalogError says so.
+    about a content that is damaged: CatalogError says so. In another process it reads there what
+    it reads here.
     """
 
     def __init__(self, location: str, specs: SpecsTable, files: Files, history: History) -> None:
@@ -30,6 +33,15 @@ class ContentReader:
         self._specs = specs
         self._files = files
         self._history = history
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _opened, (self._location, self._files, self._history)
+
+    def has(self, digest: str) -> bool:
+        """Tell whether the store has, undamaged, a content that is known: of a revision, a base."""
+        return (digest in self._history.digests or digest in self._files) and (
+            digest == NOTHING or self._specs.is_intact(digest, self._files.get(digest))
+        )
 
     def side(self, digest: str) -> Side:
         """Read a content with its dependencies."""
@@ -62,3 +74,7 @@ class ContentReader:
                     return with_columns(pa.table({}), columns)
                 advice = how_to_mend(self._history, digest)
                 raise CatalogError(self._location, f"{error.reason}; {advice}") from None
+
+
+def _opened(location: str, files: Files, history: History) -> ContentReader:
+    return ContentReader(location, SpecsTable(Storage(parse_location(location))), files, history)

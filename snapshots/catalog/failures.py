@@ -20,6 +20,11 @@ _PASSING = re.compile(
 _XML_ERROR = re.compile(r"(?:<\?xml.*?\?>\s*)?<Error>.*?</Error>", re.DOTALL)
 _XML_PART = re.compile(r"<(Code|Message)>(.*?)</\1>", re.DOTALL)
 _SYSTEM_ERROR = re.compile(r":?\s*Error: Os \{ code: \d+, kind: \w+, message: \"(.*?)\" \}")
+# What the libraries of the store say where a variable is missing, and which one.
+_ADVICE = {
+    "loading credentials: failed to load IMDS": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "builder error: URL scheme is not allowed": "set AWS_ALLOW_HTTP=true for an http:// endpoint",
+}
 _PREFIXES = re.compile(r"^(?:Kernel error(?: ->|:) |Generic (?:LocalFileSystem )?error: )+")
 
 
@@ -46,6 +51,9 @@ def reason_of(error: Exception) -> str:
     if len(text) > _LENGTH:
         # The cause stands at the end.
         text = f"{text[: _LENGTH // 3]} ... {text[-_LENGTH * 2 // 3 :]}"
+    for sign, advice in _ADVICE.items():
+        if sign in text:
+            return f"{text.rstrip('.')}; {advice}"
     return text or type(error).__name__
 
 

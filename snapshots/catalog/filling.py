@@ -6,23 +6,17 @@ keeps what was made, who is killed loses no more than a batch, and both go on th
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
-from itertools import chain
 
 import msgspec
 
-from snapshots.catalog.bulk.mapping import mapping
+from snapshots.catalog.bulk.pairs import making
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.pair_making import PairMaker, Unmade, in_chains, keep_all
+from snapshots.catalog.pair_making import Unmade, keep_all
 from snapshots.catalog.past import missing_pairs
 from snapshots.changes.kept_changes import KeptChanges
 from snapshots.history import Pair
 
 __all__ = ["Filled", "Progress", "fill", "missing_pairs"]
-
-_PAIRS_EACH = 8
-"""So many neighbours are one piece of work: its first content is loaded by two workers."""
 
 Progress = Callable[[int, int], None]
 """Called with how many pairs are done, and how many there are."""
@@ -63,48 +57,7 @@ def fill(
                 progress(num_made + len(unmade.failures), len(pairs))
             yield it
 
-    with _making(catalog, in_chains(pairs), unmade, jobs, cluster) as made:
+    reader, location = catalog.reader(), catalog.location
+    with making(reader, location, pairs, unmade, jobs=jobs, cluster=cluster) as made:
         keep_all(counted(made), catalog.keep)
     return Filled(num_made, unmade.failures, unmade.unreadable)
-
-
-@contextmanager
-def _making(
-    catalog: Catalog,
-    chains: Sequence[Sequence[Pair]],
-    unmade: Unmade,
-    jobs: int | None,
-    cluster: str | None,
-) -> Iterator[Iterator[KeptChanges]]:
-    """Have what is made of the pairs, here or by so many workers; others are in ``unmade``."""
-    if cluster is None and jobs in (None, 1):
-        yield PairMaker(catalog.load_side, unmade).make(chain.from_iterable(chains))
-        return
-    pieces = [
-        pairs[start : start + _PAIRS_EACH]
-        for pairs in chains
-        for start in range(0, len(pairs), _PAIRS_EACH)
-    ]
-    with mapping(_maker, catalog.location, pieces, jobs=jobs, cluster=cluster) as made:
-        yield _gathered(made, unmade)
-
-
-_Made = tuple[list[KeptChanges], Unmade]
-
-
-def _gathered(pieces: Iterator[_Made], unmade: Unmade) -> Iterator[KeptChanges]:
-    for made, left in pieces:
-        unmade.add(left)
-        yield from made
-
-
-def _maker(location: str) -> Callable[[Sequence[Pair]], _Made]:
-    """Open the catalog once in a process that makes pairs."""
-    catalog = Catalog(location)
-    catalog.refresh()
-    return partial(_make, catalog)
-
-
-def _make(catalog: Catalog, pairs: Sequence[Pair]) -> _Made:
-    maker = PairMaker(catalog.load_side)
-    return list(maker.make(pairs)), maker.unmade

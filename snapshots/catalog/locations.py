@@ -1,12 +1,13 @@
 """Where a catalog can be: a folder, or a URL of object storage."""
 
+import os
 import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from snapshots.errors import InvalidArgument
+from snapshots.errors import CatalogError, InvalidArgument
 
 _SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss", "adl")
 _ALLOWED = "a folder, or a URL that begins with file://, s3://, gs:// or az:// (or abfss://)"
@@ -24,6 +25,21 @@ class Location(msgspec.Struct, frozen=True):
     def uri(self, path: str) -> str:
         """Return the whole name of something below the location."""
         return f"{self.root}/{path}"
+
+    def require_writable(self) -> None:
+        """Raise CatalogError where a folder cannot be written, or made where it is missing.
+
+        Object storage tells only when it is written to.
+        """
+        if not self.is_folder:
+            return
+        place = Path(self.root)
+        while not os.path.lexists(place):
+            place = place.parent
+        if not place.is_dir():
+            raise CatalogError(self.text, f"{place} is no folder")
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise CatalogError(self.text, f"{place} cannot be written: Permission denied")
 
 
 def parse_location(text: str) -> Location:

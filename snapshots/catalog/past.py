@@ -13,6 +13,7 @@ import pyarrow as pa
 from snapshots import refs
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes.pair_packages import PackageCounts, packages_of
+from snapshots.digests import short_digest
 from snapshots.errors import AmbiguousHash, IncompleteHistory, InvalidArgument, RevisionsLeftOut
 from snapshots.escaping import quoted
 from snapshots.frames.hashes import WIDTH, is_beginning
@@ -22,7 +23,7 @@ from snapshots.timelines import growth, packages, returns, spans
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
-from snapshots.wording import short_digest, versioned
+from snapshots.wording import versioned
 
 _MOST_CANDIDATES = 50
 _SHOWN_CANDIDATES = 20

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import parent_process, resource_tracker
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnContext, SpawnProcess
 from signal import SIG_BLOCK, SIG_IGN, SIG_SETMASK, SIGINT, pthread_sigmask, signal
 from threading import Thread
@@ -43,27 +44,33 @@ def processes(
 ) -> Iterator[ProcessPoolExecutor]:
     """Yield so many processes, each of which has called ``begin`` with the catalog's location.
 
-    Who started them ends them after Ctrl+C; where it is killed they end by themselves. Raises
-    CatalogError where one of them is killed.
+    They end with the block: at once where that ends by an error or Ctrl+C, or who started them is
+    killed. Raises CatalogError where one of them is killed.
     """
     # Threads of Arrow and Delta Lake do not survive a fork.
-    pool = ProcessPoolExecutor(jobs, DeafContext(), _begin, (begin, location))
+    context = DeafContext()
+    watched, held = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(jobs, context, _begin, (watched, begin, location))
     try:
         yield pool
     except BrokenProcessPool:
         raise CatalogError(location, KILLED) from None
+    except BaseException:
+        held.close()  # nobody waits for what they do
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
+        held.close()
+        watched.close()
 
 
-def _begin(begin: Callable[[str], None], location: str) -> None:
+def _begin(watched: Connection, begin: Callable[[str], None], location: str) -> None:
     signal(SIGINT, SIG_IGN)
-    Thread(target=_end_with_parent, daemon=True).start()
+    Thread(target=_end_with, args=(watched,), daemon=True).start()
     begin(location)
 
 
-def _end_with_parent() -> None:
-    """Wait until the process is gone that started this one: work would be waited for in vain."""
-    if parent := parent_process():
-        parent.join()
-        os._exit(1)
+def _end_with(watched: Connection) -> None:
+    """Wait until nobody holds the other end any more: work would be waited for in vain."""
+    watched.poll(None)
+    os._exit(1)

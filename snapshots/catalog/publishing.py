@@ -11,12 +11,11 @@ import msgspec
 import pyarrow as pa
 
 from snapshots.changes.sides import Side
-from snapshots.contents import Snapshot, SuccessiveTables
+from snapshots.contents import PackedSnapshot, Snapshot, SuccessiveTables
 from snapshots.errors import SourceError
 from snapshots.history import History, Neighbours, Pair, age
 from snapshots.models import RevisionInfo, utc
 from snapshots.refs import check_tag, series, tag_date
-from snapshots.spack.names import ROOT_STACK
 
 STACKS_MAX = 10_000
 """How many stacks a revision may have; what is told stack by stack takes time for each of them."""
@@ -71,7 +70,7 @@ class Planner:
         self._seen: list[RevisionInfo] = []
         self.added: list[RevisionInfo] = []
 
-    def take(self, snapshot: Snapshot) -> RevisionInfo:
+    def take(self, snapshot: Snapshot | PackedSnapshot) -> RevisionInfo:
         """Return the row of a snapshot; it is among those to append where it says anything new.
 
         A state that the tag is known to have had before is appended too: it is confirmed then, so
@@ -133,34 +132,37 @@ def _publication(
     return Publication(standing or row, False, is_mended)
 
 
-def _describe(snapshot: Snapshot, taken_at: datetime, published_at: datetime) -> RevisionInfo:
-    content = snapshot.content
-    num_stacks = len(content.stacks - {ROOT_STACK})
-    if num_stacks > STACKS_MAX:
-        reason = f"{snapshot.tag} has {num_stacks:,} stacks, more than {STACKS_MAX:,}"
+def _describe(
+    snapshot: Snapshot | PackedSnapshot, taken_at: datetime, published_at: datetime
+) -> RevisionInfo:
+    summary = snapshot.summary()
+    if summary.num_stacks > STACKS_MAX:
+        reason = f"{snapshot.tag} has {summary.num_stacks:,} stacks, more than {STACKS_MAX:,}"
         raise SourceError(snapshot.source.location, reason)
     return RevisionInfo(
         tag=check_tag(snapshot.tag),
-        digest=content.digest,
         taken_at=taken_at,
         published_at=published_at,
-        num_packages=len(content.packages),
-        num_specs=len(content),
-        num_stacks=num_stacks,
-        total_size=content.total_size(),
         source=snapshot.source,
+        **msgspec.structs.asdict(summary),
     )
 
 
 def rows_to_write(
-    snapshots: Iterable[Snapshot], planner: Planner, is_stored: Callable[[str], bool]
+    snapshots: Iterable[Snapshot | PackedSnapshot],
+    planner: Planner,
+    is_stored: Callable[[str], bool],
 ) -> Iterator[tuple[str, pa.Table]]:
     """Plan each snapshot, and yield the rows of those contents that the catalog does not have."""
     tables: defaultdict[str, SuccessiveTables] = defaultdict(SuccessiveTables)
     seen: set[str] = set()
     for snapshot in snapshots:
         digest = planner.take(snapshot).digest
-        if digest not in seen:
-            seen.add(digest)
-            if not is_stored(digest):
-                yield digest, tables[snapshot.tag].table(snapshot.content)
+        if digest in seen:
+            continue
+        seen.add(digest)
+        if isinstance(snapshot, PackedSnapshot):
+            if snapshot.rows is not None:
+                yield digest, snapshot.rows
+        elif not is_stored(digest):
+            yield digest, tables[snapshot.tag].table(snapshot.content)

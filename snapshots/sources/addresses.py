@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from threading import Lock
+from typing import NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
@@ -26,6 +27,16 @@ def named_hosts(*urls: str) -> list[str]:
         with suppress(ValueError):
             named.append(urlsplit(url).hostname)
     return [host for host in named if host]
+
+
+class Reached(NamedTuple):
+    """What a boundary learned of the hosts that it knows: the kinds that may be reached."""
+
+    hosts: frozenset[str]
+    kinds: frozenset[str | None]
+
+
+NOTHING_YET = Reached(frozenset(), frozenset([None]))
 
 
 class AddressRefused(Exception):
@@ -72,15 +83,25 @@ class Boundary:
 
     ``trusted`` are hosts that the user named. Where such a host has special addresses when it is
     first asked for, addresses of their kinds may be reached. Without any, the first host that is
-    asked for counts as named.
+    asked for counts as named. ``reached`` is what another boundary of the same import learned.
     """
 
-    def __init__(self, trusted: Iterable[str] | None, resolve: Resolve = resolve) -> None:
+    def __init__(
+        self,
+        trusted: Iterable[str] | None,
+        resolve: Resolve = resolve,
+        reached: Reached = NOTHING_YET,
+    ) -> None:
         self._trusted = None if trusted is None else {_normal(host) for host in trusted}
         self._resolve = resolve
-        self._kinds: set[str | None] = {None}
-        self._known: set[str] = set()
+        self._known, self._kinds = set(reached.hosts), set(reached.kinds)
         self._lock = Lock()
+
+    @property
+    def reached(self) -> Reached:
+        """What was learned until now."""
+        with self._lock:
+            return Reached(frozenset(self._known), frozenset(self._kinds))
 
     def addresses(self, host: str, port: int) -> Sequence[str]:
         """Return the addresses of a host, all of which may be reached.

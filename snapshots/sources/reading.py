@@ -6,6 +6,7 @@ from pathlib import Path
 from snapshots.contents import Snapshot
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.sources import buildcache, pages
+from snapshots.sources.parts import Found, PartReader, ReadHere
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 
@@ -24,13 +25,40 @@ def read(
     the sizes of binary packages where reading them costs requests of their own. Raises SourceError,
     TagNeeded and InvalidArgument.
     """
+    reader = ReadHere(settings, report, lambda snapshot: snapshot)
+    return read_apart(
+        locations,
+        tags=tags,
+        sizes=sizes,
+        settings=settings,
+        report=report,
+        reader=reader,
+        is_whole=True,
+    )
+
+
+def read_apart(
+    locations: Sequence[str],
+    *,
+    tags: Sequence[str] = (),
+    sizes: bool = False,
+    settings: ReadSettings,
+    report: Report,
+    reader: PartReader[Found],
+    is_whole: bool = False,
+) -> Iterator[Found]:
+    """Have the same read by ``reader``, tag by tag where the locations allow that.
+
+    Raises NotApart where pages turn out not to; some snapshots are out by then. With ``is_whole``
+    all pages are one part, and it is not raised.
+    """
     of_pages: list[Path] = []
     if "" in locations:
         raise InvalidArgument("LOCATION", "is empty; write . for the folder that you are in")
     for location in locations:
         if buildcache.recognise(location, settings):
-            yield from buildcache.read(
-                location, tags=tags, sizes=sizes, settings=settings, report=report
+            yield from buildcache.read_apart(
+                location, tags=tags, sizes=sizes, settings=settings, report=report, reader=reader
             )
         elif "://" in location:
             # Not the URL itself: it may hold a login.
@@ -39,4 +67,6 @@ def read(
         else:
             of_pages.append(Path(location))
     if of_pages:
-        yield from pages.read(of_pages, tags=tags, report=report)
+        yield from pages.read_apart(
+            of_pages, tags=tags, report=report, reader=reader, is_whole=is_whole
+        )

@@ -1,6 +1,7 @@
 """What a reader says beside the records it yields: progress, warnings, and what it left out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from snapshots.errors import SourceError
@@ -38,3 +39,18 @@ class Report:
     def warn(self, text: str) -> None:
         """Note something that is odd but loses nothing."""
         self.warnings.append(shortened(visible(text), _LONGEST_WARNING))
+
+    @contextmanager
+    def part(self) -> Iterator["Report"]:
+        """Yield a report of a part of the import; what it collects is added to this one."""
+        part = Report(skip_bad=self.skip_bad, progress=self.progress)
+        try:
+            yield part
+        finally:
+            self.add(part.skipped, part.warnings)
+
+    def add(self, skipped: Iterable[SourceError], warnings: Iterable[str]) -> None:
+        """Take in what was noticed elsewhere; a warning that several parts give stands once."""
+        known = set(self.warnings)
+        self.skipped += skipped
+        self.warnings += [it for it in warnings if it not in known]

@@ -23,6 +23,7 @@ from tests.benchmarks import (
     looking_up,
     memory,
     mercurius,
+    outage,
     over_http,
     paging,
     replicas,
@@ -65,6 +66,7 @@ SELDOM: dict[str, Benchmark] = {
     "years": ageing.run,
     "cluster": bulk_work.run,
     "replicas": replicas.run,
+    "outage": outage.run,
 }
 """Run where they are named: the data of years takes half an hour and some GB at first."""
 

@@ -23,7 +23,9 @@ from tests.snapshots.catalog.emulators import Emulator
 
 _COLD_TARGET = Target(3, "median")
 _IDLE_TARGET = Target(1, "median")
-_LOCATION = "s3://bucket/catalog"
+LOCATION = "s3://bucket/catalog"
+"""Where the catalog is in the emulator's bucket."""
+
 _IDLE_SECONDS = 5
 _LIST = b'{"query":"{revision(ref:\\"develop\\"){specs(first:1000){nodes{hash name version}}}}"}'
 
@@ -34,18 +36,18 @@ def run(plan: Plan) -> Iterator[Measurement]:
         store = Emulator(Path(folder) / "log")
         try:
             with patch.dict(os.environ, store.variables()):
-                _copy(plan.data.catalog)
+                copy_to_bucket(plan.data.catalog)
                 yield from _cold(plan)
                 yield from _idle(store)
-                yield from replicas_loaded.run(plan, _LOCATION, Path(folder))
+                yield from replicas_loaded.run(plan, LOCATION, Path(folder))
         finally:
             store.stop()
 
 
-def _copy(catalog: Path) -> None:
+def copy_to_bucket(catalog: Path) -> None:
     """Copy a catalog into the bucket, as a tool of the store does: file by file."""
     folder = Storage(parse_location(str(catalog)))
-    bucket = Storage(parse_location(_LOCATION))
+    bucket = Storage(parse_location(LOCATION))
     for table in ("specs", "comparisons", "changes", "hashes", "revisions"):
         for path, found in folder.find(table).items():
             bucket.write(f"{table}/{path}", folder.read(f"{table}/{path}", found.size))
@@ -57,7 +59,7 @@ def _cold(plan: Plan) -> Iterator[Measurement]:
         "replicas",
         f"from the start to the first 1,000 of {plan.data.specs:,} specs",
         {
-            in_bucket: partial(_cold_seconds, _LOCATION),
+            in_bucket: partial(_cold_seconds, LOCATION),
             "the same in a folder": partial(_cold_seconds, plan.data.catalog),
         },
         unit="s",
@@ -77,7 +79,7 @@ def _cold_seconds(catalog: Path | str) -> float:
 
 
 def _idle(store: Emulator) -> Iterator[Measurement]:
-    how = cachelog(_LOCATION, CACHELOG_REFRESH="0.5")
+    how = cachelog(LOCATION, CACHELOG_REFRESH="0.5")
     with serving(how.command, environ=how.environ, ready=how.ready):
         sleep(1)
         before = store.num_requests()

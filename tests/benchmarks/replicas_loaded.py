@@ -5,34 +5,34 @@ answers, and in each turn a new revision of as many specs is imported. Every ans
 byte by byte that of a single server, and afterwards all replicas must have the same revisions.
 
 Two cores cannot show what two machines do: the client, the proxy, the store and the importer need
-some as well. So the servers of "one replica" and of "two on the same core" have one core alone, and
-all else has the other. Where two on a core answer as many requests as one, each request takes as
-much of a processor, and with a core each they answer twice as many. The processor time of the
-servers is measured too, with all that they do beside: looking for revisions, and reading the new.
+some as well. So what is measured is the processor time of the servers: what a request takes, and
+what a replica takes in the meantime that nobody asks, for looking and for reading what is new. If
+b of a core's time goes for the latter, and c for a request, a core answers (1 - b) / c requests a
+second, and two replicas with a core each twice that: with c as measured behind two.
+
+The servers of "one replica" and of "two on the same core" have one core alone, all else the other.
 """
 
 import os
-import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from statistics import median
+from typing import NamedTuple
 
-import httpx
 import orjson
 
 from snapshots.catalog.catalog import Catalog
+from tests.benchmarks.checked_load import COLD, NEEDED, Files, asked, is_possible, load, questions
 from tests.benchmarks.churn import LivingCache
 from tests.benchmarks.measuring import Measurement, Target, summary
-from tests.benchmarks.over_http import CONNECTIONS, cachelog
+from tests.benchmarks.over_http import cachelog
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import Cores, Server, serving
-from tests.benchmarks.queries import QUERIES
-from tests.deploy.proxies import NGINX, nginx
+from tests.deploy.proxies import UNLIMITED, nginx
 from tests.server.servers import until
 
 _ONE = "one replica"
@@ -44,35 +44,33 @@ _TARGET = Target(2 / 1.8)
 _SECONDS = 10
 """How long a turn is: there is an import in each."""
 
-_TIMEOUT = 60
-_PAGES = 50
-_SCRIPT = Path(__file__).with_name("wrk_checked.lua")
-_NEEDED = "wrk and nginx are needed to load replicas: apt-get install wrk nginx-light"
 _TAG = "imported-meanwhile"
-_LIST = QUERIES["list1000"].replace("{", "query($ref:String!,$after:String){", 1)
-_PAGE = (
-    _LIST.replace('"develop"', "$ref")
-    .replace("first:1000", "first:1000,after:$after")
-    .replace("nodes{", "pageInfo{endCursor}nodes{")
-)
 
 
 class _Turn(NamedTuple):
-    """Requests a second, and milliseconds of a processor a request at the servers."""
+    """What one turn came to.
+
+    ``rate`` is requests a second, ``cost`` milliseconds of a processor that a request takes at the
+    servers, and ``idle`` milliseconds that a replica takes each second that nobody asks.
+    """
 
     rate: float
     cost: float
+    idle: float
 
 
 class _Contender(NamedTuple):
+    """Servers behind a proxy, and one of the same catalog that is not behind it."""
+
     url: str
     servers: Sequence[Server]
+    idle: Server
 
 
 def run(plan: Plan, location: str, folder: Path) -> Iterator[Measurement]:
     """Measure on the catalog at a location of object storage that has the data of ``plan``."""
-    if not (NGINX and shutil.which("wrk")):
-        plan.notes.append(_NEEDED)
+    if not is_possible():
+        plan.notes.append(NEEDED)
         return
     cores = Cores.available()
     if cores.server is None:
@@ -80,8 +78,8 @@ def run(plan: Plan, location: str, folder: Path) -> Iterator[Measurement]:
     with ExitStack() as running:
         running.enter_context(_staying_on(cores.load))
         contenders = _started(running, location, folder, cores)
-        servers = [*contenders[_TWO].servers, contenders[_APART].servers[-1]]
-        files = _questions(servers, plan.data.digests()[-1], folder)
+        servers = [*contenders[_TWO].servers, contenders[_TWO].idle]
+        files = questions(servers, plan.data.digests()[-1], folder)
         importer = running.enter_context(ProcessPoolExecutor(1, mp_context=get_context("spawn")))
         seconds = max(1, round(_SECONDS * plan.seconds))
         found: dict[str, list[_Turn]] = {name: [] for name in contenders}
@@ -101,18 +99,17 @@ def _summaries(plan: Plan, found: dict[str, list[_Turn]]) -> Iterator[Measuremen
     for what, unit, field, target in (
         ("lists of 1,000 of", "ms of a processor a request", 1, _TARGET),
         ("requests for lists of 1,000 of", "requests/s", 0, None),
+        ("a replica that nobody asks, of", "ms of a processor a second", 2, None),
     ):
         values = {name: [turn[field] for turn in turns] for name, turns in found.items()}
-        reference = sorted(values[_ONE])[len(values[_ONE]) // 2]
         for name, those in values.items():
-            middle = sorted(those)[len(those) // 2]
             yield summary(
                 "replicas",
                 f"{what} {specs}",
                 name,
                 unit=unit,
                 values=those,
-                ratio=middle / reference,
+                ratio=median(those) / median(values[_ONE]),
                 target=None if name == _ONE else target,
             )
 
@@ -135,19 +132,22 @@ def _staying_on(core: int | None) -> Iterator[None]:
 def _started(
     running: ExitStack, location: str, folder: Path, cores: Cores
 ) -> dict[str, _Contender]:
-    how = cachelog(location, CACHELOG_RESPONSE_CACHE="0", CACHELOG_TRUSTED_PROXIES="127.0.0.1")
+    how = cachelog(location, **COLD)
     one, two, apart = (
         running.enter_context(serving(how.command, environ=how.environ, core=core, ready=how.ready))
         for core in (cores.server, cores.server, cores.load)
     )
     contenders: dict[str, _Contender] = {}
-    for name, servers in {_ONE: [one], _TWO: [one, two], _APART: [one, apart]}.items():
+    for name, servers, idle in (
+        (_ONE, [one], two),
+        (_TWO, [one, two], apart),
+        (_APART, [one, apart], two),
+    ):
         own = folder / f"proxy-{len(contenders)}"
         own.mkdir()
         # All clients of a benchmark have one address.
-        unlimited = {"limit_req zone=clients burst=60 nodelay;": ""}
-        proxy = running.enter_context(nginx([it.url for it in servers], own, unlimited))
-        contenders[name] = _Contender(f"{proxy.url}/graphql", servers)
+        proxy = running.enter_context(nginx([it.url for it in servers], own, UNLIMITED))
+        contenders[name] = _Contender(proxy.url, servers, idle)
     return contenders
 
 
@@ -163,54 +163,21 @@ def _import(location: str, specs: int) -> None:
     living.live()
 
 
-# -- load
+# -- what is measured
 
 
-def _questions(servers: Sequence[Server], digest: str, folder: Path) -> dict[str, str]:
-    """Write requests for pages of a revision and their answers, which must be alike at all."""
-    bodies: list[bytes] = []
-    answers: list[bytes] = []
-    after = None
-    while len(bodies) < _PAGES:
-        body = orjson.dumps({"query": _PAGE, "variables": {"ref": digest, "after": after}})
-        first, *others = (_asked(it, body) for it in servers)
-        if b'"errors"' in first or any(it != first for it in others):
-            raise SystemExit(f"replicas answer otherwise: {body.decode()}")
-        bodies.append(body)
-        answers.append(first)
-        after = orjson.loads(first)["data"]["revision"]["specs"]["pageInfo"]["endCursor"]
-        if after is None:
-            break
-    found = {}
-    for name, lines in {"WRK_BODIES": bodies, "WRK_ANSWERS": answers}.items():
-        file = folder / name
-        file.write_bytes(b"\n".join(lines) + b"\n")
-        found[name] = str(file)
-    return found
+def _turn(contender: _Contender, files: Files, seconds: int) -> _Turn:
+    before = _used(contender)
+    requests, took = load(contender.url, files, seconds)
+    used = [now - then for now, then in zip(_used(contender), before, strict=True)]
+    *asked_ones, idle = used
+    cost = (sum(asked_ones) - idle * len(asked_ones)) / requests
+    return _Turn(requests / took, cost * 1_000, idle / took * 1_000)
 
 
-def _asked(server: Server, body: bytes) -> bytes:
-    headers = {"Content-Type": "application/json"}
-    answer = httpx.post(f"{server.url}/graphql", content=body, headers=headers, timeout=60)
-    return answer.raise_for_status().content
-
-
-def _turn(contender: _Contender, files: dict[str, str], seconds: int) -> _Turn:
-    before = sum(map(_processor_seconds, contender.servers))
-    options = ["-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", f"{_TIMEOUT}s"]
-    done = subprocess.run(
-        ["wrk", *options, "-s", str(_SCRIPT), contender.url],
-        env=os.environ | files,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    took = sum(map(_processor_seconds, contender.servers)) - before
-    result: dict[str, Any] = orjson.loads(done.stdout.splitlines()[-1])
-    if result["failed"]:
-        raise SystemExit(f"{result['failed']} of {result['requests']} failed:\n{done.stdout}")
-    requests = result["requests"]
-    return _Turn(requests / result["microseconds"] * 1e6, took / requests * 1_000)
+def _used(contender: _Contender) -> list[float]:
+    """Return the processor seconds so far of those that are asked, and of the one that is not."""
+    return [_processor_seconds(it) for it in (*contender.servers, contender.idle)]
 
 
 def _processor_seconds(server: Server) -> float:
@@ -225,7 +192,7 @@ def _require_all_have(servers: Sequence[Server], tag: str, number: int) -> None:
     body = orjson.dumps({"query": query})
 
     def nodes(server: Server) -> list[object]:
-        found: list[object] = orjson.loads(_asked(server, body))["data"]["revisions"]["nodes"]
+        found: list[object] = orjson.loads(asked(server, body))["data"]["revisions"]["nodes"]
         return found
 
     for it in servers:

@@ -96,7 +96,7 @@ def test_a_prefix_of_two_digests_is_ambiguous(
     monkeypatch.setitem(history.__dict__, "digests", digests)
     error = world.error(REVISION, ref="abcdef")
     assert error["extensions"] == {"code": "AMBIGUOUS_REF"}
-    assert all(digest[:16] in error["message"] for digest in digests)
+    assert all(digest[:12] in error["message"] for digest in digests)
 
 
 def test_an_empty_catalog_has_no_newest_revision(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from server.site.asking import Asked, Reply
+from server.site.asking import LocalServer, Reply
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
 from tests.server.cache_pages import history_of
@@ -40,13 +40,13 @@ def test_a_further_run_writes_what_is_new(
 ) -> None:
     """What is permanent is not even asked for again; without ``--prune`` nothing goes."""
     folder, asked = tmp_path / "site", []
-    answer = Asked.answer
+    answer = LocalServer.answer
 
-    async def seen(self: Asked, text: str, variables: dict[str, str]) -> Reply:
+    async def seen(self: LocalServer, text: str, variables: dict[str, str]) -> Reply:
         asked.append(dict(variables))
         return await answer(self, text, variables)
 
-    monkeypatch.setattr(Asked, "answer", seen)
+    monkeypatch.setattr(LocalServer, "answer", seen)
     options = ("--series", "develop-DATE", "--no-pages")
     assert exported(small, folder, *options, "--last", 1).code == 0
     before, newest = files_in(folder), history_of(small).of_series("develop-DATE")[0].digest
@@ -86,10 +86,10 @@ def test_an_interrupted_run_leaves_whole_files(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are told of, and the next run goes on from there."""
-    folder, whole, answer = tmp_path / "site", tmp_path / "whole", Asked.answer
+    folder, whole, answer = tmp_path / "site", tmp_path / "whole", LocalServer.answer
     done: list[str] = []
 
-    async def interrupted(self: Asked, text: str, variables: dict[str, str]) -> Reply:
+    async def interrupted(self: LocalServer, text: str, variables: dict[str, str]) -> Reply:
         if len(done) == 3:
             raise KeyboardInterrupt
         done.append(text)
@@ -97,7 +97,7 @@ def test_an_interrupted_run_leaves_whole_files(
 
     options = ("--series", "develop-DATE", "--no-pages")
     with monkeypatch.context() as patched:
-        patched.setattr(Asked, "answer", interrupted)
+        patched.setattr(LocalServer, "answer", interrupted)
         stopped = exported(small, folder, *options)
     assert (stopped.code, stopped.err) == (130, "cachelog: interrupted\n")
     left = files_in(folder)
@@ -153,16 +153,16 @@ def test_a_page_that_fails_is_left_out(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is told of; then nothing is removed, and the next run has the page."""
-    folder, get, series = tmp_path / "site", Asked.get, ("--series", "develop-DATE")
+    folder, get, series = tmp_path / "site", LocalServer.get, ("--series", "develop-DATE")
 
-    async def failing(self: Asked, address: str) -> Reply:
+    async def failing(self: LocalServer, address: str) -> Reply:
         if address.endswith("/coverage"):
             return Reply(503, b"", {})
         return await get(self, address)
 
     assert exported(small, folder, *series, "--no-pages").code == 0
     with monkeypatch.context() as patched:
-        patched.setattr(Asked, "get", failing)
+        patched.setattr(LocalServer, "get", failing)
         done = exported(small, folder, *series, "--last", 1, "--prune")
     assert done.code == 1
     assert re.search(r"left out: /compare/\S*/coverage: status 503\n", done.err)

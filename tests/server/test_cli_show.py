@@ -235,7 +235,11 @@ def test_a_spec_of_a_revision(world: Remembered) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("develpo",), 1, "REF or PACKAGE: there is no tag develpo, and no revision of the series"),
+        (
+            ("develpo",),
+            1,
+            "REF or PACKAGE: there is no tag develpo (nearest: develop), and no revision of the",
+        ),
         (("develop~9",), 1, "no revision 'develop~9': only 4 revisions stand before develop"),
         (("develop", "hdf"), 1, "PACKAGE: develop of 2025-01-10"),
         (("v9", "hdf5"), 1, "no revision 'v9'"),

@@ -1,6 +1,5 @@
 """What is installed: ``python -m cachelog``, though no such module stands in the source."""
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,28 +10,16 @@ import pytest
 from snapshots.program import cachelog_version
 from tests.server.commands import cachelog
 from tests.server.servers import environ
+from tests.server.wheels import ROOT, built_wheel
 
-ROOT = Path(__file__).parents[2]
 FOLDERS = ("queries", "fragments", "templates", "static")
-BUILT = ("pyproject.toml", "README.md", "LICENSE", "server", "schema", "snapshots")
 
 
 @pytest.fixture(scope="module", params=["standard", "editable"])
 def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with what pip would install, without a network."""
     source, folder = (tmp_path_factory.mktemp(name) for name in ("source", "installed"))
-    for name in BUILT:
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        copy(ROOT / name, source / name)
-    # What is fetched for the page is another test's.
-    (source / "server/vendor.toml").write_text("")
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", f"wheel:{request.param}"],
-        cwd=source,
-        check=True,
-        capture_output=True,
-    )
-    (wheel,) = (source / "dist").glob("*.whl")
+    wheel = built_wheel(source, request.param)
     with ZipFile(wheel) as archive:
         archive.extractall(folder)
     return folder

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from snapshots.models import RevisionInfo
-from snapshots.wording import counted, day, short_digest, short_pair, short_version, title
+from snapshots.wording import counted, day, short_pair, short_version, title
 from tests.snapshots.factories import SOURCE, digest_of
 
 MOMENT = datetime(2025, 1, 20, 23, 59, tzinfo=UTC)
@@ -35,7 +35,6 @@ def test_a_revision_has_a_title() -> None:
     )
     assert day(MOMENT) == "2025-01-20"
     assert title(revision) == f"develop of 2025-01-20 ({digest[:12]})"
-    assert short_digest(digest) == digest[:12]
     assert short_pair(digest, digest[::-1]) == f"{digest[:12]}..{digest[:-13:-1]}"
 
 

@@ -1,4 +1,4 @@
-"""Sends tables whole: one piece after the other, so that a slow reader holds one."""
+"""A table whole, on its way: one piece after the other, so that a slow reader holds one."""
 
 import asyncio
 import re

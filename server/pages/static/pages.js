@@ -19,6 +19,7 @@ const told = document.createElement("div");
 told.className = "hidden";
 told.setAttribute("role", "status");
 
+// Copies a text; throws where the browser refuses.
 async function copy(text) {
   if (navigator.clipboard) {
     await navigator.clipboard.writeText(text);
@@ -30,8 +31,9 @@ async function copy(text) {
   area.value = text;
   document.body.append(area);
   area.select();
-  document.execCommand("copy");
+  const isCopied = document.execCommand("copy");
   area.remove();
+  if (!isCopied) throw new Error("the browser refuses to copy");
 }
 
 function copyButton(element) {
@@ -42,10 +44,11 @@ function copyButton(element) {
   button.title = "Copy";
   button.setAttribute("aria-label", `Copy ${text.length > 60 ? "this" : text}`);
   button.addEventListener("click", async () => {
-    await copy(text);
+    let isCopied = true;
+    await copy(text).catch(() => (isCopied = false));
     button.focus();
-    button.classList.add("done");
-    told.textContent = "Copied";
+    button.classList.toggle("done", isCopied);
+    told.textContent = isCopied ? "Copied" : "Not copied: the browser refuses";
     setTimeout(() => {
       button.classList.remove("done");
       told.textContent = "";

@@ -1,4 +1,4 @@
-"""What a search leads to."""
+"""What the page of a search shows beside its answer: what a text may be, and where it ends."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What the page of a spec shows beside its facts: how to install it, and how it was found."""
+"""What the page of a spec shows beside its facts: where its binary is, and how to install it."""
 
 from collections.abc import Mapping
 from shlex import quote

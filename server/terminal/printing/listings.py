@@ -8,13 +8,14 @@ import numpy as np
 
 from server.terminal.printing import styles
 from server.terminal.printing.layout import Column, table
+from snapshots.digests import short_digest
 from snapshots.frames.columns import Rows, rows_where
 from snapshots.frames.frame import Frame
 from snapshots.history import History
 from snapshots.models import revision_facts
 from snapshots.refs import series
 from snapshots.spack.names import ROOT_STACK
-from snapshots.wording import minute, short_digest, size
+from snapshots.wording import minute, size
 
 
 class PackageLine(msgspec.Struct, frozen=True):

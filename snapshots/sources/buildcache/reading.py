@@ -4,12 +4,14 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 from msgspec import Raw
 
 from snapshots.contents import Content, Snapshot
 from snapshots.errors import SourceError
 from snapshots.models import Source
 from snapshots.program import importer_name
+from snapshots.sources.addresses import Reached
 from snapshots.sources.buildcache import layouts, specs
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.buildcache.layouts import FetchedIndex
@@ -21,6 +23,7 @@ from snapshots.sources.buildcache.packages import read_packages
 from snapshots.sources.buildcache.tags import Stack, chosen_tags, only_tag
 from snapshots.sources.buildcache.transport import Transport
 from snapshots.sources.files import open_regular
+from snapshots.sources.parts import Found, PartRead, PartReader, ReadHere
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 
@@ -61,9 +64,24 @@ def read(
     size and URL of each package. Raises SourceError, TagNeeded, and InvalidArgument for tags that
     cannot be used.
     """
+    reader = ReadHere(settings, report, lambda snapshot: snapshot)
+    return read_apart(
+        location, tags=tags, sizes=sizes, settings=settings, report=report, reader=reader
+    )
+
+
+def read_apart(
+    location: str,
+    *,
+    tags: Sequence[str] = (),
+    sizes: bool = False,
+    settings: ReadSettings,
+    report: Report,
+    reader: PartReader[Found],
+) -> Iterator[Found]:
+    """Read the same as ``read``, tag by tag of a list."""
     origin = resolve(location, settings)
     with Transport(settings, report, origin) as transport:
-        reading = _Reading(location, transport, sizes=sizes)
         place = layouts.locate(origin, transport)
         if place.cache is not None:
             only_tag(tags, location)  # its error comes before anything large is fetched
@@ -72,14 +90,67 @@ def read(
         with fetched.body.forgotten_if_bad():
             listed = None if place.cache else _listed(data, location)
         if listed is None:
-            merged = Merged(report)
-            reading.add(merged, None, fetched, data)
+            tag = only_tag(tags, location)
+            index = _OpenIndex(_Reading(location, transport, sizes=sizes), tag, fetched, version)
+            index.data = data
             del data
-            yield from reading.snapshot(only_tag(tags, location), merged, version)
+            yield from reader.here(index).snapshots
             return
-        for tag, stacks in chosen_tags(listed, tags, location, report):
-            merged, version = reading.merge(tag, stacks, place.location)
-            yield from reading.snapshot(tag, merged, version)
+        reached = transport.reached
+    parts = [
+        ListedTag(
+            location=location,
+            origin=origin,
+            listed_in=place.location,
+            tag=tag,
+            stacks=stacks,
+            sizes=sizes,
+            reached=reached,
+        )
+        for tag, stacks in chosen_tags(listed, tags, location, report)
+    ]
+    for found in reader.each(parts):
+        yield from found.snapshots
+
+
+class _OpenIndex:
+    """The one index that lies at a location."""
+
+    def __init__(self, reading: "_Reading", tag: str, fetched: FetchedIndex, version: str) -> None:
+        self.data = bytearray()
+        self._reading = reading
+        self._tag = tag
+        self._fetched = fetched
+        self._version = version
+
+    def read(self, settings: ReadSettings, report: Report) -> PartRead[Snapshot]:  # noqa: ARG002
+        """Decode it; what is bad goes to the report of who opened it."""
+        merged = Merged(self._reading.report)
+        data, self.data = self.data, bytearray()
+        self._reading.add(merged, None, self._fetched, data)
+        del data
+        found = self._reading.snapshot(self._tag, merged, self._version)
+        return PartRead(list(found), frozenset([self._tag]))
+
+
+class ListedTag(msgspec.Struct, frozen=True, kw_only=True):
+    """A tag of the list at a location, with its stacks; ``reached`` is where reading that led."""
+
+    location: str
+    origin: str
+    listed_in: str
+    tag: str
+    stacks: list[Stack]
+    sizes: bool
+    reached: Reached
+
+    def read(self, settings: ReadSettings, report: Report) -> PartRead[Snapshot]:
+        """Read the indexes of its stacks."""
+        with Transport(settings, report, self.origin, self.reached) as transport:
+            reading = _Reading(self.location, transport, sizes=self.sizes)
+            merged, version = reading.merge(self.tag, self.stacks, self.listed_in)
+            found = reading.snapshot(self.tag, merged, version)
+            return PartRead(list(found), frozenset([self.tag]))
 
 
 class _Reading:
@@ -88,7 +159,7 @@ class _Reading:
     def __init__(self, location: str, transport: Transport, *, sizes: bool) -> None:
         self._location = location
         self._transport = transport
-        self._report = transport.report
+        self.report = transport.report
         self._sizes = sizes
 
     def merge(self, tag: str, stacks: Sequence[Stack], listed_in: str) -> tuple[Merged, str]:
@@ -102,7 +173,7 @@ class _Reading:
             location = resolve_listed(stack.url, listed_in, self._transport.settings)
             return layouts.fetch(layouts.locate(location, self._transport), self._transport)
 
-        merged = Merged(self._report)
+        merged = Merged(self.report)
         versions = hashlib.sha256()
         for done, (stack, result) in enumerate(self._transport.ahead(fetch, stacks)):
             self._transport.progress(f"reading {tag}", done, len(stacks))
@@ -111,7 +182,7 @@ class _Reading:
                 data, version = fetched.load(self._transport)
                 self.add(merged, stack.label, fetched, data)
             except SourceError as error:
-                self._report.bad(error)
+                self.report.bad(error)
                 continue
             del data
             versions.update(f"{stack.label} {version}\n".encode())
@@ -123,7 +194,7 @@ class _Reading:
     ) -> None:
         """Decode an index and take it in. Raises SourceError."""
         with fetched.body.forgotten_if_bad():
-            found = specs.decode(data, fetched.place.location, self._report)
+            found = specs.decode(data, fetched.place.location, self.report)
         merged.add(stack, found, fetched.place)
 
     def snapshot(self, tag: str, merged: Merged, version: str) -> Iterator[Snapshot]:
@@ -132,7 +203,7 @@ class _Reading:
         if self._sizes:
             packages = read_packages(merged.by_cache(), self._transport)
         content = Content.of(merged.specs(packages), merged.outside())
-        if content or not self._report.skipped:
+        if content or not self.report.skipped:
             source = Source(
                 kind="index",
                 location=public(self._location),

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from snapshots.errors import SourceError
 from snapshots.program import importer_name
-from snapshots.sources.addresses import AddressRefused, Boundary, named_hosts
+from snapshots.sources.addresses import (
+    NOTHING_YET,
+    AddressRefused,
+    Boundary,
+    Reached,
+    named_hosts,
+)
 from snapshots.sources.buildcache import responses
 from snapshots.sources.buildcache.bodies import Body, collected, too_large, unpacked, user_file
 from snapshots.sources.buildcache.locations import is_url
@@ -45,20 +51,27 @@ class Transport:
     """Reads locations; a context manager, and safe to share between threads.
 
     ``origin`` is where the import begins: only if that has a special address (loopback, private
-    ...) may other locations have such. None takes the first host that is asked for.
+    ...) may other locations have such. None takes the first host that is asked for. ``reached`` is
+    what another transport of the same import learned of the hosts.
 
     Leaving it closes every body. A request that is still running then, in any thread, ends with a
     SourceError: at the next bytes received, or when the server was silent for too long.
     """
 
-    def __init__(self, settings: ReadSettings, report: Report, origin: str | None = None) -> None:
+    def __init__(
+        self,
+        settings: ReadSettings,
+        report: Report,
+        origin: str | None = None,
+        reached: Reached = NOTHING_YET,
+    ) -> None:
         self.settings = settings
         self.report = report
         self._open = ExitStack()
         self._pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="transport")
         self._lock = Lock()
         self._stopped = Event()
-        self._boundary = Boundary(_trusted(settings, origin))
+        self._boundary = Boundary(_trusted(settings, origin), reached=reached)
         self._http: httpx.Client | None = None
         self._backend: BoundedBackend | None = None
         self._store: Store | None = None
@@ -70,6 +83,11 @@ class Transport:
         self._stopped.set()
         self._pool.shutdown(cancel_futures=True)
         self._open.close()
+
+    @property
+    def reached(self) -> Reached:
+        """What was learned of the hosts that were asked for."""
+        return self._boundary.reached
 
     def exists(self, location: str) -> bool:
         """Tell whether a file lies at the location. Raises SourceError if that cannot be told."""

@@ -7,11 +7,11 @@ from functools import partial
 from http.client import HTTPConnection
 from urllib.parse import quote, urlencode
 
+from server.pages.routes import TABS
 from tests.hostile.attack import HOST, PATIENCE, Answer, Ask, Attack, Target, asking, fresh
 from tests.hostile.attacks.sockets import held
 
 _MANY = 100
-_TABS = ("", "/packages", "/specs", "/stacks", "/coverage", "/notes", "/notes.md")
 _BROWSER = {"Accept": "text/html"}
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 _PARTS = "multipart/form-data; boundary=x"
@@ -41,7 +41,7 @@ def _of_nothing(target: Target) -> Iterator[Ask]:
 
 def _comparisons(target: Target) -> Iterator[Ask]:
     pairs = [(base, head) for base in target.digests for head in target.digests]
-    for tab in _TABS:
+    for tab in TABS:
         for base, head in pairs[:20]:
             yield _get(f"/compare/{base}...{head}{tab}")
 

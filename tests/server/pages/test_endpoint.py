@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from server.app import create_app
 from server.pages.addresses import Address
 from server.pages.asking import Answered
+from server.pages.error_pages import ErrorPages
 from server.pages.nearest import Nearest
 from server.pages.rendering import Renderer
 from server.pages.responses import POLICY
-from server.pages.troubles import Troubles
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
@@ -171,7 +171,7 @@ def test_a_history_that_is_not_filled_says_when() -> None:
     """503 with Retry-After, and a link to try again."""
     error = {"message": "2 of 3 are missing.", "extensions": {"code": "HISTORY_INCOMPLETE"}}
     answered = Answered({}, [error], is_good=False, is_permanent=False)
-    page = Troubles(Renderer()).missing(Address("/r/a", {}), "revision", answered, Nearest())
+    page = ErrorPages(Renderer()).missing(Address("/r/a", {}), "revision", answered, Nearest())
     assert (page.status, page.code) == (503, "HISTORY_INCOMPLETE")
     assert (b"retry-after", b"2") in page.encoded("identity").headers
     assert b"2 of 3 are missing." in page.body

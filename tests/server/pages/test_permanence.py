@@ -5,12 +5,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from server.pages.routes import TABS
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
 from tests.server.servers import application
 
-_TABS = ("", "/packages", "/specs", "/stacks", "/coverage", "/notes", "/notes.md")
 _FACTS = """
 {
   revisions(first: 2) { nodes { digest } }
@@ -33,7 +33,7 @@ def test_what_is_kept_for_ever_stays_as_it_is(tmp_path: Path) -> None:
         revision = facts["revision"]
         (spec,) = revision["specs"]["nodes"]
         of_head = ("", f"/stacks/{revision['stacks'][0]['name']}", f"/packages/{spec['name']}")
-        addresses = [f"/compare/{base}...{head}{tab}" for tab in _TABS]
+        addresses = [f"/compare/{base}...{head}{tab}" for tab in TABS]
         addresses += [f"/r/{head}{rest}" for rest in (*of_head, f"/specs/{spec['hash']}")]
         addresses += [f"/search?in={head}&q={spec['name']}", f"/compare?base={base}"]
         pages = {it: client.get(it) for it in addresses}

@@ -2,7 +2,8 @@
 
 import pytest
 
-from server.site.places import Places, page_file, path_of, relative
+from server.pages.addresses import path_of
+from server.site.places import Places, page_file, relative
 from snapshots.history import History
 
 
@@ -24,7 +25,7 @@ def test_pages_are_in_folders(address: str, number: int, file: str) -> None:
 
 def test_links_name_files_as_browsers_ask_for_them() -> None:
     """What a name has of signs with a meaning in addresses is escaped there, and not on a disk."""
-    address = path_of(["series", "a+b"])
+    address = path_of("series", "a+b")
     places = Places(History([]))
     places.add(address, page_file(address))
     assert places.link("index.html", address) == "series/a%2Bb/index.html"

@@ -88,8 +88,18 @@ def test_an_error_without_a_text() -> None:
             ),
             "Could not create local directory: /c/specs: Read-only file system",
         ),
+        (
+            OSError("loading credentials: failed to load IMDS session token: forbidden."),
+            "loading credentials: failed to load IMDS session token: forbidden; "
+            "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+        ),
+        (
+            OSError("HTTP error: builder error: URL scheme is not allowed"),
+            "HTTP error: builder error: URL scheme is not allowed; "
+            "set AWS_ALLOW_HTTP=true for an http:// endpoint",
+        ),
     ],
 )
 def test_what_the_system_says(error: OSError, told: str) -> None:
-    """The file and the reason are told, and no codes."""
+    """The file and the reason are told, no codes, and the variable that is missing."""
     assert reason_of(error) == told

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.content_reader import ContentReader
 from snapshots.catalog.filling import fill, missing_pairs
 from snapshots.catalog.library import Library
 from snapshots.errors import (
@@ -60,18 +61,18 @@ def test_filling_a_catalog_of_before(past: Past, random: Random) -> None:
 def test_each_content_is_read_once(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     """A history is walked in its order, however many states one import has."""
     read: list[str] = []
-    reading = Catalog.load_side
+    reading = ContentReader.side
     made = states(*(f"a{letter}" for letter in "bcdefghijk"))
     catalog.publish(made)
     forget(catalog, *TABLES)
     older = Catalog(catalog.location)
     older.refresh()
 
-    def recording(self: Catalog, digest: str) -> object:
+    def recording(self: ContentReader, digest: str) -> object:
         read.append(digest)
         return reading(self, digest)
 
-    monkeypatch.setattr(Catalog, "load_side", recording)
+    monkeypatch.setattr(ContentReader, "side", recording)
     shuffled = missing_pairs(older, older.history)
     Random(3).shuffle(shuffled)
     fill(older, shuffled)
@@ -176,7 +177,7 @@ def test_no_more_is_ahead_than_there_is_room_for(
     monkeypatch.setattr(ThreadPoolExecutor, "submit", submitting)
     monkeypatch.setattr("snapshots.catalog.bulk.mapping.has_daft", bool)
     monkeypatch.setattr("snapshots.catalog.bulk.mapping.processes", in_one_thread)
-    monkeypatch.setattr("snapshots.catalog.filling._PAIRS_EACH", 1)
+    monkeypatch.setattr("snapshots.catalog.bulk.pairs._PAIRS_EACH", 1)
     filled = fill(catalog, missing_pairs(catalog, catalog.history), jobs=2)
     assert (filled.num_made, filled.failures, filled.unreadable) == (len(made), {}, {})
     assert len(submitted) == len(made)

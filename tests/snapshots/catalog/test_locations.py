@@ -1,12 +1,15 @@
 """Where a catalog can be, and what is refused before anything is read."""
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.locations import parse_location
-from snapshots.errors import InvalidArgument
+from snapshots.contents import Snapshot
+from snapshots.errors import CatalogError, InvalidArgument
 
 
 @pytest.mark.parametrize(
@@ -43,6 +46,39 @@ def test_object_storage(text: str, root: str) -> None:
     """The kinds of object storage are named by their schemes."""
     location = parse_location(text)
     assert (location.uri("specs"), location.is_folder) == (f"{root}/specs", False)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    """Whoever publishes is told so before anything is read or made up."""
+
+    def never() -> Iterator[Snapshot]:
+        pytest.fail("something was read")
+        yield
+
+    (tmp_path / "file").write_text("")
+    for text in (tmp_path / "file" / "c", tmp_path / "file" / "deep" / "c"):
+        with pytest.raises(CatalogError, match=f"{tmp_path / 'file'} is no folder"):
+            Catalog(str(text)).publish(never())
+
+
+@pytest.mark.parametrize("place", ["", "deep/c"])
+def test_a_folder_that_cannot_be_written(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is named: that of the catalog, or that in which it would be made."""
+    asked = []
+
+    def refused(path: Path, mode: int) -> bool:
+        asked.append(mode)
+        return path != tmp_path
+
+    monkeypatch.setattr("snapshots.catalog.locations.os.access", refused)
+    location = parse_location(str(tmp_path / place))
+    with pytest.raises(CatalogError, match=f": {tmp_path} cannot be written: Permission denied$"):
+        location.require_writable()
+    assert asked == [os.W_OK | os.X_OK]
+    parse_location("s3://bucket/c").require_writable()
+    parse_location(str(tmp_path.parent)).require_writable()
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,16 @@
 
 import os
 from collections.abc import Iterator
-from multiprocessing import get_context
+from multiprocessing import Pipe, get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 from signal import SIG_BLOCK, SIG_IGN, SIGINT, SIGKILL, getsignal, pthread_sigmask, signal
-from threading import Event
 from time import monotonic, sleep
 
 import pytest
 
-from snapshots.catalog.processes import _begin, _end_with_parent, processes
+from snapshots.catalog.processes import _begin, processes
 from snapshots.errors import CatalogError
 
 _location: list[str] = []
@@ -93,17 +92,6 @@ def is_running(number: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
-class Parent:
-    """One that lives until it is told to go."""
-
-    def __init__(self) -> None:
-        self.gone = Event()
-
-    def join(self) -> None:
-        """Wait until it is gone."""
-        self.gone.wait()
-
-
 @pytest.fixture
 def kept_signal() -> Iterator[None]:
     """Let Ctrl+C do afterwards what it did before."""
@@ -113,25 +101,33 @@ def kept_signal() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("kept_signal")
-def test_one_begins_deaf_to_an_interrupt_and_ends_with_its_parent(
+def test_one_begins_deaf_to_an_interrupt_and_ends_when_nobody_holds_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Who started it ends it; as long as that one lives it works on."""
-    parent, begun, ends = Parent(), list[str](), SimpleQueue[int]()
-    monkeypatch.setattr("snapshots.catalog.processes.parent_process", lambda: parent)
+    begun, ends = list[str](), SimpleQueue[int]()
     monkeypatch.setattr(os, "_exit", ends.put)
-    _begin(begun.append, "there")
+    watched, held = Pipe(duplex=False)
+    _begin(watched, begun.append, "there")
     assert begun == ["there"]
     assert getsignal(SIGINT) is SIG_IGN
     assert ends.empty()
-    parent.gone.set()
+    held.close()
     assert ends.get(timeout=30) == 1
 
 
-def test_one_that_nobody_started_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has no parent whose end could be its own."""
-    ends: list[int] = []
-    monkeypatch.setattr("snapshots.catalog.processes.parent_process", lambda: None)
-    monkeypatch.setattr(os, "_exit", ends.append)
-    _end_with_parent()
-    assert ends == []
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_nobody_waits_for_what_is_not_wanted_any_more(error: type[BaseException]) -> None:
+    """An interrupt ends long work, too."""
+    started, numbers = monotonic(), list[int]()
+
+    def give_up() -> None:
+        with processes(1, "there", begin) as pool:
+            numbers.append(pool.submit(told).result()[1])
+            pool.submit(sleep, 60)
+            raise error
+
+    with pytest.raises(error):
+        give_up()
+    assert not is_running(*numbers)
+    assert monotonic() - started < 30

@@ -1,8 +1,8 @@
-"""Forms that lead to addresses."""
+"""The addresses of pages."""
 
 import pytest
 
-from server.pages.shortcuts import filled
+from server.pages.addresses import path_filled
 
 COMPARE = "/compare/{base}...{head}"
 
@@ -22,4 +22,4 @@ COMPARE = "/compare/{base}...{head}"
 )
 def test_a_form_fills_a_path(pattern: str, given: dict[str, list[str]], path: str | None) -> None:
     """What it gives stands in the path, escaped; without all names there is none."""
-    assert filled(pattern, given) == path
+    assert path_filled(pattern, given) == path

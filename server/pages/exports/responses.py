@@ -1,4 +1,4 @@
-"""Answers requests for a table: the first rows decide whether there is one, then it is streamed."""
+"""Tables as responses: the first rows decide whether there is one, then it is streamed."""
 
 import logging
 from collections.abc import Mapping

@@ -41,7 +41,7 @@ _VARIABLE = re.compile(r"Variable '\$(\w+)' ")
 """How GraphQL's messages begin about what a variable was given."""
 
 
-class Troubles:
+class ErrorPages:
     """Makes the pages of errors. None of them is kept, here or by clients."""
 
     def __init__(self, renderer: Renderer) -> None:

@@ -1,0 +1,189 @@
+"""Reading what is published part by part: here, in processes of this machine, or on a cluster.
+
+Who reads a part packs it, too: records of Python would take longer to hand over than to read. So
+what comes back are the rows of those contents that the catalog does not have, as the bytes of a
+Parquet file, which are a fifth of the rows.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+import pyarrow as pa
+from msgspec.structs import replace
+
+from snapshots.catalog.bulk.mapping import mapping
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.content_reader import ContentReader
+from snapshots.catalog.storage import from_parquet, to_parquet
+from snapshots.contents import PackedSnapshot, Snapshot
+from snapshots.errors import CachelogError, NothingToPublish, SourceError
+from snapshots.sources.parts import NotApart, Part, PartRead, PartReader, ReadHere
+from snapshots.sources.reading import read_apart
+from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
+
+Published = TypeVar("Published")
+
+
+def publish_locations(
+    locations: Sequence[str],
+    publish: Callable[[Iterator[PackedSnapshot]], Published],
+    *,
+    catalog: Catalog,
+    tags: Sequence[str] = (),
+    sizes: bool = False,
+    settings: ReadSettings,
+    report: Report,
+    jobs: int | None = None,
+    cluster: str | None = None,
+) -> Published:
+    """Return what ``publish`` makes of what lies at locations, as ``reading.read`` reads it.
+
+    It takes the snapshots one by one, and publishes all of them or none. Where pages do not let
+    themselves be read part by part it is called again, for all of them. ``jobs`` and ``cluster``
+    are those of ``mapping``. Raises what reading and publishing do, and NothingToPublish where all
+    was skipped.
+    """
+    if cluster is not None:
+        locations = [*map(_absolute, locations)]
+    for is_whole in (False, True):
+        own = Report(skip_bad=report.skip_bad, progress=report.progress)
+        try:
+            with packing(catalog, settings, own, jobs=jobs, cluster=cluster) as reader:
+                found = read_apart(
+                    locations,
+                    tags=tags,
+                    sizes=sizes,
+                    settings=settings,
+                    report=own,
+                    reader=reader,
+                    is_whole=is_whole,
+                )
+                published = publish(_some(found))
+        except NotApart:
+            continue
+        except CachelogError:
+            report.add(own.skipped, own.warnings)
+            raise
+        report.add(own.skipped, own.warnings)
+        break
+    return published
+
+
+def _some(found: Iterator[PackedSnapshot]) -> Iterator[PackedSnapshot]:
+    is_empty = True
+    for snapshot in found:
+        is_empty = False
+        yield snapshot
+    if is_empty:
+        raise NothingToPublish
+
+
+def _absolute(location: str) -> str:
+    """Return where a path leads in whatever folder a worker is."""
+    return location if "://" in location or not location else os.path.abspath(location)  # noqa: PTH100
+
+
+@contextmanager
+def packing(
+    catalog: Catalog,
+    settings: ReadSettings,
+    report: Report,
+    *,
+    jobs: int | None = None,
+    cluster: str | None = None,
+) -> Iterator[PartReader[PackedSnapshot]]:
+    """Yield what reads parts, and packs what it finds.
+
+    What the catalog has, as of its last ``refresh`` before a part is read, comes without rows.
+    ``jobs`` and ``cluster`` are those of ``mapping``. Workers end with the context.
+    """
+    here = ReadHere(settings, report, lambda found: _pack(catalog.reader(), found))
+    if cluster is None and jobs in (None, 1):
+        yield here
+        return
+    with ExitStack() as stack:
+        yield _Workers(here, catalog, settings, report, stack, jobs=jobs, cluster=cluster)
+
+
+def _pack(reader: ContentReader, snapshot: Snapshot) -> PackedSnapshot:
+    is_known = reader.has(snapshot.content.digest)
+    return snapshot.packed(None if is_known else snapshot.content.table())
+
+
+class _Sent(NamedTuple):
+    """What a worker made of a part: snapshots without rows, and their rows as Parquet."""
+
+    found: PartRead[PackedSnapshot]
+    rows: list[bytes | None]
+    skipped: list[SourceError]
+    warnings: list[str]
+
+
+class _Workers:
+    """Has parts read side by side."""
+
+    def __init__(
+        self,
+        here: PartReader[PackedSnapshot],
+        catalog: Catalog,
+        settings: ReadSettings,
+        report: Report,
+        stack: ExitStack,
+        *,
+        jobs: int | None,
+        cluster: str | None,
+    ) -> None:
+        self.here = here.here
+        self._here = here
+        self._catalog = catalog
+        self._settings = settings
+        self._report = report
+        self._stack = stack
+        self._jobs = jobs
+        self._cluster = cluster
+
+    def each(self, parts: Sequence[Part]) -> Iterator[PartRead[PackedSnapshot]]:
+        """Yield what was read of each part, in their order."""
+        if len(parts) == 1:
+            yield from self._here.each(parts)
+            return
+        begin = partial(_begin, self._catalog.reader(), self._settings, self._report.skip_bad)
+        with self._stack.enter_context(ExitStack()) as workers:
+            # Closed by the stack where who takes the results gives up half way.
+            results = workers.enter_context(
+                mapping(
+                    begin, self._catalog.location, parts, jobs=self._jobs, cluster=self._cluster
+                )
+            )
+            for done, sent in enumerate(results):
+                self._report.progress("reading tags", done, len(parts))
+                self._report.add(sent.skipped, sent.warnings)
+                yield _received(sent)
+        self._report.progress("reading tags", len(parts), len(parts))
+
+
+def _begin(
+    reader: ContentReader, settings: ReadSettings, skip_bad: bool, _location: str
+) -> Callable[[Part], _Sent]:
+    return partial(_read, reader, settings, skip_bad)
+
+
+def _read(reader: ContentReader, settings: ReadSettings, skip_bad: bool, part: Part) -> _Sent:
+    """Read a part in another process."""
+    report = Report(skip_bad=skip_bad)
+    found = ReadHere(settings, report, partial(_pack, reader)).here(part)
+    rows = [None if it.rows is None else to_parquet(it.rows).to_pybytes() for it in found.snapshots]
+    bare = [replace(it, rows=None) for it in found.snapshots]
+    return _Sent(PartRead(bare, found.tags), rows, report.skipped, report.warnings)
+
+
+def _received(sent: _Sent) -> PartRead[PackedSnapshot]:
+    snapshots = [
+        it if data is None else replace(it, rows=from_parquet(it.tag, pa.py_buffer(data)))
+        for it, data in zip(sent.found.snapshots, sent.rows, strict=True)
+    ]
+    return PartRead(snapshots, sent.found.tags)

