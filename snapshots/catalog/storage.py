@@ -14,7 +14,7 @@ from errno import EINVAL, ENOENT
 from functools import cached_property
 from pathlib import Path
 from stat import S_ISREG
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from uuid import uuid4
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ import xxhash
 from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileSelector, PyFileSystem
 
+from snapshots.catalog.leaf_paths import leaf_paths
 from snapshots.catalog.locations import Location
 from snapshots.tables import StoredFile
 
@@ -37,6 +38,8 @@ _CHECKSUM = re.compile(r"(?:^|[/-])([0-9a-f]{16})\.zstd\.parquet$")
 _FEW_PARTS = 4
 _DICTIONARY_BYTES = 1 << 24
 _WRITTEN_AT_ONCE = 8 << 20
+
+Read = TypeVar("Read")
 
 Range = tuple[str, str]
 """The smallest and the largest of some texts."""
@@ -118,11 +121,14 @@ class Storage:
 
     def read_all(self, sizes: Mapping[str, int]) -> list[pa.Buffer]:
         """Return the bytes of several files in their order, read side by side."""
-        paths = list(sizes)
+        return self.side_by_side(lambda path: self.read(path, sizes[path]), [*sizes])
+
+    def side_by_side(self, read: Callable[[str], Read], paths: Sequence[str]) -> list[Read]:
+        """Return what ``read`` does of each path, in their order; on object storage all at once."""
         if len(paths) < 2 or self.location.is_folder:
-            return [self.read(path, sizes[path]) for path in paths]
+            return list(map(read, paths))
         with ThreadPoolExecutor(_READERS) as pool:
-            return list(pool.map(self.read, paths, map(sizes.__getitem__, paths)))
+            return list(pool.map(read, paths))
 
     def exists(self, path: str) -> bool:
         """Tell whether there is a file."""
@@ -218,16 +224,22 @@ def checksum(data: pa.Buffer) -> str:
     return xxhash.xxh3_64_hexdigest(data)
 
 
-def to_parquet(table: pa.Table, rows_at_once: int | None = None) -> pa.Buffer:
+def to_parquet(
+    table: pa.Table, rows_at_once: int | None = None, encodings: Mapping[str, str] | None = None
+) -> pa.Buffer:
     """Return a table as the bytes of a Parquet file.
 
     Parts of so many rows can be read from it by ``parts_of_parquet``; by default it is one part.
+    ``encodings`` has those of columns whose values hardly repeat; others have a dictionary.
     """
+    encodings = encodings or {}
     sink = pa.BufferOutputStream()
     pq.write_table(
         table,
         sink,
         compression="zstd",
+        use_dictionary=[path for path in leaf_paths(table.schema) if path not in encodings],
+        column_encoding=dict(encodings),
         dictionary_pagesize_limit=_DICTIONARY_BYTES,
         row_group_size=rows_at_once,
     )
