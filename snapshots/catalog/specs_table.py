@@ -102,12 +102,13 @@ class SpecsTable:
                 raise self._damaged(digest, error, owner_of(file, digest)) from None
 
         try:
-            tables = self._storage.side_by_side(read, [*by_path])
+            # Its own files first: where these were replaced, the base is not asked for.
+            tables = self._storage.side_by_side(read, [*by_path][::-1])
         except FileNotFoundError:
             return None
         if not of_base:
             return pa.concat_tables(tables)
-        base, own = tables
+        own, base = tables
         return laid_over(base, own, columns)
 
     def _read_listed(self, digest: str, columns: Sequence[str]) -> pa.Table:

@@ -1,7 +1,8 @@
-"""The ways that a function can be mapped over what a catalog has, on one machine."""
+"""The ways that a function can be mapped on one machine, and contents that share their rows."""
 
 import pytest
 
+from snapshots.catalog import bases
 from snapshots.catalog.bulk.mapping import has_daft
 
 _BY_DAFT = pytest.param(
@@ -16,3 +17,10 @@ def each_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     if way == "pool":
         monkeypatch.setattr("snapshots.catalog.bulk.mapping.has_daft", bool)
     return way
+
+
+@pytest.fixture
+def laid_always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lay every content over another one that can be, however small both are."""
+    monkeypatch.setattr(bases, "LEAST_BYTES", 0)
+    monkeypatch.setattr(bases, "most_bytes", lambda *_: 1 << 30)

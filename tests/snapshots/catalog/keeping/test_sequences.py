@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from snapshots.catalog import bases
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.content_files import by_owner
 from snapshots.catalog.keeping.removing import plan, remove
 from snapshots.catalog.keeping.retention import choose, parse_policy
 from snapshots.catalog.library import Library
@@ -102,7 +104,8 @@ class Run:
         history = read.history
         assert rows(read) == self.expected
         assert verify(read.location).is_sound
-        assert listed(read) == {it for it in history.digests if read.files_of(it)}
+        files = {it: read.files_of(it) for it in history.digests if read.files_of(it)}
+        assert listed(read) == {*by_owner(files)}
         assert missing_pairs(read, history) == []
         past = Past(history, {it: self.contents[it] for it in history.digests})
         library = Library(read)
@@ -113,10 +116,20 @@ class Run:
 @pytest.mark.no_cover
 @pytest.mark.long
 @settings(max_examples=12)
-@given(random=seeded(lambda random: random), steps=st.lists(st.integers(0, 9), max_size=9))
-def test_what_should_stay_stays(random: Random, steps: list[int]) -> None:
-    """Rows, contents, and the answers of the history, which equal those of a brute force."""
-    with tempfile.TemporaryDirectory() as folder:
+@given(
+    random=seeded(lambda random: random),
+    steps=st.lists(st.integers(0, 9), max_size=9),
+    is_laid=st.booleans(),
+)
+def test_what_should_stay_stays(random: Random, steps: list[int], *, is_laid: bool) -> None:
+    """Rows, contents, and the answers of the history, which equal those of a brute force.
+
+    Also where each content is laid over another one.
+    """
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        if is_laid:
+            patch.setattr(bases, "LEAST_BYTES", 0)
+            patch.setattr(bases, "most_bytes", lambda *_: 1 << 30)
         run = Run(f"{folder}/catalog", random)
         kinds: list[Callable[[], None]] = [
             *[run.publish] * 5,
