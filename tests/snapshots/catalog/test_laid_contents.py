@@ -16,7 +16,7 @@ from snapshots.catalog.verifying.verify import verify
 from snapshots.contents import Content
 from snapshots.errors import CatalogError
 from snapshots.models import Spec
-from snapshots.tables import SPEC_ROWS
+from snapshots.tables import SPEC_ROWS, SPECS
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.keeping import HOUR, clean, drop, grow_old, hours_ago, listed, stored
 
@@ -104,7 +104,7 @@ def test_a_catalog_of_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     """Its contents are read, and are no bases: their rows have no place. The next one is whole."""
     catalog = Catalog(str(tmp_path))
     with monkeypatch.context() as patch:
-        of_before = pa.schema([specs_table.SPECS.field("digest"), *SPEC_ROWS])
+        of_before = pa.schema([SPECS.field("digest"), *SPEC_ROWS])
         patch.setattr(specs_table, "SPECS", of_before)
         patch.setattr("snapshots.catalog.packing.whole", lambda rows: rows.select(SPEC_ROWS.names))
         publish(Catalog(catalog.location), 0)
