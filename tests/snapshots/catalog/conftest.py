@@ -1,9 +1,11 @@
 """The ways that a function can be mapped on one machine, and contents that share their rows."""
 
+from collections.abc import Iterator
+
 import pytest
 
-from snapshots.catalog import bases
 from snapshots.catalog.bulk.mapping import has_daft
+from tests.snapshots import laying
 
 _BY_DAFT = pytest.param(
     "daft", marks=pytest.mark.skipif(not has_daft(), reason="Daft is not installed")
@@ -20,7 +22,7 @@ def each_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.fixture
-def laid_always(monkeypatch: pytest.MonkeyPatch) -> None:
+def laid_always() -> Iterator[None]:
     """Lay every content over another one that can be, however small both are."""
-    monkeypatch.setattr(bases, "LEAST_BYTES", 0)
-    monkeypatch.setattr(bases, "most_bytes", lambda *_: 1 << 30)
+    with laying.laid_always():
+        yield

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import timedelta
 from random import Random
 from typing import Any
@@ -10,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from snapshots.catalog import bases
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.content_files import by_owner
 from snapshots.catalog.keeping.removing import plan, remove
@@ -22,6 +22,7 @@ from snapshots.contents import Content
 from snapshots.models import Spec
 from tests.snapshots.factories import a_snapshot, day, seeded
 from tests.snapshots.keeping import clean, grow_old, hours_ago, listed, rows, stored
+from tests.snapshots.laying import laid_always
 from tests.snapshots.timelines.naive import Past
 from tests.snapshots.timelines.pasts import HASHES, TAGS, _state
 
@@ -126,10 +127,8 @@ def test_what_should_stay_stays(random: Random, steps: list[int], *, is_laid: bo
 
     Also where each content is laid over another one.
     """
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        if is_laid:
-            patch.setattr(bases, "LEAST_BYTES", 0)
-            patch.setattr(bases, "most_bytes", lambda *_: 1 << 30)
+    laying = laid_always() if is_laid else nullcontext()
+    with tempfile.TemporaryDirectory() as folder, laying:
         run = Run(f"{folder}/catalog", random)
         kinds: list[Callable[[], None]] = [
             *[run.publish] * 5,
