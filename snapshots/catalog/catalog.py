@@ -234,7 +234,7 @@ class Catalog:
         known = {*self._history.digests, *known_files}
         known_pairs = set(self._history.pairs)
 
-        rows = rows_to_write(snapshots, planner, self.reader().has)
+        rows = rows_to_write(snapshots, planner, self.reader(known_files).has)
         with self._translated():
             first = next(rows, None)
             new = chain([first] if first else (), rows)

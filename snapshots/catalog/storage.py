@@ -26,7 +26,9 @@ RESTORE = "restore it from a copy of the catalog, or move the catalog away and i
 """What to do about a file that is damaged."""
 
 _READERS = 8
-_LISTING_TIMEOUT = "3s"
+_LISTING_SECONDS = 3.0
+_SILENT_SECONDS = 10.0
+_BYTES_A_SECOND = 1_000_000
 _NO_SUCH_RANGE = "416"
 _WRITTEN_AT_ONCE = 8 << 20
 
@@ -43,8 +45,8 @@ class Found(NamedTuple):
 class Storage:
     """The files below one location. Paths are relative to it; errors are those of the store.
 
-    A request to object storage that fails is tried again for ``retry_seconds``; by default for as
-    long as deltalake does, three minutes.
+    A request to object storage that fails is tried again for ``retry_seconds``, and one that is not
+    answered given up soon; by default all take as long as deltalake lets them, three minutes.
     """
 
     def __init__(self, location: Location, *, retry_seconds: float | None = None) -> None:
@@ -60,14 +62,15 @@ class Storage:
 
     @cached_property
     def _handler(self) -> DeltaStorageHandler:
-        """What makes requests, with the connections that it keeps."""
         return DeltaStorageHandler(self.location.root, self.options)
 
     @cached_property
     def _lister(self) -> DeltaStorageHandler:
-        """The same for listings, during which deltalake lets no other thread run."""
-        short = None if self.options is None else self.options | {"timeout": _LISTING_TIMEOUT}
-        return DeltaStorageHandler(self.location.root, short)
+        """For listings, during which deltalake lets no other thread run."""
+        return DeltaStorageHandler(self.location.root, self._within(_LISTING_SECONDS))
+
+    def _within(self, seconds: float) -> dict[str, str] | None:
+        return self.options and self.options | {"timeout": _duration(seconds)}
 
     def read(self, path: str, size: int | None = None) -> pa.Buffer:
         """Return the bytes of a file; its ``size``, where it is known, saves a request.
@@ -96,15 +99,15 @@ class Storage:
     def _object(self, path: str, size: int | None) -> bytes:
         if size is None and (size := self._object_size(path)) is None:
             raise FileNotFoundError(ENOENT, "Object not found", path)
-        known = {path: size}
-        handler = DeltaStorageHandler(self.location.root, self.options, known)
+        options = self._within(_SILENT_SECONDS + size / _BYTES_A_SECOND)
+        handler = DeltaStorageHandler(self.location.root, options, {path: size})
         with handler.open_input_file(path) as it:
             data: bytes = it.read()
             return data
 
     def _object_size(self, path: str) -> int | None:
         # To open a file tells its size too, but lets no other thread run meanwhile.
-        (info,) = self._handler.get_file_info([path])
+        (info,) = self._lister.get_file_info([path])
         return int(info.size) if info.is_file else None
 
     def read_all(self, sizes: Mapping[str, int]) -> list[pa.Buffer]:
