@@ -27,9 +27,8 @@ def _field(name: str, column_type: pa.DataType, comment: str) -> pa.Field:
     return pa.field(name, column_type, metadata={"comment": comment})
 
 
-SPECS = pa.schema(
+SPEC_ROWS = pa.schema(
     [
-        _field("digest", pa.string(), "The content that the row belongs to."),
         *(
             _field(fact.name, _arrow_type(fact.value_type), fact.description)
             for fact in SPEC_FACTS.values()
@@ -42,10 +41,33 @@ SPECS = pa.schema(
         ),
     ]
 )
-"""One row a spec. Any reader of Delta tables is told what the columns are."""
+"""What a row says of a spec."""
 
-SPEC_ROWS = pa.schema([field for field in SPECS if field.name != "digest"])
-"""The columns of ``SPECS`` but the digest."""
+SPECS = pa.schema(
+    [
+        _field("digest", pa.string(), "The content that the row belongs to."),
+        *SPEC_ROWS,
+        _field(
+            "base",
+            pa.string(),
+            "The content that this one is laid over: its other rows are there. Null where all of "
+            "the content is here.",
+        ),
+        _field(
+            "place",
+            pa.int64(),
+            "Where the row stands in its content, from 0. Null where that is laid over another, "
+            "and in catalogs older than this column.",
+        ),
+        _field(
+            "base_place",
+            pa.int64(),
+            "The place of a row of the base that is not in this content: this row stands in its "
+            "stead or, where it has no hash, none.",
+        ),
+    ]
+)
+"""One row a spec. Any reader of Delta tables is told what the columns are."""
 
 _TIME = pa.timestamp("us", tz="UTC")
 
@@ -248,7 +270,7 @@ class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Files = Mapping[str, Sequence[StoredFile]]
-"""The files of contents, by digest."""
+"""The files of contents, by digest: of one that is laid over another those of both."""
 
 
 def revisions_table(revisions: Sequence[RevisionInfo], files: Files) -> pa.Table:

@@ -16,6 +16,7 @@ CHANGES = Cost(
         "kinds": ArgumentCost(weight=100, each=50),
         "reasons": ArgumentCost(weight=5_000, each=50, once=EXPLAINING),
         "search": ArgumentCost(weight=1_000),
+        "orderBy": ArgumentCost(weight=500),
         "filter": ArgumentCost(weight=3_000, each=60),
     },
 )

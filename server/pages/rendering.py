@@ -1,22 +1,18 @@
-"""How pages look: the templates, and how numbers, sizes and moments are shown in them."""
+"""Makes pages of answers: the templates, with the files that they load."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from server.asgi.static_folder import STATIC as SHARED_STATIC
 from server.pages.addresses import Address
+from server.pages.filters import FILTERS
 from server.pages.page import Page
-from snapshots import wording
-from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.escaping import is_plain, visible
-from snapshots.notes.package_kinds import HAPPENED
 from snapshots.spack.names import ROOT_STACK
 
 STATIC = Path(__file__).with_name("static")
@@ -33,8 +29,6 @@ OWN = (
     "unfolding.js",
     "lockfile.js",
 )
-UNKNOWN = wording.size(None)
-MINUS = "\N{MINUS SIGN}"
 
 VENDOR = ("pico.css", "htmx.js", "uplot.js", "uplot.css")
 """What the build brings; a page that lacks one of them works without."""
@@ -156,65 +150,3 @@ def assets(static: Path = SHARED_STATIC) -> dict[str, str]:
 
 def _digest(file: Path) -> str:
     return sha256(file.read_bytes()).hexdigest()[:12]
-
-
-def number(value: int | None) -> str:
-    """Return a number with its thousands apart."""
-    return UNKNOWN if value is None else f"{value:,}"
-
-
-def size(value: str | int | None) -> str:
-    """Return a size in its largest unit."""
-    return wording.size(None if value is None else int(value))
-
-
-def size_delta(value: str | int | None) -> str:
-    """Return a difference of sizes with its sign."""
-    if value is None:
-        return UNKNOWN
-    return _with_sign(int(value), wording.size(abs(int(value))))
-
-
-def _with_sign(value: int, amount: str) -> str:
-    """Return an amount behind the sign of its value; the minus is as wide as the plus."""
-    return f"{'+' if value > 0 else MINUS if value < 0 else ''}{amount}"
-
-
-def moment(text: str) -> Markup:
-    """Return a moment as its day; a script adds how long ago that was."""
-    at = datetime.fromisoformat(text)
-    return Markup('<time datetime="{}" title="{} UTC">{}</time>').format(
-        text, wording.minute(at), wording.day(at)
-    )
-
-
-def words(name: str) -> str:
-    """Return the name of an enum's value in words: NEW_PACKAGE, new package."""
-    return wording.in_words(name.lower())
-
-
-def package_kind(name: str) -> str:
-    """Return what happened to a package in words: VERSIONS_CHANGED, other versions."""
-    return HAPPENED[PackageChangeKind[name]]
-
-
-def capitalize_first(text: str) -> str:
-    """Return a message as a sentence begins, the rest of it as it stands."""
-    return text[:1].upper() + text[1:]
-
-
-FILTERS = {
-    "number": number,
-    "size": size,
-    "size_delta": size_delta,
-    "moment": moment,
-    "words": words,
-    "package_kind": package_kind,
-    "capitalize_first": capitalize_first,
-    "counted": wording.counted,
-    "percent": wording.percent,
-    "versioned": wording.versioned,
-    "short_hash": wording.short_hash,
-    "short_digest": wording.short_digest,
-    "short_version": wording.short_version,
-}

@@ -8,12 +8,11 @@ it is not there it is made again.
 """
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from time import monotonic
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.bulk.pairs import MakePairs, making
+from snapshots.catalog.content_files import by_owner, with_bases
 from snapshots.catalog.content_reader import ContentReader
 from snapshots.catalog.delta import Table
 from snapshots.catalog.failures import translated
@@ -101,7 +101,7 @@ class Catalog:
             try:
                 is_new = self._revisions.refresh()
             except TableNotFoundError:
-                self._check_folder()
+                self.storage.location.require_folder()
                 self._changes.refresh()
                 was_there = self._generation != -1
                 self._files, self._history, self._generation = {}, History(), -1
@@ -117,7 +117,7 @@ class Catalog:
 
     def _take_over(self) -> None:
         """Show the rows that the table ``revisions`` has read."""
-        self._files = self._revisions.files
+        self._files = with_bases(self._revisions.files)
         before, history = self._history, History(self._revisions.revisions)
         # In this order: who reads the generation first and then the history never takes an old
         # history for that of a new generation.
@@ -230,14 +230,16 @@ class Catalog:
         self.refresh(missing_ok=True)
         self.storage.location.require_writable()
         planner = Planner(self._history, datetime.now(UTC), taken_at)
-        known, known_files = set(self._history.digests), dict(self._files)
+        known_files = self._files
+        known = {*self._history.digests, *known_files}
         known_pairs = set(self._history.pairs)
 
-        rows = rows_to_write(snapshots, planner, self.reader().has)
+        rows = rows_to_write(snapshots, planner, self.reader(known_files).has)
         with self._translated():
             first = next(rows, None)
-            written = self._specs.write(chain([first], rows), known_files) if first else {}
-        files: Files = known_files | written
+            new = chain([first] if first else (), rows)
+            written = self._specs.write(new, known_files, planner.before) if first else {}
+        files: Files = {**known_files, **written}
         planned = planner.planned(self.reader(files).side)
         if approve is not None:
             approve(planned)
@@ -247,7 +249,7 @@ class Catalog:
             with self._lock, self._translated():
                 used = {row.digest for row in planner.added}
                 is_long = monotonic() - started >= FRESH_SECONDS
-                self._hold(used if is_long else used - written.keys(), files)
+                self._hold(used, files, () if is_long else written.keys())
                 self._revisions.append(planner.added, files)
                 self._take_over()
                 self._revisions.compact()
@@ -255,17 +257,17 @@ class Catalog:
             unkept |= keep(self._history, known_pairs | unkept.keys())
         return planner.publications(self._history, known & written.keys(), unkept)
 
-    def _hold(self, digests: Set[str], files: Files) -> None:
-        """Let contents that an import found, or wrote long ago, be there when it ends.
+    def _hold(self, digests: Set[str], files: Files, fresh: Collection[str]) -> None:
+        """Let what an import needs be there when it ends, listed; ``fresh`` is what it just wrote.
 
-        Where all rows that name one were removed meanwhile, it is listed again. Raises
-        CatalogError where it was already deleted.
+        Raises CatalogError where one of the contents was removed meanwhile, and deleted.
         """
-        if used := digests - {NOTHING}:
+        used = by_owner({digest: files.get(digest, ()) for digest in digests - {NOTHING}})
+        if found := used.keys() - fresh:
             with suppress(TableNotFoundError):
                 self._revisions.refresh()
-            loose = used - {row.digest for row in self._revisions.revisions}
-            self._specs.hold({digest: files.get(digest, ()) for digest in loose})
+            loose = found - self._revisions.needed.keys()
+            self._specs.hold({digest: used[digest] for digest in loose})
 
     def _keep_new_pairs(
         self, files: Files, make_pairs: MakePairs, history: History, known: Set[Pair]
@@ -291,12 +293,6 @@ class Catalog:
             self._changes.keep(made)
             self._changes.compact()
             self._state += 1
-
-    def _check_folder(self) -> None:
-        """Raise CatalogError where the location cannot even become a catalog."""
-        root = Path(self.storage.location.root)
-        if self.storage.location.is_folder and root.exists() and not root.is_dir():
-            raise CatalogError(self.location, "is no folder")
 
     def _translated(self) -> AbstractContextManager[None]:
         return translated(self.location)

@@ -15,10 +15,9 @@ from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.history import History
 from snapshots.models import NOTHING
-from snapshots.tables import SPECS, Files, split_by_cache, with_columns
+from snapshots.tables import SPEC_ROWS, Files, split_by_cache, with_columns
 
-_FRAME_COLUMNS = [name for name in SPECS.names if name not in ("digest", "dependencies")]
-_OUTSIDE_COLUMNS = [name for name in SPECS.names if name != "digest"]
+_FRAME_COLUMNS = [name for name in SPEC_ROWS.names if name != "dependencies"]
 
 
 class ContentReader:
@@ -39,8 +38,9 @@ class ContentReader:
         return _opened, (self._location, self._files, self._history)
 
     def has(self, digest: str) -> bool:
-        """Tell whether some revision has a content, and the store has it undamaged."""
-        return digest in self._history.digests and (
+        """Tell whether some revision needs a content, and the store has it undamaged."""
+        is_needed = digest in self._files or digest in self._history.digests
+        return is_needed and (
             digest == NOTHING or self._specs.is_intact(digest, self._files.get(digest))
         )
 
@@ -62,8 +62,8 @@ class ContentReader:
         inside, outside = split_by_cache(table)
         if not len(outside):
             return inside
-        _, outside = split_by_cache(self.columns(digest, _OUTSIDE_COLUMNS))
-        return pa.concat_tables([with_columns(inside, _OUTSIDE_COLUMNS), outside])
+        _, outside = split_by_cache(self.columns(digest, SPEC_ROWS.names))
+        return pa.concat_tables([with_columns(inside, SPEC_ROWS.names), outside])
 
     def columns(self, digest: str, columns: Sequence[str]) -> pa.Table:
         """Read columns of a content; the empty one need not be there."""

@@ -4,6 +4,7 @@ from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -14,7 +15,7 @@ from snapshots.contents import PackedSnapshot, Snapshot, SuccessiveTables
 from snapshots.errors import SourceError
 from snapshots.history import History, Neighbours, Pair, age
 from snapshots.models import RevisionInfo, utc
-from snapshots.refs import check_tag, tag_date
+from snapshots.refs import check_tag, series, tag_date
 
 STACKS_MAX = 10_000
 """How many stacks a revision may have; what is told stack by stack takes time for each of them."""
@@ -88,6 +89,17 @@ class Planner:
             insort(known, row, key=age)
             self.added.append(row)
         return row
+
+    def before(self, digest: str) -> str | None:
+        """Return the content that stood before a taken one in its series; None for the first."""
+        row = next(it for it in reversed(self._seen) if it.digest == digest)
+        name = series(row.tag)
+        earlier = [
+            it
+            for it in chain(self._history.of_series(name), self.added)
+            if it.digest != digest and it.taken_at <= row.taken_at and series(it.tag) == name
+        ]
+        return max(earlier, key=age).digest if earlier else None
 
     def planned(self, load: Callable[[str], Side]) -> Planned:
         """Return what is about to be published."""

@@ -6,6 +6,7 @@ from itertools import chain
 import msgspec
 import pyarrow as pa
 
+from snapshots.catalog.content_files import by_owner
 from snapshots.catalog.delta import Table
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.whole_table import WholeTable
@@ -49,6 +50,15 @@ class RevisionsTable:
         for rows in self._table.rows:
             found |= rows.files
         return found
+
+    @property
+    def needed(self) -> dict[str, Sequence[StoredFile]]:
+        """The contents that rows name, and what those are laid over.
+
+        Each has the files of its own, where they are known.
+        """
+        found: dict[str, Sequence[StoredFile]] = {it.digest: () for it in self.revisions}
+        return found | by_owner(self.files)
 
     def append(self, revisions: Sequence[RevisionInfo], files: Files) -> None:
         """Add rows in one commit, and read them: from then on readers see them."""

@@ -5,7 +5,8 @@ lists the files of all contents, is only asked for a content whose files nothing
 of before) or which another tool has rewritten.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, count
 from time import time
 from uuid import uuid4
@@ -16,12 +17,22 @@ from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction
 
 from snapshots.catalog.actions import add_action
+from snapshots.catalog.bases import Bases
+from snapshots.catalog.content_files import Base, folder_of, own_files, owner_of
 from snapshots.catalog.delta import Table
 from snapshots.catalog.failures import reason_of
 from snapshots.catalog.listed_files import sizes_of
-from snapshots.catalog.storage import Found, Storage, from_parquet, named_by_bytes, to_parquet
+from snapshots.catalog.overlays import (
+    OF_BASE,
+    OF_OVERLAY,
+    laid_over,
+    whole_rows,
+)
+from snapshots.catalog.packing import packed
+from snapshots.catalog.parquet import from_parquet, named_by_bytes
+from snapshots.catalog.storage import Found, Storage
 from snapshots.errors import CatalogError
-from snapshots.tables import SPECS, Files, StoredFile, with_columns
+from snapshots.tables import SPEC_ROWS, SPECS, Files, StoredFile, with_columns
 
 FRESH_SECONDS = 1_800
 """A file that was written less than this ago may be that of an import that still runs."""
@@ -31,7 +42,17 @@ _UNREADABLE = {"deletionVectors", "columnMapping"}
 
 
 class DamagedContent(CatalogError):
-    """The store has a content no more, or not the bytes that were written."""
+    """The store has a content no more, or not the bytes that were written.
+
+    ``damage`` says how; ``owner`` is whose rows have it: the content itself, or what it is laid
+    over.
+    """
+
+    def __init__(self, location: str, digest: str, owner: str, damage: str) -> None:
+        below = "" if owner == digest else f"is laid over {owner[:16]}, which "
+        super().__init__(location, f"the content {digest[:16]} {below}{damage}")
+        self.owner = owner
+        self.damage = damage
 
 
 class SpecsTable:
@@ -46,46 +67,75 @@ class SpecsTable:
     def read(
         self, digest: str, files: Sequence[StoredFile] | None, columns: Sequence[str]
     ) -> pa.Table:
-        """Return columns of a content, null where its files are older than a column.
+        """Return columns of a content in no order, null where its files are older than a column.
 
         ``files`` are those that were written, where that is known. Raises DamagedContent where
         the store does not have the content, or other bytes than were written.
         """
-        try:
-            found = self._read_written(files, columns) if files is not None else None
-            if found is None:
-                sizes = self._listed_files(digest)
-                read = zip(sizes, self._storage.read_all(sizes), strict=True)
-                found = [from_parquet(path, data, columns) for path, data in read]
-        except (pa.ArrowInvalid, FileNotFoundError) as error:
-            raise self._damaged(digest, f"is damaged: {reason_of(error)}") from None
-        if not found:
-            raise self._damaged(digest, "is missing")
-        return pa.concat_tables([with_columns(table, columns) for table in found])
+        found = self._read_written(digest, files, columns) if files else None
+        return self._read_listed(digest, columns) if found is None else found
 
     def is_intact(self, digest: str, files: Sequence[StoredFile] | None) -> bool:
         """Tell whether a content can be read as it was written."""
         try:
-            self.read(digest, files, ["hash"] if files else SPECS.names)
+            self.read(digest, files, ["hash"] if files else SPEC_ROWS.names)
         except DamagedContent:
             return False
         return True
 
     def _read_written(
-        self, files: Sequence[StoredFile], columns: Sequence[str]
-    ) -> list[pa.Table] | None:
-        found = []
-        for file in files:
-            path = f"{_TABLE}/{file.path}"
+        self, digest: str, files: Sequence[StoredFile], columns: Sequence[str]
+    ) -> pa.Table | None:
+        """Read the files that were written; None where one was replaced, as the log then knows."""
+        of_base = {file.path for file in files if owner_of(file, digest) != digest}
+        by_path = {f"{_TABLE}/{file.path}": file for file in files}
+
+        def read(path: str) -> pa.Table:
+            file = by_path[path]
+            wanted = columns
+            if of_base:
+                wanted = _with(columns, OF_BASE if file.path in of_base else OF_OVERLAY)
             try:
                 data = self._storage.read(path, file.size)
-            except FileNotFoundError:
-                return None  # it was replaced, and the table knows the new files
-            found.append(from_parquet(path, data, columns, file))
-        return found
+                return with_columns(from_parquet(path, data, wanted, file), wanted)
+            except pa.ArrowInvalid as error:
+                raise self._damaged(digest, error, owner_of(file, digest)) from None
 
-    def _damaged(self, digest: str, reason: str) -> DamagedContent:
-        return DamagedContent(self._storage.location.text, f"the content {digest[:16]} {reason}")
+        try:
+            tables = self._storage.side_by_side(read, [*by_path])
+        except FileNotFoundError:
+            return None
+        if not of_base:
+            return pa.concat_tables(tables)
+        base, own = tables
+        return laid_over(base, own, columns)
+
+    def _read_listed(self, digest: str, columns: Sequence[str]) -> pa.Table:
+        """Read the files that the table's log has: of a content, and of what it is laid over."""
+        wanted = _with(columns, OF_OVERLAY + OF_BASE)
+        own = self._read_partition(digest, digest, wanted)
+        bases = pc.unique(own["base"]).to_pylist()
+        if None in bases or not bases:
+            return whole_rows(own).select(columns)
+        base = whole_rows(self._read_partition(digest, bases[0], wanted))
+        if not len(base):
+            raise self._damaged(digest, None, bases[0])
+        return laid_over(base, own.filter(pc.equal(own["base"], bases[0])), columns)
+
+    def _read_partition(self, digest: str, owner: str, columns: Sequence[str]) -> pa.Table:
+        try:
+            sizes = self._listed_files(owner)
+            read = zip(sizes, self._storage.read_all(sizes), strict=True)
+            found = [from_parquet(path, data, columns) for path, data in read]
+        except (pa.ArrowInvalid, FileNotFoundError) as error:
+            raise self._damaged(digest, error, owner) from None
+        if not found:
+            raise self._damaged(digest, None, owner)
+        return pa.concat_tables([with_columns(table, columns) for table in found])
+
+    def _damaged(self, digest: str, error: Exception | None, owner: str) -> DamagedContent:
+        damage = "is missing" if error is None else f"is damaged: {reason_of(error)}"
+        return DamagedContent(self._storage.location.text, digest, owner, damage)
 
     def _listed_files(self, digest: str) -> dict[str, int]:
         """Return the paths and sizes of a content's files, as the table's log has them."""
@@ -106,46 +156,63 @@ class SpecsTable:
     # -- writing
 
     def write(
-        self, contents: Iterable[tuple[str, pa.Table]], recorded: Files
+        self,
+        contents: Iterable[tuple[str, pa.Table]],
+        recorded: Files,
+        before: Callable[[str], str | None] = lambda _: None,
     ) -> dict[str, tuple[StoredFile, ...]]:
         """Write contents, each with its digest, in one commit; return their files by digest.
 
         The rows are asked for one content at a time, and kept no longer than it takes to write
         them. What the table has of the same contents already is replaced: left over from an
         import that was killed half way, or damaged. The files ``recorded`` of such a content are
-        removed.
+        removed. A new content is laid over another where that spares space; ``before`` tells which
+        one it follows on in its series.
         """
         self._table.prepare()
         added: list[AddAction] = []
         replacing: dict[str, AddAction] = {}
         files: dict[str, tuple[StoredFile, ...]] = {}
+        bases = Bases(recorded, self._rows_of_base)
         for digest, rows in contents:
-            data = to_parquet(rows.drop_columns(["digest"]))
-            folder = f"digest={digest}/"
+            # Others may be laid over one that is replaced, so it is whole.
+            below = None if digest in recorded else bases.below(before(digest), len(rows))
+            kept = packed(rows, below)
+            folder = folder_of(digest)
             # Named by its bytes: two imports that write the same content at once write one file.
-            file = named_by_bytes(folder, data)
+            file = named_by_bytes(folder, kept.data)
             there = self._storage.find(f"{_TABLE}/{folder.rstrip('/')}")
             leftover = self._leftover(digest) if there or digest in recorded else set()
             if leftover and leftover != {file.path}:
-                file = named_by_bytes(f"{folder}{uuid4()}-", data)
-                replacing[digest] = add_action(file, len(rows), {"digest": digest})
+                file = named_by_bytes(f"{folder}{uuid4()}-", kept.data)
+                replacing[digest] = add_action(file, len(kept.rows), {"digest": digest})
             else:
                 if not leftover:
-                    file = _new_file(folder, data, there)
+                    file = _new_file(folder, kept.data, there)
                 # Also what the table lists already: a cleaning may be about to strike it off.
-                added.append(add_action(file, len(rows), {"digest": digest}))
-            self._storage.write(f"{_TABLE}/{file.path}", data)
-            files[digest] = (file,)
+                added.append(add_action(file, len(kept.rows), {"digest": digest}))
+            self._storage.write(f"{_TABLE}/{file.path}", kept.data)
+            files[digest] = (file,) if kept.base is None else (kept.base.file, file)
+            bases.take(digest, files[digest], kept.rows)
         if added:
             self._table.commit(added)
         if replacing:
             self._table.commit(list(replacing.values()), replacing=list(replacing))
         new = {file.path for file in chain.from_iterable(files.values())}
-        for file in chain.from_iterable(recorded.get(digest, ()) for digest in files):
-            # Who looks for it finds by the table's log what stands in its place.
-            if file.path not in new:
-                self._storage.remove(f"{_TABLE}/{file.path}")
+        for digest in files:
+            for file in own_files(digest, recorded.get(digest, ())):
+                # Who looks for it finds by the table's log what stands in its place.
+                if file.path not in new:
+                    self._storage.remove(f"{_TABLE}/{file.path}")
         return files
+
+    def _rows_of_base(self, base: Base) -> pa.Table | None:
+        """Read all of a content that another may be laid over; None where that cannot be."""
+        try:
+            rows = self._read_written(base.digest, [base.file], _with(SPEC_ROWS.names, OF_BASE))
+        except DamagedContent:
+            return None
+        return None if rows is None or rows["place"].null_count else rows
 
     def hold(self, contents: Files) -> None:
         """Let contents stay that no row names any more, but that are about to be named again.
@@ -173,12 +240,11 @@ class SpecsTable:
 
     def _adding(self, missing: Files) -> Iterator[AddAction]:
         for digest, files in missing.items():
-            try:
-                read = self._read_written(files, ["hash"]) or ()
-            except pa.ArrowInvalid:
-                continue
-            for file, rows in zip(files, read, strict=False):
-                yield add_action(file, len(rows), {"digest": digest}, is_new=False)
+            for file in files:
+                with suppress(DamagedContent):
+                    rows = self._read_written(digest, [file], ["hash"])
+                    if rows is not None:
+                        yield add_action(file, len(rows), {"digest": digest}, is_new=False)
 
     def _leftover(self, digest: str) -> set[str]:
         """Return the paths of the files that the table has of a content.
@@ -189,6 +255,10 @@ class SpecsTable:
         files = self._table.files()
         own = files.filter(pc.equal(files["partition"], digest))
         return set(own["path"].to_pylist())
+
+
+def _with(columns: Sequence[str], more: Sequence[str]) -> list[str]:
+    return [*dict.fromkeys([*columns, *more])]
 
 
 def _new_file(folder: str, data: pa.Buffer, there: Mapping[str, Found]) -> StoredFile:

@@ -20,7 +20,6 @@ _MOST_VERSIONS = 3
 _NEW_ONE_IN = 40
 _LOST_ONE_IN = 12
 _OUTAGE_EVERY = 7
-_FIRST_RUNG = 6
 _MOST_AFFECTED = 0.25
 _WIDEST = 5
 _CLOSED_AT_FIRST = ("gpu-tests", "tutorial")
@@ -94,9 +93,8 @@ class DemoCache:
 
     def _add(self, recipe: Recipe, quota: int) -> None:
         depth = min(quota, 1 + int(_MOST_VERSIONS * self._draw.low()))
-        newest = _FIRST_RUNG + recipe.base % 7
         self._packages[recipe.name] = Package(
-            recipe=recipe, label=self._label, quota=quota, depth=depth, newest=newest
+            recipe=recipe, label=self._label, quota=quota, depth=depth, newest=recipe.start
         )
 
     def _upgrade_a_compiler(self) -> None:

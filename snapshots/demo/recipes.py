@@ -6,7 +6,7 @@ from hashlib import sha256
 
 from snapshots.demo.draws import Draw
 from snapshots.demo.machines import MACHINES, Machine
-from snapshots.demo.names import COMPILERS, LINUX_ONLY, WITHOUT_COMPILER
+from snapshots.demo.names import COMPILERS, LINUX_ONLY, WITHOUT_COMPILER, first_version
 from snapshots.spack.spelling import canonical_variants
 
 Configuration = tuple[Machine, str | None, tuple[str, ...]]
@@ -20,14 +20,18 @@ _SWITCHES = ("shared", "mpi", "openmp", "pic", "fortran", "cxx", "hl", "int64", 
 _BUILD_SYSTEMS_BY_PREFIX = {"py": "python_pip", "r": "generic", "perl": "perl"}
 _BUILD_SYSTEMS = ("cmake", "cmake", "autotools", "makefile")
 _MOST_DEPENDENCIES = 10
+_PATCHES = 6
+_FIRST_YEAR = 2000
+_FEWEST_RUNGS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     """How one package of the demo is built.
 
-    ``dependencies`` are names of packages, ``size`` is a usual size in bytes and ``branch`` the
-    development version, if there is one.
+    ``dependencies`` are names of packages, ``size`` is a usual size in bytes, ``first`` the first
+    version and ``branch`` that of development, if there is one. ``start`` is how far the package
+    has come when it is added: on which rung its newest version stands.
     """
 
     name: str
@@ -35,13 +39,23 @@ class Recipe:
     usual_configurations: tuple[Configuration, ...]
     size: int
     branch: str | None
-    base: int
+    first: str
+    start: int
 
     def version(self, rung: int) -> str:
-        """Return the version on a rung of the ladder of versions, which has no upper end."""
-        if self.base % 8 == 0:  # by the quarter
-            return f"{2021 + rung // 4}.{1 + 3 * (rung % 4)}"
-        return f"{self.base % 5}.{self.base % 17 + rung // 3}.{rung % 3}"
+        """Return the version on a rung of the ladder of versions, which has no upper end.
+
+        It follows from the ``first``: 2.42.0 goes on to 2.43.0 some time, 0.3.15 never to 0.4.0;
+        2022.1 comes by the quarter, 9.0 is followed by 9.1.
+        """
+        major, minor, *patch = map(int, self.first.split("."))
+        if patch == [0]:
+            return f"{major}.{minor + rung // _PATCHES}.{rung % _PATCHES}"
+        if patch:
+            return f"{major}.{minor}.{patch[0] + rung}"
+        if major >= _FIRST_YEAR:
+            return f"{major + rung // 4}.{1 + 3 * (rung % 4)}"
+        return f"{major}.{minor + rung}"
 
     def configurations(self, number: int) -> Iterator[Configuration]:
         """Yield that many different ones; with patches where the recipe has no more without."""
@@ -70,13 +84,19 @@ def make_recipe(draw: Draw, name: str, others: Sequence[str]) -> Recipe:
     ]
     number = 1 + int(draw.random() * _MOST_DEPENDENCIES)
     others = [other for other in others if other not in COMPILERS]
+    dependencies = {draw.pick_early(others) for _ in range(number) if others}
+    usual_configurations = draw.some(configurations, len(configurations))
+    size = int(1_000_000 / (0.02 + draw.low()))
+    branch = draw.pick(("develop", "main", "master")) if draw.random() < 0.05 else None
+    number = int(draw.random() * 1_000_000)
     return Recipe(
         name=name,
-        dependencies=tuple(sorted({draw.pick_early(others) for _ in range(number) if others})),
-        usual_configurations=tuple(draw.some(configurations, len(configurations))),
-        size=int(1_000_000 / (0.02 + draw.low())),
-        branch=draw.pick(("develop", "main", "master")) if draw.random() < 0.05 else None,
-        base=int(draw.random() * 1_000_000),
+        dependencies=tuple(sorted(dependencies)),
+        usual_configurations=tuple(usual_configurations),
+        size=size,
+        branch=branch,
+        first=first_version(name) or f"{number % 5}.{number % 17}.0",
+        start=_FEWEST_RUNGS + number % 7,
     )
 
 

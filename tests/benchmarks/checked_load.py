@@ -17,6 +17,14 @@ from tests.deploy.proxies import NGINX
 
 NEEDED = "wrk and nginx are needed to load replicas: apt-get install wrk nginx-light"
 
+COLD = {
+    "CACHELOG_RESPONSE_CACHE": "0",
+    "CACHELOG_TRUSTED_PROXIES": "127.0.0.1",
+    # Else a server refuses what waits because this machine does other things.
+    "CACHELOG_QUEUE_SECONDS": "30",
+}
+"""Settings of servers that answer each request anew."""
+
 _PAGES = 50
 _TIMEOUT = 60
 _SCRIPT = Path(__file__).with_name("wrk_checked.lua")

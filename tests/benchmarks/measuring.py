@@ -50,11 +50,11 @@ def measure(
 ) -> list[Measurement]:
     """Give every contender a turn a round, A B C A B C ..., and return one Measurement each.
 
-    The first contender is the reference. A round before the first warms up and does not count.
-    ``targets`` are by contender.
+    The first contender is the reference. A round before the first warms up and does not count; a
+    single round only shows that all run, and needs none. ``targets`` are by contender.
     """
     values: dict[str, list[float]] = {name: [] for name in contenders}
-    for number in range(rounds + 1):
+    for number in range(0 if rounds > 1 else 1, rounds + 1):
         for name, turn in contenders.items():
             gc.collect()  # what the one before left is not this one's to collect
             value = turn()

@@ -20,6 +20,7 @@ import httpx
 import orjson
 
 from tests.benchmarks.checked_load import (
+    COLD,
     NEEDED,
     Files,
     asked,
@@ -108,7 +109,7 @@ def _summaries(found: dict[str, _Phase], seconds: int) -> Iterator[Measurement]:
 
 
 def _started(running: ExitStack, plan: Plan, folder: Path) -> _Replicas:
-    how = cachelog(LOCATION, CACHELOG_RESPONSE_CACHE="0", CACHELOG_TRUSTED_PROXIES="127.0.0.1")
+    how = cachelog(LOCATION, **COLD)
     servers = [
         running.enter_context(serving(how.command, environ=how.environ, ready=how.ready))
         for _ in range(2)

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import orjson
 
 from snapshots.catalog.catalog import Catalog
-from tests.benchmarks.checked_load import NEEDED, Files, asked, is_possible, load, questions
+from tests.benchmarks.checked_load import COLD, NEEDED, Files, asked, is_possible, load, questions
 from tests.benchmarks.churn import LivingCache
 from tests.benchmarks.measuring import Measurement, Target, summary
 from tests.benchmarks.over_http import cachelog
@@ -132,7 +132,7 @@ def _staying_on(core: int | None) -> Iterator[None]:
 def _started(
     running: ExitStack, location: str, folder: Path, cores: Cores
 ) -> dict[str, _Contender]:
-    how = cachelog(location, CACHELOG_RESPONSE_CACHE="0", CACHELOG_TRUSTED_PROXIES="127.0.0.1")
+    how = cachelog(location, **COLD)
     one, two, apart = (
         running.enter_context(serving(how.command, environ=how.environ, core=core, ready=how.ready))
         for core in (cores.server, cores.server, cores.load)

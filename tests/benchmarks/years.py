@@ -42,7 +42,7 @@ _ROWS_IN_A_COMMIT = 100
 _PUBLISHED_AFTER = timedelta(hours=2)
 # What decides the contents; where it changes, or the number, the catalog is made anew.
 _DECIDING = ("snapshots/contents.py", "tests/benchmarks/churn.py")
-_EDITION = 1
+_EDITION = 2
 
 
 class _Written(NamedTuple):
@@ -112,7 +112,8 @@ def _write_part(folder: Path, specs: int, start: int, stop: int) -> list[_Writte
     for _ in range(start):
         cache.live()
     tables = SuccessiveTables()
-    seen: set[str] = set()
+    before: dict[str, str | None] = {}
+    known: dict[str, tuple[StoredFile, ...]] = {}
     written = []
     for first in range(start, stop, _IN_A_COMMIT):
         rows: list[RevisionInfo] = []
@@ -121,13 +122,15 @@ def _write_part(folder: Path, specs: int, start: int, stop: int) -> list[_Writte
             for number in days:
                 rows += _describe(cache, number)
                 digest = rows[-1].digest
-                if digest not in seen:  # a small cache can stay as it is for a day
-                    seen.add(digest)
+                if digest not in before:  # a small cache can stay as it is for a day
+                    before[digest] = next(reversed(before), None)
                     yield digest, tables.table(cache.content())
                 cache.live()
 
         days = range(first, min(first + _IN_A_COMMIT, stop))
-        written.append(_Written(rows, table.write(contents(days, rows), {})))
+        files = table.write(contents(days, rows), known, before.get)
+        known |= files
+        written.append(_Written(rows, files))
     return written
 
 

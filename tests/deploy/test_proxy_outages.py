@@ -3,7 +3,8 @@
 import os
 import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,7 +22,8 @@ pytestmark = [
 ]
 
 QUERY = "{ tags { name } }"
-CLIENTS = 4
+SILENCE = 1
+"""Who has got nothing for so many seconds waits for a server that does nothing."""
 AT_LEAST = 20
 """So many answers each client has before something happens, and again after it."""
 
@@ -46,10 +48,11 @@ def running(demo_catalog: Path, tmp_path: Path) -> Iterator[Running]:
 
 
 class Client:
-    """Asks by GET and by POST in turns, and notes the statuses, until it is told to stop."""
+    """Asks again and again, by one method, and notes the statuses, until it is told to stop."""
 
-    def __init__(self, url: str, stopping: threading.Event) -> None:
+    def __init__(self, url: str, method: str, stopping: threading.Event) -> None:
         self._url = f"{url}/graphql"
+        self.method = method
         self._stopping = stopping
         self.statuses: list[int] = []
 
@@ -57,23 +60,40 @@ class Client:
         """Ask; raises where a connection is broken."""
         with httpx.Client(timeout=PATIENCE) as client:
             while not self._stopping.is_set():
-                if len(self.statuses) % 2:
-                    answer = client.get(self._url, params={"query": QUERY})
+                if self.method == "GET":
+                    answer = ask(client, QUERY, self._url)
                 else:
                     answer = client.post(self._url, json={"query": QUERY})
                 self.statuses.append(answer.status_code)
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_who_loses_a_server_is_answered_by_the_other(running: Running, how: signal.Signals) -> None:
-    """No request fails when a server is stopped or killed in the midst of many, whatever asks."""
+def stop(server: Server, _clients: list[Client]) -> None:
+    """End a server as an operating system does."""
+    server.process.send_signal(signal.SIGTERM)
+
+
+def kill(server: Server, clients: list[Client]) -> None:
+    """End a server when each client waits for its answer to a request."""
+    server.process.send_signal(signal.SIGSTOP)
+    before: list[int] = []
+    while (now := [len(it.statuses) for it in clients]) != before:
+        before = now
+        time.sleep(SILENCE)
+    server.process.send_signal(signal.SIGKILL)
+
+
+@pytest.mark.parametrize("end", [stop, kill])
+def test_who_loses_a_server_is_answered_by_the_other(
+    running: Running, end: Callable[[Server, list[Client]], None]
+) -> None:
+    """No request fails when a server is stopped or killed in the midst of many, GET or POST."""
     stopping = threading.Event()
-    clients = [Client(running.url, stopping) for _ in range(CLIENTS)]
-    with ThreadPoolExecutor(CLIENTS) as pool:
+    clients = [Client(running.url, method, stopping) for method in ("GET", "POST") * 2]
+    with ThreadPoolExecutor(len(clients)) as pool:
         futures = [pool.submit(it.run) for it in clients]
         try:
             wait_for_more(clients, futures)
-            running.one.process.send_signal(how)
+            end(running.one, clients)
             running.one.process.wait(PATIENCE)
             wait_for_more(clients, futures)
         finally:
@@ -111,6 +131,6 @@ def test_what_is_kept_outlives_the_servers(running: Running) -> None:
         assert ask(client, QUERY).status_code == 502
 
 
-def ask(client: httpx.Client, query: str) -> httpx.Response:
+def ask(client: httpx.Client, query: str, url: str = "/graphql") -> httpx.Response:
     """Ask by GET."""
-    return client.get("/graphql", params={"query": query})
+    return client.get(url, params={"query": query})

@@ -17,7 +17,7 @@ PATIENCE = 10.0
 """After how many seconds without an answer a client of an attack gives up, and hangs up."""
 
 LONGEST = 20.0
-"""For how many seconds an attack goes on with new requests."""
+"""For how many seconds an attack goes on with new requests, unless its target says otherwise."""
 
 LARGEST = 512 << 20
 """How many bytes of one answer are read."""
@@ -44,6 +44,9 @@ class Target:
 
     ids: tuple[str, ...]
     """Opaque ids of those specs."""
+
+    longest: float = LONGEST
+    """For how many seconds an attack on it goes on with new requests."""
 
     @property
     def host(self) -> str:
@@ -110,7 +113,7 @@ def asking(
 def send_all(target: Target, asks: Iterable[Ask], *, at_once: int = 1) -> list[Answer]:
     """Send requests over ``at_once`` connections; the first that is not answered ends it."""
     waiting, lock, answers = iter(asks), Lock(), list[Answer]()
-    deadline = time.perf_counter() + LONGEST
+    deadline = time.perf_counter() + target.longest
 
     def work() -> None:
         connection = HTTPConnection(HOST, target.port, timeout=PATIENCE)

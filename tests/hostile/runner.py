@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
-from tests.hostile.attack import Answer, Attack, Target
+from tests.hostile.attack import LONGEST, Answer, Attack, Target
 from tests.hostile.target import AttackedServer
 from tests.hostile.victim import Suffered, Victim, victim_of
 
@@ -51,9 +52,14 @@ class Result(NamedTuple):
     hurts: tuple[str, ...]
 
 
-def run_all(server: AttackedServer, attacks: Iterable[Attack], bounds: Bounds) -> Iterator[Result]:
-    """Run attacks one after the other; a server that was hurt is started again."""
-    target = server.restart()
+def run_all(
+    server: AttackedServer, attacks: Iterable[Attack], bounds: Bounds, *, longest: float = LONGEST
+) -> Iterator[Result]:
+    """Run attacks one after the other; a server that was hurt is started again.
+
+    None goes on with new requests for more than ``longest`` seconds.
+    """
+    target = replace(server.restart(), longest=longest)
     with victim_of(target.port) as victim:
         idle = _calm(victim)
         for attack in attacks:
@@ -62,7 +68,7 @@ def run_all(server: AttackedServer, attacks: Iterable[Attack], bounds: Bounds) -
             # What one attack left in memory must not be charged to the next for ever: where it is
             # kept within the bound, it stays, as it would in a server that runs for months.
             if result.hurts or not server.is_running():
-                target = server.restart()
+                target = replace(server.restart(), longest=longest)
                 idle = _calm(victim)
 
 

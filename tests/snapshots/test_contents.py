@@ -4,6 +4,7 @@ from random import Random
 from typing import Any
 
 import orjson
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from snapshots.facts import Fact
 from snapshots.models import NOTHING, SPEC_FACTS, Dependency, Spec
 from snapshots.sources.pages import parse_page
 from snapshots.sources.reports import Report
+from snapshots.tables import SPEC_ROWS
 from snapshots.tables import SPECS as COLUMNS
 from tests.snapshots.factories import SPECS, a_spec, full_spec, hash_of
 
@@ -143,7 +145,7 @@ def test_table(specs: list[Spec]) -> None:
     """A store gets every fact of every record, by package and hash."""
     content = Content.of(specs)
     table = content.table()
-    assert table.schema == COLUMNS
+    assert table.schema == pa.schema([COLUMNS.field("digest"), *SPEC_ROWS])
     assert table.to_pylist() == [
         {"digest": content.digest, **plain(spec), "in_cache": True} for spec in content.specs()
     ]

@@ -9,6 +9,8 @@ from graphql import (
     DocumentNode,
     FieldNode,
     FragmentDefinitionNode,
+    FragmentSpreadNode,
+    InlineFragmentNode,
     NameNode,
     Node,
     OperationDefinitionNode,
@@ -222,11 +224,14 @@ def _columns(
     row: SelectionSetNode, fragments: Mapping[str, FragmentDefinitionNode]
 ) -> Iterator[tuple[str, ...]]:
     for it in row.selections:
-        if not isinstance(it, FieldNode):
-            inner = fragments[it.name.value] if hasattr(it, "name") else it
-            yield from _columns(inner.selection_set, fragments)  # type: ignore[union-attr]
-        elif it.selection_set is None:
-            yield (_response_name(it),)
-        else:
-            prefix = () if it.name.value == "node" else (_response_name(it),)
-            yield from ((*prefix, *rest) for rest in _columns(it.selection_set, fragments))
+        if isinstance(it, FragmentSpreadNode):
+            yield from _columns(fragments[it.name.value].selection_set, fragments)
+        elif isinstance(it, InlineFragmentNode):
+            yield from _columns(it.selection_set, fragments)
+        elif isinstance(it, FieldNode):
+            name = (_response_name(it),)
+            if it.selection_set is None:
+                yield name
+            else:
+                prefix = () if it.name.value == "node" else name
+                yield from ((*prefix, *rest) for rest in _columns(it.selection_set, fragments))

@@ -2,7 +2,7 @@
 "use strict";
 
 const HEIGHT = 200;
-const SPANS = [["All", Infinity], ["Two years", 730], ["One year", 365], ["Three months", 91]];
+const PERIODS = [["All", Infinity], ["Two years", 730], ["One year", 365], ["Three months", 91]];
 const DAY = 86400;
 const MINUS = "\u2212";
 
@@ -97,16 +97,16 @@ function draw(points) {
 
 // Which button says what the charts show: none where somebody dragged across one.
 function press(pressed) {
-  for (const it of document.querySelectorAll(".spans button")) it.setAttribute("aria-pressed", String(it === pressed));
+  for (const it of document.querySelectorAll(".periods button")) it.setAttribute("aria-pressed", String(it === pressed));
 }
 
 // Buttons for the keyboard; with a mouse, dragging across a chart does the same.
 function buttons(points, show) {
   const length = (points.taken.at(-1) - points.taken[0]) / DAY;
-  const fitting = SPANS.filter(([, most]) => most === Infinity || most < length);
+  const fitting = PERIODS.filter(([, most]) => most === Infinity || most < length);
   if (fitting.length < 2) return;
   const group = document.createElement("div");
-  group.className = "spans";
+  group.className = "periods";
   group.setAttribute("role", "group");
   group.setAttribute("aria-label", "Time that the charts show");
   for (const [label, most] of fitting) {
@@ -143,6 +143,6 @@ document.addEventListener("DOMContentLoaded", () => {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     for (const chart of charts) chart.destroy();
     charts = draw(points);
-    press(document.querySelector(".spans button"));
+    press(document.querySelector(".periods button"));
   });
 });

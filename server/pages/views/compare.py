@@ -1,10 +1,11 @@
 """What pages of a comparison show beside their answers: filters with counts, what differs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from strawberry.utils.str_converters import to_camel_case
 
+from server.pages.views.differences import Difference, difference, of_lists, of_recipes
 from snapshots import wording
 from snapshots.notes.package_kinds import HAPPENED
 
@@ -32,14 +33,6 @@ class Choice(NamedTuple):
     num: int
 
 
-class Difference(NamedTuple):
-    """A fact that differs between two specs, as texts; None where a side has nothing of it."""
-
-    name: str
-    before: str | None
-    after: str | None
-
-
 def why(data: Data) -> Data:
     """Return the kinds of causes as filters."""
     kinds = data["compare"]["causeKinds"]
@@ -49,7 +42,7 @@ def why(data: Data) -> Data:
 def cause(data: Data) -> Data:
     """Return what differs in the package that is the cause."""
     facts = data["compare"]["cause"]["facts"]
-    return {"facts": [_difference(field) for field in facts]}
+    return {"facts": [difference(field) for field in facts]}
 
 
 def packages(data: Data) -> Data:
@@ -74,7 +67,7 @@ def differences(change: Data) -> Iterator[Difference]:
     What has no counterpart differs from nothing.
     """
     if change["kind"] == "CHANGED":
-        yield from map(_difference, change["fields"])
+        yield from map(difference, change["fields"])
         return
     before = change["before"] or change["counterpart"]
     after = change["after"] or change["counterpart"]
@@ -82,30 +75,13 @@ def differences(change: Data) -> Iterator[Difference]:
         return
     recipes = before["packageHash"], after["packageHash"]
     if recipes[0] != recipes[1] and None not in recipes:
-        yield Difference("recipe", *map(wording.short_hash, recipes))
+        yield of_recipes(*recipes)
     for name, label in _OWN_FACTS.items():
         if before[name] != after[name]:
             yield Difference(label, before[name], after[name])
     for name in ("variants", "stacks"):
         if before[name] != after[name]:
-            yield Difference(name, *_different(before[name], after[name]))
-
-
-def _difference(field: Data) -> Difference:
-    """Return a difference of the API with its values as texts."""
-    before, after = field["before"], field["after"]
-    if isinstance(before, list) and isinstance(after, list):
-        sides = _different(before, after)
-    else:
-        sides = _text(before), _text(after)
-    return Difference(wording.in_words(field["path"]), *sides)
-
-
-def _different(before: Sequence[str], after: Sequence[str]) -> tuple[str | None, str | None]:
-    """Return what only one of two lists has, of each."""
-    gone = [str(it) for it in before if it not in after]
-    new = [str(it) for it in after if it not in before]
-    return " ".join(gone) or None, " ".join(new) or None
+            yield of_lists(name, before[name], after[name])
 
 
 def _counted(of: str, kinds: Mapping[str, str], data: Data) -> list[Choice]:
@@ -119,10 +95,3 @@ def _counted(of: str, kinds: Mapping[str, str], data: Data) -> list[Choice]:
 
 def _choice(value: str, count: int) -> Choice:
     return Choice(value, wording.in_words(value.lower()), count)
-
-
-def _text(value: Any) -> str | None:
-    """Return a value of a fact as a text."""
-    if isinstance(value, list):
-        return " ".join(map(str, value)) or None
-    return None if value is None else str(value)

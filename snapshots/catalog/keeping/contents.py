@@ -1,8 +1,9 @@
 """Which contents a catalog still needs, and how the table ``specs`` lets go of the others.
 
-A content that no row names is struck off the table's log at first; that is when its time of grace
-begins. Its file stays until a vacuum that comes after it, for imports and servers that still know
-the rows. A file that was struck off is never written again under the same name.
+A content is needed where a row names it, or one that is laid over it. Another is struck off the
+table's log at first; that is when its time of grace begins. Its file stays until a vacuum that
+comes after it, for imports and servers that still know the rows. A file that was struck off is
+never written again under the same name.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -41,9 +42,14 @@ class Contents:
         self._specs = SpecsTable(self.storage)
 
     def named(self) -> Mapping[str, Sequence[StoredFile]]:
-        """Return the contents that rows name now, with their files where these are known."""
+        """Return the contents that rows need now, with the files of their own where known."""
         self._rows.refresh()
-        return {it.digest: () for it in self._rows.revisions} | self._rows.files
+        return self._rows.needed
+
+    def named_files(self) -> set[str]:
+        """Return the paths of all files that rows name now."""
+        self._rows.refresh()
+        return {file.path for files in self._rows.files.values() for file in files}
 
     def listed(self) -> list[Listed]:
         """Return all files that the table lists now."""
@@ -86,7 +92,7 @@ class Contents:
 
 
 def unnamed(listed: Collection[Listed], named: Mapping[str, Sequence[StoredFile]]) -> list[Listed]:
-    """Return the listed files that no row names.
+    """Return the listed files that no row needs.
 
     A named content can have a second file, from two imports at once; it goes where the first is
     listed. Where another tool has rewritten a content, its files are not those that the rows name.

@@ -11,6 +11,7 @@ import msgspec
 import pyarrow as pa
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.content_files import by_owner
 from snapshots.catalog.failures import translated
 from snapshots.catalog.filling import fill
 from snapshots.catalog.keeping.contents import Contents
@@ -28,9 +29,10 @@ _COMPARING = "comparing new neighbours"
 class Removal(msgspec.Struct, frozen=True, kw_only=True):
     """What is removed: revisions, newest first, and all their rows.
 
-    ``contents`` are the digests that nothing names from then on, ``num_bytes`` what their files
-    take: a vacuum deletes them. ``unkept`` has the reason for each two new neighbours that could
-    not be compared; that is tried again when they are asked for.
+    ``contents`` are the digests that nothing needs from then on, ``num_bytes`` what their files
+    take: a vacuum deletes them. A content that others are laid over is needed. ``unkept`` has the
+    reason for each two new neighbours that could not be compared; that is tried again when they
+    are asked for.
     """
 
     revisions: tuple[RevisionInfo, ...]
@@ -47,10 +49,14 @@ def plan(catalog: Catalog, revisions: Iterable[RevisionInfo]) -> Removal:
     rows = [row for revision in going for row in history.seen(revision)]
     gone = {row.key for row in rows}
     named = {row.digest for row in history.by_key.values() if row.key not in gone}
-    contents = sorted({row.digest for row in rows} - named)
-    sizes = [file.size for digest in contents for file in catalog.files_of(digest)]
+    unneeded = by_owner({row.digest: catalog.files_of(row.digest) for row in rows})
+    for digest in by_owner({digest: catalog.files_of(digest) for digest in named}):
+        unneeded.pop(digest, None)
     return Removal(
-        revisions=tuple(going), rows=tuple(rows), contents=tuple(contents), num_bytes=sum(sizes)
+        revisions=tuple(going),
+        rows=tuple(rows),
+        contents=tuple(sorted(unneeded)),
+        num_bytes=sum(file.size for files in unneeded.values() for file in files),
     )
 
 
@@ -70,10 +76,11 @@ def remove(catalog: Catalog, planned: Removal, progress: Progress | None = None)
         drop_rows(contents.storage, contents.revisions, lambda rows: _among(rows, gone))
         going = set(planned.contents)
         struck = contents.strike_off(lambda file: file.digest in going)
+        needed = contents.named().keys()
         catalog.refresh()
     return msgspec.structs.replace(
         planned,
-        contents=tuple(sorted(going - set(catalog.history.digests))),
+        contents=tuple(sorted(going - needed)),
         num_bytes=sum(file.size for file in struck),
         unkept=tuple(unkept),
     )

@@ -119,7 +119,7 @@ class _Vacuum:
         there = self._storage.find(table.name)
         unused = set(out_of_use(self._storage, table, self._hours))
         # Asked last: what a row names by now stays.
-        named = {file.path for files in self._contents.named().values() for file in files}
+        named = self._contents.named_files()
         return {
             path: found
             for path, found in there.items()

@@ -38,13 +38,24 @@ class ToRead(NamedTuple):
     how_to_mend: str
 
 
+class DamagedBase(NamedTuple):
+    """What a content is laid over, and how that is damaged."""
+
+    digest: str
+    damage: str
+
+
 class Read(NamedTuple):
-    """What was found of a content; its hashes where it could be read."""
+    """What was found of a content; its hashes where it could be read.
+
+    ``damaged_base`` is what alone it could not be read for.
+    """
 
     digest: str
     findings: Sequence[Finding]
     hashes: SetOfHashes | None
     num_specs: int
+    damaged_base: DamagedBase | None = None
 
 
 def contents_to_read(
@@ -86,8 +97,10 @@ def read_content(specs: SpecsTable, content: ToRead) -> Read:
     except DamagedContent as error:
         if content.digest == NOTHING:
             return Read(NOTHING, (), sum_of([]), 0)
-        reason = error.reason.removeprefix(f"the {place} ")
-        return _unreadable(content, Finding(place=place, reason=reason, advice=content.how_to_mend))
+        if error.owner != content.digest:
+            return Read(content.digest, (), None, 0, DamagedBase(error.owner, error.damage))
+        found_damage = Finding(place=place, reason=error.damage, advice=content.how_to_mend)
+        return _unreadable(content, found_damage)
     except CatalogError as error:
         return _unreadable(content, Finding(place=place, reason=error.reason, advice="try again"))
     except (

@@ -11,7 +11,8 @@ from snapshots.catalog.failures import translated
 from snapshots.catalog.history_tables import HISTORY_TABLES, HOW_TO_MEND
 from snapshots.catalog.keeping.contents import Contents, unnamed
 from snapshots.catalog.storage import RESTORE
-from snapshots.catalog.verifying.contents import contents_to_read, read_contents
+from snapshots.catalog.verifying.contents import Read, contents_to_read, read_contents
+from snapshots.catalog.verifying.damaged_bases import with_damaged_bases
 from snapshots.catalog.verifying.findings import LIST_AGAIN, VACUUM, Finding
 from snapshots.catalog.verifying.hash_sums import SetOfHashes, sum_of
 from snapshots.catalog.verifying.history import HistoryCheck
@@ -97,6 +98,7 @@ class _Verification:
     def _read_contents(self, jobs: int | None, cluster: str | None) -> dict[str, SetOfHashes]:
         contents = contents_to_read(self._catalog.history, self._catalog.files_of)
         hashes = {NOTHING: sum_of([])}
+        without_base: list[Read] = []
         self._progress("reading contents", 0, len(contents))
         with read_contents(self._catalog.location, contents, jobs, cluster) as found:
             for read in found:
@@ -105,7 +107,10 @@ class _Verification:
                 self._findings += read.findings
                 if read.hashes is not None:
                     hashes[read.digest] = read.hashes
+                if read.damaged_base is not None:
+                    without_base.append(read)
                 self._progress("reading contents", self._num_contents, len(contents))
+        self._findings = with_damaged_bases(self._findings, without_base, self._catalog.history)
         return hashes
 
     def _stray(self) -> Iterator[Finding]:
@@ -125,7 +130,7 @@ class _Verification:
             taken = size(sum(it.size for it in left))
             reason = f"{counted(len(left), 'file')} of contents that no row names, {taken}"
             yield _note("specs", reason, VACUUM)
-        kept = {it.path for it in listed} | {it.path for files in named.values() for it in files}
+        kept = {it.path for it in listed} | self._contents.named_files()
         there = self._storage.find("specs")
         stray = [
             found.size

@@ -33,8 +33,8 @@ def _packages(_target: Target) -> Iterator[Ask]:
 
 
 def _hashes(target: Target) -> Iterator[Ask]:
-    """Ask for each hash, for how it begins, and for the shortest beginnings that there are."""
-    for text in [*target.hashes[:200], *"abcdefgh234567", "aa", "zz", ""]:
+    """Ask for the shortest beginnings that there are, for each hash, and for how it begins."""
+    for text in [*"abcdefgh234567", "aa", "zz", "", *target.hashes[:200]]:
         for part in (text, text[:7]):
             yield query(f'{{ hash(hash:"{part}"){{spans{{first{{id}}}}}} }}')
 

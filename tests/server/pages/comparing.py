@@ -5,8 +5,7 @@ from typing import Any
 
 import httpx
 
-from server.pages.documents import document
-from tests.server.pages.asked import asked
+from tests.server.pages.asked import answered
 from tests.server.pages.reading import Shown
 
 BASE, HEAD = "develop-2025-01-05", "develop"
@@ -17,9 +16,7 @@ TABS = ("", "/packages", "/specs", "/stacks", "/coverage", "/notes")
 def told(client: httpx.Client, name: str, **variables: Any) -> Any:
     """Return what the API answers to the document of a page."""
     known = {"base": BASE, "head": HEAD, "first": 50} | variables
-    declared = document(name).parameters
-    given = {key: value for key, value in known.items() if key in declared}
-    return asked(client, document(name).text, **given)["compare"]
+    return answered(client, name, **known)["compare"]
 
 
 def in_words(name: str) -> str:

@@ -10,6 +10,7 @@ from lxml import html
 
 from server.pages.addresses import Address
 from server.pages.checking import RESULT
+from server.pages.filters import MINUS
 from server.pages.rendering import Renderer
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
@@ -98,7 +99,7 @@ def test_what_is_there_and_what_is_missing(client: httpx.Client) -> None:
     assert [*missing] == ["hdf5@1.14.5", "nothing-like-it@1.0"]
     assert "root" in missing["hdf5@1.14.5"]
     assert f"{day(3):%Y-%m-%d}: replaced" in missing["hdf5@1.14.5"]
-    assert "hdf5@2.0: version 1.14.5 → 2.0" in missing["hdf5@1.14.5"]
+    assert f"hdf5@2.0: version {MINUS} 1.14.5 + 2.0" in missing["hdf5@1.14.5"]
     assert "never seen in this catalog" in missing["nothing-like-it@1.0"]
     assert "no other spec of the package is there" in missing["nothing-like-it@1.0"]
     for link in {*page.links("main a").values()}:

@@ -3,9 +3,8 @@
 import httpx
 import pytest
 
-from server.pages.documents import document
+from tests.server.pages.asked import answered, asked
 from tests.server.pages.reading import shown
-from tests.server.pages.test_spec import asked
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +22,7 @@ def gone(client: httpx.Client) -> str:
 
 def test_it_says_when_and_why_a_hash_went(client: httpx.Client, gone: str) -> None:
     """Each span of its history, with the comparison that took it away."""
-    told = asked(client, document("hash").text, hash=gone)["hash"]
+    told = answered(client, "hash", hash=gone)["hash"]
     page = shown(client, f"/hash/{gone}")
     assert page.text("h1") == f"{told['name']}@{told['version']}"
     rows = page.texts(".stays tbody tr")

@@ -10,13 +10,14 @@ import httpx
 import pytest
 
 from server.pages.addresses import Address
-from server.pages.rendering import MINUS, Renderer
+from server.pages.filters import MINUS
+from server.pages.rendering import Renderer
 from server.pages.routes import PAGES
 from server.settings import Settings
-from snapshots.catalog.catalog import Catalog
+from tests.server.pages.asked import LARGE, answered
+from tests.server.pages.catalogs import without_sizes
 from tests.server.pages.reading import Shown, shown
 from tests.server.servers import application
-from tests.snapshots.factories import a_snapshot, a_spec, day
 
 HOME = PAGES[0]
 
@@ -28,28 +29,18 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     What changed with the last revision of the other is not kept.
     """
     folder = tmp_path_factory.mktemp("odd")
-    specs = [a_spec(it, name=f"p{it}", size=None) for it in "abc"]
-    contents = [("develop", 0, 1), ("develop", 7, 3), ("alone", 1, 2)]
-    Catalog(str(folder)).publish(
-        [a_snapshot(specs[:count], tag, day(taken)) for tag, taken, count in contents]
-    )
+    catalog = without_sizes(folder)
     for table in ("comparisons", "changes", "hashes"):
         shutil.rmtree(folder / table)
-    with application(Settings(catalog=str(folder))) as client:
+    with application(Settings(catalog=catalog)) as client:
         yield client
-
-
-def answered(client: httpx.Client, **variables: str) -> Any:
-    """Return what the API answers to the page's own question."""
-    asked = {"query": HOME.document.text, "variables": variables}
-    return client.post("/graphql", json=asked).json()["data"]
 
 
 def test_every_series_leads_on(client: httpx.Client) -> None:
     """Develop stands first; each leads to its page, its newest revision and its last change."""
     page = shown(client, "/")
     assert page.status == 200
-    every = answered(client)["allSeries"]
+    every = answered(client, "home")["allSeries"]
     assert [page.text("#newest"), *page.texts("tbody th")] == [it["name"] for it in every]
     assert every[0]["name"] == "develop"
     for it in every:
@@ -66,7 +57,7 @@ def test_every_series_leads_on(client: httpx.Client) -> None:
 def test_numbers_are_those_of_the_api(client: httpx.Client) -> None:
     """Packages, specs and what came and went, with thousands apart."""
     page = shown(client, "/")
-    first, *others = answered(client)["allSeries"]
+    first, *others = answered(client, "home")["allSeries"]
     shown_first = page.texts("article dd")
     assert shown_first[:2] == [f"{first['latest'][it]:,}" for it in ("numPackages", "numSpecs")]
     for row, it in zip(page.dom.cssselect("tbody tr"), others, strict=True):
@@ -120,19 +111,7 @@ def test_what_is_not_known_is_said(odd: httpx.Client) -> None:
 
 def test_a_hundred_series_are_no_long_page() -> None:
     """At most 100 kB, whatever they are called."""
-    digest = "0123456789abcdef" * 4
-    latest = {
-        "tag": "v0.28.0-of-a-site",
-        "digest": digest,
-        "takenAt": "2025-11-06T18:00:00Z",
-        "numPackages": 1_234,
-        "numSpecs": 58_000,
-        "numStacks": 30,
-        "totalSize": str(5 << 40),
-        "source": {"synthetic": False},
-        "previous": {"digest": digest},
-        "growth": {"specsAdded": 12_345, "specsRemoved": 12_345},
-    }
+    latest = LARGE | {"tag": "v0.28.0-of-a-site"}
     points = [{"numSpecs": number * 7_919 % 58_000} for number in range(30)]
     every = [
         {

@@ -13,26 +13,8 @@ from server.pages.rendering import (
     VENDOR,
     Renderer,
     assets,
-    number,
     seen,
-    size_delta,
-    words,
 )
-
-
-@pytest.mark.parametrize(
-    ("shown", "text"),
-    [
-        (number(None), "unknown"),
-        (number(1234567), "1,234,567"),
-        (size_delta(None), "unknown"),
-        (size_delta("-2048"), "−2.0 KiB"),  # noqa: RUF001
-        (words("NEW_PACKAGE"), "new package"),
-    ],
-)
-def test_values_are_shown_to_people(shown: str, text: str) -> None:
-    """Thousands apart, signs that are told apart, and what is not known is said."""
-    assert shown == text
 
 
 @pytest.mark.parametrize(

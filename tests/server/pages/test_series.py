@@ -11,13 +11,14 @@ import orjson
 import pytest
 
 from server.pages.addresses import Address
-from server.pages.rendering import MINUS, Renderer
+from server.pages.filters import MINUS
+from server.pages.rendering import Renderer
 from server.pages.routes import PAGES
 from server.settings import Settings
-from snapshots.catalog.catalog import Catalog
+from tests.server.pages.asked import LARGE, answered
+from tests.server.pages.catalogs import without_sizes
 from tests.server.pages.reading import Shown, shown
 from tests.server.servers import application
-from tests.snapshots.factories import a_snapshot, a_spec, day
 
 (PAGE,) = (it for it in PAGES if it.query == "series")
 
@@ -25,13 +26,8 @@ from tests.snapshots.factories import a_snapshot, a_spec, day
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """Return a client of a catalog without sizes, with a series of two and one of one revision."""
-    folder = tmp_path_factory.mktemp("odd")
-    specs = [a_spec(it, name=f"p{it}", size=None) for it in "abc"]
-    contents = [("develop", 0, 1), ("develop", 7, 3), ("alone", 1, 2)]
-    Catalog(str(folder)).publish(
-        [a_snapshot(specs[:count], tag, day(taken)) for tag, taken, count in contents]
-    )
-    with application(Settings(catalog=str(folder))) as client:
+    catalog = without_sizes(tmp_path_factory.mktemp("odd"))
+    with application(Settings(catalog=catalog)) as client:
         yield client
 
 
@@ -42,13 +38,6 @@ def longest(client: httpx.Client) -> str:
     every = client.post("/graphql", json={"query": text}).json()["data"]["allSeries"]
     name: str = max(every, key=lambda it: it["revisions"]["totalCount"])["name"]
     return name
-
-
-def answered(client: httpx.Client, name: str) -> Any:
-    """Return what the API answers to the page's own question."""
-    variables = {"name": name, "first": 50}
-    asked = {"query": PAGE.document.text, "variables": variables}
-    return client.post("/graphql", json=asked).json()["data"]
 
 
 def rows_of(page: Shown) -> list[list[str]]:
@@ -69,7 +58,7 @@ def test_the_log_is_that_of_the_api(client: httpx.Client, longest: str) -> None:
     """The newest revision first, with what came and went with each."""
     page = shown(client, f"/series/{longest}")
     assert page.status == 200
-    nodes = answered(client, longest)["series"]["revisions"]["nodes"]
+    nodes = answered(client, "series", name=longest, first=50)["series"]["revisions"]["nodes"]
     assert len(nodes) > 2
     for row, it in zip(rows_of(page), nodes, strict=True):
         day, revision, packages, _, specs, came_and_went, rebuilt, _, _ = row
@@ -86,7 +75,7 @@ def test_the_log_is_that_of_the_api(client: httpx.Client, longest: str) -> None:
 def test_the_log_leads_on(client: httpx.Client, longest: str) -> None:
     """To each revision and its comparison by their digests, and to what else the page offers."""
     page = shown(client, f"/series/{longest}")
-    nodes = answered(client, longest)["series"]["revisions"]["nodes"]
+    nodes = answered(client, "series", name=longest, first=50)["series"]["revisions"]["nodes"]
     leads = {urlsplit(link).path for link in page.links("tbody a").values()}
     compared = {f"/compare/{it['previous']['digest']}...{it['digest']}" for it in nodes[:-1]}
     assert leads == {f"/r/{it['digest']}" for it in nodes} | compared
@@ -98,7 +87,7 @@ def test_any_two_revisions_can_be_compared(client: httpx.Client, longest: str) -
     """A form without a script leads there; the newest two are chosen at first."""
     page = shown(client, f"/series/{longest}")
     (form,) = page.dom.cssselect("main form")
-    nodes = answered(client, longest)["series"]["revisions"]["nodes"]
+    nodes = answered(client, "series", name=longest, first=50)["series"]["revisions"]["nodes"]
     for name, chosen in (("base", nodes[1]), ("head", nodes[0])):
         radios = form.cssselect(f"input[name={name}]")
         assert [it.get("value") for it in radios] == [it["digest"][:12] for it in nodes]
@@ -114,7 +103,7 @@ def test_charts_show_the_growth_of_the_api(client: httpx.Client, longest: str) -
     """Times are minutes, each after the first since the one before; sizes are MiB."""
     page = shown(client, f"/series/{longest}")
     points = points_of(page)
-    growth = answered(client, longest)["growing"]["growth"]
+    growth = answered(client, "series", name=longest, first=50)["growing"]["growth"]
     taken = [datetime.fromisoformat(it["takenAt"]).timestamp() for it in growth]
     assert [it * 60 for it in accumulate(points["taken"])] == taken
     assert points["specs"] == [it["numSpecs"] for it in growth]
@@ -129,7 +118,10 @@ def test_charts_are_there_without_a_script(client: httpx.Client, longest: str) -
     page = shown(client, f"/series/{longest}")
     charts = page.dom.cssselect(".chart")
     assert [it.get("data-chart") for it in charts] == ["specs", "packages", "size", "changes"]
-    numbers = [it["numSpecs"] for it in answered(client, longest)["growing"]["growth"]]
+    numbers = [
+        it["numSpecs"]
+        for it in answered(client, "series", name=longest, first=50)["growing"]["growth"]
+    ]
     for chart in charts:
         assert chart.cssselect("svg path")
         (plot,) = chart.cssselect(".plot")
@@ -154,7 +146,7 @@ def test_its_feed_is_offered(client: httpx.Client, longest: str) -> None:
 def test_a_shared_link_says_what_changed(client: httpx.Client, longest: str) -> None:
     """In one sentence, with the numbers of the newest revision."""
     page = shown(client, f"/series/{longest}")
-    latest = answered(client, longest)["series"]["latest"]
+    latest = answered(client, "series", name=longest, first=50)["series"]["latest"]
     (said,) = page.dom.cssselect("meta[property='og:description']")
     assert f"{latest['numSpecs']:,} specs of " in said.get("content", "")
     assert f"{latest['growth']['specsAdded']:,} added" in said.get("content", "")
@@ -192,27 +184,6 @@ def test_an_unknown_series_is_not_found(client: httpx.Client) -> None:
     assert client.get(links["develop"]).status_code == 200
 
 
-DIGEST = "0123456789abcdef" * 4
-REVISION = {
-    "tag": "develop",
-    "digest": DIGEST,
-    "takenAt": "2025-11-06T18:00:00Z",
-    "numPackages": 1_234,
-    "numSpecs": 58_000,
-    "numStacks": 30,
-    "totalSize": str(5 << 40),
-    "source": {"synthetic": False},
-    "previous": {"digest": DIGEST, "totalSize": str(5 << 40)},
-    "growth": {
-        "specsAdded": 12_345,
-        "specsRemoved": 12_345,
-        "specsRebuilt": 10_000,
-        "packagesAdded": 100,
-        "packagesRemoved": 100,
-    },
-}
-
-
 def rendered(data: Any, errors: list[dict[str, Any]] | None = None) -> bytes:
     """Return the page of an answer."""
     address = Address("/series/develop", {})
@@ -224,7 +195,7 @@ def series_of(nodes: list[Any], total: int) -> dict[str, Any]:
     """Return the part of an answer that the log is made of."""
     info = {"hasNextPage": True, "hasPreviousPage": False, "startCursor": "a", "endCursor": "b"}
     log = {"totalCount": total, "pageInfo": info, "nodes": nodes}
-    return {"name": "develop", "latest": REVISION, "revisions": log}
+    return {"name": "develop", "latest": LARGE, "revisions": log}
 
 
 def test_a_thousand_revisions_are_no_long_page() -> None:
@@ -240,7 +211,7 @@ def test_a_thousand_revisions_are_no_long_page() -> None:
         }
         for it in range(1_000)
     ]
-    series = series_of([REVISION] * 50, 1_200)
+    series = series_of([LARGE] * 50, 1_200)
     body = rendered({"growing": {"growth": growth}, "series": series})
     assert len(body) <= 100_000
     page = Shown(httpx.Response(200, content=body, request=httpx.Request("GET", "http://a/b/c")))
@@ -251,7 +222,7 @@ def test_a_thousand_revisions_are_no_long_page() -> None:
 
 def test_a_history_that_is_not_there_takes_nothing_else_with_it() -> None:
     """The log has what is known without it; what is missing is said, and why."""
-    bare = REVISION | {"growth": None}
+    bare = LARGE | {"growth": None}
     errors = [
         {"message": "the history is not complete", "path": ["growing", "growth"]},
         {"message": "not <b>kept</b>", "path": ["series", "latest", "growth"]},

@@ -1,19 +1,18 @@
 """The page of a spec."""
 
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 from lxml import html
 
 from server.pages.addresses import Address
-from server.pages.documents import document
 from server.pages.rendering import Renderer
 from server.pages.routes import PAGES
 from server.pages.views.spec import spec_view
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
+from tests.server.pages.asked import answered, asked
 from tests.server.pages.reading import shown
 from tests.server.servers import application
 from tests.snapshots.factories import a_snapshot, a_spec, day
@@ -23,13 +22,6 @@ query { revision(ref: "develop") { specs(first: 1000) { nodes {
   hash dependencies(first: 0) { totalCount } dependents(first: 0) { totalCount }
 } } } }"""
 DEPENDENTS = "section[aria-labelledby=dependents]"
-
-
-def asked(client: httpx.Client, query: str, **variables: Any) -> Any:
-    """Return what the API answers."""
-    answer = client.post("/graphql", json={"query": query, "variables": variables}).json()
-    assert "errors" not in answer
-    return answer["data"]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +43,7 @@ def dependent(client: httpx.Client, needed: str) -> str:
 def test_it_says_what_its_document_answers(client: httpx.Client, needed: str) -> None:
     """All facts, what it needs and what needs it stand there as the API tells them."""
     variables = {"ref": "develop", "hash": needed, "first": 50}
-    told = asked(client, document("spec").text, **variables)
+    told = answered(client, "spec", **variables)
     spec = told["revision"]["spec"]
     page = shown(client, f"/r/develop/specs/{needed}")
     assert page.status == 200
@@ -161,7 +153,7 @@ def test_what_a_source_does_not_tell_is_said(tmp_path: Path) -> None:
 
 def test_what_cannot_be_told_takes_nothing_else_away(client: httpx.Client, needed: str) -> None:
     """Where the history is not complete, or dependencies are unreadable, the rest is shown."""
-    told = asked(client, document("spec").text, ref="develop", hash=needed, first=50)
+    told = answered(client, "spec", ref="develop", hash=needed, first=50)
     page = next(it for it in PAGES if it.query == "spec")
     errors = [
         {"message": f"not now: {name}", "path": [name]} for name in ("needs", "neededBy", "history")

@@ -21,7 +21,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.contents import Content
 from snapshots.errors import CatalogError
-from snapshots.tables import revisions_table
+from snapshots.tables import SPECS, revisions_table, with_columns
 from tests.snapshots.factories import a_revision, a_snapshot, a_spec, day
 from tests.snapshots.importers import (
     TAGS,
@@ -149,7 +149,7 @@ def test_leftovers_of_another_version(tmp_path: Path) -> None:
     """What an import of the same content left that wrote other bytes does not stand twice."""
     catalog = Catalog(str(tmp_path))
     publish_state(catalog, 0)
-    rows = Content.of(specs_of(1)).table()
+    rows = with_columns(Content.of(specs_of(1)).table(), SPECS.names)
     write_deltalake(tmp_path / "specs", rows.slice(0, 4), mode="append", partition_by=["digest"])
     publish_state(catalog, 1)
     assert assert_is_sound(catalog) == [0, 1]
@@ -294,7 +294,7 @@ def test_a_disk_that_is_full(tmp_path: Path, processes: ForkServerContext) -> No
     for number in range(24):
         publish_state(published, number)
     failures = set()
-    for limit in (0, 300, 700, 1_500, 3_000, 4_500, 6_000, 7_500, 9_000):
+    for limit in (0, 300, 700, 1_500, 3_000, 4_500, 6_000, 7_500, 9_000, 12_000):
         location = str(tmp_path / str(limit))
         shutil.copytree(full, location)
         told, signal = processes.Pipe(duplex=False)

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from server.pages.views import coverage, notes
-from server.pages.views.compare import Difference, differences
+from server.pages.views.compare import differences
+from server.pages.views.differences import Difference
 
 
 def a_side(**facts: Any) -> dict[str, Any]:
@@ -63,7 +64,7 @@ SPEC = a_side()
             },
             [
                 Difference("stacks", "a", "c"),
-                Difference("package hash", None, "x"),
+                Difference("recipe", None, "x"),
                 Difference("size", "1", "0"),
                 Difference("patches", None, "p q"),
             ],

@@ -178,7 +178,7 @@ def flip(file: Path) -> None:
 
 def flip_changes(catalog: Catalog) -> None:
     """Flip a bit of some changes."""
-    flip(next(Path(catalog.location, "changes").glob("*.parquet")))
+    flip(Path(DeltaTable(f"{catalog.location}/changes").file_uris()[0]))
 
 
 def lose_changes(catalog: Catalog) -> None:
