@@ -38,8 +38,9 @@ class ContentReader:
         return _opened, (self._location, self._files, self._history)
 
     def has(self, digest: str) -> bool:
-        """Tell whether the store has, undamaged, a content that is known: of a revision, a base."""
-        return (digest in self._history.digests or digest in self._files) and (
+        """Tell whether some revision needs a content, and the store has it undamaged."""
+        is_needed = digest in self._files or digest in self._history.digests
+        return is_needed and (
             digest == NOTHING or self._specs.is_intact(digest, self._files.get(digest))
         )
 

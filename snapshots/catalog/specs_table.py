@@ -29,7 +29,8 @@ from snapshots.catalog.overlays import (
     whole_rows,
 )
 from snapshots.catalog.packing import packed
-from snapshots.catalog.storage import Found, Storage, from_parquet, named_by_bytes
+from snapshots.catalog.parquet import from_parquet, named_by_bytes
+from snapshots.catalog.storage import Found, Storage
 from snapshots.digests import short_digest
 from snapshots.errors import CatalogError
 from snapshots.tables import SPEC_ROWS, SPECS, Files, StoredFile, with_columns

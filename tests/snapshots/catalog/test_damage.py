@@ -129,7 +129,7 @@ def test_a_damaged_content_is_replaced(
     if damage != "its table is gone":
         assert len(reader.load(content_file(catalog, 0)[0])) == 10
     if not written_alike:
-        monkeypatch.setattr("snapshots.catalog.storage._DICTIONARY_BYTES", 1)
+        monkeypatch.setattr("snapshots.catalog.parquet._DICTIONARY_BYTES", 1)
     for number in range(3):
         publish_state(Catalog(catalog.location), number)
     for each in (reader, reopened(catalog)):
