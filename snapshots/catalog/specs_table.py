@@ -32,6 +32,7 @@ from snapshots.catalog.overlays import (
 from snapshots.catalog.packing import packed
 from snapshots.catalog.parquet import from_parquet, named_by_bytes
 from snapshots.catalog.storage import Found, Storage
+from snapshots.digests import short_digest
 from snapshots.errors import CatalogError
 from snapshots.tables import SPEC_ROWS, SPECS, Files, StoredFile, with_columns
 
@@ -53,8 +54,8 @@ class DamagedContent(CatalogError):
     """
 
     def __init__(self, location: str, digest: str, owner: str, damage: str) -> None:
-        below = "" if owner == digest else f"is laid over {owner[:16]}, which "
-        super().__init__(location, f"the content {digest[:16]} {below}{damage}")
+        below = "" if owner == digest else f"is laid over {short_digest(owner)}, which "
+        super().__init__(location, f"the content {short_digest(digest)} {below}{damage}")
         self.owner = owner
         self.damage = damage
 
@@ -243,7 +244,8 @@ class SpecsTable:
             if not self.is_intact(digest, files or None):
                 raise CatalogError(
                     self._storage.location.text,
-                    f"the content {digest[:16]} was removed while this import ran; import again",
+                    f"the content {short_digest(digest)} was removed while this import ran; "
+                    "import again",
                 )
         self.list_again(contents)
 
