@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from snapshots import refs
@@ -176,18 +176,31 @@ class History:
         """Return the revisions of a series, newest first; none where it is not known."""
         return self._series.get(name, [])[::-1]
 
-    def neighbours(self, name: str) -> list[Neighbours]:
+    def neighbours(self, name: str) -> Sequence[Neighbours]:
         """Return each revision of a series beside the one before it, oldest first."""
-        family = self._series.get(name, [])
-        return [Neighbours(base, head) for base, head in pairwise([None, *family]) if head]
+        return self._neighbours.get(name, ())
+
+    @cached_property
+    def _neighbours(self) -> dict[str, list[Neighbours]]:
+        return {
+            name: [Neighbours(base, head) for base, head in pairwise([None, *family]) if head]
+            for name, family in self._series.items()
+        }
 
     @cached_property
     def pairs(self) -> list[Pair]:
         """The pairs of all neighbours whose contents differ, once each, newest first."""
-        every = [both for name in self._series for both in self.neighbours(name)]
+        every = list(chain.from_iterable(self._neighbours.values()))
         every.sort(key=lambda both: age(both.head), reverse=True)
-        pairs = dict.fromkeys(both.pair for both in every)
-        return [pair for pair in pairs if pair.base != pair.head]
+        return _pairs_of(every)
+
+    def pairs_of(self, name: str) -> Sequence[Pair]:
+        """Return those of a series, once each, oldest first."""
+        return self._pairs_of_series.get(name, ())
+
+    @cached_property
+    def _pairs_of_series(self) -> dict[str, list[Pair]]:
+        return {name: _pairs_of(steps) for name, steps in self._neighbours.items()}
 
     def _revision_of(self, row: RevisionInfo) -> RevisionInfo:
         """Return the revision that a row is or confirms."""
@@ -275,6 +288,11 @@ class History:
         if len(stem) == _STEM:
             close += [short_digest(digest) for digest in self.digests if digest.startswith(stem)]
         return (close or self.tags)[:_NEAREST]
+
+
+def _pairs_of(steps: Iterable[Neighbours]) -> list[Pair]:
+    pairs = dict.fromkeys(both.pair for both in steps)
+    return [pair for pair in pairs if pair.base != pair.head]
 
 
 def age(revision: RevisionInfo) -> tuple[datetime, datetime, str]:

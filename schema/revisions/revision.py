@@ -9,7 +9,7 @@ import strawberry
 from schema.context import Context, Info
 from schema.fields.connections import Connection, connection_field, page_of
 from schema.fields.cost import LOADING, PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, STACKS, Cost, ItemsOf
-from schema.fields.many import FOR_MANY
+from schema.fields.many import FOR_MANY, Each
 from schema.fields.paging import PageArguments
 from schema.fields.scalars import ByteCount, DateTime
 from schema.node import Node, node_id, not_known
@@ -291,5 +291,6 @@ def revision_connection(
     lines: Sequence[RevisionInfo], arguments: PageArguments
 ) -> Connection[Revision]:
     """Return a connection over lines of the catalog, newest first."""
-    keys = [line.key for line in lines]
+    # A cursor is looked for from the front, so that the first pages make few keys.
+    keys = Each(len(lines), lambda place: lines[place].key)
     return Connection(page=page_of(arguments, keys, lambda place: Revision(info=lines[place])))

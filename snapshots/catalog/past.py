@@ -4,7 +4,7 @@ No content is read for it. What is asked about must be complete: where changes o
 kept, each question raises IncompleteHistory.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 
 import numpy as np
@@ -30,12 +30,9 @@ _SHOWN_CANDIDATES = 20
 _SHOWN_DIGITS = 12
 
 
-def pairs_of(history: History, series: str | None = None) -> list[Pair]:
+def pairs_of(history: History, series: str | None = None) -> Sequence[Pair]:
     """Return the pairs of neighbours whose contents differ, of one series or of all, each once."""
-    if series is None:
-        return history.pairs
-    pairs = dict.fromkeys(both.pair for both in history.neighbours(series))
-    return [pair for pair in pairs if pair.base != pair.head]
+    return history.pairs if series is None else history.pairs_of(series)
 
 
 def missing_pairs(catalog: Catalog, history: History, series: str | None = None) -> list[Pair]:

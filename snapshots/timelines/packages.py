@@ -73,7 +73,7 @@ def package_timeline(
 
     ``rows`` are changes of the table ``changes``: all of the package, and any others.
     """
-    steps = Steps(history, [series])
+    steps = Steps.of(history, [series])
     events = Events(rows.filter(pc.equal(rows["name"], name)), steps)
     by_kind = _counted(events.kinds, len(KINDS), events, steps)
     num_after = np.cumsum(by_kind[ADDED] - by_kind[REMOVED])

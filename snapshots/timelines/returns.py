@@ -31,7 +31,7 @@ def count_returned(
     that are to be counted, ``removed`` the column ``removed_specs`` of all pairs of the series.
     Revisions that nothing returned with are left out.
     """
-    steps = Steps(history, [series])
+    steps = Steps.of(history, [series])
     specs = {pair: it for rows in new for pair, it in _lists(rows, "new_specs")}
     of_pairs = [it.field("number").to_numpy() for it in specs.values()]
     numbers = np.unique(np.concatenate([np.empty(0, np.int64), *of_pairs]))

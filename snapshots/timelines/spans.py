@@ -67,7 +67,7 @@ def hash_histories(
     """
     wanted = list(dict.fromkeys(hashes))
     rows = rows.filter(pc.is_in(rows["hash"], pa.array(wanted, pa.string())))
-    steps = Steps(history, history.series_names)
+    steps = Steps.of(history, history.series_names)
     events = Events(rows, steps)
     names = rows["name"].take(pa.array(events.rows, pa.int64())).to_pylist()
     ends = np.flatnonzero(np.diff(events.hashes, append=-1)) + 1
@@ -151,7 +151,7 @@ def holding(
     Of no hash that is all revisions. A hash that no revision had has no history: who asks for
     one need not ask on.
     """
-    steps = Steps(history, history.series_names if series is None else [series])
+    steps = Steps.of(history, history.series_names if series is None else [series])
     places = {revision: place for place, revision in enumerate(steps.revisions)}
     changes = np.zeros(len(steps) + 1, np.int64)
     for span in (span for it in histories for span in it.spans):

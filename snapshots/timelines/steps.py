@@ -3,6 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
+from threading import Lock
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +16,18 @@ Places = npt.NDArray[np.int64]
 """Numbers of steps."""
 
 
+_LOCK = Lock()
+
+
 class Steps:
-    """The steps of some series, one series after the other, each oldest first.
+    """The steps of some series that are there, one after the other, each oldest first.
 
     The step to a revision has that revision's place: ``revisions[place]``.
     """
 
     def __init__(self, history: History, names: Iterable[str]) -> None:
-        self.names: Sequence[str] = [name for name in names if history.of_series(name)]
-        families: list[list[Neighbours]] = [history.neighbours(name) for name in self.names]
+        self.names: Sequence[str] = [*names]
+        families: list[Sequence[Neighbours]] = [history.neighbours(name) for name in self.names]
         self.neighbours = [step for family in families for step in family]
         self.revisions: list[RevisionInfo] = [step.head for step in self.neighbours]
         lengths = [len(family) for family in families]
@@ -31,6 +36,16 @@ class Steps:
         self._places: defaultdict[Pair, list[int]] = defaultdict(list)
         for place, step in enumerate(self.neighbours):
             self._places[step.pair].append(place)
+
+    @classmethod
+    def of(cls, history: History, names: Iterable[str]) -> "Steps":
+        """Return the steps of some series, made once for each history as long as that is there."""
+        asked = tuple(name for name in names if history.of_series(name))
+        with _LOCK:
+            known = _MADE.setdefault(history, {}).get(asked)
+        made = cls(history, asked) if known is None else known
+        with _LOCK:
+            return _MADE[history].setdefault(asked, made)
 
     def __len__(self) -> int:
         return len(self.revisions)
@@ -54,3 +69,6 @@ class Steps:
         That need not be the last one: an old release may be built again after a new one.
         """
         return max(range(begin, end), key=lambda place: age(self.revisions[place]))
+
+
+_MADE: WeakKeyDictionary[History, dict[tuple[str, ...], Steps]] = WeakKeyDictionary()

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.benchmarks import (
+    ageing,
     bulk_work,
     comparing,
     costs,
@@ -62,11 +63,12 @@ BENCHMARKS: dict[str, Benchmark] = {
 
 SELDOM: dict[str, Benchmark] = {
     "history": history.run,
+    "years": ageing.run,
     "cluster": bulk_work.run,
     "replicas": replicas.run,
     "outage": outage.run,
 }
-"""Run where they are named: the data of history takes a quarter of an hour and 4 GB at first."""
+"""Run where they are named: the data of years takes half an hour and some GB at first."""
 
 SEPARATE = {
     "large_index": ["--specs", "1000"],
@@ -118,6 +120,7 @@ def _plan(options: argparse.Namespace) -> Plan:
         contents=20 if options.quick else 1_000,
         specs_of_years=400 if options.quick else 60_000,
         bulk_contents=17 if options.quick else 33,
+        bulk_tags=3 if options.quick else 20,
     )
 
 

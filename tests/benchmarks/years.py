@@ -14,27 +14,31 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import pyarrow as pa
 
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.filling import fill, missing_pairs
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.publishing import Planner
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
-from snapshots.contents import SuccessiveTables
+from snapshots.contents import Content, Snapshot, SuccessiveTables
 from snapshots.history import History
-from snapshots.models import RevisionInfo
+from snapshots.models import RevisionInfo, Source, Spec
 from snapshots.tables import StoredFile
 from tests.benchmarks.churn import FIRST_DAY, LivingCache
 from tests.benchmarks.plans import CACHE, ROOT
 
+SERIES = "develop"
 RELEASE_EVERY = 250
 
 _IN_A_COMMIT = 20
@@ -43,6 +47,14 @@ _PUBLISHED_AFTER = timedelta(hours=2)
 # What decides the contents; where it changes, or the number, the catalog is made anew.
 _DECIDING = ("snapshots/contents.py", "tests/benchmarks/churn.py")
 _EDITION = 2
+
+
+class _State(msgspec.Struct):
+    """What a state of the cache holds."""
+
+    taken_at: datetime
+    source: Source
+    specs: list[Spec]
 
 
 class _Written(NamedTuple):
@@ -57,25 +69,69 @@ def catalog_of_years(
     *,
     revisions: int = 1_000,
     specs: int = 60_000,
+    after: int = 0,
     fresh: bool = False,
     processes: int | None = None,
 ) -> Path:
     """Return the folder of such a catalog below ``cache``, made now unless it is there.
 
-    It serves all that measure: who writes into a catalog takes a copy (``copy_of``).
+    Its first revision is that of the day ``after`` so many others. It serves all that measure: who
+    writes into a catalog takes a copy (``copy_of``).
     """
-    folder = cache / f"years-{revisions}-{specs}-{_source_digest()}"
+    days = f"{revisions}-after-{after}" if after else f"{revisions}"
+    folder = cache / f"years-{days}-{specs}-{_source_digest()}"
     if folder.exists() and not fresh:
         return folder
     cache.mkdir(parents=True, exist_ok=True)
-    for outdated in cache.glob(f"years-{revisions}-{specs}-*"):
+    for outdated in cache.glob(f"years-{days}-{specs}-*"):
         shutil.rmtree(outdated)
     # Renamed when it is whole, so that a run that is stopped half way leaves no half data.
     with tempfile.TemporaryDirectory(dir=cache) as unfinished:
         made = Path(unfinished, "catalog")
-        publish_years(made, revisions=revisions, specs=specs, processes=processes)
+        publish_years(made, revisions=revisions, specs=specs, after=after, processes=processes)
         made.rename(folder)
     return folder
+
+
+def with_history(plain: Path) -> Path:
+    """Return the folder of a catalog beside another one, with its history, made now or before."""
+    folder = plain.with_name(f"filled-{plain.name}")
+    if not folder.exists():
+        with tempfile.TemporaryDirectory(dir=plain.parent) as unfinished:
+            made = copy_of(plain, Path(unfinished, "catalog"))
+            catalog = Catalog(str(made))
+            history = catalog.require_history()
+            fill(catalog, missing_pairs(catalog, history), jobs=os.cpu_count() or 1)
+            made.rename(folder)
+    return folder
+
+
+def next_states(cache: Path, *, after: int, specs: int, number: int = 2) -> Path:
+    """Return a file with the states after so many revisions; ``read_states`` reads them."""
+    file = cache / f"states-{number}-after-{after}-{specs}-{_source_digest()}.msgpack"
+    if not file.exists():
+        living = LivingCache(specs)
+        for _ in range(after):
+            living.live()
+        states = []
+        for _ in range(number):
+            snapshot = living.snapshot()
+            taken_at = snapshot.taken_at or FIRST_DAY
+            states.append(_State(taken_at, snapshot.source, [*snapshot.content.specs()]))
+            living.live()
+        unfinished = file.with_suffix(".unfinished")
+        unfinished.write_bytes(msgspec.msgpack.encode(states))
+        unfinished.rename(file)
+    return file
+
+
+def read_states(file: Path) -> list[Snapshot]:
+    """Return the states of a file, as states of develop that were just read."""
+    states = msgspec.msgpack.decode(file.read_bytes(), type=list[_State])
+    return [
+        Snapshot(tag=SERIES, content=Content.of(it.specs), source=it.source, taken_at=it.taken_at)
+        for it in states
+    ]
 
 
 def copy_of(catalog: Path, folder: Path) -> Path:
@@ -85,14 +141,14 @@ def copy_of(catalog: Path, folder: Path) -> Path:
 
 
 def publish_years(
-    folder: Path, *, revisions: int, specs: int, processes: int | None = None
+    folder: Path, *, revisions: int, specs: int, after: int = 0, processes: int | None = None
 ) -> None:
-    """Write the catalog of so many revisions into a folder."""
+    """Write the catalog of so many revisions, behind ``after`` others, into a folder."""
     storage = Storage(parse_location(str(folder)))
     # Made before the processes start, so that they need not race for it.
     SpecsTable(storage).write([], {})
     workers = processes or min(os.cpu_count() or 1, revisions)
-    bounds = [revisions * number // workers for number in range(workers + 1)]
+    bounds = [after + revisions * number // workers for number in range(workers + 1)]
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         parts = pool.map(
             _write_part, [folder] * workers, [specs] * workers, bounds[:-1], bounds[1:]
@@ -135,7 +191,7 @@ def _write_part(folder: Path, specs: int, start: int, stop: int) -> list[_Writte
 
 
 def _describe(cache: LivingCache, number: int) -> list[RevisionInfo]:
-    tags = ["develop"]
+    tags = [SERIES]
     if number % RELEASE_EVERY == RELEASE_EVERY // 2:
         tags.append(f"v0.{number // RELEASE_EVERY}.0")
     moment = FIRST_DAY + timedelta(days=number) + _PUBLISHED_AFTER
