@@ -11,8 +11,8 @@ those hold twice the requests of one. What a request takes of a processor at rep
 takes at these, tells how much less than twice replicas hold: 2 / 1.11 = 1.8.
 
 The servers have one core alone, all else has the other. Each has as many connections, so that two
-are as busy as one. What a replica takes in the meantime that nobody asks, for looking and for reading
-what is new, is measured at another one, and is no part of what a request takes.
+are as busy as one. What a replica takes in the meantime that nobody asks, for looking and for
+reading what is new, is measured at another one, and is no part of what a request takes.
 """
 
 import os
