@@ -97,10 +97,10 @@ def run(plan: Plan, location: str, other: str, folder: Path) -> Iterator[Measure
 
 
 def _summaries(plan: Plan, found: dict[str, list[_Turn]]) -> Iterator[Measurement]:
-    load = f"lists of 1,000 of {plan.data.specs:,} specs, behind nginx, an import in each round"
+    what = f"lists of 1,000 of {plan.data.specs:,} specs, behind nginx, an import in each round"
     for subject, unit, field, target in (
-        (load, "ms of a processor a request", 1, _TARGET),
-        (f"requests for {load}", "requests/s", 0, None),
+        (what, "ms of a processor a request", 1, _TARGET),
+        (f"requests for {what}", "requests/s", 0, None),
     ):
         values = {name: [turn[field] for turn in turns] for name, turns in found.items()}
         for name, those in values.items():
