@@ -4,6 +4,8 @@ The build installs this file as the module ``cachelog`` too: what stands at the 
 source has other names.
 """
 
+import os
+import sys
 from signal import SIG_DFL, SIGINT, default_int_handler, getsignal, signal
 
 
@@ -16,11 +18,18 @@ def main() -> None:
     is_ours = getsignal(SIGINT) is default_int_handler
     if is_ours:
         signal(SIGINT, SIG_DFL)
+    from server.cli import INTERRUPTED
     from server.cli import main as run
 
     if is_ours:
         signal(SIGINT, default_int_handler)
-    run()
+    try:
+        run()
+    except SystemExit as leaving:
+        if leaving.code == INTERRUPTED and "daft" in sys.modules:
+            sys.stdout.flush()
+            os._exit(INTERRUPTED)  # Daft's threads would abort the process while it cleans up
+        raise
 
 
 if __name__ == "__main__":
