@@ -365,7 +365,7 @@ def test_neighbours_of_a_series() -> None:
     ]
     a, b = first.digest, second.digest
     assert [it.pair for it in neighbours] == [(NOTHING, a), (a, b), (b, a)]
-    assert HISTORY.neighbours("main") == []
+    assert list(HISTORY.neighbours("main")) == []
 
 
 def test_pairs_are_listed_once_and_newest_first() -> None:
