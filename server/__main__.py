@@ -18,7 +18,6 @@ def main() -> None:
     is_ours = getsignal(SIGINT) is default_int_handler
     if is_ours:
         signal(SIGINT, SIG_DFL)
-    from server.cli import INTERRUPTED
     from server.cli import main as run
 
     if is_ours:
@@ -26,6 +25,8 @@ def main() -> None:
     try:
         run()
     except SystemExit as leaving:
+        from server.cli import INTERRUPTED
+
         if leaving.code == INTERRUPTED and "daft" in sys.modules:
             sys.stdout.flush()
             os._exit(INTERRUPTED)  # Daft's threads would abort the process while it cleans up
