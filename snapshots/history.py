@@ -178,7 +178,7 @@ class History:
 
     def neighbours(self, name: str) -> Sequence[Neighbours]:
         """Return each revision of a series beside the one before it, oldest first."""
-        return self._neighbours.get(name, ())
+        return self._neighbours.get(name, [])
 
     @cached_property
     def _neighbours(self) -> dict[str, list[Neighbours]]:
@@ -196,7 +196,7 @@ class History:
 
     def pairs_of(self, name: str) -> Sequence[Pair]:
         """Return those of a series, once each, oldest first."""
-        return self._pairs_of_series.get(name, ())
+        return self._pairs_of_series.get(name, [])
 
     @cached_property
     def _pairs_of_series(self) -> dict[str, list[Pair]]:

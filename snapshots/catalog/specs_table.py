@@ -37,6 +37,7 @@ from snapshots.catalog.stored_content import (
     StoredContent,
     with_more,
 )
+from snapshots.digests import short_digest
 from snapshots.errors import CatalogError
 from snapshots.tables import SPEC_ROWS, SPECS, Files, StoredFile, with_columns
 
@@ -213,7 +214,8 @@ class SpecsTable:
             if not self.is_intact(digest, files or None):
                 raise CatalogError(
                     self._storage.location.text,
-                    f"the content {digest[:16]} was removed while this import ran; import again",
+                    f"the content {short_digest(digest)} was removed while this import ran; "
+                    "import again",
                 )
         self.list_again(contents)
 

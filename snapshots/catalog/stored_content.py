@@ -9,6 +9,7 @@ from snapshots.catalog.content_files import owner_of
 from snapshots.catalog.failures import reason_of
 from snapshots.catalog.overlays import OF_BASE, OF_OVERLAY, laid_over
 from snapshots.catalog.parquet import from_parquet
+from snapshots.digests import short_digest
 from snapshots.errors import CatalogError
 from snapshots.tables import StoredFile, with_columns
 
@@ -31,8 +32,8 @@ class DamagedContent(CatalogError):
     """
 
     def __init__(self, location: str, digest: str, owner: str, damage: str) -> None:
-        below = "" if owner == digest else f"is laid over {owner[:16]}, which "
-        super().__init__(location, f"the content {digest[:16]} {below}{damage}")
+        below = "" if owner == digest else f"is laid over {short_digest(owner)}, which "
+        super().__init__(location, f"the content {short_digest(digest)} {below}{damage}")
         self.owner = owner
         self.damage = damage
 

@@ -5,7 +5,7 @@ revisions are larger; all else is to cost the same.
 """
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -17,7 +17,7 @@ from snapshots.catalog.history_tables import HISTORY_TABLES
 from snapshots.contents import Snapshot
 from tests.benchmarks.asked_servers import Session, Taken, ask_server
 from tests.benchmarks.measuring import Measurement, Target, summary
-from tests.benchmarks.old_questions import OF_ALL, questions
+from tests.benchmarks.old_questions import LONGER, questions
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import in_fresh_process
 from tests.benchmarks.starting import command_seconds
@@ -28,6 +28,7 @@ from tests.benchmarks.years import (
     read_states,
     with_history,
 )
+from tests.hostile.report import aligned
 
 FLAT_TARGET = Target(1.3)
 """How much dearer a catalog of many revisions may be than one of few."""
@@ -71,6 +72,21 @@ def run(plan: Plan) -> Iterator[Measurement]:
     if plan.over_http:
         yield from _asking(plan, both)
         yield from _commands(plan, both)
+
+
+def table(measurements: Sequence[Measurement]) -> str:
+    """Return what was measured as a table in Markdown: of time, that of the processor."""
+    rows: list[tuple[str, ...]] = []
+    pairs = list(zip(measurements[::2], measurements[1::2], strict=True))
+    processor = {it.subject for it, _ in pairs if it.subject.endswith(PROCESSOR)}
+    for few, many in pairs:
+        if not rows:
+            names = (it.contender.removeprefix("cachelog: ") for it in (few, many))
+            rows.append(("Years of revisions", *names, "Times"))
+        if f"{few.subject}{PROCESSOR}" not in processor:
+            values = (f"{it.median:.3g} {it.unit}" for it in (few, many))
+            rows.append((few.subject.removesuffix(PROCESSOR), *values, f"{many.ratio:.2f}"))
+    return aligned(rows)
 
 
 def _catalogs(plan: Plan) -> _Both:
@@ -201,7 +217,7 @@ def _asking(plan: Plan, both: _Both) -> Iterator[Measurement]:
     yield from of("memory of a server, asked", "MB", value=lambda it: it.memory_at_end)
     for which in ("first", "later"):
         for name in found[0][0].first:
-            target = None if name in OF_ALL else FLAT_TARGET
+            target = None if name in LONGER else FLAT_TARGET
             value = partial(_of_session, which, name)
             yield from _taken_beside(both, f"{name}: {_TIMES[which]}", found, value, target)
 

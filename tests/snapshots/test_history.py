@@ -366,6 +366,8 @@ def test_neighbours_of_a_series() -> None:
     a, b = first.digest, second.digest
     assert [it.pair for it in neighbours] == [(NOTHING, a), (a, b), (b, a)]
     assert HISTORY.neighbours("main") == []
+    assert HISTORY.pairs_of("develop") == [(NOTHING, a), (a, b), (b, a)]
+    assert HISTORY.pairs_of("main") == []
 
 
 def test_pairs_are_listed_once_and_newest_first() -> None:

@@ -95,8 +95,8 @@ def test_whose_bytes_are_damaged(damaged: int) -> None:
     with pytest.raises(DamagedContent) as caught:
         StoredContent("catalog", head.digest, files)(["hash"])
     assert caught.value.owner == (base if damaged else head).digest
-    assert f"the content {head.digest[:16]} is " in str(caught.value)
-    assert (f"laid over {base.digest[:16]}, which is damaged" in str(caught.value)) == bool(damaged)
+    assert f"the content {head.digest[:12]} is " in str(caught.value)
+    assert (f"laid over {base.digest[:12]}, which is damaged" in str(caught.value)) == bool(damaged)
 
 
 @given(st.lists(st.sampled_from(SPEC_ROWS.names), unique=True))
