@@ -4,6 +4,8 @@ The build installs this file as the module ``cachelog`` too: what stands at the 
 source has other names.
 """
 
+import os
+import sys
 from signal import SIG_DFL, SIGINT, default_int_handler, getsignal, signal
 
 
@@ -20,7 +22,15 @@ def main() -> None:
 
     if is_ours:
         signal(SIGINT, default_int_handler)
-    run()
+    try:
+        run()
+    except SystemExit as leaving:
+        from server.cli import INTERRUPTED
+
+        if leaving.code == INTERRUPTED and "daft" in sys.modules:
+            sys.stdout.flush()
+            os._exit(INTERRUPTED)  # Daft's threads would abort the process while it cleans up
+        raise
 
 
 if __name__ == "__main__":

@@ -91,7 +91,11 @@ def _print_version(ctx: click.Context, _param: click.Parameter, is_asked: bool) 
 )
 @click.pass_context
 def cachelog(ctx: click.Context) -> None:
-    """Version control for what a Spack build cache holds."""
+    """Version control for what a Spack build cache holds: what changed, and why.
+
+    Begin with made-up data, by 'cachelog serve --demo', or with your own, by 'cachelog import'.
+    'cachelog COMMAND --help' tells of each command.
+    """
     ctx.color = colour_of(os.environ)
 
 

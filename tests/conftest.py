@@ -9,6 +9,7 @@ from hypothesis import settings
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
+from tests import traced
 
 # The processes that tests start are hundreds. Each would compile all modules anew, and each worker
 # would rewrite the assertions of all tests, where bytecode may not be written.
@@ -32,6 +33,7 @@ def pytest_xdist_auto_num_workers() -> int | None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the long tests first: one that begins last is waited for by all other processes."""
+    traced.leave_the_others_out(items)
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 

@@ -1,6 +1,7 @@
 """docs/tables.md: its columns are those of the tables, and its questions are answered."""
 
 import re
+from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from snapshots.contents import Snapshot
 from snapshots.models import NOTHING
 from snapshots.tables import CHANGES, COMPARISONS, HASHES, REVISIONS, SPECS
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
+from tests.snapshots.laying import laid_always
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
@@ -25,6 +27,9 @@ TABLES = {
     "changes": CHANGES,
     "hashes": HASHES,
 }
+VIEW = re.findall(r"^```sql\n(CREATE OR REPLACE VIEW contents.+?)^```", TEXT, re.M | re.S)[0]
+"""What the questions ask of."""
+
 QUESTIONS = dict(re.findall(r"^### (.+?)\n.*?^```sql\n(.+?)^```", TEXT, re.M | re.S))
 
 
@@ -74,11 +79,12 @@ def states() -> list[Snapshot]:
     ]
 
 
-@pytest.fixture(scope="module")
-def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=["whole", "laid over another"])
+def catalog(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog in which develop was seen in two states, the first of them twice."""
     folder = tmp_path_factory.mktemp("catalog")
-    Catalog(str(folder)).publish(states())
+    with laid_always() if request.param == "laid over another" else nullcontext():
+        Catalog(str(folder)).publish(states())
     return folder
 
 
@@ -88,6 +94,7 @@ def answer(catalog: Path, sql: str) -> list[tuple[Any, ...]]:
     connection.execute("SET TimeZone = 'UTC'")
     for name in TABLES:
         connection.register(name, DeltaTable(catalog / name).to_pyarrow_dataset())
+    connection.execute(VIEW)
     return [tuple(row.values()) for row in connection.sql(sql).to_arrow_table().to_pylist()]
 
 
@@ -96,6 +103,20 @@ def dates(*values: Any) -> tuple[Any, ...]:
     return tuple(
         (value - day(0)).days if isinstance(value, datetime) else value for value in values
     )
+
+
+def test_the_view_has_all_rows_of_every_content(catalog: Path) -> None:
+    """Those that cachelog reads."""
+    read = Catalog(str(catalog))
+    expected = {
+        (digest, spec.hash, spec.name, spec.version, spec.size)
+        for digest in read.require_history().digests
+        for frame in [read.load(digest)]
+        for spec in map(frame.spec, range(len(frame)))
+    }
+    found = answer(catalog, "SELECT digest, hash, name, version, size FROM contents")
+    assert len(found) == len(expected)
+    assert {*found} == expected
 
 
 def test_there_are_eight_questions() -> None:

@@ -7,12 +7,12 @@ from contextlib import ExitStack
 from importlib.util import find_spec
 from typing import Any
 
-import duckdb
 import pytest
 
 from snapshots.catalog.catalog import Catalog
 from tests.snapshots.catalog.emulators import Emulator
-from tests.test_tables_doc import QUESTIONS, TEXT, states
+from tests.snapshots.laying import laid_always
+from tests.test_tables_doc import QUESTIONS, TEXT, VIEW, states
 
 PROGRAMS = dict(
     re.findall(r"^### ([^\n]+)\n(?:(?!^###).)*?^```python\n(.+?)^```", TEXT, re.M | re.S)
@@ -46,7 +46,8 @@ def catalog(
             for name, value in emulator.variables().items():
                 patched.setenv(name, value)
             location = "s3://bucket/some/catalog"
-        Catalog(location).publish(states())
+        with laid_always():
+            Catalog(location).publish(states())
         yield location
 
 
@@ -82,10 +83,9 @@ def test_answers_are_the_same(
     question: str, of_duckdb: dict[str, Any], of_daft: dict[str, Any]
 ) -> None:
     """Row by row, in their order, whichever of the two is asked."""
-    connection = duckdb.connect()
+    connection = of_duckdb["duckdb"]
     connection.execute("SET TimeZone = 'UTC'")
-    for name in ("revisions", "specs"):
-        connection.register(name, of_duckdb[name])
+    connection.execute(VIEW)
     expected = connection.sql(QUESTIONS[question]).to_arrow_table().to_pylist()
     names = dict(of_daft)
     exec(PROGRAMS[question], names)  # noqa: S102

@@ -19,10 +19,10 @@ from schema.fields.connections import Connection
 from schema.fields.cost import texts
 from schema.fields.enums import describe_enum
 from schema.fields.many import WhereKnown, for_many
+from schema.fields.ordering import OrderDirection, direction_field
 from schema.fields.paging import PageArguments
 from schema.fields.scalars import ByteCount
 from schema.revisions.package import Package, PackageRows
-from schema.revisions.spec_arguments import OrderDirection
 from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
 
 describe_enum(
@@ -56,9 +56,7 @@ class PackageChangeOrder:
     """A field and a direction."""
 
     field: PackageChangeField = strawberry.field(description="What to order by.")
-    direction: OrderDirection = strawberry.field(
-        default=OrderDirection.ASC, description="Which way."
-    )
+    direction: OrderDirection = direction_field()
 
 
 PackageChangeOrderArgument = Annotated[

@@ -10,6 +10,7 @@ from schema.context import Context, LoadedRevision
 from schema.fields.connections import Connection, Page
 from schema.fields.cost import STACKS, TIMELINE, ArgumentCost, Cost
 from schema.fields.many import LazyList, Sublists, Table, WhereKnown, for_many
+from schema.fields.ordering import OrderDirection
 from schema.fields.paging import PageArguments, Paged, bad_cursor, window
 from schema.fields.scalars import ByteCount, none_if_omitted
 from schema.node import Node, in_revision, node_id
@@ -29,7 +30,6 @@ from schema.revisions.spec_arguments import (
     FilterArgument,
     MatchingArgument,
     OrderArgument,
-    OrderDirection,
 )
 from schema.revisions.spec_connection import SpecConnection, SpecPages, spec_page
 from snapshots import refs

@@ -5,8 +5,8 @@ from typing import Annotated
 import strawberry
 
 from schema.fields.enums import describe_enum
+from schema.fields.ordering import OrderDirection, direction_field
 from schema.fields.scalars import given_values
-from schema.revisions.spec_arguments import OrderDirection
 from snapshots.frames import filters
 from snapshots.frames.frame import PackageField
 
@@ -62,9 +62,7 @@ class PackageOrder:
     """A field and a direction."""
 
     field: PackageField = strawberry.field(description="What to order by.")
-    direction: OrderDirection = strawberry.field(
-        default=OrderDirection.ASC, description="Which way."
-    )
+    direction: OrderDirection = direction_field()
 
 
 PackageFilterArgument = Annotated[

@@ -1,11 +1,11 @@
 """What can be asked of specs: filters and orders, as arguments."""
 
-from enum import Enum
 from typing import Annotated
 
 import strawberry
 
 from schema.fields.enums import describe_enum
+from schema.fields.ordering import OrderDirection, direction_field
 from schema.fields.scalars import given_values
 from snapshots.frames import filters
 from snapshots.frames.frame import SpecField
@@ -54,14 +54,6 @@ class SpecFilter:
         return filters.SpecFilter(**given_values(self))
 
 
-@strawberry.enum(description="From low to high, or from high to low.")
-class OrderDirection(Enum):
-    """A direction."""
-
-    ASC = strawberry.enum_value("asc", description="Low to high.")
-    DESC = strawberry.enum_value("desc", description="High to low: ASC read backwards.")
-
-
 describe_enum(
     SpecField,
     "What specs are ordered by; equal ones stand by package and hash.",
@@ -82,9 +74,7 @@ class SpecOrder:
     """A field and a direction."""
 
     field: SpecField = strawberry.field(description="What to order by.")
-    direction: OrderDirection = strawberry.field(
-        default=OrderDirection.ASC, description="Which way."
-    )
+    direction: OrderDirection = direction_field()
 
 
 MatchingArgument = Annotated[

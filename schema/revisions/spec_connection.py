@@ -10,10 +10,11 @@ from schema.context import LoadedRevision
 from schema.fields.connections import Connection, Page, PageInfo
 from schema.fields.cost import Cost
 from schema.fields.many import ColumnSlice, LazyList, Table
+from schema.fields.ordering import OrderDirection
 from schema.fields.paging import PageArguments, Window, bad_cursor, window
 from schema.fields.scalars import none_if_omitted
 from schema.revisions.spec import Spec, SpecRows
-from schema.revisions.spec_arguments import OrderDirection, SpecFilter, SpecOrder
+from schema.revisions.spec_arguments import SpecFilter, SpecOrder
 from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.frame import Frame, SpecField
 

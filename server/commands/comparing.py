@@ -37,7 +37,6 @@ class Dimensions(click.ParamType["tuple[CoverageDimension, ...]"]):
 
 @click.command("diff")
 @two_refs
-@json_option
 @click.option("--stat", is_flag=True, help="Only counts, package by package.")
 @scope_options
 @click.option(
@@ -52,6 +51,7 @@ class Dimensions(click.ParamType["tuple[CoverageDimension, ...]"]):
 @click.option(
     "--exit-code", is_flag=True, help="Leave with 1 if what is shown differs, else with 0."
 )
+@json_option
 @catalog_option
 def diff_command(
     base: str,

@@ -34,9 +34,9 @@ _MOST_FAULTS = 5
 @click.option(
     "--series",
     multiple=True,
-    metavar="SERIES",
+    metavar="NAME",
     shell_complete=complete_series,
-    help="Only revisions of this series; may be repeated. By default of all.",
+    help="Only revisions of this series (repeatable). By default of all.",
 )
 @click.option(
     "--since", metavar="TIME", type=Time(), help="Only revisions taken at this time or later."

@@ -8,7 +8,7 @@ from server.terminal.parameters import catalog_option, jobs_option, json_option,
 
 @click.group("history")
 def history_group() -> None:
-    """Complete what the past is told from."""
+    """Fill in what is missing of the past."""
 
 
 @history_group.command("fill")

@@ -29,6 +29,7 @@ from server.terminal.parameters import REF_FORMS, catalog_option, json_option
     "--stack", metavar="NAME", shell_complete=complete_stack, help="Only specs of this stack."
 )
 @click.option(
+    "-n",
     "--limit",
     type=click.IntRange(min=0),
     metavar="N",

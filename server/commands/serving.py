@@ -39,9 +39,10 @@ if TYPE_CHECKING:
 @click.option("--demo", is_flag=True, help="Fill the catalog with made-up data if it is empty.")
 @catalog_option
 def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: str) -> None:
-    """Serve GraphQL and GraphiQL at /graphql.
+    """Serve pages for people, the GraphQL API, and feeds.
 
-    Further settings are CACHELOG_* variables.
+    The API is at /graphql, where browsers get GraphiQL. Further settings are CACHELOG_* variables,
+    of which docs/operating.md has a table.
     """
     from contextlib import ExitStack
     from pathlib import Path

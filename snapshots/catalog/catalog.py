@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from time import monotonic
 
 import pyarrow as pa
@@ -102,7 +101,7 @@ class Catalog:
             try:
                 is_new = self._revisions.refresh()
             except TableNotFoundError:
-                self._check_folder()
+                self.storage.location.require_folder()
                 self._changes.refresh()
                 was_there = self._generation != -1
                 self._files, self._history, self._generation = {}, History(), -1
@@ -118,7 +117,7 @@ class Catalog:
 
     def _take_over(self) -> None:
         """Show the rows that the table ``revisions`` has read."""
-        self._files = self._revisions.files
+        self._files = with_bases(self._revisions.files)
         before, history = self._history, History(self._revisions.revisions)
         # In this order: who reads the generation first and then the history never takes an old
         # history for that of a new generation.
@@ -231,7 +230,7 @@ class Catalog:
         self.refresh(missing_ok=True)
         self.storage.location.require_writable()
         planner = Planner(self._history, datetime.now(UTC), taken_at)
-        known_files = with_bases(self._files)
+        known_files = self._files
         known = {*self._history.digests, *known_files}
         known_pairs = set(self._history.pairs)
 
@@ -294,12 +293,6 @@ class Catalog:
             self._changes.keep(made)
             self._changes.compact()
             self._state += 1
-
-    def _check_folder(self) -> None:
-        """Raise CatalogError where the location cannot even become a catalog."""
-        root = Path(self.storage.location.root)
-        if self.storage.location.is_folder and root.exists() and not root.is_dir():
-            raise CatalogError(self.location, "is no folder")
 
     def _translated(self) -> AbstractContextManager[None]:
         return translated(self.location)

@@ -1,13 +1,15 @@
 """Reading the contents of a catalog into memory."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 
 import pyarrow as pa
 
 from snapshots.catalog.failures import translated
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.mending import how_to_mend
-from snapshots.catalog.specs_table import DamagedContent, SpecsTable
+from snapshots.catalog.specs_table import DamagedContent, ReadColumns, SpecsTable
 from snapshots.catalog.storage import Storage
 from snapshots.changes.sides import Side
 from snapshots.errors import CatalogError
@@ -35,18 +37,20 @@ class ContentReader:
         self._history = history
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _opened, (self._location, self._files, self._history)
+        return _reader, (self._location, self._files, self._history)
 
     def has(self, digest: str) -> bool:
-        """Tell whether the store has, undamaged, a content that is known: of a revision, a base."""
-        return (digest in self._history.digests or digest in self._files) and (
+        """Tell whether some revision needs a content, and the store has it undamaged."""
+        is_needed = digest in self._files or digest in self._history.digests
+        return is_needed and (
             digest == NOTHING or self._specs.is_intact(digest, self._files.get(digest))
         )
 
     def side(self, digest: str) -> Side:
         """Read a content with its dependencies."""
-        frame = self.frame(digest)
-        return Side(frame, DependencyGraph(self.dependencies(digest), frame.hashes))
+        with self._opened(digest) as read:
+            frame = Frame(read(_FRAME_COLUMNS), digest)
+            return Side(frame, DependencyGraph(_dependencies(read), frame.hashes))
 
     def frame(self, digest: str) -> Frame:
         """Read a content."""
@@ -57,24 +61,35 @@ class ContentReader:
 
         Those are few, and the dependency graph is who asks for them.
         """
-        table = self.columns(digest, ["hash", "dependencies", "in_cache"])
-        inside, outside = split_by_cache(table)
-        if not len(outside):
-            return inside
-        _, outside = split_by_cache(self.columns(digest, SPEC_ROWS.names))
-        return pa.concat_tables([with_columns(inside, SPEC_ROWS.names), outside])
+        with self._opened(digest) as read:
+            return _dependencies(read)
 
     def columns(self, digest: str, columns: Sequence[str]) -> pa.Table:
         """Read columns of a content; the empty one need not be there."""
+        with self._opened(digest) as read:
+            return read(columns)
+
+    @contextmanager
+    def _opened(self, digest: str) -> Iterator[ReadColumns]:
+        """Have what reads columns of a content, and say what to do where that is damaged."""
+        if digest == NOTHING:
+            yield partial(with_columns, pa.table({}))
+            return
         with translated(self._location):
             try:
-                return self._specs.read(digest, self._files.get(digest), columns)
+                yield self._specs.opened(digest, self._files.get(digest))
             except DamagedContent as error:
-                if digest == NOTHING:
-                    return with_columns(pa.table({}), columns)
                 advice = how_to_mend(self._history, digest)
                 raise CatalogError(self._location, f"{error.reason}; {advice}") from None
 
 
-def _opened(location: str, files: Files, history: History) -> ContentReader:
+def _dependencies(read: ReadColumns) -> pa.Table:
+    inside, outside = split_by_cache(read(["hash", "dependencies", "in_cache"]))
+    if not len(outside):
+        return inside
+    _, outside = split_by_cache(read(SPEC_ROWS.names))
+    return pa.concat_tables([with_columns(inside, SPEC_ROWS.names), outside])
+
+
+def _reader(location: str, files: Files, history: History) -> ContentReader:
     return ContentReader(location, SpecsTable(Storage(parse_location(location))), files, history)

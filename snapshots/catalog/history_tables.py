@@ -17,8 +17,9 @@ from snapshots.catalog.delta import Table
 from snapshots.catalog.failures import translated
 from snapshots.catalog.listed_files import of_schema
 from snapshots.catalog.pair_texts import are_of, texts_of
+from snapshots.catalog.parquet import Range
 from snapshots.catalog.sorted_table import MayHave, Meets, SortedTable
-from snapshots.catalog.storage import Range, Storage
+from snapshots.catalog.storage import Storage
 from snapshots.catalog.whole_table import WholeTable
 from snapshots.changes.kept_changes import KeptChanges, comparisons_table
 from snapshots.changes.pair_counts import COUNT_COLUMNS, PairCounts, counts_of

@@ -26,6 +26,12 @@ class Location(msgspec.Struct, frozen=True):
         """Return the whole name of something below the location."""
         return f"{self.root}/{path}"
 
+    def require_folder(self) -> None:
+        """Raise CatalogError for a path that is there and no folder, so can become no catalog."""
+        root = Path(self.root)
+        if self.is_folder and root.exists() and not root.is_dir():
+            raise CatalogError(self.text, "is no folder")
+
     def require_writable(self) -> None:
         """Raise CatalogError where a folder cannot be written, or made where it is missing.
 

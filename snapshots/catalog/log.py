@@ -5,7 +5,8 @@ import re
 import msgspec
 import pyarrow as pa
 
-from snapshots.catalog.storage import Storage, checksum
+from snapshots.catalog.parquet import checksum
+from snapshots.catalog.storage import Storage
 
 _FOLDER = "_delta_log"
 # Commits are 00000000000000000007.json; the files of a checkpoint begin with its version too.

@@ -7,7 +7,7 @@ import pyarrow as pa
 from snapshots.catalog.bases import Below
 from snapshots.catalog.content_files import Base
 from snapshots.catalog.overlays import overlay, whole
-from snapshots.catalog.storage import to_parquet
+from snapshots.catalog.parquet import to_parquet
 
 # A dictionary of hashes is as long as the hashes. Those of dependencies repeat.
 _ENCODINGS = {

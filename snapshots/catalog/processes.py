@@ -1,13 +1,20 @@
 """Processes that work on parts of a catalog side by side."""
 
 import os
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing.context import (
+    ForkServerContext,
+    ForkServerProcess,
+    SpawnContext,
+    SpawnProcess,
+)
+from multiprocessing.process import BaseProcess
 from signal import SIG_BLOCK, SIG_IGN, SIG_SETMASK, SIGINT, pthread_sigmask, signal
 from threading import Thread
 
@@ -19,7 +26,7 @@ KILLED = (
 )
 
 
-class DeafProcess(SpawnProcess):
+class _Deaf(BaseProcess):
     """A process that Ctrl+C never reaches, not while it begins either: who started it ends it."""
 
     def start(self) -> None:
@@ -32,25 +39,51 @@ class DeafProcess(SpawnProcess):
             pthread_sigmask(SIG_SETMASK, before)
 
 
+class DeafProcess(_Deaf, SpawnProcess):
+    """A fresh interpreter that Ctrl+C never reaches."""
+
+
 class DeafContext(SpawnContext):
     """What makes such processes, as ``multiprocessing.get_context("spawn")`` makes others."""
 
     Process = DeafProcess
 
 
+class _Forked(_Deaf, ForkServerProcess):
+    """A copy of one interpreter that has imported what is needed, and done nothing else."""
+
+
+class _ForkingContext(ForkServerContext):
+    Process = _Forked
+
+
+def _context(needed: str) -> DeafContext | _ForkingContext:
+    """Return what makes processes that need a module.
+
+    Threads of Arrow and Delta Lake do not survive a fork of this process. On Linux the imports,
+    half a second for each process, are made once all the same.
+    """
+    if sys.platform != "linux":
+        return DeafContext()
+    context = _ForkingContext()
+    context.set_forkserver_preload([needed])
+    return context
+
+
 @contextmanager
 def processes(
-    jobs: int, location: str, begin: Callable[[str], None]
+    jobs: int, location: str, begin: Callable[[str], None], needed: str = __name__
 ) -> Iterator[ProcessPoolExecutor]:
     """Yield so many processes, each of which has called ``begin`` with the catalog's location.
 
-    They end with the block: at once where that ends by an error or Ctrl+C, or who started them is
-    killed. Raises CatalogError where one of them is killed.
+    ``needed`` is the module of what they do, which they may have imported when they start. They end
+    with the block: at once where that ends by an error or Ctrl+C, or who started them is killed.
+    Raises CatalogError where one of them is killed.
     """
-    # Threads of Arrow and Delta Lake do not survive a fork.
-    context = DeafContext()
+    context = _context(needed)
     watched, held = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(jobs, context, _begin, (watched, begin, location))
+    known = (watched, dict(os.environ), _folder(), begin, location)
+    pool = ProcessPoolExecutor(jobs, context, _begin, known)
     try:
         yield pool
     except BrokenProcessPool:
@@ -64,9 +97,28 @@ def processes(
         watched.close()
 
 
-def _begin(watched: Connection, begin: Callable[[str], None], location: str) -> None:
+def _folder() -> str | None:
+    """Return the folder that this process is in; None where it was deleted."""
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except FileNotFoundError:
+        return None
+
+
+def _begin(
+    watched: Connection,
+    environ: Mapping[str, str],
+    folder: str | None,
+    begin: Callable[[str], None],
+    location: str,
+) -> None:
     signal(SIGINT, SIG_IGN)
     Thread(target=_end_with, args=(watched,), daemon=True).start()
+    # What was copied may have been made when both were others.
+    os.environ.clear()
+    os.environ.update(environ)
+    if folder is not None:
+        os.chdir(folder)
     begin(location)
 
 

@@ -29,13 +29,8 @@ from snapshots.catalog.delta import Table
 from snapshots.catalog.failures import reason_of
 from snapshots.catalog.listed_files import missing_columns, of_schema
 from snapshots.catalog.log import Mark
-from snapshots.catalog.storage import (
-    Range,
-    Storage,
-    named_by_bytes,
-    parts_of_parquet,
-    to_parquet,
-)
+from snapshots.catalog.parquet import Range, named_by_bytes, parts_of_parquet, to_parquet
+from snapshots.catalog.storage import Storage
 from snapshots.errors import CatalogError
 
 FAN_IN = 4

@@ -7,6 +7,7 @@ of before) or which another tool has rewritten.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain, count
 from time import time
 from uuid import uuid4
@@ -29,12 +30,17 @@ from snapshots.catalog.overlays import (
     whole_rows,
 )
 from snapshots.catalog.packing import packed
-from snapshots.catalog.storage import Found, Storage, from_parquet, named_by_bytes
+from snapshots.catalog.parquet import from_parquet, named_by_bytes
+from snapshots.catalog.storage import Found, Storage
+from snapshots.digests import short_digest
 from snapshots.errors import CatalogError
 from snapshots.tables import SPEC_ROWS, SPECS, Files, StoredFile, with_columns
 
 FRESH_SECONDS = 1_800
 """A file that was written less than this ago may be that of an import that still runs."""
+
+ReadColumns = Callable[[Sequence[str]], pa.Table]
+"""Returns columns of a content; raises DamagedContent."""
 
 _TABLE = "specs"
 _UNREADABLE = {"deletionVectors", "columnMapping"}
@@ -48,8 +54,8 @@ class DamagedContent(CatalogError):
     """
 
     def __init__(self, location: str, digest: str, owner: str, damage: str) -> None:
-        below = "" if owner == digest else f"is laid over {owner[:16]}, which "
-        super().__init__(location, f"the content {digest[:16]} {below}{damage}")
+        below = "" if owner == digest else f"is laid over {short_digest(owner)}, which "
+        super().__init__(location, f"the content {short_digest(digest)} {below}{damage}")
         self.owner = owner
         self.damage = damage
 
@@ -71,8 +77,12 @@ class SpecsTable:
         ``files`` are those that were written, where that is known. Raises DamagedContent where
         the store does not have the content, or other bytes than were written.
         """
-        found = self._read_written(digest, files, columns) if files else None
-        return self._read_listed(digest, columns) if found is None else found
+        return self.opened(digest, files)(columns)
+
+    def opened(self, digest: str, files: Sequence[StoredFile] | None) -> ReadColumns:
+        """Return what reads columns of a content, whose bytes are read now; raises as ``read``."""
+        found = self._opened_written(digest, files) if files else None
+        return partial(self._read_listed, digest) if found is None else found
 
     def is_intact(self, digest: str, files: Sequence[StoredFile] | None) -> bool:
         """Tell whether a content can be read as it was written."""
@@ -82,31 +92,42 @@ class SpecsTable:
             return False
         return True
 
-    def _read_written(
-        self, digest: str, files: Sequence[StoredFile], columns: Sequence[str]
-    ) -> pa.Table | None:
-        """Read the files that were written; None where one was replaced, as the log then knows."""
-        of_base = {file.path for file in files if owner_of(file, digest) != digest}
+    def _opened_written(self, digest: str, files: Sequence[StoredFile]) -> ReadColumns | None:
+        """Open the files that were written; None where one was replaced, as the log then knows."""
         by_path = {f"{_TABLE}/{file.path}": file for file in files}
 
-        def read(path: str) -> pa.Table:
+        def read(path: str) -> pa.Buffer:
             file = by_path[path]
-            wanted = columns
-            if of_base:
-                wanted = _with(columns, OF_BASE if file.path in of_base else OF_OVERLAY)
             try:
-                data = self._storage.read(path, file.size)
-                return with_columns(from_parquet(path, data, wanted, file), wanted)
+                return self._storage.read(path, file.size)
             except pa.ArrowInvalid as error:
                 raise self._damaged(digest, error, owner_of(file, digest)) from None
 
+        # Its own files first: where these were replaced, the base is not asked for.
         try:
-            tables = self._storage.side_by_side(read, [*by_path])
+            found = self._storage.side_by_side(read, [*by_path][::-1])
         except FileNotFoundError:
             return None
-        if not of_base:
+        return partial(self._read_written, digest, [*zip(files[::-1], found, strict=True)])
+
+    def _read_written(
+        self, digest: str, found: Sequence[tuple[StoredFile, pa.Buffer]], columns: Sequence[str]
+    ) -> pa.Table:
+        is_laid = any(owner_of(file, digest) != digest for file, _ in found)
+        tables = []
+        for file, data in found:
+            wanted = columns
+            if is_laid:
+                is_own = owner_of(file, digest) == digest
+                wanted = _with(columns, OF_OVERLAY if is_own else OF_BASE)
+            try:
+                table = from_parquet(f"{_TABLE}/{file.path}", data, wanted, file)
+            except pa.ArrowInvalid as error:
+                raise self._damaged(digest, error, owner_of(file, digest)) from None
+            tables.append(with_columns(table, wanted))
+        if not is_laid:
             return pa.concat_tables(tables)
-        base, own = tables
+        own, base = tables
         return laid_over(base, own, columns)
 
     def _read_listed(self, digest: str, columns: Sequence[str]) -> pa.Table:
@@ -208,7 +229,8 @@ class SpecsTable:
     def _rows_of_base(self, base: Base) -> pa.Table | None:
         """Read all of a content that another may be laid over; None where that cannot be."""
         try:
-            rows = self._read_written(base.digest, [base.file], _with(SPEC_ROWS.names, OF_BASE))
+            read = self._opened_written(base.digest, [base.file])
+            rows = read(_with(SPEC_ROWS.names, OF_BASE)) if read else None
         except DamagedContent:
             return None
         return None if rows is None or rows["place"].null_count else rows
@@ -222,7 +244,8 @@ class SpecsTable:
             if not self.is_intact(digest, files or None):
                 raise CatalogError(
                     self._storage.location.text,
-                    f"the content {digest[:16]} was removed while this import ran; import again",
+                    f"the content {short_digest(digest)} was removed while this import ran; "
+                    "import again",
                 )
         self.list_again(contents)
 
@@ -241,9 +264,9 @@ class SpecsTable:
         for digest, files in missing.items():
             for file in files:
                 with suppress(DamagedContent):
-                    rows = self._read_written(digest, [file], ["hash"])
-                    if rows is not None:
-                        yield add_action(file, len(rows), {"digest": digest}, is_new=False)
+                    if read := self._opened_written(digest, [file]):
+                        num_rows = len(read(["hash"]))
+                        yield add_action(file, num_rows, {"digest": digest}, is_new=False)
 
     def _leftover(self, digest: str) -> set[str]:
         """Return the paths of the files that the table has of a content.

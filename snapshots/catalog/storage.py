@@ -6,10 +6,9 @@ would abort then ("terminate called without an active exception").
 """
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from errno import EINVAL, ENOENT
 from functools import cached_property
 from pathlib import Path
@@ -18,31 +17,22 @@ from typing import NamedTuple, TypeVar
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.parquet as pq
-import xxhash
 from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileSelector, PyFileSystem
 
-from snapshots.catalog.leaf_paths import leaf_paths
 from snapshots.catalog.locations import Location
-from snapshots.tables import StoredFile
 
 RESTORE = "restore it from a copy of the catalog, or move the catalog away and import again"
 """What to do about a file that is damaged."""
 
 _READERS = 8
-_LISTING_TIMEOUT = "3s"
+_LISTING_SECONDS = 3.0
+_SILENT_SECONDS = 10.0
+_BYTES_A_SECOND = 1_000_000
 _NO_SUCH_RANGE = "416"
-# The end of a file's name that is the checksum of its bytes; the names of other tools have no such.
-_CHECKSUM = re.compile(r"(?:^|[/-])([0-9a-f]{16})\.zstd\.parquet$")
-_FEW_PARTS = 4
-_DICTIONARY_BYTES = 1 << 24
 _WRITTEN_AT_ONCE = 8 << 20
 
 Read = TypeVar("Read")
-
-Range = tuple[str, str]
-"""The smallest and the largest of some texts."""
 
 
 class Found(NamedTuple):
@@ -55,8 +45,8 @@ class Found(NamedTuple):
 class Storage:
     """The files below one location. Paths are relative to it; errors are those of the store.
 
-    A request to object storage that fails is tried again for ``retry_seconds``; by default for as
-    long as deltalake does, three minutes.
+    A request to object storage that fails is tried again for ``retry_seconds``, and one that is not
+    answered given up soon; by default all take as long as deltalake lets them, three minutes.
     """
 
     def __init__(self, location: Location, *, retry_seconds: float | None = None) -> None:
@@ -72,14 +62,15 @@ class Storage:
 
     @cached_property
     def _handler(self) -> DeltaStorageHandler:
-        """What makes requests, with the connections that it keeps."""
         return DeltaStorageHandler(self.location.root, self.options)
 
     @cached_property
     def _lister(self) -> DeltaStorageHandler:
-        """The same for listings, during which deltalake lets no other thread run."""
-        short = None if self.options is None else self.options | {"timeout": _LISTING_TIMEOUT}
-        return DeltaStorageHandler(self.location.root, short)
+        """For listings, during which deltalake lets no other thread run."""
+        return DeltaStorageHandler(self.location.root, self._within(_LISTING_SECONDS))
+
+    def _within(self, seconds: float) -> dict[str, str] | None:
+        return self.options and self.options | {"timeout": _duration(seconds)}
 
     def read(self, path: str, size: int | None = None) -> pa.Buffer:
         """Return the bytes of a file; its ``size``, where it is known, saves a request.
@@ -108,15 +99,15 @@ class Storage:
     def _object(self, path: str, size: int | None) -> bytes:
         if size is None and (size := self._object_size(path)) is None:
             raise FileNotFoundError(ENOENT, "Object not found", path)
-        known = {path: size}
-        handler = DeltaStorageHandler(self.location.root, self.options, known)
+        options = self._within(_SILENT_SECONDS + size / _BYTES_A_SECOND)
+        handler = DeltaStorageHandler(self.location.root, options, {path: size})
         with handler.open_input_file(path) as it:
             data: bytes = it.read()
             return data
 
     def _object_size(self, path: str) -> int | None:
         # To open a file tells its size too, but lets no other thread run meanwhile.
-        (info,) = self._handler.get_file_info([path])
+        (info,) = self._lister.get_file_info([path])
         return int(info.size) if info.is_file else None
 
     def read_all(self, sizes: Mapping[str, int]) -> list[pa.Buffer]:
@@ -217,97 +208,3 @@ def _write_in_folder(file: Path, data: pa.Buffer) -> None:
         if isinstance(error, OSError):
             raise OSError(error.errno, error.strerror, str(file)) from None
         raise
-
-
-def checksum(data: pa.Buffer) -> str:
-    """Return the xxh3 of bytes: 16 hexadecimal digits."""
-    return xxhash.xxh3_64_hexdigest(data)
-
-
-def to_parquet(
-    table: pa.Table, rows_at_once: int | None = None, encodings: Mapping[str, str] | None = None
-) -> pa.Buffer:
-    """Return a table as the bytes of a Parquet file.
-
-    Parts of so many rows can be read from it by ``parts_of_parquet``; by default it is one part.
-    ``encodings`` has those of columns whose values hardly repeat; others have a dictionary.
-    """
-    encodings = encodings or {}
-    sink = pa.BufferOutputStream()
-    pq.write_table(
-        table,
-        sink,
-        compression="zstd",
-        use_dictionary=[path for path in leaf_paths(table.schema) if path not in encodings],
-        column_encoding=dict(encodings),
-        dictionary_pagesize_limit=_DICTIONARY_BYTES,
-        row_group_size=rows_at_once,
-    )
-    return sink.getvalue()
-
-
-def from_parquet(
-    path: str,
-    data: pa.Buffer,
-    columns: Sequence[str] | None = None,
-    written: StoredFile | None = None,
-) -> pa.Table:
-    """Read columns, of those that are there, or all from the bytes of a Parquet file.
-
-    The bytes must be those that were ``written``, or those that the file is named by. Raises
-    ArrowInvalid that names the path.
-    """
-    with _opened(path, data, written) as file:
-        known = file.schema_arrow.names
-        return file.read([it for it in (known if columns is None else columns) if it in known])
-
-
-def parts_of_parquet(
-    path: str,
-    data: pa.Buffer,
-    may_have: Callable[[Range], bool],
-    has: Callable[[pa.Table], bool] | None = None,
-    columns: Sequence[str] = (),
-) -> pa.Table:
-    """Read those parts of the bytes of a Parquet file that may have what is looked for.
-
-    ``may_have`` is told the smallest and the largest value of the first column in a part; a part
-    of which these are not known is read. ``has`` is told some columns of a part, which are read
-    before the others. Raises as ``from_parquet``.
-    """
-    with _opened(path, data) as file:
-        metadata = file.metadata
-        parts = [
-            number
-            for number in range(metadata.num_row_groups)
-            if not (known := metadata.row_group(number).column(0).statistics)
-            or not known.has_min_max
-            or may_have((known.min, known.max))
-        ]
-        if has is not None and {*columns} <= {*file.schema_arrow.names}:
-            parts = [it for it in parts if has(file.read_row_group(it, columns, use_threads=False))]
-        if not parts:
-            return file.schema_arrow.empty_table()
-        # To share a few parts among threads takes longer than to read them.
-        return file.read_row_groups(parts, use_threads=len(parts) > _FEW_PARTS)
-
-
-@contextmanager
-def _opened(
-    path: str, data: pa.Buffer, written: StoredFile | None = None
-) -> Iterator[pq.ParquetFile]:
-    named = _CHECKSUM.search(path)
-    expected = written.checksum if written else named and named[1]
-    if expected and checksum(data) != expected:
-        raise pa.ArrowInvalid(f"{path} does not have the bytes that were written")
-    try:
-        with pq.ParquetFile(pa.BufferReader(data)) as file:
-            yield file
-    except (pa.ArrowException, OSError) as error:
-        raise pa.ArrowInvalid(f"{path} is no Parquet file that can be read ({error})") from None
-
-
-def named_by_bytes(prefix: str, data: pa.Buffer) -> StoredFile:
-    """Describe a new Parquet file, whose name ends with the checksum of its bytes."""
-    of_bytes = checksum(data)
-    return StoredFile(path=f"{prefix}{of_bytes}.zstd.parquet", size=data.size, checksum=of_bytes)

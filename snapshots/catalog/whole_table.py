@@ -14,7 +14,8 @@ from snapshots.catalog.delta import Table
 from snapshots.catalog.failures import reason_of
 from snapshots.catalog.listed_files import missing_columns, sizes_of
 from snapshots.catalog.log import Mark
-from snapshots.catalog.storage import RESTORE, Storage, from_parquet, named_by_bytes, to_parquet
+from snapshots.catalog.parquet import from_parquet, named_by_bytes, to_parquet
+from snapshots.catalog.storage import RESTORE, Storage
 from snapshots.errors import CatalogError
 
 _MAX_FILES = 32

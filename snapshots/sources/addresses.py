@@ -32,11 +32,8 @@ def named_hosts(*urls: str) -> list[str]:
 class Reached(NamedTuple):
     """What a boundary learned of the hosts that it knows: the kinds that may be reached."""
 
-    hosts: frozenset[str]
-    kinds: frozenset[str | None]
-
-
-NOTHING_YET = Reached(frozenset(), frozenset([None]))
+    hosts: frozenset[str] = frozenset()
+    kinds: frozenset[str | None] = frozenset([None])
 
 
 class AddressRefused(Exception):
@@ -90,11 +87,12 @@ class Boundary:
         self,
         trusted: Iterable[str] | None,
         resolve: Resolve = resolve,
-        reached: Reached = NOTHING_YET,
+        reached: Reached | None = None,
     ) -> None:
         self._trusted = None if trusted is None else {_normal(host) for host in trusted}
         self._resolve = resolve
-        self._known, self._kinds = set(reached.hosts), set(reached.kinds)
+        learned = reached or Reached()
+        self._known, self._kinds = set(learned.hosts), set(learned.kinds)
         self._lock = Lock()
 
     @property

@@ -124,6 +124,7 @@ def _plan(options: argparse.Namespace) -> Plan:
         contents=20 if options.quick else 1_000,
         specs_of_years=400 if options.quick else 60_000,
         bulk_contents=17 if options.quick else 33,
+        bulk_tags=3 if options.quick else 20,
     )
 
 

@@ -79,12 +79,12 @@ def asked(server: Server, body: bytes) -> bytes:
     return answer.raise_for_status().content
 
 
-def load(url: str, files: Files, seconds: int) -> tuple[int, float]:
-    """Ask for so long; return the number of requests and the seconds that they took.
+def load(url: str, files: Files, seconds: int, connections: int = CONNECTIONS) -> tuple[int, float]:
+    """Ask for so long over so many connections; return how many requests it were, and the seconds.
 
     Leaves the program where a single answer is not as it should be.
     """
-    options = ["-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", f"{_TIMEOUT}s"]
+    options = ["-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", f"{_TIMEOUT}s"]
     done = subprocess.run(
         ["wrk", *options, "-s", str(_SCRIPT), f"{url}/graphql"],
         env={**os.environ, **files},

@@ -109,6 +109,7 @@ class Plan:
     contents: int
     specs_of_years: int
     bulk_contents: int = 33
+    bulk_tags: int = 20
     notes: list[str] = field(default_factory=list)
 
 

@@ -26,6 +26,7 @@ _IDLE_TARGET = Target(1, "median")
 LOCATION = "s3://bucket/catalog"
 """Where the catalog is in the emulator's bucket."""
 
+_OTHER = "s3://bucket/other"
 _IDLE_SECONDS = 5
 _LIST = b'{"query":"{revision(ref:\\"develop\\"){specs(first:1000){nodes{hash name version}}}}"}'
 
@@ -36,18 +37,19 @@ def run(plan: Plan) -> Iterator[Measurement]:
         store = Emulator(Path(folder) / "log")
         try:
             with patch.dict(os.environ, store.variables()):
-                copy_to_bucket(plan.data.catalog)
+                for location in (LOCATION, _OTHER):
+                    copy_to_bucket(plan.data.catalog, location)
                 yield from _cold(plan)
                 yield from _idle(store)
-                yield from replicas_loaded.run(plan, LOCATION, Path(folder))
+                yield from replicas_loaded.run(plan, LOCATION, _OTHER, Path(folder))
         finally:
             store.stop()
 
 
-def copy_to_bucket(catalog: Path) -> None:
+def copy_to_bucket(catalog: Path, location: str = LOCATION) -> None:
     """Copy a catalog into the bucket, as a tool of the store does: file by file."""
     folder = Storage(parse_location(str(catalog)))
-    bucket = Storage(parse_location(LOCATION))
+    bucket = Storage(parse_location(location))
     for table in ("specs", "comparisons", "changes", "hashes", "revisions"):
         for path, found in folder.find(table).items():
             bucket.write(f"{table}/{path}", folder.read(f"{table}/{path}", found.size))

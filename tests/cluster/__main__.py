@@ -1,10 +1,13 @@
 """``python -m tests.cluster``: bulk work on a cluster of Ray's, two nodes of one core, all here.
 
-Wants ``cachelog[cluster]``, and takes a minute, most of which Ray takes to start: so it is run by
-hand. It fills the history of a catalog on the cluster and in this process, has both verified, and
-leaves with 1 where the two do not say the same.
+    python -m tests.cluster [--tags 20] [--specs 5000]
+
+Wants ``cachelog[cluster]``, and takes two minutes, of which Ray takes most to start: so it is run
+by hand. It imports tags on the cluster and in one process, fills the history of a catalog on both,
+has one verified, and leaves with 1 where the two do not say the same.
 """
 
+import argparse
 import os
 import subprocess
 import sys
@@ -20,7 +23,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
+from snapshots.catalog.catalog import Catalog
+from snapshots.models import RevisionInfo
 from tests.benchmarks.plans import ROOT
+from tests.benchmarks.tagged_pages import tagged_pages
 from tests.benchmarks.years import catalog_of_years, copy_of
 
 _REVISIONS, _SPECS = 20, 5_000
@@ -30,18 +36,44 @@ _SECONDS = 300
 
 def main() -> int:
     """Return the exit status."""
+    options = _options()
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         original = catalog_of_years(folder, revisions=_REVISIONS, specs=_SPECS)
+        pages = tagged_pages(folder, tags=options.tags, specs=options.specs)
         alone, clustered = (copy_of(original, folder / name) for name in ("alone", "clustered"))
+        imported = [folder / f"imported-{name}" for name in ("alone", "clustered")]
+        _timed("one process", ["import", str(pages)], imported[0])
         _timed("one process", ["history", "fill"], alone)
         with _cluster() as address:
-            options = ["--cluster", address]
-            _timed("two nodes", ["history", "fill", *options], clustered)
-            _timed("two nodes", ["verify", *options], clustered)
+            by_cluster = ["--cluster", address]
+            # The second time the cluster has begun to work.
+            for catalog in (folder / "first", imported[1]):
+                _timed("two nodes", ["import", str(pages), *by_cluster], catalog)
+            _timed("two nodes", ["history", "fill", *by_cluster], clustered)
+            _timed("two nodes", ["verify", *by_cluster], clustered)
         same = all(_rows(alone, name) == _rows(clustered, name) for name in ("changes", "hashes"))
+        same = same and len({frozenset(map(_published, _revisions(it))) for it in imported}) == 1
         print("the rows are the same" if same else "THE ROWS DIFFER")
         return 0 if same else 1
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.cluster", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("--tags", type=int, default=20)
+    parser.add_argument("--specs", type=int, default=5_000)
+    return parser.parse_args()
+
+
+def _revisions(catalog: Path) -> list[RevisionInfo]:
+    opened = Catalog(str(catalog))
+    return opened.require_history().revisions
+
+
+def _published(revision: RevisionInfo) -> tuple[str, str, int]:
+    return revision.tag, revision.digest, revision.num_specs
 
 
 @contextmanager
@@ -65,7 +97,7 @@ def _timed(who: str, words: list[str], catalog: Path) -> None:
     command = [sys.executable, "-m", "server", *words, "--catalog", str(catalog)]
     started = perf_counter()
     subprocess.run(command, check=True, cwd=ROOT, timeout=_SECONDS)
-    print(f"{who}: {perf_counter() - started:.1f} s", flush=True)
+    print(f"{who}, {' '.join(words[:1])}: {perf_counter() - started:.1f} s", flush=True)
 
 
 def _rows(catalog: Path, name: str) -> pa.Table:

@@ -135,7 +135,7 @@ def test_an_outage_is_one_line_in_the_log(
     """What the store says, once a request and in one line: a traceback is for what is a bug."""
 
     def fail(_catalog: Catalog, digest: str) -> Frame:
-        raise CatalogError("here", f"the content {digest[:16]} is\nmissing")
+        raise CatalogError("here", f"the content {digest[:12]} is\nmissing")
 
     monkeypatch.setattr(Catalog, "load", fail)
     broken = World(world.catalog, Library(world.catalog), world.states)

@@ -212,7 +212,7 @@ def test_a_store_that_fails_is_told_apart_from_a_bad_question(
     """A content that cannot be read has a code of its own, and is logged."""
 
     def fail(_catalog: Catalog, digest: str) -> Frame:
-        raise CatalogError("here", f"the content {digest[:16]} is missing")
+        raise CatalogError("here", f"the content {digest[:12]} is missing")
 
     monkeypatch.setattr(Catalog, "load", fail)
     broken = World(world.catalog, Library(world.catalog), world.states)

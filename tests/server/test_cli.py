@@ -256,3 +256,14 @@ def test_a_reader_that_leaves_is_no_traceback(
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(PATIENCE) == 141
+
+
+def test_an_interrupt_ends_a_program_of_daft_at_once() -> None:
+    """Its threads go on while the interpreter cleans up, and would abort it there."""
+    program = (
+        "import atexit, os, sys, types; import server.__main__, server.cli;"
+        "sys.modules['daft'] = types.ModuleType('daft'); atexit.register(os.abort);"
+        "server.cli.main = lambda: sys.exit(130); server.__main__.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False)
+    assert done.returncode == 130

@@ -41,6 +41,25 @@ def test_a_tree_of_pages_becomes_revisions(tmp_path: Path) -> None:
         assert line.endswith(" (synthetic)")
 
 
+def test_tags_are_read_side_by_side(tmp_path: Path) -> None:
+    """With the outcome of one process, told in the same lines."""
+    demo_pages(tmp_path / "pages")
+    alone, others = (
+        cachelog("import", tmp_path / "pages", "--jobs", jobs, catalog=tmp_path / f"by-{jobs}")
+        for jobs in (1, 2)
+    )
+    assert (others.code, others.out, others.err) == (0, alone.out, "")
+    by_one, by_two = (history_of(tmp_path / f"by-{jobs}") for jobs in (1, 2))
+    assert [it.digest for it in by_one.revisions] == [it.digest for it in by_two.revisions]
+
+
+def test_no_cluster_is_asked_where_none_can_be(tmp_path: Path) -> None:
+    """Its address is looked at before anything is read."""
+    done = cachelog("import", tmp_path, "--cluster", "http://head", catalog=tmp_path / "catalog")
+    assert done.code == 1
+    assert "--cluster: 'http://head' is not of the form ray://HOST:PORT" in done.err
+
+
 def test_dates_are_those_in_the_tags(tmp_path: Path) -> None:
     """A tag without a date was taken when it was imported."""
     demo_pages(tmp_path / "pages")

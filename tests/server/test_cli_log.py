@@ -313,7 +313,7 @@ def test_a_content_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
         done = ask(world, "--oneline", *arguments)
         assert done.code == 0
         damage, left_out = done.err.splitlines()
-        assert f"the content {broken.digest[:16]} is damaged" in damage
+        assert f"the content {broken.digest[:12]} is damaged" in damage
         assert "import the same again to replace it" in damage
         assert f"contents cannot be read: develop@{broken.digest[:12]};" in left_out
         assert broken.digest[:12] not in done.out

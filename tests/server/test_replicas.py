@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from server import app, watching
 from server.settings import Settings
+from snapshots.catalog import storage
 from snapshots.catalog.catalog import Catalog
-from snapshots.demo import develop_history
+from snapshots.demo import develop_history, history
 from tests.server.pages.tour import tour
 from tests.server.servers import application, until
 from tests.snapshots.catalog.emulators import Emulator
@@ -162,13 +163,25 @@ def test_an_outage_of_the_store(replicas: Replicas) -> None:
         assert len(data(load(None))["revision"]["specs"]["nodes"]) == 5
 
 
-def test_a_store_that_is_silent(replicas: Replicas) -> None:
-    """It is told while the look still waits; what is in memory is answered."""
+def test_a_store_that_is_silent(replicas: Replicas, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told while the look still waits; what is in memory is answered, and nobody waits long.
+
+    To wait as long as deltalake does for each of two requests would take a minute.
+    """
+    monkeypatch.setattr(storage, "_SILENT_SECONDS", 2.0)
+    monkeypatch.setattr(storage, "_LISTING_SECONDS", 0.5)
     client = replicas.second
+    (unread,) = history(revisions=1, packages=5, specs=20)
+    replicas.importer.publish([replace(unread, tag="unread")])
+    num_revisions = len(replicas.importer.history.revisions)
+    until(knows(client, num_revisions), "all revisions are known")
     page = client.get("/r/develop").raise_for_status().content
     with replicas.store.silent():
         until(lambda: client.get("/health/ready").status_code == 503, "it tells")
         reason = client.get("/health/ready").json()["reason"]
         assert reason.startswith("the store has not answered for ")
         assert client.get("/r/develop").content == page
+        with httpx.Client(base_url=client.base_url, timeout=20) as patient:
+            (error,) = ask(patient, SPECS, ref="unread", first=5).json()["errors"]
+        assert error["extensions"]["code"] == "CATALOG_UNAVAILABLE"
     until(lambda: client.get("/health/ready").is_success, "it goes on")

@@ -44,6 +44,26 @@ def test_the_module_is_the_command(installed: Path, option: str) -> None:
     assert cachelog_version() in cachelog("--version").out
 
 
+def test_the_command_is_found(installed: Path) -> None:
+    """What a shell runs is among what was installed."""
+    script = (
+        f"import site; site.addsitedir({str(installed)!r}); "
+        "from importlib.metadata import distributions; "
+        f"(it,) = distributions(path=[{str(installed)!r}]); "
+        "(command,) = it.entry_points.select(group='console_scripts', name='cachelog'); "
+        "import sys; sys.argv[1:] = ['--version']; command.load()()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", script],
+        env=environ() | {"PYTHONPATH": ":".join(path for path in sys.path if "site-pack" in path)},
+        cwd=installed.anchor,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"cachelog {cachelog_version()}\n"
+
+
 def test_pages_have_their_files(installed: Path) -> None:
     """Documents, templates, scripts and styles are installed with the code that reads them."""
     script = (

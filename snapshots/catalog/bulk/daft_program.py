@@ -6,8 +6,8 @@ https://docs.daft.ai. Items and results travel as bytes in a column; each row is
 import os
 import pickle
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import cache
 from importlib import import_module
 from signal import SIG_IGN, SIGINT, signal
@@ -74,7 +74,8 @@ def on_cores(
     """Map on this machine, in so many processes."""
     with _told(location, KILLED):
         _run_here()
-        yield _results(begin, location, items, jobs, is_ours=True)
+        with closing(_results(begin, location, items, jobs, is_ours=True)) as results:
+            yield results
 
 
 @contextmanager
@@ -86,12 +87,14 @@ def on_cluster(
     with _told(location, f"the cluster at {address} failed"):
         daft.set_runner_ray(address, noop_if_initialized=True)
         jobs = jobs or int(ray.cluster_resources().get("CPU", 1))
-        yield _results(begin, location, items, min(jobs, len(items) or 1), is_ours=False)
+        jobs = min(jobs, len(items) or 1)
+        with closing(_results(begin, location, items, jobs, is_ours=False)) as results:
+            yield results
 
 
 def _results(
     begin: Begin[Any, Any], location: str, items: Sequence[Any], jobs: int, *, is_ours: bool
-) -> Iterator[Any]:
+) -> Generator[Any, None, None]:
     """Run a program for so many items, and again for those behind them."""
     worker = daft.cls(_Worker, use_process=is_ours, max_concurrency=jobs)
     work = worker(begin, location, is_ours=is_ours)

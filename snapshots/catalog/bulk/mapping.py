@@ -90,8 +90,14 @@ _begun: dict[str, Callable[[Any], Any]] = {}
 def _in_pool(
     begin: Begin[Item, Result], location: str, items: Iterable[Item], jobs: int
 ) -> Iterator[Iterator[Result]]:
-    with processes(jobs, location, partial(_begin, begin)) as pool:
+    with processes(jobs, location, partial(_begin, begin), _module_of(begin)) as pool:
         yield _from_pool(pool, iter(items), jobs * _AHEAD)
+
+
+def _module_of(begin: Begin[Any, Any]) -> str:
+    while isinstance(begin, partial):
+        begin = begin.func
+    return begin.__module__
 
 
 def _begin(begin: Begin[Any, Any], location: str) -> None:

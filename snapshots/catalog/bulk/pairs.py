@@ -36,7 +36,7 @@ def making(
     ``jobs`` and ``cluster`` are those of ``mapping``.
     """
     chains = in_chains(pairs)
-    if cluster is None and jobs in (None, 1):
+    if len(pairs) < 2 or (cluster is None and jobs in (None, 1)):
         yield PairMaker(reader.side, unmade).make(chain.from_iterable(chains))
         return
     each = max(1, min(_PAIRS_EACH, len(pairs) // (jobs or 1)))

@@ -18,7 +18,8 @@ from snapshots.catalog.keeping.attempts import attempts
 from snapshots.catalog.listed_files import sizes_of, with_plain_texts
 from snapshots.catalog.log import Mark
 from snapshots.catalog.opening import ask_anew
-from snapshots.catalog.storage import RESTORE, Storage, from_parquet, named_by_bytes, to_parquet
+from snapshots.catalog.parquet import from_parquet, named_by_bytes, to_parquet
+from snapshots.catalog.storage import RESTORE, Storage
 from snapshots.errors import CatalogError
 
 Goes = Callable[[pa.Table], pa.ChunkedArray]

@@ -22,6 +22,7 @@ from snapshots.catalog.verifying.findings import Finding
 from snapshots.catalog.verifying.hash_sums import SetOfHashes, sum_of
 from snapshots.catalog.verifying.reading_back import content_of
 from snapshots.contents import Content
+from snapshots.digests import short_digest
 from snapshots.errors import CatalogError
 from snapshots.history import History
 from snapshots.models import NOTHING, RevisionInfo
@@ -88,7 +89,7 @@ def _reader(location: str) -> Callable[[ToRead], Read]:
 
 def read_content(specs: SpecsTable, content: ToRead) -> Read:
     """Read a content, and compare it with what names it."""
-    place = f"content {content.digest[:16]}"
+    place = f"content {short_digest(content.digest)}"
     try:
         with translated(place):
             rows = specs.read(content.digest, content.files, SPEC_ROWS.names)
@@ -123,7 +124,7 @@ def _unreadable(content: ToRead, finding: Finding) -> Read:
 
 def _wrong(place: str, content: ToRead, found: Content, digest: str) -> Iterator[Finding]:
     if digest != content.digest:
-        reason = f"its rows have the digest {digest[:16]}"
+        reason = f"its rows have the digest {short_digest(digest)}"
         yield Finding(place=place, reason=reason, advice=_replace(content))
         return
     if twice := len(found) - len({spec.hash for spec in found.specs()}):
@@ -160,6 +161,6 @@ def _replace(content: ToRead) -> str:
     tags = sorted({row.tag for row in content.rows})
     named = ", ".join(tags[:3]) + (" and others" if len(tags) > 3 else "")
     return (
-        f"remove its revisions ('cachelog remove {content.digest[:16]}', of {named}) and import "
-        "the same again"
+        f"remove its revisions ('cachelog remove {short_digest(content.digest)}', of {named}) "
+        "and import the same again"
     )

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from snapshots.catalog.mending import how_to_mend
 from snapshots.catalog.verifying.contents import DamagedBase, Read
 from snapshots.catalog.verifying.findings import Finding
+from snapshots.digests import short_digest
 from snapshots.history import History
 from snapshots.wording import counted, day
 
@@ -34,7 +35,7 @@ def _told(base: DamagedBase, over: Sequence[str], history: History) -> Finding:
     # Whoever imports the base mends all; else each of the others is made whole.
     advice = [how_to_mend(history, it) for it in (digests[:1] if is_revision else digests)]
     return Finding(
-        place=f"content {base.digest[:16]}",
+        place=f"content {short_digest(base.digest)}",
         reason=f"{base.damage}; {counted(len(needing), 'revision')} cannot be read without it: "
         + ", ".join(names),
         advice="; ".join(dict.fromkeys(advice)),

@@ -16,7 +16,8 @@ from snapshots.catalog.failures import reason_of
 from snapshots.catalog.history_tables import HOW_TO_MEND
 from snapshots.catalog.listed_files import of_schema, sizes_of
 from snapshots.catalog.pair_making import PairMaker, in_chains
-from snapshots.catalog.storage import Storage, from_parquet
+from snapshots.catalog.parquet import from_parquet
+from snapshots.catalog.storage import Storage
 from snapshots.catalog.verifying.findings import FILL, Finding
 from snapshots.catalog.verifying.hash_sums import SetOfHashes
 from snapshots.catalog.verifying.kept_pairs import (

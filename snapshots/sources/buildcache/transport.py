@@ -17,13 +17,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from snapshots.errors import SourceError
 from snapshots.program import importer_name
-from snapshots.sources.addresses import (
-    NOTHING_YET,
-    AddressRefused,
-    Boundary,
-    Reached,
-    named_hosts,
-)
+from snapshots.sources.addresses import AddressRefused, Boundary, Reached, named_hosts
 from snapshots.sources.buildcache import responses
 from snapshots.sources.buildcache.bodies import Body, collected, too_large, unpacked, user_file
 from snapshots.sources.buildcache.locations import is_url
@@ -63,7 +57,7 @@ class Transport:
         settings: ReadSettings,
         report: Report,
         origin: str | None = None,
-        reached: Reached = NOTHING_YET,
+        reached: Reached | None = None,
     ) -> None:
         self.settings = settings
         self.report = report

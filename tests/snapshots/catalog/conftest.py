@@ -1,8 +1,11 @@
-"""The ways that a function can be mapped over what a catalog has, on one machine."""
+"""The ways that a function can be mapped on one machine, and contents that share their rows."""
+
+from collections.abc import Iterator
 
 import pytest
 
 from snapshots.catalog.bulk.mapping import has_daft
+from tests.snapshots import laying
 
 _BY_DAFT = pytest.param(
     "daft", marks=pytest.mark.skipif(not has_daft(), reason="Daft is not installed")
@@ -16,3 +19,10 @@ def each_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     if way == "pool":
         monkeypatch.setattr("snapshots.catalog.bulk.mapping.has_daft", bool)
     return way
+
+
+@pytest.fixture
+def laid_always() -> Iterator[None]:
+    """Lay every content over another one that can be, however small both are."""
+    with laying.laid_always():
+        yield

@@ -11,7 +11,8 @@ from deltalake.exceptions import DeltaError
 from snapshots.catalog.actions import add_action
 from snapshots.catalog.delta import Table
 from snapshots.catalog.locations import parse_location
-from snapshots.catalog.storage import Storage, named_by_bytes, to_parquet
+from snapshots.catalog.parquet import named_by_bytes, to_parquet
+from snapshots.catalog.storage import Storage
 from snapshots.errors import CatalogError
 from snapshots.tables import StoredFile
 

@@ -70,6 +70,23 @@ def test_a_catalog_in_a_bucket(emulator: Emulator, variables: dict[str, str]) ->
     assert all(it.startswith(own) for it in asked)  # and so the bytes of no other content
 
 
+@pytest.mark.usefixtures("variables", "laid_always")
+def test_a_content_that_is_laid_over_another(emulator: Emulator) -> None:
+    """It takes two requests, its dependencies among it: its base's file and its own, no log."""
+    location = "s3://bucket/laid"
+    for number in range(3):
+        publish_state(Catalog(location), number)
+    reader = Catalog(location)
+    newest, _, oldest = reader.require_history().of_tag(TAGS[0])
+    before = emulator.num_requests()
+    assert len(reader.load_side(newest.digest).frame) == 12
+    asked = emulator.requests()[before:]
+    folders = {it.partition("digest=")[2].partition("/")[0] for it in asked}
+    assert folders == {oldest.digest, newest.digest}
+    assert len(asked) == 2
+    assert verify(location).is_sound
+
+
 def test_the_history_in_a_bucket(
     emulator: Emulator, variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,7 +212,7 @@ def test_a_damaged_content(
 
     reader = Catalog(location)
     reader.refresh()
-    with pytest.raises(CatalogError, match=f"{damaged[:16]} is (damaged|missing)") as caught:
+    with pytest.raises(CatalogError, match=f"{damaged[:12]} is (damaged|missing)") as caught:
         reader.load(damaged)
     assert "import the same again to replace it" in str(caught.value)
     assert "\n" not in str(caught.value)

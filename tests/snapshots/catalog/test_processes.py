@@ -32,6 +32,11 @@ def is_deaf() -> bool:
     return SIGINT in pthread_sigmask(SIG_BLOCK, ())
 
 
+def surroundings() -> tuple[str, str | None]:
+    """Return the folder that this process is in, and a variable."""
+    return os.getcwd(), os.environ.get("CACHELOG_TEST_WHERE")  # noqa: PTH109
+
+
 def kill_this() -> None:
     """End this process, as the system does where memory is short."""
     os.kill(os.getpid(), SIGKILL)
@@ -50,6 +55,16 @@ def test_interrupts_never_reach_one() -> None:
     with processes(1, "there", begin) as pool:
         assert pool.submit(is_deaf).result()
     assert not is_deaf()
+
+
+def test_each_process_is_where_this_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folder and variables are those of the moment, whenever the first process was made."""
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        monkeypatch.setenv("CACHELOG_TEST_WHERE", name)
+        with processes(1, "there", begin) as pool:
+            assert pool.submit(surroundings).result() == (str(tmp_path / name), name)
 
 
 def test_one_that_is_killed() -> None:
@@ -108,7 +123,7 @@ def test_one_begins_deaf_to_an_interrupt_and_ends_when_nobody_holds_it(
     begun, ends = list[str](), SimpleQueue[int]()
     monkeypatch.setattr(os, "_exit", ends.put)
     watched, held = Pipe(duplex=False)
-    _begin(watched, begun.append, "there")
+    _begin(watched, os.environ.copy(), None, begun.append, "there")
     assert begun == ["there"]
     assert getsignal(SIGINT) is SIG_IGN
     assert ends.empty()

@@ -221,6 +221,6 @@ def test_a_damaged_content_of_the_past_is_named(catalog: Catalog, tmp_path: Path
     file.write_bytes(file.read_bytes()[::-1])
     library = Library(forget_changes(catalog))
     base, head = (catalog.history.resolve(ref) for ref in ("develop~1", "develop"))
-    with pytest.raises(CatalogError, match=f"the content {first.digest[:16]} is damaged"):
+    with pytest.raises(CatalogError, match=f"the content {first.digest[:12]} is damaged"):
         library.find_returned(catalog.history, base, head)
     assert library.returned.num_kept == 0

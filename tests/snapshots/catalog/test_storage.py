@@ -8,13 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from snapshots.catalog.locations import parse_location
-from snapshots.catalog.storage import (
-    Storage,
-    checksum,
-    from_parquet,
-    named_by_bytes,
-    to_parquet,
-)
+from snapshots.catalog.parquet import checksum, from_parquet, named_by_bytes, to_parquet
+from snapshots.catalog.storage import Storage
 
 TABLE = pa.table({"a": [1, 2], "b": ["x", "y"]})
 

@@ -130,6 +130,17 @@ def test_markdown() -> None:
     assert rendering.markdown(told(BASE, HEAD)) == MARKDOWN
 
 
+def test_notes_in_each_format() -> None:
+    """What is asked for by its name is what the format's own function makes."""
+    log = told(BASE, HEAD)
+    made = {form: render(log, form) for form in NotesFormat}
+    assert made == {
+        NotesFormat.MARKDOWN: MARKDOWN,
+        NotesFormat.HTML: rendering.html(log),
+        NotesFormat.JSON: rendering.json(log),
+    }
+
+
 def test_markdown_of_nothing() -> None:
     """Sections without entries are left out, and what is left is said."""
     text = rendering.markdown(told(BASE, BASE))

@@ -56,6 +56,32 @@ def test_a_stack_alone() -> None:
     assert "| Stacks |" not in text
 
 
+def test_what_a_query_matches_alone() -> None:
+    """Rows are in scope that it matches and that are of the package, too."""
+    explanation = explained(BASE, HEAD)
+    sides = explanation.base.frame, explanation.head.frame
+    whole = scope_of(Only(), sides, None)
+    nothing = whole.in_base & False, whole.in_head & False
+    assert [mask.any() for mask in scope_of(Only(), sides, nothing)[1:]] == [False, False]
+    hdf5, everything = Only(package="hdf5"), (whole.in_base, whole.in_head)
+    with_all, alone = scope_of(hdf5, sides, everything), scope_of(hdf5, sides, None)
+    assert [*map(list, with_all[1:])] == [*map(list, alone[1:])]
+
+
+@pytest.mark.parametrize(
+    ("only", "expected"),
+    [
+        (Only(), False),
+        (Only(package="hdf5"), True),
+        (Only(stack="hep"), True),
+        (Only(matching="^mpi"), True),
+    ],
+)
+def test_whether_there_is_a_scope(only: Only, expected: bool) -> None:
+    """One condition is enough."""
+    assert bool(only) is expected
+
+
 def test_a_spec_that_left_the_stack_is_lost_there() -> None:
     """Though its hash is in both: the stack does not have it any more."""
     other = a_spec("other", name="zlib")

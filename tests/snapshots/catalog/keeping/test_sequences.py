@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import timedelta
 from random import Random
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.content_files import by_owner
 from snapshots.catalog.keeping.removing import plan, remove
 from snapshots.catalog.keeping.retention import choose, parse_policy
 from snapshots.catalog.library import Library
@@ -20,6 +22,7 @@ from snapshots.contents import Content
 from snapshots.models import Spec
 from tests.snapshots.factories import a_snapshot, day, seeded
 from tests.snapshots.keeping import clean, grow_old, hours_ago, listed, rows, stored
+from tests.snapshots.laying import laid_always
 from tests.snapshots.timelines.naive import Past
 from tests.snapshots.timelines.pasts import HASHES, TAGS, _state
 
@@ -102,7 +105,8 @@ class Run:
         history = read.history
         assert rows(read) == self.expected
         assert verify(read.location).is_sound
-        assert listed(read) == {it for it in history.digests if read.files_of(it)}
+        files = {it: read.files_of(it) for it in history.digests if read.files_of(it)}
+        assert listed(read) == {*by_owner(files)}
         assert missing_pairs(read, history) == []
         past = Past(history, {it: self.contents[it] for it in history.digests})
         library = Library(read)
@@ -113,10 +117,18 @@ class Run:
 @pytest.mark.no_cover
 @pytest.mark.long
 @settings(max_examples=12)
-@given(random=seeded(lambda random: random), steps=st.lists(st.integers(0, 9), max_size=9))
-def test_what_should_stay_stays(random: Random, steps: list[int]) -> None:
-    """Rows, contents, and the answers of the history, which equal those of a brute force."""
-    with tempfile.TemporaryDirectory() as folder:
+@given(
+    random=seeded(lambda random: random),
+    steps=st.lists(st.integers(0, 9), max_size=9),
+    is_laid=st.booleans(),
+)
+def test_what_should_stay_stays(random: Random, steps: list[int], *, is_laid: bool) -> None:
+    """Rows, contents, and the answers of the history, which equal those of a brute force.
+
+    Also where each content is laid over another one.
+    """
+    laying = laid_always() if is_laid else nullcontext()
+    with tempfile.TemporaryDirectory() as folder, laying:
         run = Run(f"{folder}/catalog", random)
         kinds: list[Callable[[], None]] = [
             *[run.publish] * 5,

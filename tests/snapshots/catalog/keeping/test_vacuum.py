@@ -14,8 +14,9 @@ from snapshots.catalog.keeping.contents import Contents
 from snapshots.catalog.keeping.vacuum import vacuum
 from snapshots.catalog.library import Library
 from snapshots.catalog.locations import parse_location
+from snapshots.catalog.parquet import named_by_bytes
 from snapshots.catalog.past import missing_pairs, package_counts
-from snapshots.catalog.storage import Storage, named_by_bytes
+from snapshots.catalog.storage import Storage
 from snapshots.errors import CatalogError, NoCatalog
 from tests.snapshots.importers import specs_of
 from tests.snapshots.keeping import (

@@ -17,7 +17,7 @@ from snapshots.tables import StoredFile
 from tests.snapshots.factories import a_spec
 
 CONTENT = Content.of([a_spec("a"), a_spec("b", name="zlib")])
-PLACE = f"content {CONTENT.digest[:16]}"
+PLACE = f"content {CONTENT.digest[:12]}"
 AGAIN = "restore it"
 
 

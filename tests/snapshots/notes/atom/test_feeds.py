@@ -165,6 +165,16 @@ def test_documents_one_after_the_other_have_every_entry_once(number: int) -> Non
     assert len(seen) == len(set(seen)) == number
 
 
+def test_the_second_document_begins_after_the_first() -> None:
+    """With the one entry that the first had no room for."""
+    history = grown(PAGE + 1)
+    first = series_feed(history, "develop", Somewhere(), counts={}, stories={})
+    (after,) = (it.href.partition("=")[2] for it in first.links if it.rel == "next")
+    second = series_feed(history, "develop", Somewhere(), counts={}, stories={}, after=after)
+    assert len(first.entries) == PAGE
+    assert len({it.id for it in (*first.entries, *second.entries)}) == PAGE + 1
+
+
 def test_a_revision_that_no_entry_has_begins_no_document() -> None:
     """That of another series, say."""
     with pytest.raises(RevisionNotFound, match="no entry of this feed"):

@@ -93,6 +93,18 @@ def test_a_name_that_changes_its_address() -> None:
         rebinding.addresses("cache", 443)
 
 
+def test_what_one_learned_another_knows() -> None:
+    """In another process no more and no less may be reached."""
+    first = boundary(["mirror"], mirror=["10.0.0.1"])
+    assert first.addresses("mirror", 80) == ["10.0.0.1"]
+    second = Boundary(["mirror"], lambda *_: ["127.0.0.1"], first.reached)
+    assert second.reached == first.reached
+    with pytest.raises(AddressRefused):
+        second.addresses("mirror", 80)
+    other = Boundary(["mirror"], lambda *_: ["10.0.0.2"], first.reached)
+    assert other.addresses("beside", 80) == ["10.0.0.2"]
+
+
 def test_nothing_special_where_nothing_was_named() -> None:
     """A list of tags in a local file names no host of the user's."""
     with pytest.raises(AddressRefused):

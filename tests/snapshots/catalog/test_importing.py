@@ -1,0 +1,312 @@
+"""What lies at locations, published: the same whoever reads it, and part by part as all at once."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from snapshots.catalog.bulk.pairs import making
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.importing import packing, publish_locations
+from snapshots.catalog.publishing import Publication
+from snapshots.contents import PackedSnapshot
+from snapshots.errors import CachelogError, NothingToPublish, SourceError
+from snapshots.sources import reading
+from snapshots.sources.pages import read_apart
+from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
+from tests.snapshots.factories import hash_of
+from tests.snapshots.sources.buildcache.folders import put, text
+from tests.snapshots.sources.buildcache.indexes import LIBELF, database, node
+
+TAGS = ("develop-2025-01-05", "develop-2025-01-12", "develop-2025-01-19")
+MOMENT = datetime(2025, 2, 1, tzinfo=UTC)
+READ = ReadSettings()
+
+
+def page(name: str, *labels: str, tag: str | None = None, **keys: Any) -> bytes:
+    """Return a page with one spec a label; without a tag it states none."""
+    details = [
+        {
+            "hash": hash_of(label),
+            "versions": ["1.0"],
+            "os": "ubuntu22.04",
+            "platform": "linux",
+            "target": "x86_64",
+            "variants": ["+shared"],
+            "stacks": ["root"],
+        }
+        for label in labels
+    ]
+    values: dict[str, Any] = {"title": name, "spec_details": details}
+    if tag is not None:
+        values["categories"] = ["package", tag]
+    lines = (f"{key}: {orjson.dumps(it).decode()}\n" for key, it in (values | keys).items())
+    return f"---\n{''.join(lines)}---\n".encode()
+
+
+def tree(folder: Path) -> Path:
+    """Write the pages of three tags, which share some specs and packages."""
+    for number, tag in enumerate(TAGS):
+        for name, labels in {"hdf5": "ab", "zlib": f"c{number}", f"only-{number}": "z"}.items():
+            own = [f"{name}-{label}" for label in labels]
+            put(folder / tag / name / "specs.md", page(name, *own, tag=tag))
+    return folder
+
+
+def published(
+    catalog: Path,
+    *locations: Path,
+    jobs: int | None = None,
+    report: Report | None = None,
+    tags: Sequence[str] = (),
+) -> list[Publication]:
+    """Publish what is at locations."""
+    opened = Catalog(str(catalog))
+    return publish_locations(
+        [*map(str, locations)],
+        lambda found: opened.publish(found, taken_at=MOMENT, make_pairs=partial(making, jobs=jobs)),
+        catalog=opened,
+        tags=tags,
+        settings=READ,
+        report=Report() if report is None else report,
+        jobs=jobs,
+    )
+
+
+def held(catalog: Path) -> tuple[set[str], set[tuple[Any, ...]], set[Any]]:
+    """Return the files of contents, all rows of revisions, and the pairs that are kept."""
+    opened = Catalog(str(catalog))
+    opened.refresh(missing_ok=True)
+    files = {file.path for digest in opened.history.digests for file in opened.files_of(digest)}
+    rows = {
+        (it.tag, it.digest, it.taken_at, it.num_packages, it.num_specs, it.num_stacks, it.source)
+        for it in opened.history.revisions
+    }
+    return files, rows, set(opened.counts)
+
+
+@pytest.mark.usefixtures("each_way")
+def test_the_same_whoever_reads(tmp_path: Path) -> None:
+    """Digests, rows, the very bytes of files, and what changed between neighbours."""
+    pages = tree(tmp_path / "pages")
+    alone = published(tmp_path / "alone", pages)
+    others = published(tmp_path / "others", pages, jobs=2)
+    assert [it.revision.tag for it in alone] == [it.revision.tag for it in others] == [*TAGS]
+    assert all(it.is_new and it.unkept is None for it in others)
+    assert held(tmp_path / "alone") == held(tmp_path / "others")
+    assert len(held(tmp_path / "others")[2]) == len(TAGS)
+
+
+@pytest.mark.usefixtures("each_way")
+def test_the_first_error_of_the_input_is_told(tmp_path: Path) -> None:
+    """With place and reason, whichever worker was first; nothing is published."""
+    pages = tree(tmp_path / "pages")
+    bad = put(pages / TAGS[1] / "zlib" / "specs.md", b"---\ntitle: zlib\nspec_details: [\n---\n")
+    put(pages / TAGS[2] / "hdf5" / "specs.md", b"no page")
+    with pytest.raises(SourceError) as caught:
+        published(tmp_path / "catalog", pages, jobs=2)
+    assert caught.value.location == str(bad)
+    assert held(tmp_path / "catalog") == (set(), set(), set())
+
+
+@pytest.mark.usefixtures("each_way")
+def test_what_is_skipped_is_told_in_its_order(tmp_path: Path) -> None:
+    """And what is odd; a tag that has nothing else is left out."""
+    pages = tree(tmp_path / "pages")
+    for tag in TAGS[1:]:
+        for file in (pages / tag).rglob("*.md"):
+            file.write_bytes(b"no page")
+    odd = page("hdf5", "a", tag=TAGS[0], meta={"num_specs": 7})
+    put(pages / TAGS[0] / "hdf5" / "specs.md", odd)
+    told = [Report(skip_bad=True), Report(skip_bad=True)]
+    found = [
+        published(tmp_path / str(number), pages, jobs=number + 1, report=report)
+        for number, report in enumerate(told)
+    ]
+    assert [[it.revision.tag for it in some] for some in found] == [[TAGS[0]]] * 2
+    assert [str(it) for it in told[0].skipped] == [str(it) for it in told[1].skipped]
+    assert len(told[0].skipped) == 6
+    assert told[0].warnings == told[1].warnings
+    assert ["num_specs says 7" in it for it in told[0].warnings] == [True]
+
+
+def test_what_the_catalog_has_comes_without_rows(tmp_path: Path) -> None:
+    """Unless it is damaged there: then it is replaced."""
+    pages = tree(tmp_path / "pages")
+    published(tmp_path / "catalog", pages)
+    catalog = Catalog(str(tmp_path / "catalog"))
+    catalog.refresh()
+    digest = catalog.history.resolve(TAGS[1]).digest
+    (damaged,) = (tmp_path / "catalog" / "specs" / f"digest={digest}").glob("*.parquet")
+    whole = damaged.read_bytes()
+
+    def rows() -> list[bool]:
+        with packing(catalog, READ, Report()) as reader:
+            found = read_apart([pages], report=Report(), reader=reader)
+            return [it.rows is not None for it in found]
+
+    assert rows() == [False, False, False]
+    damaged.write_bytes(whole[::-1])
+    assert rows() == [False, True, False]
+    again = published(tmp_path / "catalog", pages)
+    assert [(it.is_new, it.is_mended) for it in again] == [
+        (False, False),
+        (False, True),
+        (False, False),
+    ]
+
+
+@pytest.mark.usefixtures("each_way")
+def test_a_list_of_tags_in_processes(tmp_path: Path) -> None:
+    """Each tag's indexes are read and merged by one of them."""
+    listed: dict[str, list[dict[str, str]]] = {}
+    for number, tag in enumerate(TAGS):
+        version = node("libelf", LIBELF, f"1.{number}")
+        file = put(tmp_path / "lists" / f"{tag}.json", text(database(version)))
+        listed[tag] = [{"label": "e4s", "url": file.name}, {"label": "root", "url": file.name}]
+    file = put(tmp_path / "lists" / "tags.json", text(listed))
+    alone = published(tmp_path / "alone", file)
+    others = published(tmp_path / "others", file, jobs=2)
+    assert [it.revision.tag for it in alone] == [it.revision.tag for it in others] == [*TAGS]
+    assert held(tmp_path / "alone") == held(tmp_path / "others")
+
+
+def test_nothing_is_nothing(tmp_path: Path) -> None:
+    """Where all was skipped, that is said instead of a success."""
+    file = put(tmp_path / "pages" / "develop" / "a" / "specs.md", b"no page")
+    report = Report(skip_bad=True)
+    with pytest.raises(NothingToPublish):
+        published(tmp_path / "catalog", file, report=report)
+    assert len(report.skipped) == 1
+
+
+def test_a_tag_that_stands_in_two_folders(tmp_path: Path) -> None:
+    """Folders whose first pages state one tag are read together."""
+    for name in ("left", "right"):
+        put(tmp_path / name / "x" / name / "specs.md", page(name, name, tag="develop"))
+    (found,) = published(tmp_path / "catalog", tmp_path / "left", tmp_path / "right")
+    assert (found.revision.tag, found.revision.num_packages) == ("develop", 2)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_tags_that_are_mixed_in_folders(tmp_path: Path, jobs: int) -> None:
+    """Only all pages together say what a tag has, so they are read again as one part."""
+    for folder, tags in {"one": ("develop", "main"), "two": ("main", "develop")}.items():
+        for name, tag in zip("ab", tags, strict=True):
+            file = tmp_path / "pages" / folder / name / "specs.md"
+            put(file, page(f"{folder}-{name}", f"{folder}-{name}", tag=tag, meta={"num_specs": 9}))
+    report = Report()
+    found = published(tmp_path / "catalog", tmp_path / "pages", jobs=jobs, report=report)
+    assert {it.revision.tag: it.revision.num_packages for it in found} == {"develop": 2, "main": 2}
+    assert len(report.warnings) == 4
+
+
+@pytest.mark.parametrize("other", [None, "develop-2025-01-19"])
+def test_one_tag_under_another_name(tmp_path: Path, other: str | None) -> None:
+    """Also where the pages of a second folder cannot be read, so that one tag alone is stated."""
+    put(tmp_path / "pages" / "a" / "x" / "specs.md", page("x", "x", tag="develop"))
+    put(tmp_path / "pages" / "b" / "y" / "specs.md", b"no page" if other is None else page("y"))
+    report = Report(skip_bad=True)
+    if other is None:
+        (found,) = published(tmp_path / "catalog", tmp_path / "pages", tags=["mine"], report=report)
+        assert found.revision.tag == "mine"
+        assert [it.rpartition(": ")[2] for it in report.warnings] == [
+            "says tag develop; published as mine"
+        ]
+        return
+    with pytest.raises(CachelogError, match="mine fits no tag of the pages"):
+        published(tmp_path / "catalog", tmp_path / "pages", tags=["mine"], report=report)
+
+
+NAMES = st.sampled_from(["a", "b", "c"])
+FOLDERS = st.tuples(st.sampled_from(["x", "y", "."]), st.sampled_from(["develop", "main", "t"]))
+PAGES = st.one_of(
+    st.just(b"no page"),
+    st.builds(
+        lambda name, labels, tag: page(name, *labels, tag=tag),
+        NAMES,
+        st.lists(st.sampled_from("abcdef"), max_size=3),
+        st.sampled_from(["develop", "main", "v1.0", None]),
+    ),
+)
+TREES = st.dictionaries(st.tuples(FOLDERS, NAMES), PAGES, min_size=1, max_size=6)
+
+
+Outcome = tuple[set[tuple[str, str, int]], list[str]] | str
+
+
+def outcome(publish: Callable[[Report], Iterator[Any]], *, skip_bad: bool) -> Outcome:
+    """Return the contents by tag and what was skipped, or the error."""
+    report = Report(skip_bad=skip_bad)
+    try:
+        found = {(it.tag, it.summary().digest, it.summary().num_specs) for it in publish(report)}
+    except CachelogError as error:
+        return str(error)
+    return found, sorted(map(str, report.skipped))
+
+
+@settings(max_examples=60, deadline=None)
+@given(TREES, st.sampled_from([(), ("develop",), ("mine",), ("*",)]), st.booleans())
+def test_part_by_part_as_all_at_once(
+    pages: dict[tuple[tuple[str, str], str], bytes], tags: tuple[str, ...], skip_bad: bool
+) -> None:
+    """Whatever the folders are, and whatever the pages say: the same snapshots, or an error."""
+    with TemporaryDirectory() as text_of_folder:
+        folder = Path(text_of_folder)
+        for ((above, tag), name), data in pages.items():
+            put(folder / "pages" / above / tag / name / "specs.md", data)
+        locations = [str(folder / "pages")]
+
+        def whole(report: Report) -> Iterator[Any]:
+            return reading.read(locations, tags=tags, settings=READ, report=report)
+
+        def apart(report: Report) -> Iterator[PackedSnapshot]:
+            catalog = Catalog(str(folder / "catalog"))
+            found = publish_locations(
+                locations, list, catalog=catalog, tags=tags, settings=READ, report=report
+            )
+            return iter(found)
+
+        expected, found = outcome(whole, skip_bad=skip_bad), outcome(apart, skip_bad=skip_bad)
+        if isinstance(expected, str) and "fits no tag" not in expected:
+            assert isinstance(found, str)
+        elif isinstance(expected, tuple) and not expected[0]:
+            assert found == str(NothingToPublish())
+        else:
+            assert found == expected
+
+
+def test_workers_far_away_are_told_whole_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are in other folders than who asks them."""
+    tree(tmp_path / "pages")
+    monkeypatch.chdir(tmp_path)
+    asked: list[str] = []
+
+    def mapping(_begin: object, _location: str, parts: Sequence[Any], **_how: object) -> Any:
+        asked.extend(file for part in parts for file in part.files)
+        raise CachelogError("far enough")
+
+    monkeypatch.setattr("snapshots.catalog.importing.mapping", mapping)
+    opened = Catalog(str(tmp_path / "catalog"))
+    with pytest.raises(CachelogError, match="far enough"):
+        publish_locations(
+            ["pages"],
+            list,
+            catalog=opened,
+            settings=READ,
+            report=Report(),
+            cluster="ray://127.0.0.1:10001",
+        )
+    assert asked
+    assert all(map(os.path.isabs, asked))

@@ -1,0 +1,278 @@
+"""Contents of a series that are laid over one another: read, mended, kept and removed."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from msgspec.structs import replace
+
+from snapshots.catalog import specs_table, whole_table
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.keeping.removing import plan
+from snapshots.catalog.keeping.vacuum import vacuum
+from snapshots.catalog.verifying.verify import verify
+from snapshots.contents import Content
+from snapshots.errors import CatalogError
+from snapshots.models import Spec
+from snapshots.tables import SPEC_ROWS, SPECS
+from tests.snapshots.factories import a_snapshot, a_spec, day
+from tests.snapshots.keeping import HOUR, clean, drop, grow_old, hours_ago, listed, stored
+
+pytestmark = pytest.mark.usefixtures("laid_always")
+
+
+def state(number: int) -> list[Spec]:
+    """Return the specs of a state: each has lost one of the first, and has one of its own."""
+    kept = [a_spec(f"kept {row}", name=f"package-{row % 3}") for row in range(10)]
+    return [*kept[:number], *kept[number + 1 :], a_spec(f"new {number}", name="zlib")]
+
+
+def publish(catalog: Catalog, *numbers: int, tag: str = "develop") -> list[str]:
+    """Publish states at once, each as of its day; return their digests."""
+    made = catalog.publish([a_snapshot(state(it), tag, day(it)) for it in numbers])
+    return [it.revision.digest for it in made]
+
+
+def held(location: str) -> dict[str, set[Spec]]:
+    """Return the specs of each content that another process loads, without dependencies."""
+    catalog = Catalog(location)
+    catalog.refresh()
+    frames = {digest: catalog.load(digest) for digest in catalog.history.digests}
+    return {digest: {it.spec(row) for row in range(len(it))} for digest, it in frames.items()}
+
+
+def assert_sound(catalog: Catalog, *numbers: int) -> None:
+    """Another process reads these states, and nothing is damaged."""
+    contents = [Content.of(state(number)) for number in numbers]
+    bare = {it.digest: {replace(spec, dependencies=None) for spec in it.specs()} for it in contents}
+    assert held(catalog.location) == bare
+    assert verify(catalog.location).is_sound
+
+
+def own_file(catalog: Catalog, digest: str) -> Path:
+    """Return the file of a content's own rows."""
+    return Path(catalog.location, "specs", catalog.files_of(digest)[-1].path)
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    """Return a catalog of four states of develop: one is whole, the others are laid over it."""
+    made = Catalog(str(tmp_path / "catalog"))
+    publish(made, 0)
+    publish(made, 1, 2)
+    publish(made, 3)
+    return made
+
+
+@pytest.fixture
+def digests(catalog: Catalog) -> list[str]:
+    """Return the contents, oldest first."""
+    return [it.digest for it in catalog.history.revisions[::-1]]
+
+
+def test_the_first_is_whole(catalog: Catalog, digests: list[str]) -> None:
+    """All that follow are laid over it, none over another; so two files are all that is read."""
+    first = catalog.files_of(digests[0])
+    assert [catalog.files_of(it)[:-1] for it in digests] == [(), *[(first[0],)] * 3]
+    assert len(stored(catalog)) == 4
+    rows = DeltaTable(f"{catalog.location}/specs").to_pyarrow_table()
+    assert rows.num_rows == 10 + 3 * (2 + 2)  # two that are there alone, and two that went
+    assert_sound(catalog, 0, 1, 2, 3)
+    assert catalog.package_names() >= {"zlib", "package-0"}
+
+
+def test_another_series_has_a_base_of_its_own(catalog: Catalog) -> None:
+    """A release is laid over none of develop; the next one is over it."""
+    first, second = publish(catalog, 5, 6, tag="v0.1.0")
+    assert [len(catalog.files_of(it)) for it in (first, second)] == [1, 2]
+    assert_sound(catalog, 0, 1, 2, 3, 5, 6)
+
+
+def test_a_state_from_between(catalog: Catalog, digests: list[str]) -> None:
+    """It is laid over what the one before it is."""
+    made = catalog.publish([a_snapshot(state(7), "develop", day(1).replace(hour=20))])
+    files = catalog.files_of(made[0].revision.digest)
+    assert files[0] == catalog.files_of(digests[0])[0]
+    before_all = catalog.publish([a_snapshot(state(8), "develop", day(0).replace(year=2000))])
+    assert len(catalog.files_of(before_all[0].revision.digest)) == 1
+    assert_sound(catalog, 0, 1, 2, 3, 7, 8)
+
+
+def test_a_catalog_of_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its contents are read, and are no bases: their rows have no place. The next one is whole."""
+    catalog = Catalog(str(tmp_path))
+    with monkeypatch.context() as patch:
+        of_before = pa.schema([SPECS.field("digest"), *SPEC_ROWS])
+        patch.setattr(specs_table, "SPECS", of_before)
+        patch.setattr("snapshots.catalog.packing.whole", lambda rows: rows.select(SPEC_ROWS.names))
+        publish(Catalog(catalog.location), 0)
+    assert DeltaTable(tmp_path / "specs").to_pyarrow_table().schema.names == of_before.names
+    (second,) = publish(catalog, 1)
+    (third,) = publish(catalog, 2)
+    assert [len(catalog.files_of(it)) for it in (second, third)] == [1, 2]
+    assert_sound(catalog, 0, 1, 2)
+
+
+def test_files_that_another_tool_rewrote(catalog: Catalog) -> None:
+    """Those that rows name are gone; the log has what stands in their place, base and all."""
+    table = DeltaTable(f"{catalog.location}/specs")
+    write_deltalake(table, table.to_pyarrow_table(), mode="overwrite")
+    table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+    assert_sound(catalog, 0, 1, 2, 3)
+    publish(catalog, 4)
+    assert_sound(catalog, 0, 1, 2, 3, 4)
+
+
+def test_a_base_that_is_damaged(catalog: Catalog, digests: list[str]) -> None:
+    """It is told once, with all that cannot be read without it; who imports it mends them all."""
+    file = own_file(catalog, digests[0])
+    file.write_bytes(file.read_bytes()[:-9])
+    with pytest.raises(
+        CatalogError,
+        match=f"{digests[2][:16]} is laid over {digests[0][:16]}, which is damaged: .*{file.name}",
+    ):
+        Catalog.load(catalog, digests[2])
+    (finding,) = [it for it in verify(catalog.location).findings if it.place.startswith("content")]
+    assert finding.place == f"content {digests[0][:16]}"
+    named = ", ".join(f"develop@{day(it):%Y-%m-%d}" for it in (3, 2, 1, 0))
+    assert finding.reason.endswith(f"; 4 revisions cannot be read without it: {named}")
+    assert finding.advice == "import the same again to replace it"
+    (mended,) = catalog.publish([a_snapshot(state(0), "develop", day(0))])
+    assert mended.is_mended
+    assert_sound(catalog, 0, 1, 2, 3)
+    assert listed(catalog) == set(digests)
+
+
+def test_a_damaged_base_that_no_revision_is(catalog: Catalog, digests: list[str]) -> None:
+    """Those over it are imported again, and are whole from then on."""
+    drop(catalog, "develop~3")
+    file = own_file(catalog, digests[1]).parent.parent / catalog.files_of(digests[1])[0].path
+    file.write_bytes(b"")
+    (finding,) = [it for it in verify(catalog.location).findings if it.place.startswith("content")]
+    assert "; 3 revisions cannot be read without it: " in finding.reason
+    assert finding.advice == "import the same again to replace it"
+    for number in (1, 2, 3):
+        (mended,) = catalog.publish([a_snapshot(state(number), "develop", day(number))])
+        assert mended.is_mended
+    assert_sound(catalog, 1, 2, 3)
+
+
+def test_an_overlay_that_is_damaged(catalog: Catalog, digests: list[str]) -> None:
+    """It alone is refused; imported again it is whole, and its base stays for the others."""
+    own_file(catalog, digests[2]).write_bytes(b"")
+    findings = verify(catalog.location).findings
+    assert [it.place for it in findings] == [f"content {digests[2][:16]}"]
+    publish(catalog, 2)
+    assert_sound(catalog, 0, 1, 2, 3)
+    table = DeltaTable(f"{catalog.location}/specs").to_pyarrow_table()
+    (own,) = [
+        it
+        for it in table.group_by("digest").aggregate([([], "count_all")]).to_pylist()
+        if it["digest"] == digests[2]
+    ]
+    assert own["count_all"] == 10
+
+
+def test_what_others_are_laid_over_stays(catalog: Catalog, digests: list[str]) -> None:
+    """Though its revision is removed: it frees nothing. With the last of them it goes, too."""
+    catalog.refresh()
+    planned = plan(catalog, [catalog.history.resolve("develop~3")])
+    assert (planned.contents, planned.num_bytes) == ((), 0)
+    with hours_ago():
+        done = drop(catalog, "develop~3")
+    assert (done.contents, done.num_bytes) == ((), 0)
+    grow_old(catalog)
+    assert not clean(catalog).files["specs"]
+    assert listed(catalog) == set(digests)
+    assert_sound(catalog, 1, 2, 3)
+    sizes = {it: own_file(catalog, it).stat().st_size for it in digests[1:]}
+    base = catalog.files_of(digests[1])[0].size
+    with hours_ago():
+        first = drop(catalog, "develop~1", "develop~2")
+        last = drop(catalog, "develop")
+    assert (first.contents, first.num_bytes) == (
+        tuple(sorted(digests[1:3])),
+        sizes[digests[1]] + sizes[digests[2]],
+    )
+    assert (last.contents, last.num_bytes) == (
+        tuple(sorted([digests[0], digests[3]])),
+        base + sizes[digests[3]],
+    )
+    assert clean(catalog).num_bytes["specs"] == first.num_bytes + last.num_bytes
+    assert stored(catalog) == set()
+
+
+def test_a_base_that_returns(catalog: Catalog, digests: list[str]) -> None:
+    """It is there already: its file is named again, and nothing is written."""
+    drop(catalog, "develop~3")
+    before = stored(catalog)
+    catalog.publish([a_snapshot(state(0), "develop", day(9))])
+    assert stored(catalog) == before
+    assert len(catalog.files_of(digests[0])) == 1
+    assert_sound(catalog, 0, 1, 2, 3)
+
+
+def test_a_base_that_is_let_go_of_during_an_import(
+    catalog: Catalog, digests: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is listed again once it is needed again; where it is deleted already, the import fails."""
+    other = Catalog(catalog.location)
+
+    def publish_meanwhile(number: int, *, delete: bool) -> None:
+        importer = Catalog(catalog.location)
+        keep = Catalog._keep_new_pairs
+        is_done = False
+
+        def let_go(self: Catalog, *arguments: Any) -> Any:
+            nonlocal is_done
+            kept = keep(self, *arguments)
+            if not is_done:
+                is_done = True
+                with hours_ago(), monkeypatch.context() as own:
+                    own.setattr(Catalog, "_keep_new_pairs", keep)
+                    for _ in other.require_history().revisions:
+                        drop(other, "develop")
+                if delete:
+                    grow_old(other)
+                    vacuum(other, older_than=HOUR)
+            return kept
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Catalog, "_keep_new_pairs", let_go)
+            publish(importer, number)
+
+    publish_meanwhile(4, delete=False)
+    (new,) = [it.digest for it in other.require_history().revisions]
+    assert listed(catalog) == {digests[0], new}
+    assert_sound(catalog, 4)
+    with pytest.raises(CatalogError, match="was removed while this import ran; import again"):
+        publish_meanwhile(5, delete=True)
+
+
+def test_an_import_that_was_killed(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it left is used by the next one, or replaced, and is in nobody's way."""
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(whole_table.WholeTable, "append", killed)
+        with pytest.raises(KeyboardInterrupt):
+            publish(Catalog(catalog.location), 4)
+    again = Catalog(catalog.location)
+    publish(again, 4)
+    assert len(stored(again)) == 5
+    assert_sound(again, 0, 1, 2, 3, 4)
+
+
+def test_two_imports_of_the_same(catalog: Catalog) -> None:
+    """Both name what the other has written; nothing stands twice."""
+    first, second = Catalog(catalog.location), Catalog(catalog.location)
+    for each in (first, second):
+        each.refresh()
+    publish(first, 4)
+    publish(second, 4)
+    assert len(stored(catalog)) == 5
+    assert_sound(catalog, 0, 1, 2, 3, 4)
