@@ -10,16 +10,16 @@ import pytest
 from deltalake import DeltaTable
 from msgspec.structs import replace
 
+from snapshots.catalog.asking.past import package_counts
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_tables import HistoryTables
-from snapshots.catalog.locations import parse_location
-from snapshots.catalog.past import package_counts
+from snapshots.catalog.contents.specs_table import SpecsTable
+from snapshots.catalog.pairs.history_tables import HistoryTables
 from snapshots.catalog.revisions_table import RevisionsTable
-from snapshots.catalog.sorted_table import SortedTable
-from snapshots.catalog.specs_table import SpecsTable
-from snapshots.catalog.storage import Storage
+from snapshots.catalog.store.locations import parse_location
+from snapshots.catalog.store.storage import Storage
+from snapshots.catalog.tables.sorted_table import SortedTable
+from snapshots.catalog.tables.whole_table import WholeTable
 from snapshots.catalog.verifying.verify import Verified, verify
-from snapshots.catalog.whole_table import WholeTable
 from snapshots.changes.kept_changes import KeptChanges, comparisons_table, keep_changes
 from snapshots.changes.pair_counts import COUNT_COLUMNS, counts_of
 from snapshots.errors import NoCatalog
