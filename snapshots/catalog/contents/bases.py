@@ -20,7 +20,7 @@ from snapshots.tables import Files, StoredFile
 LEAST_BYTES = 1 << 16
 """What is smaller is kept whole: a second file costs more than it spares."""
 
-_KEPT_BYTES = 256 << 20
+_KEPT_BYTES = 128 << 20
 
 
 class _Use(msgspec.Struct):

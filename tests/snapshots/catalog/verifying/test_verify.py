@@ -253,8 +253,8 @@ def lose_rows(catalog: Catalog) -> None:
     ("damage", "told"),
     [
         (flip_content, "does not have the bytes that were written.*import the same again"),
-        (lose_content, "content [0-9a-f]{16}: is damaged.*import the same again"),
-        (write_other_content, "its rows have the digest [0-9a-f]{16}; remove its revisions"),
+        (lose_content, "content [0-9a-f]{12}: is damaged.*import the same again"),
+        (write_other_content, "its rows have the digest [0-9a-f]{12}; remove its revisions"),
         (
             lambda it: rewrite_row(it, num_specs=7),
             "revision develop of 2025-02-14: its row says num_specs 7, its content has 13; remove",
