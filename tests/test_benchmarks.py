@@ -27,14 +27,17 @@ REFERENCES = {
     "pages": "its document alone",
     "cost": "unit",
     "history": "pyarrow",
+    "years": "10 revisions",
 }
 
 
 @pytest.mark.long
 def test_a_quick_run_writes_what_it_measured_as_json(tmp_path: Path) -> None:
     """Each subject has its reference first, with ratio 1, and cachelog after it."""
-    file = tmp_path / "results.json"
+    file, document = tmp_path / "results.json", tmp_path / "document.md"
+    document.write_text("Before.\n\n| Years of revisions | 1 |\n| --- | --- |\n\nAfter.\n")
     options = ["--quick", "--in-process", "--json", str(file), "--cache", str(tmp_path / "cache")]
+    options += ["--write", str(document)]
     done = subprocess.run(
         [sys.executable, "-m", "tests.benchmarks", *REFERENCES, *options],
         cwd=ROOT,
@@ -54,6 +57,11 @@ def test_a_quick_run_writes_what_it_measured_as_json(tmp_path: Path) -> None:
         for it in found:
             assert 0 < it["low"] <= it["median"] <= it["high"]
             assert it["contender"] in done.stdout
+    before, table, after = document.read_text().split("\n\n")
+    assert (before, after) == ("Before.", "After.\n")
+    head, _, *rows = table.splitlines()
+    assert [it.strip() for it in head.split("|")[2:5]] == ["10 revisions", "20 revisions", "Times"]
+    assert len(rows) >= 6
 
 
 def test_a_history_is_imported() -> None:

@@ -2,24 +2,29 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 
 import pyarrow as pa
 
 from snapshots.catalog.failures import translated
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.mending import how_to_mend
-from snapshots.catalog.specs_table import DamagedContent, ReadColumns, SpecsTable
+from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
+from snapshots.catalog.stored_content import DamagedContent, ReadColumns
 from snapshots.changes.sides import Side
 from snapshots.errors import CatalogError
+from snapshots.facts import Kept
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.history import History
-from snapshots.models import NOTHING
+from snapshots.models import NOTHING, SPEC_FACTS
 from snapshots.tables import SPEC_ROWS, Files, split_by_cache, with_columns
 
 _FRAME_COLUMNS = [name for name in SPEC_ROWS.names if name != "dependencies"]
+_CODED = [
+    fact.name for fact in SPEC_FACTS.values() if fact.kept is Kept.CODES and fact.value_type is str
+]
+"""What a frame keeps as codes, and a file has as such already."""
 
 
 class ContentReader:
@@ -49,12 +54,13 @@ class ContentReader:
     def side(self, digest: str) -> Side:
         """Read a content with its dependencies."""
         with self._opened(digest) as read:
-            frame = Frame(read(_FRAME_COLUMNS), digest)
+            frame = Frame(read(_FRAME_COLUMNS, _CODED), digest)
             return Side(frame, DependencyGraph(_dependencies(read), frame.hashes))
 
     def frame(self, digest: str) -> Frame:
         """Read a content."""
-        return Frame(self.columns(digest, _FRAME_COLUMNS), digest)
+        with self._opened(digest) as read:
+            return Frame(read(_FRAME_COLUMNS, _CODED), digest)
 
     def dependencies(self, digest: str) -> pa.Table:
         """Read the columns ``hash`` and ``dependencies``, and all of the rows outside the cache.
@@ -73,7 +79,7 @@ class ContentReader:
     def _opened(self, digest: str) -> Iterator[ReadColumns]:
         """Have what reads columns of a content, and say what to do where that is damaged."""
         if digest == NOTHING:
-            yield partial(with_columns, pa.table({}))
+            yield _read_nothing
             return
         with translated(self._location):
             try:
@@ -81,6 +87,10 @@ class ContentReader:
             except DamagedContent as error:
                 advice = how_to_mend(self._history, digest)
                 raise CatalogError(self._location, f"{error.reason}; {advice}") from None
+
+
+def _read_nothing(columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:  # noqa: ARG001
+    return with_columns(pa.table({}), columns)
 
 
 def _dependencies(read: ReadColumns) -> pa.Table:

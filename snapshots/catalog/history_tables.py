@@ -161,12 +161,16 @@ class HistoryTables:
         of_hashes = None if hashes is None else pa.array(sorted(set(hashes)), pa.string())
 
         def meets(rows: pa.Table) -> pa.ChunkedArray:
-            found = pc.is_in(rows["name"], of_names)
-            return found if of_hashes is None else pc.and_(found, pc.is_in(rows["hash"], of_hashes))
+            if of_hashes is None:
+                return pc.is_in(rows["name"], of_names)
+            found = pc.is_in(rows["hash"], of_hashes)
+            # Looked at first without the name, which most rows in the same place have.
+            is_whole = "name" in rows.column_names
+            return pc.and_(found, pc.is_in(rows["name"], of_names)) if is_whole else found
 
         with translated(self._location):
             # Of a name most rows that can have it do.
-            looks_at = () if of_hashes is None else ("name", "hash")
+            looks_at = () if of_hashes is None else ("hash",)
             return self._changes.select(_any_of(wanted), meets, looks_at)
 
     def packages_of(self, hashes: Iterable[str]) -> dict[str, str]:

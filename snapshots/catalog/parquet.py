@@ -66,13 +66,15 @@ def from_parquet(
     data: pa.Buffer,
     columns: Sequence[str] | None = None,
     written: StoredFile | None = None,
+    coded: Sequence[str] = (),
 ) -> pa.Table:
     """Read columns, of those that are there, or all from the bytes of a Parquet file.
 
-    The bytes must be those that were ``written``, or those that the file is named by. Raises
+    The bytes must be those that were ``written``, or those that the file is named by. Texts of the
+    columns ``coded`` come as codes into their distinct values, as the file has them. Raises
     ArrowInvalid that names the path.
     """
-    with _opened(path, data, written) as file:
+    with _opened(path, data, written, coded) as file:
         known = file.schema_arrow.names
         return file.read([it for it in (known if columns is None else columns) if it in known])
 
@@ -109,14 +111,23 @@ def parts_of_parquet(
 
 @contextmanager
 def _opened(
-    path: str, data: pa.Buffer, written: StoredFile | None = None
+    path: str,
+    data: pa.Buffer,
+    written: StoredFile | None = None,
+    coded: Sequence[str] = (),
 ) -> Iterator[pq.ParquetFile]:
     named = _CHECKSUM.search(path)
     expected = written.checksum if written else named and named[1]
     if expected and checksum(data) != expected:
         raise pa.ArrowInvalid(f"{path} does not have the bytes that were written")
     try:
-        with pq.ParquetFile(pa.BufferReader(data)) as file:
+        metadata = pq.read_metadata(pa.BufferReader(data))
+        known = metadata.schema.to_arrow_schema().names if coded else ()
+        with pq.ParquetFile(
+            pa.BufferReader(data),
+            metadata=metadata,
+            read_dictionary=[it for it in coded if it in known],
+        ) as file:
             yield file
     except (pa.ArrowException, OSError) as error:
         raise pa.ArrowInvalid(f"{path} is no Parquet file that can be read ({error})") from None

@@ -21,7 +21,6 @@ from snapshots.catalog.actions import add_action
 from snapshots.catalog.bases import Bases
 from snapshots.catalog.content_files import Base, folder_of, own_files, owner_of
 from snapshots.catalog.delta import Table
-from snapshots.catalog.failures import reason_of
 from snapshots.catalog.listed_files import sizes_of
 from snapshots.catalog.overlays import (
     OF_BASE,
@@ -32,6 +31,12 @@ from snapshots.catalog.overlays import (
 from snapshots.catalog.packing import packed
 from snapshots.catalog.parquet import from_parquet, named_by_bytes
 from snapshots.catalog.storage import Found, Storage
+from snapshots.catalog.stored_content import (
+    DamagedContent,
+    ReadColumns,
+    StoredContent,
+    with_more,
+)
 from snapshots.digests import short_digest
 from snapshots.errors import CatalogError
 from snapshots.tables import SPEC_ROWS, SPECS, Files, StoredFile, with_columns
@@ -39,25 +44,8 @@ from snapshots.tables import SPEC_ROWS, SPECS, Files, StoredFile, with_columns
 FRESH_SECONDS = 1_800
 """A file that was written less than this ago may be that of an import that still runs."""
 
-ReadColumns = Callable[[Sequence[str]], pa.Table]
-"""Returns columns of a content; raises DamagedContent."""
-
 _TABLE = "specs"
 _UNREADABLE = {"deletionVectors", "columnMapping"}
-
-
-class DamagedContent(CatalogError):
-    """The store has a content no more, or not the bytes that were written.
-
-    ``damage`` says how; ``owner`` is whose rows have it: the content itself, or what it is laid
-    over.
-    """
-
-    def __init__(self, location: str, digest: str, owner: str, damage: str) -> None:
-        below = "" if owner == digest else f"is laid over {short_digest(owner)}, which "
-        super().__init__(location, f"the content {short_digest(digest)} {below}{damage}")
-        self.owner = owner
-        self.damage = damage
 
 
 class SpecsTable:
@@ -108,31 +96,14 @@ class SpecsTable:
             found = self._storage.side_by_side(read, [*by_path][::-1])
         except FileNotFoundError:
             return None
-        return partial(self._read_written, digest, [*zip(files[::-1], found, strict=True)])
+        location = self._storage.location.text
+        return StoredContent(location, digest, [*zip(files[::-1], found, strict=True)])
 
-    def _read_written(
-        self, digest: str, found: Sequence[tuple[StoredFile, pa.Buffer]], columns: Sequence[str]
+    def _read_listed(
+        self, digest: str, columns: Sequence[str], _coded: Sequence[str] = ()
     ) -> pa.Table:
-        is_laid = any(owner_of(file, digest) != digest for file, _ in found)
-        tables = []
-        for file, data in found:
-            wanted = columns
-            if is_laid:
-                is_own = owner_of(file, digest) == digest
-                wanted = _with(columns, OF_OVERLAY if is_own else OF_BASE)
-            try:
-                table = from_parquet(f"{_TABLE}/{file.path}", data, wanted, file)
-            except pa.ArrowInvalid as error:
-                raise self._damaged(digest, error, owner_of(file, digest)) from None
-            tables.append(with_columns(table, wanted))
-        if not is_laid:
-            return pa.concat_tables(tables)
-        own, base = tables
-        return laid_over(base, own, columns)
-
-    def _read_listed(self, digest: str, columns: Sequence[str]) -> pa.Table:
         """Read the files that the table's log has: of a content, and of what it is laid over."""
-        wanted = _with(columns, OF_OVERLAY + OF_BASE)
+        wanted = with_more(columns, OF_OVERLAY + OF_BASE)
         own = self._read_partition(digest, digest, wanted)
         bases = pc.unique(own["base"]).to_pylist()
         if None in bases or not bases:
@@ -154,8 +125,7 @@ class SpecsTable:
         return pa.concat_tables([with_columns(table, columns) for table in found])
 
     def _damaged(self, digest: str, error: Exception | None, owner: str) -> DamagedContent:
-        damage = "is missing" if error is None else f"is damaged: {reason_of(error)}"
-        return DamagedContent(self._storage.location.text, digest, owner, damage)
+        return DamagedContent.of(self._storage.location.text, digest, error, owner)
 
     def _listed_files(self, digest: str) -> dict[str, int]:
         """Return the paths and sizes of a content's files, as the table's log has them."""
@@ -230,7 +200,7 @@ class SpecsTable:
         """Read all of a content that another may be laid over; None where that cannot be."""
         try:
             read = self._opened_written(base.digest, [base.file])
-            rows = read(_with(SPEC_ROWS.names, OF_BASE)) if read else None
+            rows = read(with_more(SPEC_ROWS.names, OF_BASE)) if read else None
         except DamagedContent:
             return None
         return None if rows is None or rows["place"].null_count else rows
@@ -277,10 +247,6 @@ class SpecsTable:
         files = self._table.files()
         own = files.filter(pc.equal(files["partition"], digest))
         return set(own["path"].to_pylist())
-
-
-def _with(columns: Sequence[str], more: Sequence[str]) -> list[str]:
-    return [*dict.fromkeys([*columns, *more])]
 
 
 def _new_file(folder: str, data: pa.Buffer, there: Mapping[str, Found]) -> StoredFile:

@@ -31,8 +31,11 @@ def fact_column(fact: Fact, values: pa.ChunkedArray) -> FactColumn:
 
 
 def column_of(array: pa.ChunkedArray, sort_key: Callable[[Any], Any]) -> Column[Any]:
-    """Build a column from Arrow texts; ``sort_key`` gives the order of the distinct values."""
-    encoded = array.combine_chunks().dictionary_encode()
+    """Build a column from Arrow texts; ``sort_key`` gives the order of the distinct values.
+
+    The texts may be codes already, into a dictionary that has more than stands in the rows.
+    """
+    encoded = _without_unused(array.combine_chunks().dictionary_encode())
     values = encoded.dictionary.to_pylist()
     codes = np.asarray(encoded.indices.fill_null(len(values)), np.int32)
     order = sorted(range(len(values)), key=lambda code: sort_key(values[code]))
@@ -40,6 +43,17 @@ def column_of(array: pa.ChunkedArray, sort_key: Callable[[Any], Any]) -> Column[
         values.append(None)
         order.insert(0, len(values) - 1)
     return Column(_inverse(order)[codes], [values[code] for code in order])
+
+
+def _without_unused(encoded: pa.DictionaryArray) -> pa.DictionaryArray:
+    is_used = np.zeros(len(encoded.dictionary), np.bool_)
+    is_used[np.asarray(encoded.indices.drop_null())] = True
+    if is_used.all():
+        return encoded
+    numbers = pa.array(np.cumsum(is_used, dtype=np.int32) - 1)
+    return pa.DictionaryArray.from_arrays(
+        numbers.take(encoded.indices), encoded.dictionary.filter(pa.array(is_used))
+    )
 
 
 def words_of(hashes: pa.ChunkedArray) -> Words:

@@ -12,6 +12,9 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import NamedTuple, TypeVar
 
+import pyarrow as pa
+from deltalake import DeltaTable
+
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_tables import HISTORY_TABLES
 from snapshots.contents import Snapshot
@@ -152,8 +155,11 @@ def _value(name: str, values: dict[str, float]) -> float:
     return values[name]
 
 
-def _mb(folder: Path) -> float:
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / _MB
+def _mb(table: Path) -> float:
+    """Return what the log of a table takes, and the files that it lists: others go in a vacuum."""
+    log = sum(file.stat().st_size for file in (table / "_delta_log").iterdir())
+    listed = pa.table(DeltaTable(table).get_add_actions(flatten=True))["size_bytes"]
+    return float(log + sum(listed.to_pylist())) / _MB
 
 
 # -- publishing

@@ -9,24 +9,30 @@ from shutil import copytree
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
+from unittest import mock
 
+from snapshots.catalog import bases
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.contents import Content, Snapshot
 from snapshots.models import Source, Spec
-from tests.benchmarks.measuring import Measurement, Target, measure, milliseconds
+from tests.benchmarks.churn import LivingCache
+from tests.benchmarks.measuring import Measurement, Target, measure, milliseconds, summary
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import in_fresh_process
 
 FLAT_TARGET = Target(1.3)
 """How much dearer a catalog of many contents may be than one of few."""
 
+_LAID = 5
+_MB = 1_000_000
 _LEFT_OUT = ("digest", "dependencies")
 
 
 def run(plan: Plan) -> Iterator[Measurement]:
-    """Measure single loads beside reading the Parquet alone, then catalogs of few and of many."""
+    """Measure single loads, contents that share rows, and catalogs of few contents and of many."""
     yield from _single(plan)
+    yield from _laid(plan)
     yield from _growing(plan)
 
 
@@ -67,12 +73,50 @@ def _read_parquet(folder: Path, *digests: str) -> float:
     from snapshots.tables import SPECS
 
     columns = [name for name in SPECS.names if name not in _LEFT_OUT]
+    catalog = Catalog(str(folder))
+    catalog.refresh()
     tables = []
     for digest in digests:
-        files = sorted(str(file) for file in (folder / "specs" / f"digest={digest}").iterdir())
+        files = [str(folder / "specs" / file.path) for file in catalog.files_of(digest)]
         started = perf_counter()
         tables += [parquet.ParquetFile(file).read(columns) for file in files]
     return (perf_counter() - started) * 1_000
+
+
+def _laid(plan: Plan) -> Iterator[Measurement]:
+    """Measure contents that are laid over another beside the same ones whole."""
+    cache = LivingCache(plan.specs_of_years)
+    states = [cache.snapshot()]
+    for _ in range(_LAID):
+        cache.live()
+        states.append(cache.snapshot())
+    first, *_, last = (it.content.digest for it in states)
+    subject = f"a revision of {plan.specs_of_years:,} specs, with 5 % churn"
+    of = partial(summary, "load", subject)
+    least_bytes = {"whole": 1 << 62, "laid over another": bases.LEAST_BYTES}
+    with TemporaryDirectory(dir=plan.data.cache) as folder:
+        sizes, times = {}, {}
+        for name, least in least_bytes.items():
+            catalog = Catalog(str(Path(folder, name)))
+            with mock.patch.object(bases, "LEAST_BYTES", least):
+                times[name] = [milliseconds(partial(catalog.publish, [it])) for it in states][1:]
+            files = [catalog.files_of(it.content.digest)[-1] for it in states]
+            sizes[name] = sum(file.size for file in files) / len(files) / _MB
+        for name in least_bytes:
+            ratio = sizes[name] / sizes["whole"]
+            yield of(f"{name}: on the average", unit="MB", values=[sizes[name]], ratio=ratio)
+            ratio = median(times[name]) / median(times["whole"])
+            yield of(f"{name}: publish", unit="ms", values=times[name], ratio=ratio)
+        yield from measure(
+            "load",
+            subject,
+            {
+                f"{name}: load": partial(in_fresh_process, _load, Path(folder, name), first, last)
+                for name in least_bytes
+            },
+            unit="ms",
+            rounds=plan.rounds,
+        )
 
 
 def _growing(plan: Plan) -> Iterator[Measurement]:

@@ -26,8 +26,8 @@ _PACKAGE = (
     "revision{takenAt}}}}}}"
 )
 _SERIES = (
-    '{series(name:"develop"){revisions(first:10){totalCount nodes{tag takenAt confirmedAt '
-    "numSpecs}} growth(last:10){specsAdded specsRemoved revision{takenAt}}}}"
+    '{series(name:"develop"){latest{numSpecs} '
+    "revisions(first:10){totalCount nodes{tag takenAt confirmedAt numSpecs}}}}"
 )
 _REVISIONS = "{revisions(first:10){nodes{tag takenAt digest numSpecs}} tags{name latest{takenAt}}}"
 

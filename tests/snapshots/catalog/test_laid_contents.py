@@ -131,11 +131,11 @@ def test_a_base_that_is_damaged(catalog: Catalog, digests: list[str]) -> None:
     file.write_bytes(file.read_bytes()[:-9])
     with pytest.raises(
         CatalogError,
-        match=f"{digests[2][:16]} is laid over {digests[0][:16]}, which is damaged: .*{file.name}",
+        match=f"{digests[2][:12]} is laid over {digests[0][:12]}, which is damaged: .*{file.name}",
     ):
         Catalog.load(catalog, digests[2])
     (finding,) = [it for it in verify(catalog.location).findings if it.place.startswith("content")]
-    assert finding.place == f"content {digests[0][:16]}"
+    assert finding.place == f"content {digests[0][:12]}"
     named = ", ".join(f"develop@{day(it):%Y-%m-%d}" for it in (3, 2, 1, 0))
     assert finding.reason.endswith(f"; 4 revisions cannot be read without it: {named}")
     assert finding.advice == "import the same again to replace it"
@@ -163,7 +163,7 @@ def test_an_overlay_that_is_damaged(catalog: Catalog, digests: list[str]) -> Non
     """It alone is refused; imported again it is whole, and its base stays for the others."""
     own_file(catalog, digests[2]).write_bytes(b"")
     findings = verify(catalog.location).findings
-    assert [it.place for it in findings] == [f"content {digests[2][:16]}"]
+    assert [it.place for it in findings] == [f"content {digests[2][:12]}"]
     publish(catalog, 2)
     assert_sound(catalog, 0, 1, 2, 3)
     table = DeltaTable(f"{catalog.location}/specs").to_pyarrow_table()
