@@ -1,6 +1,8 @@
 """A map as a program of Daft's: its own runner on one machine, Ray's on a cluster.
 
-https://docs.daft.ai. Items and results travel as bytes in a column; each row is a batch of its own.
+https://docs.daft.ai. Each row is an item, and a batch of its own. On one machine Daft calls
+coroutines of this process, which have a pool of processes work: those start as copies of one
+interpreter, and results come back as they are. On a cluster items and results travel as bytes.
 """
 
 import os
@@ -10,13 +12,10 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
 from importlib import import_module
-from signal import SIG_IGN, SIGINT, signal
-from threading import Thread
-from time import sleep
 from typing import Any
 
 from snapshots.catalog.bulk.mapping import Begin
-from snapshots.catalog.bulk.processes import KILLED
+from snapshots.catalog.bulk.turns import Submit, Turns
 from snapshots.errors import CachelogError, CatalogError
 
 # Read as Daft is imported: a catalog's program tells nobody that it runs, and has bars of its own.
@@ -26,36 +25,9 @@ os.environ.setdefault("DAFT_PROGRESS_BAR", "0")
 import daft
 
 _AT_ONCE = 24
-"""So many items for each worker are one program: it runs ahead of who takes the results."""
-
-_LOOK_SECONDS = 0.5
+"""So many items for each actor are one program: it runs ahead of who takes the results."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-
-
-class _Worker:
-    """Begins as one that maps, and calls the function that it was given then."""
-
-    def __init__(self, begin: Begin[Any, Any], location: str, *, is_ours: bool) -> None:
-        if is_ours:
-            signal(SIGINT, SIG_IGN)  # who started it ends it after Ctrl+C
-            Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-        self._function = begin(location)
-
-    def __call__(self, item: bytes) -> bytes:
-        """Return the result, or the error that is one of ours."""
-        try:
-            result = self._function(pickle.loads(item))  # noqa: S301 - from who started this
-        except CachelogError as error:
-            result = error
-        return pickle.dumps(result)
-
-
-def _end_with(parent: int) -> None:
-    """Wait until the process is gone that started this one: work would be waited for in vain."""
-    while os.getppid() == parent:
-        sleep(_LOOK_SECONDS)
-    os._exit(1)
 
 
 @cache
@@ -67,15 +39,69 @@ def _run_here() -> None:
             raise
 
 
-@contextmanager
+_turns: dict[int, Turns] = {}
+"""Those of programs that run: Daft takes nothing that cannot be pickled, but gives their keys."""
+
+
+class _Call:
+    """Has items done by somebody else: so many calls wait at once in one thread."""
+
+    def __init__(self, key: int) -> None:
+        self._key = key
+
+    async def __call__(self, number: int) -> int:
+        """Return the number of the item when its result is there, or nobody wants it any more."""
+        if turns := _turns.get(self._key):
+            await turns.do(number)
+        return number
+
+
 def on_cores(
-    begin: Begin[Any, Any], location: str, items: Sequence[Any], jobs: int
-) -> Iterator[Iterator[Any]]:
-    """Map on this machine, in so many processes."""
-    with _told(location, KILLED):
+    submit: Submit, location: str, items: Sequence[Any], most_ahead: int
+) -> Generator[Any, None, None]:
+    """Yield the results of all items, in their order, of what ``submit`` has processes do.
+
+    No more than ``most_ahead`` are done or being done beyond those that were taken. Raises what
+    the work does, and CatalogError where the program fails.
+    """
+    following = 0
+    turns = Turns(submit, items, most_ahead)
+    key = id(turns)
+    _turns[key] = turns
+    with closing(_done(key, location, len(items), most_ahead)) as rows, closing(turns):
+        try:
+            for _number in rows:
+                while turns.is_done(following):
+                    yield turns.take(following)
+                    following += 1
+                turns.wait()
+        finally:
+            del _turns[key]
+
+
+def _done(key: int, location: str, num_items: int, at_once: int) -> Generator[int, None, None]:
+    """Yield the numbers of items whose calls came back, in whatever order."""
+    with _told(location, "the program that works on it failed"):
         _run_here()
-        with closing(_results(begin, location, items, jobs, is_ours=True)) as results:
-            yield results
+        call = daft.cls(_Call, use_process=False, max_concurrency=at_once)(key)
+        frame = daft.from_pydict({"number": [*range(num_items)]})
+        done = frame.into_batches(1).select(call(daft.col("number")).alias("done"))
+        yield from (row["done"] for row in done.iter_rows())
+
+
+class _Worker:
+    """An actor of a cluster: begins as one that maps, and calls the function it was given then."""
+
+    def __init__(self, begin: Begin[Any, Any], location: str) -> None:
+        self._function = begin(location)
+
+    def __call__(self, item: bytes) -> bytes:
+        """Return the result, or the error that is one of ours."""
+        try:
+            result = self._function(pickle.loads(item))  # noqa: S301 - from who started this
+        except CachelogError as error:
+            result = error
+        return pickle.dumps(result)
 
 
 @contextmanager
@@ -88,16 +114,15 @@ def on_cluster(
         daft.set_runner_ray(address, noop_if_initialized=True)
         jobs = jobs or int(ray.cluster_resources().get("CPU", 1))
         jobs = min(jobs, len(items) or 1)
-        with closing(_results(begin, location, items, jobs, is_ours=False)) as results:
+        with closing(_results(begin, location, items, jobs)) as results:
             yield results
 
 
 def _results(
-    begin: Begin[Any, Any], location: str, items: Sequence[Any], jobs: int, *, is_ours: bool
+    begin: Begin[Any, Any], location: str, items: Sequence[Any], jobs: int
 ) -> Generator[Any, None, None]:
     """Run a program for so many items, and again for those behind them."""
-    worker = daft.cls(_Worker, use_process=is_ours, max_concurrency=jobs)
-    work = worker(begin, location, is_ours=is_ours)
+    work = daft.cls(_Worker, use_process=False, max_concurrency=jobs)(begin, location)
     for start in range(0, len(items), _AT_ONCE * jobs):
         yield from _results_of(work, items[start : start + _AT_ONCE * jobs])
 
@@ -121,7 +146,7 @@ def _results_of(work: Any, items: Sequence[Any]) -> Iterator[Any]:
 
 @contextmanager
 def _told(location: str, reason: str) -> Iterator[None]:
-    """Translate what Daft and Ray raise where a worker ends or cannot be reached."""
+    """Translate what Daft and Ray raise where a program fails or nobody can be reached."""
     try:
         yield
     except (RuntimeError, ConnectionError, daft.exceptions.DaftCoreException) as error:

@@ -1,19 +1,20 @@
 """A function mapped over many items: here, in processes of this machine, or on a cluster.
 
 Who works side by side is not ours to schedule. Where Daft is installed the map is a program of
-Daft's; without it a pool of processes does the same on one machine.
+Daft's, which has a pool of processes work on one machine; without it the pool alone does the same.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
 from importlib.util import find_spec
 from itertools import islice
 from typing import Any, TypeVar
 
 from snapshots.catalog.bulk.processes import processes
+from snapshots.catalog.bulk.turns import Submit
 from snapshots.errors import InvalidArgument
 
 Item = TypeVar("Item")
@@ -54,10 +55,6 @@ def mapping(
     jobs = min(jobs or 1, len(items))
     if jobs <= 1:
         return _here(begin, location, items)
-    if has_daft():
-        from snapshots.catalog.bulk.daft_program import on_cores
-
-        return on_cores(begin, location, items, jobs)
     return _in_pool(begin, location, items, jobs)
 
 
@@ -88,10 +85,20 @@ _begun: dict[str, Callable[[Any], Any]] = {}
 
 @contextmanager
 def _in_pool(
-    begin: Begin[Item, Result], location: str, items: Iterable[Item], jobs: int
+    begin: Begin[Item, Result], location: str, items: Sequence[Item], jobs: int
 ) -> Iterator[Iterator[Result]]:
     with processes(jobs, location, partial(_begin, begin), _module_of(begin)) as pool:
-        yield _from_pool(pool, iter(items), jobs * _AHEAD)
+
+        def submit(item: Any) -> Future[Any]:
+            return pool.submit(_call, item)
+
+        if has_daft():
+            from snapshots.catalog.bulk.daft_program import on_cores
+
+            with closing(on_cores(submit, location, items, jobs * _AHEAD)) as results:
+                yield results
+        else:
+            yield _from_pool(submit, iter(items), jobs * _AHEAD)
 
 
 def _module_of(begin: Begin[Any, Any]) -> str:
@@ -108,10 +115,10 @@ def _call(item: Any) -> Any:
     return _begun["function"](item)
 
 
-def _from_pool(pool: ProcessPoolExecutor, items: Iterator[Any], most_ahead: int) -> Iterator[Any]:
+def _from_pool(submit: Submit, items: Iterator[Any], most_ahead: int) -> Iterator[Any]:
     """Yield the results; no more are ahead than memory has room for."""
     ahead: deque[Future[Any]] = deque()
-    ahead.extend(pool.submit(_call, item) for item in islice(items, most_ahead))
+    ahead.extend(map(submit, islice(items, most_ahead)))
     while ahead:
         yield ahead.popleft().result()
-        ahead.extend(pool.submit(_call, item) for item in islice(items, 1))
+        ahead.extend(map(submit, islice(items, 1)))

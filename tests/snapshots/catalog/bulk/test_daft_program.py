@@ -1,11 +1,8 @@
 """The program that Daft runs: what a worker does, and what is asked of a cluster."""
 
-import os
 import pickle
 import sys
 from collections.abc import Callable
-from queue import SimpleQueue
-from signal import SIG_IGN, SIGINT, getsignal, signal
 from types import SimpleNamespace
 
 import pytest
@@ -53,29 +50,10 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_worker_answers_in_bytes() -> None:
     """Errors of ours are answers, too: they would lose their data on the way."""
-    before = getsignal(SIGINT)
-    worker = _Worker(begin_halving, "there", is_ours=False)
-    assert getsignal(SIGINT) is before
+    worker = _Worker(begin_halving, "there")
     assert pickle.loads(worker(pickle.dumps(8))) == ("there", 4)  # noqa: S301
     error = pickle.loads(worker(pickle.dumps(7)))  # noqa: S301
     assert (type(error), str(error)) == (SourceError, "there: 7 is odd")
-
-
-def test_a_process_of_ours_is_deaf_to_an_interrupt_and_ends_with_its_parent(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Who started it ends it; an actor of a cluster keeps what Ray does then."""
-    parents, ends = iter([1, 1, 1]), SimpleQueue[int]()
-    monkeypatch.setattr(daft_program, "_LOOK_SECONDS", 0)
-    monkeypatch.setattr(os, "getppid", lambda: next(parents, 2))
-    monkeypatch.setattr(os, "_exit", ends.put)
-    before = getsignal(SIGINT)
-    try:
-        _Worker(begin_halving, "there", is_ours=True)
-        assert getsignal(SIGINT) is SIG_IGN
-    finally:
-        signal(SIGINT, before)
-    assert ends.get(timeout=30) == 1
 
 
 @pytest.mark.parametrize("jobs", [None, 1, 2])
