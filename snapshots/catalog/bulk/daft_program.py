@@ -64,17 +64,13 @@ def on_cores(
     No more than ``most_ahead`` are done or being done beyond those that were taken. Raises what
     the work does, and CatalogError where the program fails.
     """
-    following = 0
     turns = Turns(submit, items, most_ahead)
     key = id(turns)
     _turns[key] = turns
     with closing(_done(key, location, len(items), most_ahead)) as rows, closing(turns):
         try:
             for _number in rows:
-                while turns.is_done(following):
-                    yield turns.take(following)
-                    following += 1
-                turns.wait()
+                yield from turns.take()
         finally:
             del _turns[key]
 

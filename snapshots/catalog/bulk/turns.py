@@ -1,7 +1,7 @@
 """Whose turn it is: so many items are begun as there is room for results that nobody took yet."""
 
 from asyncio import wrap_future
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
 from heapq import heappop, heappush
@@ -27,7 +27,7 @@ class Turns:
         self._found: dict[int, Future[Any]] = {}
         self._running: dict[int, Future[bool]] = {}
         self._num_ahead = 0
-        self._is_waited_for = True
+        self._following = 0
         self._is_closed = False
 
     async def do(self, number: int) -> None:
@@ -67,25 +67,20 @@ class Turns:
         if is_done is not None:
             is_done.set_result(True)
 
-    def is_done(self, number: int) -> bool:
-        """Tell whether there is the result of an item; who asks is not waiting any more."""
-        with self._lock:
-            self._is_waited_for = False
-            return number in self._found
+    def take(self) -> Iterator[Any]:
+        """Yield the results that are next, as many as there are; raise what doing one did."""
+        while (done := self._taken()) is not None:
+            yield done.result()
 
-    def take(self, number: int) -> Any:
-        """Return the result of an item that is done, or raise what doing it did."""
+    def _taken(self) -> Future[Any] | None:
         with self._lock:
-            done = self._found.pop(number)
+            if self._following not in self._found:
+                return None
+            done = self._found.pop(self._following)
+            self._following += 1
             self._num_ahead -= 1
         self._let_on()
-        return done.result()
-
-    def wait(self) -> None:
-        """Let others know that who takes results has taken what there was."""
-        with self._lock:
-            self._is_waited_for = True
-        self._let_on()
+        return done
 
     def close(self) -> None:
         """Let go of all that wait: for their turn, or until they are done."""
@@ -106,8 +101,8 @@ class Turns:
                 heappop(self._asking)
 
     def _has_room(self) -> bool:
-        # The one that is waited for may ask last: then it must not wait for those before it.
-        is_stuck = self._is_waited_for and self._num_ahead == len(self._found)
+        # The one that is taken next may ask last, when others have returned and make room for it.
+        is_stuck = self._num_ahead == len(self._found) and self._following not in self._found
         return is_stuck or self._num_ahead < self._most_ahead
 
 
