@@ -16,11 +16,11 @@ import strawberry
 
 from schema.execution.budget import QUERY_TOO_LARGE, Budget, BudgetExceeded
 from schema.execution.loading import Cache, Failed, NotLoaded
+from snapshots.catalog.asking.covering import Covered, best_covering, candidates
+from snapshots.catalog.asking.history_answers import HistoryAnswers, HistoryQuestion
+from snapshots.catalog.asking.history_questions import Asked
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.covering import Covered, best_covering, candidates
-from snapshots.catalog.history_answers import HistoryAnswers, HistoryQuestion
-from snapshots.catalog.history_questions import Asked
-from snapshots.catalog.library import Library
 from snapshots.changes.cells import CoverageDimension
 from snapshots.changes.coverage import CoverageChanges, coverage
 from snapshots.changes.diff import Comparison

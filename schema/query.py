@@ -16,7 +16,7 @@ from schema.node import Node, find_node
 from schema.revisions.concrete_spec import CONCRETE_SPECS, ConcreteSpecsArgument, concrete_specs
 from schema.revisions.lookup import Lookup
 from schema.revisions.revision import Revision, Tag, revision_connection
-from snapshots.catalog.history_questions import HoldingAsked
+from snapshots.catalog.asking.history_questions import HoldingAsked
 from snapshots.changes.wanted import Wanted
 from snapshots.errors import CachelogError, InvalidArgument, RevisionNotFound
 from snapshots.models import RevisionInfo

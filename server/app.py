@@ -61,8 +61,8 @@ from server.pages.routing import PageRoute
 from server.settings import Settings
 from server.tracing.spans import NoSpans, Spans, telemetry_from
 from server.watching import CatalogWatch
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
 
 if TYPE_CHECKING:
     from server.tracing.telemetry import Telemetry

@@ -8,7 +8,7 @@ from server.graphql.execution import Execution
 from server.metrics import instruments
 from server.metrics.instruments import Instrument
 from server.watching import CatalogWatch
-from snapshots.catalog.library import Library
+from snapshots.catalog.asking.library import Library
 
 
 class Gauges:

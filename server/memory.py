@@ -11,8 +11,8 @@ from server.graphql.parsed_requests import BYTES_A_BYTE_OF_JSON
 from server.graphql.persisted_documents import MAX_PERSISTED_BYTES
 from server.graphql.shared_events import EVENT_BYTES
 from server.settings import Settings
-from snapshots.catalog.history_answers import ANSWER_BYTES as HISTORY_BYTES
-from snapshots.catalog.library import CHANGES_BYTES, HASH_SET_BYTES, RETURNED_BYTES
+from snapshots.catalog.asking.history_answers import ANSWER_BYTES as HISTORY_BYTES
+from snapshots.catalog.asking.library import CHANGES_BYTES, HASH_SET_BYTES, RETURNED_BYTES
 
 _PROCESS = 320 << 20
 """Python with all modules, and what Arrow and Delta Lake keep once they have read a table."""

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from schema.limits import Limits
 from server.http.limits import ConnectionLimits
-from snapshots.catalog.library import COMPARISON_BYTES, FRAME_BYTES
+from snapshots.catalog.asking.library import COMPARISON_BYTES, FRAME_BYTES
 from snapshots.errors import InvalidArgument
 from snapshots.sources.settings import ReadSettings
 

@@ -92,8 +92,9 @@ REVISIONS = pa.schema(
         _field(
             "files",
             pa.list_(_FILE),
-            "The Parquet files of the content: path below the table specs, size in bytes and "
-            "xxh3 (64 bits, hexadecimal) of the bytes. Null in catalogs older than this column.",
+            "The Parquet files of the content, that of its base first: path below the table "
+            "specs, size in bytes and xxh3 (64 bits, hexadecimal) of the bytes. Null in catalogs "
+            "older than this column.",
         ),
     ]
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from snapshots.catalog.returned import MOST_CONTENTS
+from snapshots.catalog.asking.returned import MOST_CONTENTS
 from snapshots.changes.cause import MOST_TOGETHER, CauseKind
 from snapshots.changes.cause_walk import MOST_STEPS
 from snapshots.changes.counterparts.classes import MAX_CLASSES

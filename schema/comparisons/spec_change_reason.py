@@ -1,7 +1,7 @@
 """Why hashes come and go, as an enum of the API."""
 
 from schema.fields.enums import describe_enum
-from snapshots.catalog.returned import MOST_CONTENTS
+from snapshots.catalog.asking.returned import MOST_CONTENTS
 from snapshots.changes.reasons import SpecChangeReason
 
 __all__ = ["SpecChangeReason"]

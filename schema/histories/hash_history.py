@@ -10,7 +10,7 @@ from schema.fields.cost import LOADING, Cost
 from schema.node import Node, node_id, not_known
 from schema.revisions.revision import LazySeries, Revision, revision_of
 from schema.revisions.spec import Spec
-from snapshots.catalog.history_questions import HashAsked
+from snapshots.catalog.asking.history_questions import HashAsked
 from snapshots.errors import CatalogError
 from snapshots.timelines import spans
 

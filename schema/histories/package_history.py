@@ -12,7 +12,7 @@ from schema.fields.cost import Cost, texts
 from schema.fields.paging import PageArguments
 from schema.node import Node, node_id, not_known
 from schema.revisions.revision import LazySeries, Revision
-from snapshots.catalog.history_questions import PackageAsked
+from snapshots.catalog.asking.history_questions import PackageAsked
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.timelines.packages import PackageEntry, PackageTimeline

@@ -15,8 +15,8 @@ from schema.fields.scalars import ByteCount, DateTime, none_if_omitted
 from schema.histories.package_history import PackageHistory
 from schema.node import Node, node_id, not_known
 from schema.revisions.revision import Revision, revision_connection
-from snapshots.catalog import past
-from snapshots.catalog.history_questions import GrowthAsked
+from snapshots.catalog.asking import past
+from snapshots.catalog.asking.history_questions import GrowthAsked
 from snapshots.errors import InvalidArgument
 from snapshots.models import RevisionInfo
 from snapshots.timelines import growth

@@ -16,8 +16,8 @@ from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
 from schema.fields.scalars import none_if_omitted
 from schema.revisions.package import LazyRevision
 from schema.revisions.spec import Spec, SpecRows
-from snapshots.catalog.covering import Covered
-from snapshots.catalog.history_questions import HashesAsked
+from snapshots.catalog.asking.covering import Covered
+from snapshots.catalog.asking.history_questions import HashesAsked
 from snapshots.changes import lookup
 from snapshots.changes.wanted import Wanted
 from snapshots.errors import CachelogError, InvalidArgument

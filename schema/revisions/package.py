@@ -33,7 +33,7 @@ from schema.revisions.spec_arguments import (
 )
 from schema.revisions.spec_connection import SpecConnection, SpecPages, spec_page
 from snapshots import refs
-from snapshots.catalog.history_questions import PackagesAsked
+from snapshots.catalog.asking.history_questions import PackagesAsked
 from snapshots.frames import filters
 from snapshots.frames.columns import Column, ListColumn, Rows
 from snapshots.frames.frame import Frame

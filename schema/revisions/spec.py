@@ -21,7 +21,7 @@ from schema.revisions.dependency import (
     dependencies_of,
     dependents_of,
 )
-from snapshots.catalog.history_questions import ContentAsked
+from snapshots.catalog.asking.history_questions import ContentAsked
 from snapshots.facts import Fact, Kept, Unit
 from snapshots.frames.columns import Rows
 from snapshots.models import SPEC_FACTS

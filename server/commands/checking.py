@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from server.commands.past import Past
-    from snapshots.catalog.covering import Covered
-    from snapshots.catalog.library import Library
+    from snapshots.catalog.asking.covering import Covered
+    from snapshots.catalog.asking.library import Library
     from snapshots.changes.lookup import Lookup
     from snapshots.changes.wanted import Wanted
     from snapshots.history import History
@@ -151,6 +151,6 @@ def _best(
     library: "Library", history: "History", wanted: "Wanted", series: str | None
 ) -> "list[Covered]":
     """Return what holds most, of the newest of each tag or of all of a series, best first."""
-    from snapshots.catalog.covering import best_covering, candidates
+    from snapshots.catalog.asking.covering import best_covering, candidates
 
     return best_covering(library, candidates(history, series), wanted)

@@ -11,7 +11,7 @@ from server.terminal.completion import complete_package, complete_stack
 
 if TYPE_CHECKING:
     from server.terminal.printing.reports import Report
-    from snapshots.catalog.library import Library
+    from snapshots.catalog.asking.library import Library
     from snapshots.changes.diff import Comparison
     from snapshots.changes.explanation import Explanation
     from snapshots.frames.columns import Mask
@@ -94,8 +94,8 @@ def compare(location: str, refs: tuple[str, str], only: "Only") -> Compared:
 
     Raises as ``History.resolve`` does, and InvalidArgument for names that neither revision has.
     """
+    from snapshots.catalog.asking.library import Library
     from snapshots.catalog.catalog import Catalog
-    from snapshots.catalog.library import Library
 
     catalog = Catalog(location)
     history = catalog.require_history()

@@ -53,8 +53,8 @@ def find_command(
     """
     from server.commands.names import require_stack
     from server.terminal.printing.specs import in_natural_order, spec_facts, spec_lines
+    from snapshots.catalog.asking.library import Library
     from snapshots.catalog.catalog import Catalog
-    from snapshots.catalog.library import Library
     from snapshots.models import revision_facts
     from snapshots.wording import counted, title
 

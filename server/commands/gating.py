@@ -87,9 +87,9 @@ def gate_command(base: str, head: str | None, *, rules: str, form: str, catalog:
 def _judged(base: str, head: str | None, rules: str, catalog: str) -> "Report":
     """Judge; raises CachelogError where that cannot be done."""
     from server.terminal.printing.verdicts import Report
+    from snapshots.catalog.asking.judging import judged
+    from snapshots.catalog.asking.library import Library
     from snapshots.catalog.catalog import Catalog
-    from snapshots.catalog.judging import judged
-    from snapshots.catalog.library import Library
     from snapshots.changes.rules.files import read_rules
     from snapshots.changes.rules.judging import judge
 
@@ -131,7 +131,7 @@ def gatekeeper(rules: str, names: "Callable[[], Collection[str]]") -> "Approve":
 
     def approve(planned: "Planned") -> None:
         from server.terminal.printing.verdicts import Report, verdict_lines
-        from snapshots.catalog.judging import judge_planned
+        from snapshots.catalog.asking.judging import judge_planned
         from snapshots.errors import RefusedByRules
 
         is_refused = False

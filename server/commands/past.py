@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from snapshots.catalog.asking.library import Library
     from snapshots.catalog.catalog import Catalog
-    from snapshots.catalog.library import Library
     from snapshots.history import History, Pair
     from snapshots.timelines.packages import PackageTimeline
     from snapshots.timelines.spans import HashHistory
@@ -35,8 +35,8 @@ class Past(NamedTuple):
         asks for changes raises IncompleteHistory. Raises CatalogError where none can be kept.
         """
         from server.terminal.console import note
+        from snapshots.catalog.asking.past import left_out
         from snapshots.catalog.filling import missing_pairs
-        from snapshots.catalog.past import left_out
 
         unreadable: dict[str, str] = {}
         past = self
@@ -123,8 +123,8 @@ class Past(NamedTuple):
 
 def open_past(location: str) -> Past:
     """Open a catalog; raises NoCatalog, or EmptyCatalog where it has no revision."""
+    from snapshots.catalog.asking.library import Library
     from snapshots.catalog.catalog import Catalog
-    from snapshots.catalog.library import Library
 
     catalog = Catalog(location)
     return Past(catalog, catalog.require_history(), Library(catalog))

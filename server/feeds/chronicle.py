@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from snapshots.catalog.history_answers import HistoryAnswers, HistoryQuestion
-from snapshots.catalog.history_questions import Asked, GrowthAsked, PackageAsked
+from snapshots.catalog.asking.history_answers import HistoryAnswers, HistoryQuestion
+from snapshots.catalog.asking.history_questions import Asked, GrowthAsked, PackageAsked
 from snapshots.history import History
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageTimeline

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from server.feeds.addresses import SUFFIX, FeedAddresses
-from snapshots.catalog.past import require_complete
+from snapshots.catalog.asking.past import require_complete
 from snapshots.errors import IncompleteHistory, OutputError
 from snapshots.notes.atom.document import to_xml
 from snapshots.notes.atom.feeds import counts_of, package_feed, series_feed, told_in

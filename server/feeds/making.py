@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from server.asgi.lanes import Lane, Lanes
 from server.feeds.addresses import FeedAddresses
-from snapshots.catalog.library import Library, SharedCache
+from snapshots.catalog.asking.library import Library, SharedCache
 from snapshots.changes.pair_counts import PairCounts
 from snapshots.errors import CatalogError, IncompleteHistory, RevisionNotFound
 from snapshots.escaping import quoted, visible

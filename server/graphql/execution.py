@@ -15,10 +15,10 @@ from server.asgi.lanes import Lane, Lanes
 from server.asgi.responses import tag_of
 from server.graphql.loads import Loads
 from server.graphql.requests import GraphQLRequest
+from snapshots.catalog.asking.history_answers import HistoryAnswers, HistoryQuestion
+from snapshots.catalog.asking.history_questions import HashesAsked
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_answers import HistoryAnswers, HistoryQuestion
-from snapshots.catalog.history_questions import HashesAsked
-from snapshots.catalog.library import Library
 from snapshots.errors import CachelogError, CatalogError
 
 _LIGHT_UNITS, _LIGHT_BYTES = 50_000, 4_000_000

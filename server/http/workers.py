@@ -16,7 +16,7 @@ from server.http.draining import refuse_newcomers
 from server.http.heartbeats import Heartbeat, Listener, Patience
 from server.http.limits import ConnectionLimits
 from server.http.servers import GRACE_SECONDS, ServerConfig, run_server
-from snapshots.catalog.processes import DeafProcess
+from snapshots.catalog.bulk.processes import DeafProcess
 
 _log = logging.getLogger("cachelog.server")
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from server.settings import Settings, variable_of
 from server.webhooks.delivering import Delivered, Deliverer
 from server.webhooks.receivers import Receiver, receivers_of
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
 from snapshots.catalog.publishing import Publication
 from snapshots.errors import CatalogError
 from snapshots.history import Neighbours, age

@@ -20,17 +20,17 @@ import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.bulk.pairs import MakePairs, making
-from snapshots.catalog.content_files import by_owner, with_bases
-from snapshots.catalog.content_reader import ContentReader
-from snapshots.catalog.delta import Table
-from snapshots.catalog.failures import translated
-from snapshots.catalog.history_tables import HistoryTables
-from snapshots.catalog.locations import parse_location
-from snapshots.catalog.pair_making import Unmade, keep_all
+from snapshots.catalog.contents.files import by_owner, with_bases
+from snapshots.catalog.contents.reader import ContentReader
+from snapshots.catalog.contents.specs_table import FRESH_SECONDS, SpecsTable
+from snapshots.catalog.pairs.history_tables import HistoryTables
+from snapshots.catalog.pairs.making import Unmade, keep_all
 from snapshots.catalog.publishing import Approve, Planner, Publication, rows_to_write
 from snapshots.catalog.revisions_table import RevisionsTable
-from snapshots.catalog.specs_table import FRESH_SECONDS, SpecsTable
-from snapshots.catalog.storage import Storage
+from snapshots.catalog.store.failures import translated
+from snapshots.catalog.store.locations import parse_location
+from snapshots.catalog.store.storage import Storage
+from snapshots.catalog.tables.delta import Table
 from snapshots.changes.kept_changes import KeptChanges
 from snapshots.changes.pair_counts import PairCounts
 from snapshots.changes.sides import Side

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from snapshots.catalog.asking.past import missing_pairs
 from snapshots.catalog.bulk.pairs import making
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.pair_making import Unmade, keep_all
-from snapshots.catalog.past import missing_pairs
+from snapshots.catalog.pairs.making import Unmade, keep_all
 from snapshots.changes.kept_changes import KeptChanges
 from snapshots.history import Pair
 

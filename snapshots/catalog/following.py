@@ -10,7 +10,7 @@ brings both; what was kept of old ones alone, by ``cachelog history fill``, is s
 from itertools import cycle
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.failures import translated
+from snapshots.catalog.store.failures import translated
 
 
 class Follower:

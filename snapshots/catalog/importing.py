@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from snapshots.catalog.bulk.mapping import mapping
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.content_reader import ContentReader
+from snapshots.catalog.contents.reader import ContentReader
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CachelogError, NothingToPublish, SourceError
 from snapshots.sources.parts import NotApart, Part, PartRead, PartReader, ReadHere

@@ -10,7 +10,7 @@ from typing import Any
 
 from deltalake import DeltaTable, QueryBuilder
 
-from snapshots.catalog.locations import parse_location
+from snapshots.catalog.store.locations import parse_location
 from snapshots.history import History
 from snapshots.models import RevisionInfo, Source
 

@@ -6,10 +6,10 @@ from itertools import chain
 import msgspec
 import pyarrow as pa
 
-from snapshots.catalog.content_files import by_owner
-from snapshots.catalog.delta import Table
-from snapshots.catalog.storage import Storage
-from snapshots.catalog.whole_table import WholeTable
+from snapshots.catalog.contents.files import by_owner
+from snapshots.catalog.store.storage import Storage
+from snapshots.catalog.tables.delta import Table
+from snapshots.catalog.tables.whole_table import WholeTable
 from snapshots.models import RevisionInfo
 from snapshots.tables import REVISIONS, Files, StoredFile, files_of, revisions_of, revisions_table
 

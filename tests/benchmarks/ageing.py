@@ -16,7 +16,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_tables import HISTORY_TABLES
+from snapshots.catalog.pairs.history_tables import HISTORY_TABLES
 from snapshots.contents import Snapshot
 from tests.benchmarks.asked_servers import Session, Taken, ask_server
 from tests.benchmarks.measuring import Measurement, Target, summary

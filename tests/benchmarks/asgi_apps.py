@@ -15,8 +15,8 @@ from schema.context import Context
 from server.app import GRAPHQL_PATH, create_app
 from server.asgi.path_shortcut import PathShortcut
 from server.settings import Settings
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
 
 BODY_BYTES = "BENCHMARK_BODY_BYTES"
 CATALOG = "BENCHMARK_CATALOG"

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
 from snapshots.changes.diff import Comparison
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.frames.frame import Frame

@@ -10,8 +10,8 @@ import orjson
 
 from schema import api
 from schema.context import Context
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
 from snapshots.changes.common_names import CommonNames
 from snapshots.changes.diff import Comparison
 from snapshots.changes.package_changes import list_package_changes

@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from snapshots import demo
-from snapshots.catalog.library import Library
+from snapshots.catalog.asking.library import Library
 from snapshots.changes.cells import CoverageDimension
 from snapshots.changes.coverage import CoverageChangeKind, coverage
 from snapshots.changes.diff import Comparison

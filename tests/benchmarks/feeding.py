@@ -12,7 +12,7 @@ import feedparser
 from msgspec.structs import replace
 
 from server.feeds.addresses import FeedAddresses
-from snapshots.catalog.library import Library
+from snapshots.catalog.asking.library import Library
 from snapshots.history import History, Neighbours
 from snapshots.models import RevisionInfo
 from snapshots.notes.atom.document import to_xml

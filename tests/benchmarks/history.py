@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_tables import HISTORY_TABLES
-from snapshots.catalog.library import Library
+from snapshots.catalog.pairs.history_tables import HISTORY_TABLES
 from snapshots.demo.draws import Draw
 from snapshots.frames.frame import Frame
 from tests.benchmarks.measuring import Measurement, Target, measure, milliseconds, summary

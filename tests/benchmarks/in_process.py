@@ -20,8 +20,8 @@ from schema.context import Context
 from schema.execution.executor import RenderingExecutor
 from server.app import GRAPHQL_PATH, create_app
 from server.settings import Settings
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
 from tests.benchmarks.measuring import Measurement, measure
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.queries import QUERIES, request_body, require_same

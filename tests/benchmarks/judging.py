@@ -10,8 +10,8 @@ from itertools import product
 from typing import Any
 
 from snapshots import demo
-from snapshots.catalog.judging import judged
-from snapshots.catalog.library import Library
+from snapshots.catalog.asking.judging import judged
+from snapshots.catalog.asking.library import Library
 from snapshots.changes.rules.amounts import read_amount
 from snapshots.changes.rules.judging import judge
 from snapshots.changes.rules.records import Demand, Forbid, Forbidden, Limit, Only, Rule

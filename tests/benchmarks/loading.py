@@ -11,9 +11,9 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from unittest import mock
 
-from snapshots.catalog import bases
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
+from snapshots.catalog.contents import bases
 from snapshots.contents import Content, Snapshot
 from snapshots.models import Source, Spec
 from tests.benchmarks.churn import LivingCache

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from random import Random
 
+from snapshots.catalog.asking.covering import best_covering, candidates
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.covering import best_covering, candidates
-from snapshots.catalog.library import Library
 from snapshots.changes.lookup import Lookup
 from snapshots.changes.wanted import Wanted
 from snapshots.frames.frame import Frame

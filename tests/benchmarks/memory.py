@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from schema import api
 from schema.context import Context
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
 from tests.benchmarks.measuring import Measurement, Target, summary
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import in_fresh_process

@@ -23,8 +23,8 @@ from server.pages.requested import given
 from server.pages.routes import PAGES
 from server.pages.routing import PageRoute
 from server.settings import Settings
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
 from tests.benchmarks.in_process import average
 from tests.benchmarks.measuring import Measurement, Target, measure, set_aside, summary
 from tests.benchmarks.plans import Plan

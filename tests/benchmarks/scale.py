@@ -13,8 +13,8 @@ import orjson
 
 from schema import api
 from schema.context import Context
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
 from snapshots.frames.frame import SpecField
 from tests.benchmarks.measuring import Measurement, Target, measure, summary
 from tests.benchmarks.over_http import cachelog

@@ -25,12 +25,12 @@ import msgspec
 import pyarrow as pa
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.contents.specs_table import SpecsTable
 from snapshots.catalog.filling import fill, missing_pairs
-from snapshots.catalog.locations import parse_location
 from snapshots.catalog.publishing import Planner
 from snapshots.catalog.revisions_table import RevisionsTable
-from snapshots.catalog.specs_table import SpecsTable
-from snapshots.catalog.storage import Storage
+from snapshots.catalog.store.locations import parse_location
+from snapshots.catalog.store.storage import Storage
 from snapshots.contents import Content, Snapshot, SuccessiveTables
 from snapshots.history import History
 from snapshots.models import RevisionInfo, Source, Spec

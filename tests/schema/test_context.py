@@ -9,7 +9,7 @@ from schema import api
 from schema.context import Context
 from schema.execution.budget import Budget
 from schema.limits import Limits
-from snapshots.catalog.library import Library
+from snapshots.catalog.asking.library import Library
 from tests.schema.worlds import World, known_world, plain
 
 

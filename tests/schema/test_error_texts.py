@@ -9,8 +9,8 @@ import pytest
 from schema import api
 from schema.errors import CLIENT_TEXT
 from schema.limits import Limits
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
 from snapshots.errors import CatalogError
 from snapshots.escaping import is_plain
 from snapshots.frames.frame import Frame

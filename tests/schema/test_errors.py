@@ -8,8 +8,8 @@ import pytest
 from graphql import GraphQLError
 
 from schema import api, errors
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
 from snapshots.errors import CachelogError, CatalogError
 from snapshots.frames.frame import Frame
 from tests.schema.worlds import World, known_world, opened, plain

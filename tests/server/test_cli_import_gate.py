@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from snapshots.catalog.asking.judging import judge_planned
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.judging import judge_planned
 from snapshots.catalog.publishing import Planned
 from snapshots.changes.rules.files import parse_rules
 from snapshots.errors import RefusedByRules

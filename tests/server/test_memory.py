@@ -20,8 +20,8 @@ from server.graphql.parsed_requests import ParsedRequest, RequestBytes
 from server.graphql.requests import GraphQLRequest
 from server.memory import max_memory, memory_shares
 from server.settings import Settings
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
 
 OPERATING = Path(__file__).parents[2] / "docs" / "operating.md"
 

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from server import app, watching
 from server.settings import Settings
-from snapshots.catalog import storage
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.store import storage
 from snapshots.demo import develop_history, history
 from tests.server.pages.tour import tour
 from tests.server.servers import application, until

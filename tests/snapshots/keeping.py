@@ -10,10 +10,10 @@ from unittest import mock
 
 from deltalake import DeltaTable
 
-from snapshots.catalog import actions
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.keeping.removing import Removal, plan, remove
 from snapshots.catalog.keeping.vacuum import Vacuumed, vacuum
+from snapshots.catalog.tables import actions
 from snapshots.models import RevisionInfo
 from tests.snapshots.factories import a_snapshot, day
 from tests.snapshots.importers import specs_of

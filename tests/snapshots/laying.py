@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest import mock
 
-from snapshots.catalog import bases
+from snapshots.catalog.contents import bases
 
 
 @contextmanager

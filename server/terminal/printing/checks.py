@@ -10,7 +10,7 @@ import msgspec
 from server.terminal.printing import styles
 from server.terminal.printing.differences import field_text
 from server.terminal.printing.layout import Column, table, wrapped
-from snapshots.catalog.covering import Covered
+from snapshots.catalog.asking.covering import Covered
 from snapshots.changes.facts import FieldChange
 from snapshots.changes.lookup import Lookup
 from snapshots.digests import short_digest

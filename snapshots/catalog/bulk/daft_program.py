@@ -16,7 +16,7 @@ from time import sleep
 from typing import Any
 
 from snapshots.catalog.bulk.mapping import Begin
-from snapshots.catalog.processes import KILLED
+from snapshots.catalog.bulk.processes import KILLED
 from snapshots.errors import CachelogError, CatalogError
 
 # Read as Daft is imported: a catalog's program tells nobody that it runs, and has bars of its own.

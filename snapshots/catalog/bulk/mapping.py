@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from itertools import islice
 from typing import Any, TypeVar
 
-from snapshots.catalog.processes import processes
+from snapshots.catalog.bulk.processes import processes
 from snapshots.errors import InvalidArgument
 
 Item = TypeVar("Item")

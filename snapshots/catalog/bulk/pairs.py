@@ -6,8 +6,8 @@ from functools import partial
 from itertools import chain
 
 from snapshots.catalog.bulk.mapping import mapping
-from snapshots.catalog.content_reader import ContentReader
-from snapshots.catalog.pair_making import PairMaker, Unmade, in_chains
+from snapshots.catalog.contents.reader import ContentReader
+from snapshots.catalog.pairs.making import PairMaker, Unmade, in_chains
 from snapshots.changes.kept_changes import KeptChanges
 from snapshots.history import Pair
 

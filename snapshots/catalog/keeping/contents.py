@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from deltalake.exceptions import TableNotFoundError
 
-from snapshots.catalog.actions import remove_action
-from snapshots.catalog.delta import Table
+from snapshots.catalog.contents.specs_table import SpecsTable
 from snapshots.catalog.keeping.attempts import attempts
-from snapshots.catalog.locations import parse_location
 from snapshots.catalog.revisions_table import RevisionsTable
-from snapshots.catalog.specs_table import SpecsTable
-from snapshots.catalog.storage import Storage
+from snapshots.catalog.store.locations import parse_location
+from snapshots.catalog.store.storage import Storage
+from snapshots.catalog.tables.actions import remove_action
+from snapshots.catalog.tables.delta import Table
 from snapshots.errors import CatalogError
 from snapshots.tables import REVISIONS, SPECS, StoredFile
 

@@ -11,15 +11,15 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
-from snapshots.catalog.actions import add_action, remove_action
-from snapshots.catalog.delta import Table
-from snapshots.catalog.failures import reason_of
 from snapshots.catalog.keeping.attempts import attempts
-from snapshots.catalog.listed_files import sizes_of, with_plain_texts
-from snapshots.catalog.log import Mark
-from snapshots.catalog.opening import ask_anew
-from snapshots.catalog.parquet import from_parquet, named_by_bytes, to_parquet
-from snapshots.catalog.storage import RESTORE, Storage
+from snapshots.catalog.store.failures import reason_of
+from snapshots.catalog.store.parquet import from_parquet, named_by_bytes, to_parquet
+from snapshots.catalog.store.storage import RESTORE, Storage
+from snapshots.catalog.tables.actions import add_action, remove_action
+from snapshots.catalog.tables.delta import Table
+from snapshots.catalog.tables.listed_files import sizes_of, with_plain_texts
+from snapshots.catalog.tables.log import Mark
+from snapshots.catalog.tables.opening import ask_anew
 from snapshots.errors import CatalogError
 
 Goes = Callable[[pa.Table], pa.ChunkedArray]

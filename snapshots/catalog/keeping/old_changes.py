@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
-from snapshots.catalog.delta import Table
-from snapshots.catalog.history_tables import HOW_TO_MEND
 from snapshots.catalog.keeping.dropping import Goes, Write, drop_rows, out_of_use, rows_of, written
-from snapshots.catalog.listed_files import sizes_of
-from snapshots.catalog.log import Mark
-from snapshots.catalog.pair_texts import are_of, texts_in, texts_of
-from snapshots.catalog.sorted_table import rewritten
-from snapshots.catalog.storage import Storage
+from snapshots.catalog.pairs.history_tables import HOW_TO_MEND
+from snapshots.catalog.pairs.texts import are_of, texts_in, texts_of
+from snapshots.catalog.store.storage import Storage
+from snapshots.catalog.tables.delta import Table
+from snapshots.catalog.tables.listed_files import sizes_of
+from snapshots.catalog.tables.log import Mark
+from snapshots.catalog.tables.sorted_table import rewritten
 from snapshots.changes.hash_numbers import Numbers, numbers_of
 from snapshots.history import Pair
 from snapshots.sources.reports import Progress

@@ -11,11 +11,11 @@ import msgspec
 import pyarrow as pa
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.content_files import by_owner
-from snapshots.catalog.failures import translated
+from snapshots.catalog.contents.files import by_owner
 from snapshots.catalog.filling import fill
 from snapshots.catalog.keeping.contents import Contents
 from snapshots.catalog.keeping.dropping import drop_rows
+from snapshots.catalog.store.failures import translated
 from snapshots.errors import CatalogError
 from snapshots.history import History, age
 from snapshots.models import RevisionInfo

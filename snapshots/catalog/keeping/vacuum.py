@@ -13,12 +13,12 @@ from time import time
 import msgspec
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.delta import Table
-from snapshots.catalog.failures import translated
 from snapshots.catalog.keeping.contents import Contents, Listed, unnamed
 from snapshots.catalog.keeping.dropping import out_of_use
 from snapshots.catalog.keeping.old_changes import OldChanges
-from snapshots.catalog.storage import Found
+from snapshots.catalog.store.failures import translated
+from snapshots.catalog.store.storage import Found
+from snapshots.catalog.tables.delta import Table
 from snapshots.errors import InvalidArgument
 from snapshots.sources.reports import Progress, Report
 

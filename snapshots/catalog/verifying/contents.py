@@ -13,12 +13,12 @@ import msgspec
 import pyarrow as pa
 
 from snapshots.catalog.bulk.mapping import mapping
-from snapshots.catalog.failures import reason_of, translated
-from snapshots.catalog.locations import parse_location
-from snapshots.catalog.mending import how_to_mend
-from snapshots.catalog.specs_table import SpecsTable
-from snapshots.catalog.storage import Storage
-from snapshots.catalog.stored_content import DamagedContent
+from snapshots.catalog.contents.mending import how_to_mend
+from snapshots.catalog.contents.specs_table import SpecsTable
+from snapshots.catalog.contents.stored_content import DamagedContent
+from snapshots.catalog.store.failures import reason_of, translated
+from snapshots.catalog.store.locations import parse_location
+from snapshots.catalog.store.storage import Storage
 from snapshots.catalog.verifying.findings import Finding
 from snapshots.catalog.verifying.hash_sums import SetOfHashes, sum_of
 from snapshots.catalog.verifying.reading_back import content_of

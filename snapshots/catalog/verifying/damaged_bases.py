@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from snapshots.catalog.mending import how_to_mend
+from snapshots.catalog.contents.mending import how_to_mend
 from snapshots.catalog.verifying.contents import DamagedBase, Read
 from snapshots.catalog.verifying.findings import Finding
 from snapshots.digests import short_digest

@@ -11,13 +11,13 @@ import pyarrow as pa
 from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.delta import Table
-from snapshots.catalog.failures import reason_of
-from snapshots.catalog.history_tables import HOW_TO_MEND
-from snapshots.catalog.listed_files import of_schema, sizes_of
-from snapshots.catalog.pair_making import PairMaker, in_chains
-from snapshots.catalog.parquet import from_parquet
-from snapshots.catalog.storage import Storage
+from snapshots.catalog.pairs.history_tables import HOW_TO_MEND
+from snapshots.catalog.pairs.making import PairMaker, in_chains
+from snapshots.catalog.store.failures import reason_of
+from snapshots.catalog.store.parquet import from_parquet
+from snapshots.catalog.store.storage import Storage
+from snapshots.catalog.tables.delta import Table
+from snapshots.catalog.tables.listed_files import of_schema, sizes_of
 from snapshots.catalog.verifying.findings import FILL, Finding
 from snapshots.catalog.verifying.hash_sums import SetOfHashes
 from snapshots.catalog.verifying.kept_pairs import (

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.catalog.pair_texts import are_of, pair_of, texts_in, texts_of
-from snapshots.catalog.sorted_table import run_of
+from snapshots.catalog.pairs.texts import are_of, pair_of, texts_in, texts_of
+from snapshots.catalog.tables.sorted_table import run_of
 from snapshots.catalog.verifying.hash_sums import MODULUS, SetOfHashes
 from snapshots.changes.hash_numbers import Numbers, numbers_of
 from snapshots.changes.spec_changes import SpecChangeKind

@@ -6,11 +6,11 @@ import msgspec
 from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.damage import what_is_broken
-from snapshots.catalog.failures import translated
-from snapshots.catalog.history_tables import HISTORY_TABLES, HOW_TO_MEND
 from snapshots.catalog.keeping.contents import Contents, unnamed
-from snapshots.catalog.storage import RESTORE
+from snapshots.catalog.pairs.history_tables import HISTORY_TABLES, HOW_TO_MEND
+from snapshots.catalog.store.failures import translated
+from snapshots.catalog.store.storage import RESTORE
+from snapshots.catalog.tables.damage import what_is_broken
 from snapshots.catalog.verifying.contents import Read, contents_to_read, read_contents
 from snapshots.catalog.verifying.damaged_bases import with_damaged_bases
 from snapshots.catalog.verifying.findings import LIST_AGAIN, VACUUM, Finding

@@ -12,7 +12,7 @@ from schema.context import Context
 from schema.documents.documents import MOST_WEIGHED
 from schema.execution.loading import NotLoaded
 from schema.limits import Limits
-from snapshots.catalog.judging import judged
+from snapshots.catalog.asking.judging import judged
 from snapshots.changes.rules.files import parse_rules
 from snapshots.changes.rules.judging import judge
 from tests.schema import questions

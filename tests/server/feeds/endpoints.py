@@ -12,8 +12,8 @@ from server.asgi.lanes import Lanes
 from server.feeds.endpoint import FeedsEndpoint
 from server.feeds.making import FeedMaker
 from server.settings import Settings
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
 from tests.server.feeds.chronicles import PlainChronicle
 
 Ask = Callable[[httpx.AsyncClient], Awaitable[None]]

@@ -19,8 +19,8 @@ from server.graphql.answers import Answer, Answers
 from server.graphql.execution import Executed, Execution, Weight
 from server.graphql.parsed_requests import ParsedRequest, RequestBytes
 from server.graphql.requests import GraphQLRequest
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
 from snapshots.demo import history as made_up
 
 

@@ -11,7 +11,7 @@ from schema.execution.loading import NotLoaded
 from server.asgi.errors import BadRequest
 from server.asgi.lanes import Lane
 from server.graphql.loads import Loads
-from snapshots.catalog.library import SharedCache
+from snapshots.catalog.asking.library import SharedCache
 from snapshots.errors import CatalogError
 
 

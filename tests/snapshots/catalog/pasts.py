@@ -6,8 +6,8 @@ from itertools import pairwise, starmap
 from pathlib import Path
 from random import Random
 
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.contents import Content, Snapshot
 from snapshots.history import Pair

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.content_reader import ContentReader
+from snapshots.catalog.contents.reader import ContentReader
 from snapshots.catalog.filling import fill, missing_pairs
-from snapshots.catalog.library import Library
 from snapshots.errors import (
     IncompleteHistory,
 )

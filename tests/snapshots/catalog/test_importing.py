@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,43 +22,12 @@ from snapshots.sources import reading
 from snapshots.sources.pages import read_apart
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
-from tests.snapshots.factories import hash_of
+from tests.snapshots.catalog.page_trees import TAGS, page, tree
 from tests.snapshots.sources.buildcache.folders import put, text
 from tests.snapshots.sources.buildcache.indexes import LIBELF, database, node
 
-TAGS = ("develop-2025-01-05", "develop-2025-01-12", "develop-2025-01-19")
 MOMENT = datetime(2025, 2, 1, tzinfo=UTC)
 READ = ReadSettings()
-
-
-def page(name: str, *labels: str, tag: str | None = None, **keys: Any) -> bytes:
-    """Return a page with one spec a label; without a tag it states none."""
-    details = [
-        {
-            "hash": hash_of(label),
-            "versions": ["1.0"],
-            "os": "ubuntu22.04",
-            "platform": "linux",
-            "target": "x86_64",
-            "variants": ["+shared"],
-            "stacks": ["root"],
-        }
-        for label in labels
-    ]
-    values: dict[str, Any] = {"title": name, "spec_details": details}
-    if tag is not None:
-        values["categories"] = ["package", tag]
-    lines = (f"{key}: {orjson.dumps(it).decode()}\n" for key, it in (values | keys).items())
-    return f"---\n{''.join(lines)}---\n".encode()
-
-
-def tree(folder: Path) -> Path:
-    """Write the pages of three tags, which share some specs and packages."""
-    for number, tag in enumerate(TAGS):
-        for name, labels in {"hdf5": "ab", "zlib": f"c{number}", f"only-{number}": "z"}.items():
-            own = [f"{name}-{label}" for label in labels]
-            put(folder / tag / name / "specs.md", page(name, *own, tag=tag))
-    return folder
 
 
 def published(

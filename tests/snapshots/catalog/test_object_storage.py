@@ -8,14 +8,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from snapshots.catalog import sorted_table
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.filling import missing_pairs
 from snapshots.catalog.keeping.removing import plan, remove
 from snapshots.catalog.keeping.vacuum import vacuum
-from snapshots.catalog.library import Library
-from snapshots.catalog.locations import parse_location
-from snapshots.catalog.storage import Storage
+from snapshots.catalog.store.locations import parse_location
+from snapshots.catalog.store.storage import Storage
+from snapshots.catalog.tables import sorted_table
 from snapshots.catalog.verifying.verify import verify
 from snapshots.errors import CatalogError, NoCatalog
 from tests.snapshots.catalog.emulators import Emulator

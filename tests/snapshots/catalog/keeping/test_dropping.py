@@ -7,10 +7,10 @@ import pyarrow.compute as pc
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.delta import Table
 from snapshots.catalog.keeping.contents import Contents
 from snapshots.catalog.keeping.dropping import drop_rows, out_of_use
-from snapshots.catalog.storage import Storage
+from snapshots.catalog.store.storage import Storage
+from snapshots.catalog.tables.delta import Table
 from snapshots.errors import CatalogError
 from snapshots.tables import COMPARISONS
 from tests.snapshots.factories import a_snapshot, day

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from snapshots.catalog.asking.library import Library
+from snapshots.catalog.asking.past import missing_pairs
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.content_files import by_owner
+from snapshots.catalog.contents.files import by_owner
 from snapshots.catalog.keeping.removing import plan, remove
 from snapshots.catalog.keeping.retention import choose, parse_policy
-from snapshots.catalog.library import Library
-from snapshots.catalog.past import missing_pairs
 from snapshots.catalog.verifying.verify import verify
 from snapshots.contents import Content
 from snapshots.models import Spec

@@ -8,15 +8,16 @@ import pyarrow as pa
 import pytest
 
 from snapshots.catalog import catalog as catalog_module
-from snapshots.catalog import delta, specs_table, whole_table
+from snapshots.catalog.asking.library import Library
+from snapshots.catalog.asking.past import missing_pairs, package_counts
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.contents import specs_table
 from snapshots.catalog.keeping.contents import Contents
 from snapshots.catalog.keeping.vacuum import vacuum
-from snapshots.catalog.library import Library
-from snapshots.catalog.locations import parse_location
-from snapshots.catalog.parquet import named_by_bytes
-from snapshots.catalog.past import missing_pairs, package_counts
-from snapshots.catalog.storage import Storage
+from snapshots.catalog.store.locations import parse_location
+from snapshots.catalog.store.parquet import named_by_bytes
+from snapshots.catalog.store.storage import Storage
+from snapshots.catalog.tables import delta, whole_table
 from snapshots.errors import CatalogError, NoCatalog
 from tests.snapshots.importers import specs_of
 from tests.snapshots.keeping import (
@@ -85,7 +86,7 @@ def test_checkpoints_know_when_it_went_out_of_use(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also after the commit that struck it off was removed from the log."""
-    monkeypatch.setattr("snapshots.catalog.delta._CHECKPOINT_EVERY", 2)
+    monkeypatch.setattr("snapshots.catalog.tables.delta._CHECKPOINT_EVERY", 2)
     grow_old(catalog, 10_000)
     young = drop(catalog, "develop~1").contents[0]
     with hours_ago():

@@ -6,9 +6,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from snapshots.catalog.locations import parse_location
-from snapshots.catalog.specs_table import SpecsTable
-from snapshots.catalog.storage import Storage
+from snapshots.catalog.contents.specs_table import SpecsTable
+from snapshots.catalog.store.locations import parse_location
+from snapshots.catalog.store.storage import Storage
 from snapshots.catalog.verifying.contents import Read, ToRead, read_content, read_contents
 from snapshots.catalog.verifying.hash_sums import sum_of
 from snapshots.contents import Content

@@ -10,16 +10,16 @@ import pytest
 from deltalake import DeltaTable
 from msgspec.structs import replace
 
+from snapshots.catalog.asking.past import package_counts
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_tables import HistoryTables
-from snapshots.catalog.locations import parse_location
-from snapshots.catalog.past import package_counts
+from snapshots.catalog.contents.specs_table import SpecsTable
+from snapshots.catalog.pairs.history_tables import HistoryTables
 from snapshots.catalog.revisions_table import RevisionsTable
-from snapshots.catalog.sorted_table import SortedTable
-from snapshots.catalog.specs_table import SpecsTable
-from snapshots.catalog.storage import Storage
+from snapshots.catalog.store.locations import parse_location
+from snapshots.catalog.store.storage import Storage
+from snapshots.catalog.tables.sorted_table import SortedTable
+from snapshots.catalog.tables.whole_table import WholeTable
 from snapshots.catalog.verifying.verify import Verified, verify
-from snapshots.catalog.whole_table import WholeTable
 from snapshots.changes.kept_changes import KeptChanges, comparisons_table, keep_changes
 from snapshots.changes.pair_counts import COUNT_COLUMNS, counts_of
 from snapshots.errors import NoCatalog
@@ -253,8 +253,8 @@ def lose_rows(catalog: Catalog) -> None:
     ("damage", "told"),
     [
         (flip_content, "does not have the bytes that were written.*import the same again"),
-        (lose_content, "content [0-9a-f]{16}: is damaged.*import the same again"),
-        (write_other_content, "its rows have the digest [0-9a-f]{16}; remove its revisions"),
+        (lose_content, "content [0-9a-f]{12}: is damaged.*import the same again"),
+        (write_other_content, "its rows have the digest [0-9a-f]{12}; remove its revisions"),
         (
             lambda it: rewrite_row(it, num_specs=7),
             "revision develop of 2025-02-14: its row says num_specs 7, its content has 13; remove",

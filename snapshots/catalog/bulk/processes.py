@@ -1,0 +1,156 @@
+"""Processes that work on parts of a catalog side by side."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection
+from multiprocessing.context import (
+    ForkServerContext,
+    ForkServerProcess,
+    SpawnContext,
+    SpawnProcess,
+)
+from multiprocessing.process import BaseProcess
+from signal import SIG_BLOCK, SIG_IGN, SIG_SETMASK, SIGINT, getsignal, pthread_sigmask, signal
+from threading import Thread, current_thread, main_thread
+from types import FrameType
+from typing import Any
+
+from snapshots.errors import CatalogError
+
+KILLED = (
+    "one of the processes that work on it was killed, as happens where memory is short; "
+    "try again with fewer jobs"
+)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let an interrupt wait until the block ends; processes that begin in it never have one."""
+    resource_tracker.ensure_running()  # it would let interrupts through again
+    came: list[tuple[int, FrameType | None]] = []
+    before = getsignal(SIGINT)
+    is_ours = callable(before) and current_thread() is main_thread()
+    if is_ours:
+        # Blocked for this thread alone: another one that takes it would interrupt this one.
+        signal(SIGINT, lambda *interrupt: came.append(interrupt))
+    blocked = pthread_sigmask(SIG_BLOCK, {SIGINT})
+    try:
+        yield
+    finally:
+        pthread_sigmask(SIG_SETMASK, blocked)
+        if is_ours:
+            signal(SIGINT, before)
+        if came and callable(before):
+            before(*came[0])
+
+
+class _Pool(ProcessPoolExecutor):
+    """A pool that knows each of its processes, in whatever moment an interrupt comes."""
+
+    def submit(self, *arguments: Any, **options: Any) -> Future[Any]:
+        """Have a call made; who starts a process for it must remember that one, to end it."""
+        with _uninterrupted():
+            return super().submit(*arguments, **options)
+
+
+class _Deaf(BaseProcess):
+    """A process that Ctrl+C never reaches, not while it begins either: who started it ends it."""
+
+    def start(self) -> None:
+        """Begin; an interrupt that comes meanwhile is for the one who starts it."""
+        with _uninterrupted():
+            super().start()
+
+
+class DeafProcess(_Deaf, SpawnProcess):
+    """A fresh interpreter that Ctrl+C never reaches."""
+
+
+class DeafContext(SpawnContext):
+    """What makes such processes, as ``multiprocessing.get_context("spawn")`` makes others."""
+
+    Process = DeafProcess
+
+
+class _Forked(_Deaf, ForkServerProcess):
+    """A copy of one interpreter that has imported what is needed, and done nothing else."""
+
+
+class _ForkingContext(ForkServerContext):
+    Process = _Forked
+
+
+def _context(needed: str) -> DeafContext | _ForkingContext:
+    """Return what makes processes that need a module.
+
+    Threads of Arrow and Delta Lake do not survive a fork of this process. On Linux the imports,
+    half a second for each process, are made once all the same.
+    """
+    if sys.platform != "linux":
+        return DeafContext()
+    context = _ForkingContext()
+    context.set_forkserver_preload([needed])
+    return context
+
+
+@contextmanager
+def processes(
+    jobs: int, location: str, begin: Callable[[str], None], needed: str = __name__
+) -> Iterator[ProcessPoolExecutor]:
+    """Yield so many processes, each of which has called ``begin`` with the catalog's location.
+
+    ``needed`` is the module of what they do, which they may have imported when they start. They end
+    with the block: at once where that ends by an error or Ctrl+C, or who started them is killed.
+    Raises CatalogError where one of them is killed.
+    """
+    context = _context(needed)
+    watched, held = context.Pipe(duplex=False)
+    known = (watched, dict(os.environ), _folder(), begin, location)
+    pool = _Pool(jobs, context, _begin, known)
+    try:
+        yield pool
+    except BrokenProcessPool:
+        raise CatalogError(location, KILLED) from None
+    except BaseException:
+        held.close()  # nobody waits for what they do
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+        held.close()
+        watched.close()
+
+
+def _folder() -> str | None:
+    """Return the folder that this process is in; None where it was deleted."""
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except FileNotFoundError:
+        return None
+
+
+def _begin(
+    watched: Connection,
+    environ: Mapping[str, str],
+    folder: str | None,
+    begin: Callable[[str], None],
+    location: str,
+) -> None:
+    signal(SIGINT, SIG_IGN)
+    Thread(target=_end_with, args=(watched,), daemon=True).start()
+    # What was copied may have been made when both were others.
+    os.environ.clear()
+    os.environ.update(environ)
+    if folder is not None:
+        os.chdir(folder)
+    begin(location)
+
+
+def _end_with(watched: Connection) -> None:
+    """Wait until nobody holds the other end any more: work would be waited for in vain."""
+    watched.poll(None)
+    os._exit(1)

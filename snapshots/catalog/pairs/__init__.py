@@ -1,0 +1,1 @@
+"""What changed between neighbours, made and kept."""

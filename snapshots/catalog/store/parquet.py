@@ -1,0 +1,141 @@
+"""Tables as the bytes of Parquet files, which are named and known by their checksum."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import xxhash
+
+from snapshots.tables import StoredFile
+
+# The end of a file's name that is the checksum of its bytes; the names of other tools have no such.
+_CHECKSUM = re.compile(r"(?:^|[/-])([0-9a-f]{16})\.zstd\.parquet$")
+_LEVEL = 3  # a fiftieth less than by Arrow's own choice, 1; higher ones spare nothing more
+_FEW_PARTS = 4
+_DICTIONARY_BYTES = 1 << 24
+
+Range = tuple[str, str]
+"""The smallest and the largest of some texts."""
+
+
+def checksum(data: pa.Buffer) -> str:
+    """Return the xxh3 of bytes: 16 hexadecimal digits."""
+    return xxhash.xxh3_64_hexdigest(data)
+
+
+def to_parquet(
+    table: pa.Table, rows_at_once: int | None = None, encodings: Mapping[str, str] | None = None
+) -> pa.Buffer:
+    """Return a table as the bytes of a Parquet file.
+
+    Parts of so many rows can be read from it by ``parts_of_parquet``; by default it is one part.
+    ``encodings`` has those of columns whose values hardly repeat; others have a dictionary.
+    """
+    encodings = encodings or {}
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        table,
+        sink,
+        compression="zstd",
+        compression_level=_LEVEL,
+        use_dictionary=[path for path in _leaf_paths(table.schema) if path not in encodings],
+        column_encoding=dict(encodings),
+        dictionary_pagesize_limit=_DICTIONARY_BYTES,
+        row_group_size=rows_at_once,
+    )
+    return sink.getvalue()
+
+
+def _leaf_paths(schema: pa.Schema) -> list[str]:
+    """Return what Parquet calls the columns of plain values: ``stacks.list.element``."""
+    return [path for field in schema for path in _below(field.name, field.type)]
+
+
+def _below(path: str, column_type: pa.DataType) -> Iterator[str]:
+    if pa.types.is_list(column_type):
+        yield from _below(f"{path}.list.element", column_type.value_type)
+    elif pa.types.is_struct(column_type):
+        for field in column_type:
+            yield from _below(f"{path}.{field.name}", field.type)
+    else:
+        yield path
+
+
+def from_parquet(
+    path: str,
+    data: pa.Buffer,
+    columns: Sequence[str] | None = None,
+    written: StoredFile | None = None,
+    coded: Sequence[str] = (),
+) -> pa.Table:
+    """Read columns, of those that are there, or all from the bytes of a Parquet file.
+
+    The bytes must be those that were ``written``, or those that the file is named by. Texts of the
+    columns ``coded`` come as codes into their distinct values, as the file has them. Raises
+    ArrowInvalid that names the path.
+    """
+    with _opened(path, data, written, coded) as file:
+        known = file.schema_arrow.names
+        return file.read([it for it in (known if columns is None else columns) if it in known])
+
+
+def parts_of_parquet(
+    path: str,
+    data: pa.Buffer,
+    may_have: Callable[[Range], bool],
+    has: Callable[[pa.Table], bool] | None = None,
+    columns: Sequence[str] = (),
+) -> pa.Table:
+    """Read those parts of the bytes of a Parquet file that may have what is looked for.
+
+    ``may_have`` is told the smallest and the largest value of the first column in a part; a part
+    of which these are not known is read. ``has`` is told some columns of a part, which are read
+    before the others. Raises as ``from_parquet``.
+    """
+    with _opened(path, data) as file:
+        metadata = file.metadata
+        parts = [
+            number
+            for number in range(metadata.num_row_groups)
+            if not (known := metadata.row_group(number).column(0).statistics)
+            or not known.has_min_max
+            or may_have((known.min, known.max))
+        ]
+        if has is not None and {*columns} <= {*file.schema_arrow.names}:
+            parts = [it for it in parts if has(file.read_row_group(it, columns, use_threads=False))]
+        if not parts:
+            return file.schema_arrow.empty_table()
+        # To share a few parts among threads takes longer than to read them.
+        return file.read_row_groups(parts, use_threads=len(parts) > _FEW_PARTS)
+
+
+@contextmanager
+def _opened(
+    path: str,
+    data: pa.Buffer,
+    written: StoredFile | None = None,
+    coded: Sequence[str] = (),
+) -> Iterator[pq.ParquetFile]:
+    named = _CHECKSUM.search(path)
+    expected = written.checksum if written else named and named[1]
+    if expected and checksum(data) != expected:
+        raise pa.ArrowInvalid(f"{path} does not have the bytes that were written")
+    try:
+        metadata = pq.read_metadata(pa.BufferReader(data))
+        known = metadata.schema.to_arrow_schema().names if coded else ()
+        with pq.ParquetFile(
+            pa.BufferReader(data),
+            metadata=metadata,
+            read_dictionary=[it for it in coded if it in known],
+        ) as file:
+            yield file
+    except (pa.ArrowException, OSError) as error:
+        raise pa.ArrowInvalid(f"{path} is no Parquet file that can be read ({error})") from None
+
+
+def named_by_bytes(prefix: str, data: pa.Buffer) -> StoredFile:
+    """Describe a new Parquet file, whose name ends with the checksum of its bytes."""
+    of_bytes = checksum(data)
+    return StoredFile(path=f"{prefix}{of_bytes}.zstd.parquet", size=data.size, checksum=of_bytes)

@@ -1,0 +1,210 @@
+"""The files of a catalog: read and written whole, in a folder or on object storage.
+
+What is read stands in Arrow's own memory and is decoded from there. Arrow's threads may free it
+while the interpreter ends; were it Python's memory, or a file that Python code reads, the process
+would abort then ("terminate called without an active exception").
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from errno import EINVAL, ENOENT
+from functools import cached_property
+from pathlib import Path
+from stat import S_ISREG
+from typing import NamedTuple, TypeVar
+from uuid import uuid4
+
+import pyarrow as pa
+from deltalake.fs import DeltaStorageHandler
+from pyarrow.fs import FileSelector, PyFileSystem
+
+from snapshots.catalog.store.locations import Location
+
+RESTORE = "restore it from a copy of the catalog, or move the catalog away and import again"
+"""What to do about a file that is damaged."""
+
+_READERS = 8
+_LISTING_SECONDS = 3.0
+_SILENT_SECONDS = 10.0
+_BYTES_A_SECOND = 1_000_000
+_NO_SUCH_RANGE = "416"
+_WRITTEN_AT_ONCE = 8 << 20
+
+Read = TypeVar("Read")
+
+
+class Found(NamedTuple):
+    """A file: its size in bytes, and when it was written, in seconds since 1970."""
+
+    size: int
+    written_at: float
+
+
+class Storage:
+    """The files below one location. Paths are relative to it; errors are those of the store.
+
+    A request to object storage that fails is tried again for ``retry_seconds``, and one that is not
+    answered given up soon; by default all take as long as deltalake lets them, three minutes.
+    """
+
+    def __init__(self, location: Location, *, retry_seconds: float | None = None) -> None:
+        self.location = location
+        self.options: dict[str, str] | None = None
+        if retry_seconds is not None and not location.is_folder:
+            # The last pause is not cut short, so that pauses have to be short, too.
+            self.options = {
+                "retry_timeout": _duration(retry_seconds),
+                "backoff_config.init_backoff": _duration(retry_seconds / 30),
+                "backoff_config.max_backoff": _duration(retry_seconds / 4),
+            }
+
+    @cached_property
+    def _handler(self) -> DeltaStorageHandler:
+        return DeltaStorageHandler(self.location.root, self.options)
+
+    @cached_property
+    def _lister(self) -> DeltaStorageHandler:
+        """For listings, during which deltalake lets no other thread run."""
+        return DeltaStorageHandler(self.location.root, self._within(_LISTING_SECONDS))
+
+    def _within(self, seconds: float) -> dict[str, str] | None:
+        return self.options and self.options | {"timeout": _duration(seconds)}
+
+    def read(self, path: str, size: int | None = None) -> pa.Buffer:
+        """Return the bytes of a file; its ``size``, where it is known, saves a request.
+
+        Raises ArrowInvalid for an object that is not of that size and cannot be read therefore.
+        """
+        if self.location.is_folder:
+            place = self.location.uri(path)
+            if not S_ISREG(Path(place).stat().st_mode):  # a pipe would be waited for
+                raise OSError(EINVAL, "is no file", place)
+            with pa.OSFile(place) as file:
+                return file.read_buffer()
+        try:
+            data = self._object(path, size)
+        except FileNotFoundError:
+            raise
+        except OSError:  # also of an empty object, of which no range can be asked for
+            found = self._object_size(path)
+            if size in (None, found) or found is None:
+                raise
+            raise pa.ArrowInvalid(f"{path} has {found:,} bytes instead of {size:,}") from None
+        buffer = pa.allocate_buffer(len(data))
+        memoryview(buffer).cast("B")[:] = data
+        return buffer
+
+    def _object(self, path: str, size: int | None) -> bytes:
+        if size is None and (size := self._object_size(path)) is None:
+            raise FileNotFoundError(ENOENT, "Object not found", path)
+        options = self._within(_SILENT_SECONDS + size / _BYTES_A_SECOND)
+        handler = DeltaStorageHandler(self.location.root, options, {path: size})
+        with handler.open_input_file(path) as it:
+            data: bytes = it.read()
+            return data
+
+    def _object_size(self, path: str) -> int | None:
+        # To open a file tells its size too, but lets no other thread run meanwhile.
+        (info,) = self._lister.get_file_info([path])
+        return int(info.size) if info.is_file else None
+
+    def read_all(self, sizes: Mapping[str, int]) -> list[pa.Buffer]:
+        """Return the bytes of several files in their order, read side by side."""
+        return self.side_by_side(lambda path: self.read(path, sizes[path]), [*sizes])
+
+    def side_by_side(self, read: Callable[[str], Read], paths: Sequence[str]) -> list[Read]:
+        """Return what ``read`` does of each path, in their order; on object storage all at once."""
+        if len(paths) < 2 or self.location.is_folder:
+            return list(map(read, paths))
+        with ThreadPoolExecutor(_READERS) as pool:
+            return list(pool.map(read, paths))
+
+    def exists(self, path: str) -> bool:
+        """Tell whether there is a file."""
+        if self.location.is_folder:
+            return Path(self.location.uri(path)).is_file()
+        try:
+            self._object(path, 1)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            if _NO_SUCH_RANGE not in str(error):  # an empty file has no first byte
+                raise
+        return True
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """Return the sizes of the files in a folder by name; none where there is no folder."""
+        if self.location.is_folder:
+            place = Path(self.location.uri(folder))
+            sizes = {}
+            for file in place.iterdir() if place.is_dir() else ():
+                with suppress(FileNotFoundError):  # others write and remove files meanwhile
+                    status = file.stat()
+                    if S_ISREG(status.st_mode):
+                        sizes[file.name] = status.st_size
+            return sizes
+        selector = FileSelector(folder, allow_not_found=True)
+        found = self._lister.get_file_info_selector(selector)
+        return {info.base_name: info.size for info in found if info.is_file}
+
+    def find(self, folder: str) -> dict[str, Found]:
+        """Return all files in a folder and the folders in it, by their paths below it."""
+        if self.location.is_folder:
+            return dict(_files_below(Path(self.location.uri(folder))))
+        selector = FileSelector(folder, allow_not_found=True, recursive=True)
+        infos = self._lister.get_file_info_selector(selector)
+        start = len(folder) + 1
+        return {
+            info.path[start:]: Found(info.size, info.mtime.timestamp())
+            for info in infos
+            if info.is_file
+        }
+
+    def remove(self, path: str) -> None:
+        """Remove a file, if it is there."""
+        with suppress(FileNotFoundError):
+            if self.location.is_folder:
+                Path(self.location.uri(path)).unlink()
+            else:
+                self._handler.delete_file(path)
+
+    def write(self, path: str, data: pa.Buffer) -> None:
+        """Write a file; nobody sees a part of it."""
+        if self.location.is_folder:
+            _write_in_folder(Path(self.location.uri(path)), data)
+            return
+        # deltalake's stream takes bytes alone, as Arrow's buffered stream gives them to it.
+        files = PyFileSystem(self._handler)
+        with files.open_output_stream(path, buffer_size=_WRITTEN_AT_ONCE) as stream:
+            for start in range(0, data.size, _WRITTEN_AT_ONCE - 1):
+                stream.write(data.slice(start, min(_WRITTEN_AT_ONCE - 1, data.size - start)))
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds * 1_000:.0f}ms"
+
+
+def _files_below(folder: Path) -> Iterator[tuple[str, Found]]:
+    for place, _, names in os.walk(folder):
+        for name in names:
+            file = Path(place, name)
+            with suppress(FileNotFoundError):  # others write and remove files meanwhile
+                status = file.stat(follow_symlinks=False)
+                if S_ISREG(status.st_mode):
+                    yield str(file.relative_to(folder)), Found(status.st_size, status.st_mtime)
+
+
+def _write_in_folder(file: Path, data: pa.Buffer) -> None:
+    unfinished = file.with_name(f".{uuid4().hex}.tmp")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.write_bytes(data)
+        unfinished.replace(file)
+    except BaseException as error:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, str(file)) from None
+        raise

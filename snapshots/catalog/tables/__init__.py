@@ -1,0 +1,1 @@
+"""Tables of Delta Lake: opened, followed and written at a cost that stays flat."""

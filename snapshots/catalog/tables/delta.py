@@ -1,0 +1,296 @@
+"""A Delta table that is opened, brought up to date and committed to at a cost that stays flat."""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from urllib.parse import unquote
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable, Field, Schema
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.transaction import (
+    AddAction,
+    CommitProperties,
+    PostCommitHookProperties,
+    RemoveAction,
+)
+
+from snapshots.catalog.store.failures import reason_of
+from snapshots.catalog.store.storage import RESTORE, Storage
+from snapshots.catalog.tables.actions import remove_action
+from snapshots.catalog.tables.damage import what_is_broken
+from snapshots.catalog.tables.log import Log, Mark
+from snapshots.catalog.tables.opening import ask_anew
+from snapshots.errors import CatalogError
+
+_ATTEMPTS = 8
+_REOPEN_AFTER = 10
+_CHECKPOINT_EVERY = 25
+# To open a table, to bring it up to date and to commit all list the log. Old commits are of no use
+# to cachelog, which never asks for the past of a table; so they are removed by their number. What
+# the library removes by their age is for other tools that write into the table.
+_PROPERTIES = {
+    "delta.checkpointInterval": str(_CHECKPOINT_EVERY),
+    "delta.logRetentionDuration": "interval 1 days",
+}
+# The library would look for commits that are too old after each commit.
+_NO_HOUSEKEEPING = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+# Tried again behind a commit made meanwhile, a merge would not notice that it merged the same.
+_AT_ONCE_OR_NOT = CommitProperties(max_commit_retries=0)
+
+
+class _Open(msgspec.Struct):
+    """An open table, its version when it was opened, and its state as of now."""
+
+    table: DeltaTable
+    opened_at: int
+    mark: Mark
+
+
+class Table:
+    """One of the catalog's tables. Errors are those of the store.
+
+    Of a broken table CatalogError names the broken file; TableNotFoundError means that there is
+    none (any more). ``advice`` says what to do about damage.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        name: str,
+        schema: pa.Schema,
+        partition: str = "",
+        *,
+        advice: str = RESTORE,
+    ) -> None:
+        self.name = name
+        self._storage = storage
+        self._uri = storage.location.uri(name)
+        self._advice = advice
+        self._log = Log(storage, name)
+        self._schema = schema
+        self._partition_by = [partition] if partition else []
+        self._open: _Open | None = None
+        self._lock = threading.RLock()
+
+    def current(self) -> DeltaTable:
+        """Return the table as it is now."""
+        with self._lock:
+            return self._brought_up_to_date().table
+
+    def mark(self) -> Mark:
+        """Return the state that ``current`` or ``commit`` found last."""
+        with self._lock:
+            return (self._open or self._brought_up_to_date()).mark
+
+    def has_further_commit(self) -> bool:
+        """Tell by one request whether there is a commit after what ``current`` found last."""
+        found = self._open
+        return self._log.has(0 if found is None else found.mark.version + 1)
+
+    def is_replaced(self) -> bool:
+        """Tell by one request whether what ``current`` found last is there no longer."""
+        found = self._open
+        return found is not None and not self._log.stands(found.mark)
+
+    def _opened(self) -> DeltaTable:
+        """Return the table as it was lately."""
+        if self._open is None or self._is_worn(self._open) or not self._log.stands(self._open.mark):
+            return self.current()
+        return self._open.table
+
+    def _brought_up_to_date(self) -> _Open:
+        found, self._open = self._open, None
+        if found is not None:
+            # Where the commits since are not there any more, opening anew needs none of them.
+            with suppress(DeltaError):
+                if self._follow(found):
+                    self._open = found
+                    return found
+        with self._damage_named():
+            table = ask_anew(self._uri, lambda it: it, self._storage.options)
+        self._refuse_empty_commits()
+        self._open = _Open(table, table.version(), self._mark_of(table))
+        return self._open
+
+    def _follow(self, found: _Open) -> bool:
+        """Take in the commits since; False where the table must be opened anew."""
+        before = found.mark
+        # To ask for the next commit alone is cheap; to update lists the whole log.
+        if self._log.has(before.version + 1):
+            found.table.update_incremental()
+            self._refuse_empty_commits()
+            found.mark = self._mark_of(found.table)
+        # Asked last: so what was taken in is known to be of the same table.
+        return self._log.stands(before) and not self._is_worn(found)
+
+    def _refuse_empty_commits(self) -> None:
+        if path := self._log.empty_commit():
+            raise self._error(f"{path} is empty; {self._advice}")
+
+    def _is_worn(self, found: _Open) -> bool:
+        """Tell whether to open anew: what is kept of each commit makes the next ones slower."""
+        return found.mark.version >= found.opened_at + _REOPEN_AFTER
+
+    def _mark_of(self, table: DeltaTable) -> Mark:
+        version = table.version()
+        return self._log.mark(version) or Mark(version, str(table.metadata().id), 0)
+
+    def files(self, ranges_of: Sequence[str] = ()) -> pa.Table:
+        """Return a row of each file, as of the last ``current``: ``path``, ``size``, ``added_at``.
+
+        Paths are below the table; times are in seconds since 1970. A partitioned table has the
+        column ``partition`` too. With ``ranges_of`` some columns of the table, ``num_records`` and
+        ``min.COLUMN`` and ``max.COLUMN`` hold what the log tells of the rows of a file: null where
+        it does not.
+        """
+        with self._lock:
+            found = self._open or self._brought_up_to_date()
+            actions = pa.table(found.table.get_add_actions(flatten=True))
+        columns = {
+            "path": pa.array(map(unquote, actions["path"].to_pylist()), pa.string()),
+            "size": actions["size_bytes"],
+            "added_at": pc.divide(pc.cast(actions["modification_time"], pa.float64()), 1_000.0),
+        }
+        if ranges_of:
+            told = ["num_records", *(f"{end}.{it}" for it in ranges_of for end in ("min", "max"))]
+            nothing = pa.nulls(len(actions))
+            columns |= {it: actions[it] if it in actions.column_names else nothing for it in told}
+        for name in self._partition_by:
+            column = f"partition.{name}"
+            if column in actions.column_names:
+                columns["partition"] = actions[column]
+            elif len(actions):
+                raise self._error(f"the table {self.name} is not partitioned by {name}")
+            else:
+                columns["partition"] = pa.nulls(0, pa.string())
+        return pa.table(columns)
+
+    def prepare(self) -> None:
+        """Make the table where there is none, and add the columns that it lacks."""
+        with self._lock:
+            try:
+                table = self._opened()
+            except TableNotFoundError:
+                self._create()
+                return
+            known = {field.name for field in table.schema().fields}
+            if missing := [field for field in self._schema if field.name not in known]:
+                fields = Schema.from_arrow(pa.schema(missing)).fields
+                table.alter.add_columns(
+                    [Field(it.name, it.type, metadata=it.metadata) for it in fields]
+                )
+                table = self.current()
+            if not _PROPERTIES.items() <= table.metadata().configuration.items():
+                table.alter.set_table_properties(_PROPERTIES)
+                self.current()
+
+    def commit(self, actions: Sequence[AddAction], replacing: Sequence[str] | None = None) -> None:
+        """Add files in one commit; with ``replacing`` in the place of all in those partitions.
+
+        Where another import commits in between it is done again, but not for ever.
+        """
+        filters = [(name, "in", list(replacing or ())) for name in self._partition_by]
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                with self._lock:
+                    # A commit that only adds files finds its place behind those made meanwhile.
+                    table = self._opened() if attempt == 1 else self.current()
+                    table.create_write_transaction(
+                        list(actions),
+                        "append" if replacing is None else "overwrite",
+                        self._schema,
+                        self._partition_by,
+                        None if replacing is None else filters,
+                        post_commithook_properties=_NO_HOUSEKEEPING,
+                    )
+                    self._after_commit(table)
+            except CommitFailedError:
+                if attempt == _ATTEMPTS:
+                    raise
+            except (DeltaError, OSError) as error:
+                raise self._error(f"{self._log.folder}: {reason_of(error)}") from error
+            else:
+                return
+
+    def merge(
+        self, sizes: Mapping[str, int], merged: Sequence[AddAction], seen: Mark | None = None
+    ) -> bool:
+        """Put files in the place of others with the same rows; False as ``exchange``."""
+        removed = [remove_action(path, size, is_lost=False) for path, size in sizes.items()]
+        return self.exchange(removed, merged, seen)
+
+    def exchange(
+        self,
+        removed: Sequence[RemoveAction],
+        added: Sequence[AddAction],
+        seen: Mark | None = None,
+    ) -> bool:
+        """Put files in the place of others; False where there was another commit since ``seen``."""
+        with self._lock:
+            found = self._open or self._brought_up_to_date()
+            if seen not in (None, found.mark):
+                return False
+            try:
+                found.table.create_write_transaction(
+                    [*removed, *added],
+                    "append",
+                    self._schema,
+                    self._partition_by,
+                    commit_properties=_AT_ONCE_OR_NOT,
+                    post_commithook_properties=_NO_HOUSEKEEPING,
+                )
+            except CommitFailedError:
+                return False
+            self._after_commit(found.table)
+            return True
+
+    def _after_commit(self, table: DeltaTable) -> None:
+        """Take in the commit that was just made; each time that they are many, tidy the log."""
+        try:
+            table.update_incremental()
+        except DeltaError:  # others have made so many since that some are not there any more
+            self._open = None
+            return
+        if self._open is not None:
+            self._open.mark = self._mark_of(table)
+        if table.version() % _CHECKPOINT_EVERY:
+            return
+        # The commit stands, whatever becomes of this; 25 commits later it is tried again.
+        with suppress(DeltaError, OSError):
+            table.create_checkpoint()
+            # One checkpoint back stays whole, for those who are just reading it.
+            self._log.trim(table.version() - _CHECKPOINT_EVERY)
+
+    def _create(self) -> None:
+        try:
+            DeltaTable.create(
+                self._uri,
+                self._schema,
+                partition_by=self._partition_by,
+                configuration=_PROPERTIES,
+                storage_options=self._storage.options,
+            )
+        except (DeltaError, OSError) as error:
+            # Two imports that both make the table: the second finds it there, or loses the race.
+            if not self._log.has(0):
+                raise self._error(f"{self._log.folder}: {reason_of(error)}") from error
+        self.current()
+
+    @contextmanager
+    def _damage_named(self) -> Iterator[None]:
+        try:
+            yield
+        except TableNotFoundError:
+            if self._log.is_lost():
+                raise self._error(f"{self._log.folder} is empty; {self._advice}") from None
+            raise
+        except DeltaError as error:
+            reason = what_is_broken(self._storage, self.name)
+            reason = reason or f"the table {self.name}: {reason_of(error)}"
+            raise self._error(f"{reason}; {self._advice}") from error
+
+    def _error(self, reason: str) -> CatalogError:
+        return CatalogError(self._storage.location.text, reason)

@@ -1,0 +1,201 @@
+"""A table that is kept in memory, but for some columns: a refresh costs what is new."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Generic, TypeVar
+from uuid import uuid4
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from snapshots.catalog.store.failures import reason_of
+from snapshots.catalog.store.parquet import from_parquet, named_by_bytes, to_parquet
+from snapshots.catalog.store.storage import RESTORE, Storage
+from snapshots.catalog.tables.actions import add_action
+from snapshots.catalog.tables.delta import Table
+from snapshots.catalog.tables.listed_files import missing_columns, sizes_of
+from snapshots.catalog.tables.log import Mark
+from snapshots.errors import CatalogError
+
+_MAX_FILES = 32
+_LARGE = 2 << 20
+"""Files of so many bytes stay as they are: a merge takes as long, and as little, in any table."""
+
+Rows = TypeVar("Rows")
+
+
+class WholeTable(Generic[Rows]):
+    """The rows of a table in a storage, as of the last ``refresh``. Errors are those of the store.
+
+    ``decode`` makes of some ``columns`` of a file, by default of all, what is kept of its rows.
+    ``required`` are the columns that the table must have; ``advice`` says what to do about damage.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        name: str,
+        schema: pa.Schema,
+        decode: Callable[[pa.Table], Rows],
+        *,
+        required: Sequence[str],
+        columns: Sequence[str] | None = None,
+        advice: str = RESTORE,
+    ) -> None:
+        self._storage = storage
+        self._name = name
+        self._decode = decode
+        self._required = required
+        self._columns = columns
+        self._advice = advice
+        self.table = Table(storage, name, schema, advice=advice)
+        self._read: dict[str, tuple[int, Rows]] = {}
+        self._mark: Mark | None = None
+
+    def refresh(self) -> bool:
+        """Read what is new, and tell whether anything is.
+
+        Raises TableNotFoundError where there is no table, also where there is one no longer, and
+        CatalogError for a table that is not cachelog's.
+        """
+        try:
+            self._check_columns(self.table.current())
+        except TableNotFoundError:
+            self._read, self._mark = {}, None
+            raise
+        return self._read_new()
+
+    @property
+    def rows(self) -> Sequence[Rows]:
+        """What is kept of the rows, file by file, in no order."""
+        return [rows for _, rows in self._read.values()]
+
+    def _read_new(self) -> bool:
+        mark = self.table.mark()
+        if mark == self._mark:
+            return False
+        listed = self._sizes()
+        new = {path: size for path, size in listed.items() if path not in self._read}
+        read = {
+            path: (new[path], self._decode(table))
+            for path, table in self._tables(new, self._columns)
+        }
+        kept = {path: rows for path, rows in self._read.items() if path in listed}
+        self._read, self._mark = kept | read, mark
+        return True
+
+    def _sizes(self) -> dict[str, int]:
+        sizes = sizes_of(self.table.files())
+        return {f"{self._name}/{path}": size for path, size in sizes.items()}
+
+    def select(self, columns: Sequence[str], has: Callable[[Rows], bool]) -> Iterator[pa.Table]:
+        """Yield columns of the files of which what is kept tells that they are asked for.
+
+        Rows come twice where their file was merged with others, and deleted, since the last
+        ``refresh``. Raises CatalogError where a file is damaged, or lacks a column.
+        """
+        known = self._read
+        gone: dict[str, str] = {}
+        for path, (size, rows) in known.items():
+            if has(rows):
+                try:
+                    table = self._columns_of(path, size, columns)
+                except FileNotFoundError as error:
+                    gone[path] = reason_of(error)
+                    continue
+                yield table
+        if gone:
+            yield from self._select_instead(gone, known, columns, has)
+
+    def _select_instead(
+        self,
+        gone: Mapping[str, str],
+        known: Collection[str],
+        columns: Sequence[str],
+        has: Callable[[Rows], bool],
+    ) -> Iterator[pa.Table]:
+        """Yield columns of files that are not known yet: what is gone was merged into some."""
+        # What is kept stays as of the last refresh, so that the next one tells what is new.
+        self.table.current()
+        listed = self._sizes()
+        if lost := [reason for path, reason in gone.items() if path in listed]:
+            raise self._error(f"{lost[0]}; {self._advice}")
+        for path, table in self._tables({it: listed[it] for it in listed if it not in known}):
+            if has(self._decode(table)):
+                yield self._checked(path, table, columns)
+
+    def _columns_of(self, path: str, size: int, columns: Sequence[str]) -> pa.Table:
+        try:
+            table = from_parquet(path, self._storage.read(path, size), columns)
+        except pa.ArrowInvalid as error:
+            raise self._error(f"{reason_of(error)}; {self._advice}") from None
+        return self._checked(path, table, columns)
+
+    def _checked(self, path: str, table: pa.Table, columns: Sequence[str]) -> pa.Table:
+        if missing := set(columns).difference(table.column_names):
+            names = ", ".join(sorted(missing))
+            raise self._error(f"{path} has no column {names}; {self._advice}")
+        return table.select(columns)
+
+    def _tables(
+        self, sizes: Mapping[str, int], columns: Sequence[str] | None = None
+    ) -> Iterator[tuple[str, pa.Table]]:
+        try:
+            for some in _in_pieces(sizes, _LARGE):
+                for path, data in zip(some, self._storage.read_all(some), strict=True):
+                    yield path, from_parquet(path, data, columns)
+        except (pa.ArrowInvalid, FileNotFoundError) as error:
+            raise self._error(f"{reason_of(error)}; {self._advice}") from None
+
+    def _check_columns(self, table: DeltaTable) -> None:
+        if missing := missing_columns(table, self._required):
+            raise self._error(
+                f"the table {self._name} is not cachelog's: it has no column "
+                f"{', '.join(missing)}; {self._advice}"
+            )
+
+    def _error(self, reason: str) -> CatalogError:
+        return CatalogError(self._storage.location.text, reason)
+
+    def append(self, rows: pa.Table) -> None:
+        """Add rows in one commit, and read them: from then on readers see them."""
+        data = to_parquet(rows)
+        file = named_by_bytes(f"{uuid4()}-", data)
+        # Made first: rows without a log are rows that were lost.
+        self.table.prepare()
+        self._storage.write(f"{self._name}/{file.path}", data)
+        self.table.commit([add_action(file, len(rows), {})])
+        self._read_new()
+
+    def compact(self) -> None:
+        """Merge the files where they are many, so that opening stays fast."""
+        small = {path: size for path, size in self._sizes().items() if size < _LARGE}
+        if len(small) < _MAX_FILES:
+            return
+        sizes = next(_in_pieces(small, 2 * _LARGE))
+        tables = [table for _, table in self._tables(sizes)]
+        rows = pa.concat_tables(tables, promote_options="default")
+        data = to_parquet(rows)
+        file = named_by_bytes(f"{uuid4()}-", data)
+        merged = add_action(file, len(rows), {}, is_new=False)
+        # What was published stands, whatever becomes of this.
+        with suppress(DeltaError, OSError):
+            self._storage.write(f"{self._name}/{file.path}", data)
+            replaced = {path.partition("/")[2]: size for path, size in sizes.items()}
+            if self.table.merge(replaced, [merged]):
+                self._read_new()
+            else:
+                self._storage.remove(f"{self._name}/{file.path}")
+
+
+def _in_pieces(sizes: Mapping[str, int], most: int) -> Iterator[dict[str, int]]:
+    """Yield files that are read at once: of so many bytes, or one of more."""
+    piece: dict[str, int] = {}
+    for path, size in sizes.items():
+        if piece and sum(piece.values()) + size > most:
+            yield piece
+            piece = {}
+        piece[path] = size
+    if piece:
+        yield piece

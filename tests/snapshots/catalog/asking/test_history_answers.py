@@ -1,0 +1,353 @@
+"""Answers about the history: kept as long as it stands, and what is missing is made on the way."""
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snapshots.catalog.asking.history_answers import HistoryAnswers, HistoryQuestion
+from snapshots.catalog.asking.history_questions import (
+    Asked,
+    ContentAsked,
+    GrowthAsked,
+    HashAsked,
+    HashesAsked,
+    HoldingAsked,
+    PackageAsked,
+    PackagesAsked,
+)
+from snapshots.catalog.asking.library import Library
+from snapshots.catalog.asking.past import missing_pairs
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.filling import fill
+from snapshots.catalog.pairs.history_tables import HistoryTables
+from snapshots.changes.kept_changes import KeptChanges
+from snapshots.changes.sides import Side
+from snapshots.contents import Content, Snapshot
+from snapshots.errors import CatalogError, IncompleteHistory
+from snapshots.models import Spec
+from tests.snapshots.factories import SOURCE, a_spec, day
+from tests.snapshots.templates import copied
+
+STATES = [
+    [a_spec("a", version="1")],
+    [a_spec("a", version="1"), a_spec("b", version="2")],
+    [a_spec("c", version="3")],
+    [a_spec("a", version="1"), a_spec("c", version="3")],
+]
+LINES = [
+    *(("develop", taken, specs) for taken, specs in enumerate(STATES)),
+    ("v0.22", 9, STATES[0]),
+    ("v0.23", 10, STATES[3]),
+]
+HASH = a_spec("a").hash
+QUESTIONS: list[Asked] = [
+    HashAsked(HASH),
+    HashesAsked(frozenset({(HASH, "hdf5")})),
+    ContentAsked(Content.of(STATES[3]).digest, frozenset({"hdf5"})),
+    PackagesAsked("develop", frozenset({"hdf5", "nope"})),
+    PackageAsked("develop", "hdf5"),
+    GrowthAsked("develop"),
+    HoldingAsked(frozenset({HASH}), "develop"),
+]
+
+
+def published(folder: Path, lines: Sequence[tuple[str, int, list[Spec]]] = LINES) -> Catalog:
+    """Publish some states, and return the catalog."""
+    catalog = Catalog(str(folder))
+    for tag, taken, specs in lines:
+        content = Content.of(specs)
+        snapshot = Snapshot(tag=tag, content=content, source=SOURCE, taken_at=day(taken))
+        catalog.publish([snapshot])
+    return catalog
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Publish the states, once for all tests."""
+    return Path(published(tmp_path_factory.mktemp("template")).location)
+
+
+@pytest.fixture
+def catalog(template: Path, tmp_path: Path) -> Catalog:
+    """Return a catalog whose history is whole."""
+    return copied(template, tmp_path)
+
+
+@pytest.fixture
+def older(template: Path, tmp_path: Path) -> Catalog:
+    """Return a catalog as those of before: none of its changes are kept."""
+    copied(template, tmp_path)
+    for table in ("comparisons", "changes", "hashes"):
+        shutil.rmtree(tmp_path / table)
+    catalog = Catalog(str(tmp_path))
+    catalog.refresh()
+    return catalog
+
+
+def answers_of(catalog: Catalog, **options: Any) -> HistoryAnswers:
+    """Return the answers to questions about a catalog."""
+    return HistoryAnswers(catalog, Library(catalog), **options)
+
+
+def question(catalog: Catalog, asked: Asked) -> HistoryQuestion:
+    """Return a question about the history as it is."""
+    return HistoryQuestion(catalog.history, asked)
+
+
+@pytest.mark.parametrize("asked", QUESTIONS, ids=lambda it: type(it).__name__)
+def test_an_answer_is_made_once(
+    catalog: Catalog, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is that of the library, and in memory from then on, counted in bytes."""
+    answers = answers_of(catalog)
+    assert answers.kept(question(catalog, asked)) is None
+    assert answers.is_whole(question(catalog, asked))
+    made = answers.get(question(catalog, asked))
+    assert made.value == asked.answer(Library(catalog), catalog.history).value
+    assert made.value
+    assert answers.num_bytes == made.num_bytes > 0
+    monkeypatch.setattr(type(asked), "answer", None)
+    assert answers.get(question(catalog, asked)) is answers.kept(question(catalog, asked)) is made
+
+
+def test_hashes_of_a_content_are_those_of_its_packages(catalog: Catalog) -> None:
+    """Each with its whole history; of another package there are none."""
+    answers, digest = answers_of(catalog), Content.of(STATES[3]).digest
+    asked = ContentAsked(digest, frozenset({"hdf5", "nope"}))
+    found = answers.get(question(catalog, asked)).value
+    assert found.keys() == {"hdf5", "nope"}
+    assert found["nope"] == {}
+    assert found["hdf5"].keys() == {HASH, a_spec("c").hash}
+    assert found["hdf5"][HASH] == answers.get(question(catalog, HashAsked(HASH))).value
+
+
+def test_timelines_of_many_packages_are_those_of_each(tmp_path: Path) -> None:
+    """Read at once; packages that were never there are left out."""
+    names = ("zlib", "cmake", "hdf5")
+    states = [[a_spec(name, name=name) for name in names[:count]] for count in (2, 3, 1)]
+    catalog = published(tmp_path, [("develop", it, state) for it, state in enumerate(states)])
+    answers = answers_of(catalog)
+    asked = PackagesAsked("develop", frozenset({*names, "nope"}))
+    told = answers.get(question(catalog, asked)).value
+    assert told == {
+        name: answers.get(question(catalog, PackageAsked("develop", name))).value for name in names
+    }
+    assert answers.get(question(catalog, PackagesAsked("v0", frozenset(names)))).value == {}
+
+
+def test_questions_of_different_kinds_are_different(catalog: Catalog) -> None:
+    """Also where they hold the same texts."""
+    answers = answers_of(catalog)
+    growth = answers.get(question(catalog, GrowthAsked("abc234")))
+    assert growth.value == []
+    assert answers.kept(question(catalog, HashAsked("abc234"))) is None
+    assert answers.get(question(catalog, HashAsked("abc234"))).value is None
+
+
+def test_no_more_is_kept_than_is_allowed(catalog: Catalog) -> None:
+    """What alone is too large is answered, and made again."""
+    answers = answers_of(catalog, max_bytes=10)
+    assert len(answers.get(question(catalog, GrowthAsked("develop"))).value) == 4
+    assert answers.num_bytes == 0
+
+
+@pytest.mark.parametrize(
+    "asked_by",
+    [
+        lambda text: HashesAsked(frozenset({(HASH, text)})),
+        lambda text: ContentAsked(Content.of(STATES[3]).digest, frozenset({text})),
+        lambda text: PackagesAsked("develop", frozenset({text})),
+        lambda text: PackageAsked("develop", text),
+        lambda text: PackageAsked(text, "hdf5"),
+        lambda text: GrowthAsked(text),
+        lambda text: HoldingAsked(frozenset({HASH}), text),
+    ],
+)
+def test_texts_of_clients_are_counted(catalog: Catalog, asked_by: Callable[[str], Asked]) -> None:
+    """What is kept of ever other long texts stays within the bound, and so much fits in it."""
+    answers = answers_of(catalog, max_bytes=100_000)
+    asked = [question(catalog, asked_by(f"{number:03}" + "a" * 3_997)) for number in range(100)]
+    for it in asked:
+        answers.get(it)
+    kept = [it for it in asked if answers.kept(it) is not None]
+    assert 4_000 * len(kept) <= answers.num_bytes <= 100_000
+    assert 10 < len(kept) < 25
+
+
+def test_what_can_be_no_package_is_not_looked_up(catalog: Catalog) -> None:
+    """Nor is a package of a series that there is none of: of neither any rows are kept."""
+    library = Library(catalog)
+    for series, name in (("develop", "a" * 201), ("develop", "no name"), ("nope", "hdf5")):
+        assert library.package_timeline(catalog.history, series, name) is None
+    assert library.package_changes.num_kept == 0
+
+
+def test_packages_that_never_were_are_counted(catalog: Catalog) -> None:
+    """Their rows are none, and take memory nevertheless."""
+    library = Library(catalog)
+    for number in range(10):
+        assert library.package_timeline(catalog.history, "develop", f"nope-{number}") is None
+    assert library.package_changes.num_bytes >= 10 * 1_000
+
+
+def test_answers_go_with_their_history(catalog: Catalog) -> None:
+    """A question to the next one drops them; one that began before is still answered."""
+    answers = answers_of(catalog)
+    before = question(catalog, GrowthAsked("develop"))
+    assert len(answers.get(before).value) == 4
+    published(Path(catalog.location), [("develop", 20, STATES[0])])
+    catalog.refresh()
+    after = question(catalog, GrowthAsked("develop"))
+    assert answers.kept(before) is not None, "nobody has asked the next one"
+    assert answers.kept(after) is None
+    assert len(answers.get(after).value) == 5
+    assert answers.kept(before) is None
+    assert len(answers.get(before).value) == 4
+    assert answers.kept(after) is not None
+
+
+# -- what is missing
+
+
+@pytest.mark.parametrize("asked", QUESTIONS, ids=lambda it: type(it).__name__)
+def test_what_is_missing_is_made_and_kept(older: Catalog, asked: Asked) -> None:
+    """An older catalog is filled by the first question; of a series only what it needs."""
+    answers = answers_of(older)
+    assert not answers.is_whole(question(older, asked))
+    assert answers.get(question(older, asked)).value
+    assert answers.is_whole(question(older, asked))
+    others = missing_pairs(older, older.history)
+    assert len(others) == (0 if asked.needs is None else 1)
+    again = Catalog(older.location)
+    again.refresh()
+    assert missing_pairs(again, again.history) == others
+
+
+def test_a_question_is_held_up_for_a_while_only(older: Catalog) -> None:
+    """What could not be made says how much is left; each question makes some of it."""
+    answers = answers_of(older, fill_seconds=0)
+    left = []
+    for _ in range(5):
+        with pytest.raises(IncompleteHistory) as caught:
+            answers.get(question(older, HashAsked(HASH)))
+        assert (caught.value.num_pairs, caught.value.hindrance) == (5, None)
+        left.append(caught.value.num_missing)
+        if left[-1] == 1:
+            break
+    assert left == [4, 3, 2, 1]
+    assert answers.get(question(older, HashAsked(HASH))).value
+
+
+def test_one_question_fills_at_a_time(older: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others wait for it, and find what it made: nothing is made twice."""
+    loaded, lock, inside = list[str](), threading.Lock(), set[str]()
+    load = Catalog.load_side
+
+    def watched(catalog: Catalog, digest: str) -> Side:
+        with lock:
+            inside.add(threading.current_thread().name)
+            assert len(inside) == 1
+            loaded.append(digest)
+        time.sleep(0.02)
+        side = load(catalog, digest)
+        inside.clear()
+        return side
+
+    monkeypatch.setattr(Catalog, "load_side", watched)
+    answers = answers_of(older, fill_seconds=20)
+    kinds = [HashAsked(HASH[:n]) for n in range(20, 24)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda it: answers.get(question(older, it)).value, kinds))
+    assert all(it == found[0] for it in found)
+    assert found[0]
+    assert len(loaded) <= 8, "each content of each chain once"
+
+
+def test_what_cannot_be_kept_is_not_made_again_and_again(
+    older: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that may not write says so, at once from the second question on."""
+    made: list[int] = []
+
+    def refused(_catalog: Catalog, changes: Sequence[KeptChanges]) -> None:
+        made.append(len(changes))
+        raise CatalogError("here", "may not be written")
+
+    monkeypatch.setattr(Catalog, "keep", refused)
+    answers = answers_of(older)
+    for _ in range(3):
+        with pytest.raises(IncompleteHistory, match="may not write to the catalog") as caught:
+            answers.get(question(older, GrowthAsked("develop")))
+        assert caught.value.num_missing == caught.value.num_pairs == 4
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize("asked", QUESTIONS, ids=lambda it: type(it).__name__)
+def test_a_content_that_cannot_be_read_is_left_out(older: Catalog, asked: Asked) -> None:
+    """The answer is as if it had never been published, says so, and is another one once mended."""
+    digest = Content.of(STATES[1]).digest
+    folder = Path(older.location) / "specs" / f"digest={digest}"
+    shutil.move(folder, folder.with_name("away"))
+    answers = answers_of(older)
+    for _ in range(2):
+        found = answers.get(question(older, asked))
+        assert found.left_out is not None
+        assert found.left_out.revisions == (f"develop@{digest[:12]}",)
+        assert answers.kept(question(older, asked)) is None
+        without = older.history.without([digest])
+        assert found.value == asked.answer(Library(older), without).value
+    shutil.move(folder.with_name("away"), folder)
+    fill(older, missing_pairs(older, older.history))
+    found = answers.get(question(older, asked))
+    assert found.left_out is None
+    assert found.value == asked.answer(Library(older), older.history).value
+
+
+def test_nothing_that_can_be_read(older: Catalog) -> None:
+    """Where no revision of a series is left, there is no answer; others are told of."""
+    for state in STATES:
+        folder = Path(older.location) / "specs" / f"digest={Content.of(state).digest}"
+        shutil.rmtree(folder, ignore_errors=True)
+    answers = answers_of(older)
+    for _ in range(2):
+        with pytest.raises(IncompleteHistory, match="cachelog verify") as caught:
+            answers.get(question(older, GrowthAsked("develop")))
+        assert older.location not in str(caught.value)
+
+
+def test_damaged_tables_are_the_catalogs_error(catalog: Catalog) -> None:
+    """They cannot be filled: it says what to do about them."""
+    log = Path(catalog.location) / "comparisons" / "_delta_log"
+    for file in log.iterdir():
+        file.write_bytes(b"")
+    damaged = Catalog(catalog.location)
+    damaged.refresh()
+    with pytest.raises(CatalogError, match="history fill"):
+        answers_of(damaged).get(question(damaged, GrowthAsked("develop")))
+    with pytest.raises(CatalogError):
+        answers_of(damaged).is_whole(question(damaged, GrowthAsked("develop")))
+
+
+def test_a_package_asked_while_pairs_are_being_kept(
+    older: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its changes are not taken from those that were read before the pairs were there."""
+    library = Library(older)
+    fill(older, missing_pairs(older, older.history, "vX.Y.Z"))
+    assert library.package_timeline(older.history, "vX.Y.Z", "hdf5")
+    found = []
+
+    def asked_meanwhile(_: HistoryTables) -> None:
+        found.append(library.package_timeline(older.history, "develop", "hdf5"))
+
+    monkeypatch.setattr(HistoryTables, "compact", asked_meanwhile)
+    fill(older, missing_pairs(older, older.history, "develop"))
+    assert found == [library.package_timeline(older.history, "develop", "hdf5")]
+    assert found[0] is not None
+    assert len(found[0].entries) == len(STATES)

@@ -1,0 +1,226 @@
+"""Hashes that were in an earlier revision: looked for in as few contents as need be."""
+
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from snapshots.catalog.asking import returned as catalog_returned
+from snapshots.catalog.asking.library import Library
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.filling import fill, missing_pairs
+from snapshots.changes.reasons import REASONS, SpecChangeReason
+from snapshots.contents import Content, Snapshot
+from snapshots.errors import CatalogError
+from snapshots.models import RevisionInfo, Spec
+from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, day, digest_of, hash_of
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    """Return a catalog that is not there yet."""
+    return Catalog(str(tmp_path / "catalog"))
+
+
+def specs(labels: Iterable[str]) -> list[Spec]:
+    """Return a spec for each letter, each of a package of its own."""
+    return [a_spec(label, name=f"package-{label}") for label in labels]
+
+
+def hashes(labels: Iterable[str]) -> frozenset[str]:
+    """Return the hash of the spec of each letter."""
+    return frozenset(map(hash_of, labels))
+
+
+def publish(catalog: Catalog, states: Sequence[str], tag: str = "develop") -> list[RevisionInfo]:
+    """Publish states, of a spec a letter, a day apart."""
+    return [
+        catalog.publish([a_snapshot(specs(state), tag, day(number))])[0].revision
+        for number, state in enumerate(states)
+    ]
+
+
+def test_hashes_are_found_in_any_of_the_contents(catalog: Catalog) -> None:
+    """Those that none of them has are not, and neither are those of other contents."""
+    ab, cd, _ = publish(catalog, ["ab", "cd", "ef"])
+    digests = [cd.digest, ab.digest]
+    assert catalog.hashes_in(digests, hashes("adex")) == hashes("ad")
+    assert catalog.hashes_in(digests, []) == frozenset()
+    assert catalog.hashes_in([], hashes("a")) == frozenset()
+    with pytest.raises(CatalogError, match="is missing"):
+        catalog.hashes_in([digest_of("nope")], hashes("a"))
+
+
+def test_an_empty_content_has_none(catalog: Catalog) -> None:
+    """A state without specs is passed over."""
+    empty, some = publish(catalog, ["", "a"])
+    assert catalog.hashes_in([empty.digest, some.digest], hashes("ab")) == hashes("a")
+
+
+def test_specs_outside_the_cache_were_not_in_it(catalog: Catalog) -> None:
+    """An external compiler is no spec of the revision, though the content tells of it."""
+    content = Content.of(specs("a"), outside=specs("b"))
+    snapshot = Snapshot(tag="develop", content=content, source=SOURCE, taken_at=day(1))
+    (made,) = catalog.publish([snapshot])
+    assert catalog.hashes_in([made.revision.digest], hashes("ab")) == hashes("a")
+
+
+def test_no_more_is_read_than_it_takes(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Newer contents first, the hashes alone, until all are found."""
+    revisions = publish(catalog, ["ab", "bc", "cd", "ax"])
+    digests = [revision.digest for revision in reversed(revisions)]
+    read: list[tuple[str, Sequence[str]]] = []
+    original = Catalog._read
+
+    def recording(self: Catalog, digest: str, columns: Sequence[str]) -> pa.Table:
+        read.append((digest, columns))
+        return original(self, digest, columns)
+
+    monkeypatch.setattr(Catalog, "_read", recording)
+    assert catalog.hashes_in(digests, hashes("xd")) == hashes("xd")
+    assert read == [(digest, ["hash", "in_cache"]) for digest in digests[:2]]
+
+
+def paired(label: str, **facts: str) -> Spec:
+    """Return a spec of the one package of which each letter has a version."""
+    return a_spec(label, version=f"1.{ord(label)}", **facts)
+
+
+def test_what_returned_is_asked_of_the_series(catalog: Catalog) -> None:
+    """Of all revisions before base; not of those between, behind, or of other series."""
+    publish(catalog, ["ab", "c", "bd", "b", "bcde", "ab"])
+    catalog.publish([a_snapshot(specs("e"), "v1.0", day(0))])
+    library = Library(catalog)
+    first, c, bd, b, bcde, last = (
+        catalog.history.resolve(f"develop~{n}") for n in range(5, -1, -1)
+    )
+    assert returned(library, b, bcde) == hashes("cd")
+    assert returned(library, bd, bcde) == hashes("c")
+    assert returned(library, c, bcde) == hashes("b")
+    assert returned(library, first, bcde) == set()
+    assert returned(library, bcde, last) == hashes("a")
+    assert returned(library, bcde, bd) == set()
+    assert returned(library, last, bd) == set()
+    assert returned(library, last, first) == set()
+    release = catalog.history.resolve("v1.0")
+    assert returned(library, bd, release) == set()
+    assert returned(library, release, bcde) == hashes("bcd")
+
+
+def forget_changes(catalog: Catalog) -> Catalog:
+    """Make the catalog one of before: without the tables of what changed."""
+    for table in ("comparisons", "changes", "hashes"):
+        shutil.rmtree(Path(catalog.location) / table)
+    older = Catalog(catalog.location)
+    older.refresh()
+    assert not older.counts
+    return older
+
+
+def test_only_the_newest_contents_are_read(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long a series is, where its changes are not kept.
+
+    The same content twice counts once, and base not at all.
+    """
+    monkeypatch.setattr(catalog_returned, "MOST_CONTENTS", 2)
+    a, b, _, _, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
+    asked = catalog_returned.earlier_contents(catalog.history, base, head)
+    assert asked.digests == (b.digest, a.digest)
+    monkeypatch.setattr(catalog_returned, "MOST_CONTENTS", 1)
+    assert returned(Library(forget_changes(catalog)), base, head) == hashes("b")
+
+
+def test_all_of_the_past_counts_where_its_changes_are_kept(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the series is; no content of it is read."""
+    monkeypatch.setattr(catalog_returned, "MOST_CONTENTS", 0)
+    *_, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
+    library = Library(catalog)
+    library.explain(base.digest, head.digest)
+    monkeypatch.setattr(Catalog, "_read", None)
+    assert returned(library, base, head) == hashes("ab")
+
+
+def test_an_answer_of_the_newest_contents_goes_when_all_changes_are_kept(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is of less than is known by then, and the same library tells the whole."""
+    monkeypatch.setattr(catalog_returned, "MOST_CONTENTS", 1)
+    *_, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
+    older = forget_changes(catalog)
+    library = Library(older)
+    assert returned(library, base, head) == hashes("b")
+    fill(older, missing_pairs(older, older.history))
+    assert returned(library, base, head) == hashes("ab")
+
+
+def test_contents_are_asked_where_the_changes_are_damaged(catalog: Catalog) -> None:
+    """What the tables of changes tell the contents tell, too."""
+    *_, base, head = publish(catalog, ["a", "b", "ac"])
+    for file in (Path(catalog.location) / "changes").glob("*.parquet"):
+        file.write_bytes(file.read_bytes()[::-1])
+    assert returned(Library(catalog), base, head) == hashes("a")
+
+
+def returned(library: Library, base: RevisionInfo, head: RevisionInfo) -> set[str]:
+    """Return the hashes that are told to have returned."""
+    mask = library.find_returned(library._catalog.history, base, head)
+    frame = library.frames.get(head.digest)
+    assert mask.shape == (len(frame),)
+    explanation = library.explain(base.digest, head.digest)
+    changes = explanation.comparison.specs
+    codes = explanation.reasons(changes, mask).tolist()
+    told = {
+        change.hash
+        for change, code in zip(changes, codes, strict=True)
+        if REASONS[code] is SpecChangeReason.RETURNED
+    }
+    assert told == {frame.hashes.at(row) for row in mask.nonzero()[0].tolist()}
+    return told
+
+
+def test_a_counterpart_comes_before_a_return(catalog: Catalog) -> None:
+    """A spec that took another's place is REPLACES or REBUILT, wherever else it was before."""
+    for number, spec in enumerate([paired("a"), paired("b"), paired("a")]):
+        catalog.publish([a_snapshot([spec], "develop", day(number))])
+    library, resolve = Library(catalog), catalog.history.resolve
+    assert returned(library, resolve("develop~1"), resolve("develop")) == set()
+    other = paired("b", target="zen4", stacks=("hep",))  # type: ignore[arg-type]
+    catalog.publish([a_snapshot([other], "develop", day(4))])
+    catalog.publish([a_snapshot([paired("a")], "develop", day(5))])
+    assert returned(library, resolve("develop"), catalog.history.resolve("develop")) == set()
+
+
+def test_answers_are_kept_until_the_past_changes(catalog: Catalog) -> None:
+    """What comes later makes no difference; what is put in before head is asked, too."""
+    publish(catalog, ["a", "b", "cd"])
+    library = Library(catalog)
+    base, head = (catalog.history.resolve(ref) for ref in ("develop~1", "develop"))
+    assert returned(library, base, head) == set()
+    kept = library.returned.num_bytes
+    assert kept > 0
+    catalog.publish([a_snapshot(specs("xy"), "develop", day(7))])
+    assert returned(library, base, head) == set()
+    assert (library.returned.num_kept, library.returned.num_bytes) == (1, kept)
+    early = catalog.publish([a_snapshot(specs("cz"), "develop", day(-1))])
+    assert early[0].revision.taken_at < base.taken_at
+    assert returned(library, base, head) == hashes("c")
+    assert library.returned.num_kept == 2
+    assert library.returned.num_bytes > 2 * kept
+
+
+def test_a_damaged_content_of_the_past_is_named(catalog: Catalog, tmp_path: Path) -> None:
+    """Nobody can tell what returned where a content that has to be read is damaged."""
+    first, _, _ = publish(catalog, ["a", "b", "ac"])
+    (file,) = (tmp_path / "catalog" / "specs").glob(f"digest={first.digest}/*.parquet")
+    file.write_bytes(file.read_bytes()[::-1])
+    library = Library(forget_changes(catalog))
+    base, head = (catalog.history.resolve(ref) for ref in ("develop~1", "develop"))
+    with pytest.raises(CatalogError, match=f"the content {first.digest[:12]} is damaged"):
+        library.find_returned(catalog.history, base, head)
+    assert library.returned.num_kept == 0

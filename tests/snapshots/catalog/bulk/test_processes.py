@@ -1,0 +1,184 @@
+"""Processes beside this one: whatever ends one of them, somebody is told, and nobody stays."""
+
+import os
+from collections.abc import Iterator
+from multiprocessing import Pipe, get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from queue import SimpleQueue
+from signal import (
+    SIG_BLOCK,
+    SIG_IGN,
+    SIG_UNBLOCK,
+    SIGINT,
+    SIGKILL,
+    default_int_handler,
+    getsignal,
+    pthread_sigmask,
+    raise_signal,
+    signal,
+)
+from threading import Thread
+from time import monotonic, sleep
+
+import pytest
+
+from snapshots.catalog.bulk.processes import _begin, _uninterrupted, processes
+from snapshots.errors import CatalogError
+
+_location: list[str] = []
+
+
+def begin(location: str) -> None:
+    """Keep the location."""
+    _location.append(location)
+
+
+def told() -> tuple[list[str], int]:
+    """Return what this process was begun with, and its number."""
+    return _location, os.getpid()
+
+
+def is_deaf() -> bool:
+    """Tell whether an interrupt would not reach this process."""
+    return SIGINT in pthread_sigmask(SIG_BLOCK, ())
+
+
+def surroundings() -> tuple[str, str | None]:
+    """Return the folder that this process is in, and a variable."""
+    return os.getcwd(), os.environ.get("CACHELOG_TEST_WHERE")  # noqa: PTH109
+
+
+def kill_this() -> None:
+    """End this process, as the system does where memory is short."""
+    os.kill(os.getpid(), SIGKILL)
+
+
+def test_each_process_begins_with_the_location() -> None:
+    """It is another one than this."""
+    with processes(1, "there", begin) as pool:
+        location, number = pool.submit(told).result()
+    assert location == ["there"]
+    assert number != os.getpid()
+
+
+def test_interrupts_never_reach_one() -> None:
+    """They are held off before it runs its first line; who starts it is reached as before."""
+    with processes(1, "there", begin) as pool:
+        assert pool.submit(is_deaf).result()
+    assert not is_deaf()
+
+
+def test_each_process_is_where_this_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folder and variables are those of the moment, whenever the first process was made."""
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        monkeypatch.setenv("CACHELOG_TEST_WHERE", name)
+        with processes(1, "there", begin) as pool:
+            assert pool.submit(surroundings).result() == (str(tmp_path / name), name)
+
+
+def test_one_that_is_killed() -> None:
+    """The error says what to do."""
+    with (
+        pytest.raises(CatalogError, match=r"there: one of the processes .* with fewer jobs"),
+        processes(2, "there", begin) as pool,
+    ):
+        pool.submit(kill_this).result()
+
+
+def _start_one(connection: Connection) -> None:
+    with processes(1, "there", begin) as pool:
+        connection.send(pool.submit(told).result()[1])
+        sleep(60)
+
+
+def test_who_started_them_is_killed() -> None:
+    """They do not wait for work for ever."""
+    context = get_context("spawn")
+    received, sent = context.Pipe(duplex=False)
+    parent = context.Process(target=_start_one, args=(sent,))
+    parent.start()
+    number = received.recv()
+    assert is_running(number)
+    parent.kill()
+    parent.join()
+    ends = monotonic() + 30
+    while is_running(number) and monotonic() < ends:
+        sleep(0.05)
+    assert not is_running(number)
+
+
+def is_running(number: int) -> bool:
+    """Tell whether there is a process of that number which has not ended."""
+    try:
+        status = Path(f"/proc/{number}/stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.fixture
+def kept_signal() -> Iterator[None]:
+    """Let Ctrl+C do afterwards what it did before."""
+    before = getsignal(SIGINT)
+    yield
+    signal(SIGINT, before)
+
+
+@pytest.mark.usefixtures("kept_signal")
+def test_one_begins_deaf_to_an_interrupt_and_ends_when_nobody_holds_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who started it ends it; as long as that one lives it works on."""
+    begun, ends = list[str](), SimpleQueue[int]()
+    monkeypatch.setattr(os, "_exit", ends.put)
+    watched, held = Pipe(duplex=False)
+    _begin(watched, os.environ.copy(), None, begun.append, "there")
+    assert begun == ["there"]
+    assert getsignal(SIGINT) is SIG_IGN
+    assert ends.empty()
+    held.close()
+    assert ends.get(timeout=30) == 1
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_nobody_waits_for_what_is_not_wanted_any_more(error: type[BaseException]) -> None:
+    """An interrupt ends long work, too."""
+    started, numbers = monotonic(), list[int]()
+
+    def give_up() -> None:
+        with processes(1, "there", begin) as pool:
+            numbers.append(pool.submit(told).result()[1])
+            pool.submit(sleep, 60)
+            raise error
+
+    with pytest.raises(error):
+        give_up()
+    assert not is_running(*numbers)
+    assert monotonic() - started < 30
+
+
+@pytest.mark.usefixtures("kept_signal")
+def test_an_interrupt_waits_until_a_process_is_known() -> None:
+    """Even one that another thread takes: nobody would end a process that nobody knows."""
+    reached: list[str] = []
+
+    def take_interrupt() -> None:
+        pthread_sigmask(SIG_UNBLOCK, {SIGINT})
+        raise_signal(SIGINT)
+
+    def start() -> None:
+        with _uninterrupted():
+            other = Thread(target=take_interrupt)
+            other.start()
+            other.join()
+            reached.append("the end of the block")
+        reached.append("what follows it")
+
+    signal(SIGINT, default_int_handler)
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert reached == ["the end of the block"]
+    assert getsignal(SIGINT) is default_int_handler

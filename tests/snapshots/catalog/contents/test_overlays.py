@@ -1,0 +1,180 @@
+"""A content that is laid over another is read as it would be whole."""
+
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from snapshots.catalog.contents.equal_rows import equal_rows
+from snapshots.catalog.contents.overlays import (
+    OF_BASE,
+    OF_OVERLAY,
+    laid_over,
+    overlay,
+    whole,
+    whole_rows,
+)
+from snapshots.contents import Content
+from snapshots.models import Spec
+from snapshots.tables import SPEC_ROWS, SPECS, with_columns
+from tests.snapshots.factories import SPECS as SOME_SPECS
+from tests.snapshots.factories import a_spec, full_spec, hash_of, random_facts, seeded
+
+BASE = "b" * 64
+DIFFERENT = {
+    "version": "9",
+    "compiler": None,
+    "variants": ("+other",),
+    "stacks": (),
+    "size": None,
+    "tarball": "https://example.org/other",
+    "dependencies": None,
+    "patches": ("b231fcc4d5cf",),
+}
+
+
+def in_order(rows: pa.Table) -> list[dict[str, object]]:
+    """Return rows by what the content decides."""
+    found: list[dict[str, object]] = rows.to_pylist()
+    return sorted(found, key=lambda row: (row["in_cache"] is False, row["name"], row["hash"]))
+
+
+def changed(random: Random, specs: list[Spec]) -> list[Spec]:
+    """Return specs of which some went, some came and some became others under their hash."""
+    found = []
+    for spec in specs:
+        draw = random.random()
+        if draw < 0.4:
+            found.append(spec)
+        elif draw < 0.6:
+            found.append(replace(spec, dependencies=None, stacks=("other",)))
+        elif draw < 0.7:
+            found.append(Spec(hash=spec.hash, **random_facts(random)))
+    new = {hash_of(str(random.randrange(60))) for _ in range(random.randrange(4))}
+    new -= {spec.hash for spec in found}
+    return found + [Spec(hash=it, **random_facts(random)) for it in sorted(new)]
+
+
+@given(
+    first=SOME_SPECS,
+    outside=SOME_SPECS,
+    random=seeded(lambda random: random),
+    columns=st.lists(st.sampled_from(SPEC_ROWS.names), unique=True, min_size=1),
+)
+def test_an_overlay_is_read_as_the_whole(
+    first: list[Spec], outside: list[Spec], random: Random, columns: list[str]
+) -> None:
+    """Row by row, in any columns, rows outside the cache among them."""
+    inside = {spec.hash for spec in first}
+    base = Content.of(first, [it for it in outside if it.hash not in inside]).table()
+    second = changed(random, first)
+    known = {spec.hash for spec in second}
+    moved = [it for it in changed(random, first + outside) if it.hash not in known]
+    there = Content.of(second, {it.hash: it for it in moved}.values()).table()
+    own = overlay(BASE, whole(base), there)
+    assert own is not None
+    assert own.schema.names == whole(base).schema.names
+    assert set(own["base"].to_pylist()) <= {BASE}
+    of_base, of_own = (
+        with_columns(rows, [*dict.fromkeys([*columns, *more])])
+        for rows, more in ((whole(base), OF_BASE), (own, OF_OVERLAY))
+    )
+    read = laid_over(of_base, of_own, [*columns])
+    everything = laid_over(whole(base), own, SPEC_ROWS.names)
+    assert in_order(everything) == in_order(there.select(SPEC_ROWS.names))
+    assert read == everything.select(columns)
+
+
+@given(first=SOME_SPECS, random=seeded(lambda random: random))
+def test_an_overlay_has_what_differs_alone(first: list[Spec], random: Random) -> None:
+    """What is equal in both stays in the base, and what went has its place there and no more."""
+    base, head = Content.of(first), Content.of(changed(random, first))
+    own = overlay(BASE, whole(base.table()), head.table())
+    assert own is not None
+    before = {spec.hash: spec for spec in base.specs()}
+    after = {spec.hash: spec for spec in head.specs()}
+    differ = {it for it, spec in after.items() if before.get(it) != spec}
+    is_row = pc.is_valid(own["hash"])
+    assert set(own["hash"].drop_null().to_pylist()) == differ
+    gone = own.filter(pc.invert(is_row))
+    assert len(gone) == len(before.keys() - after.keys())
+    for name in SPEC_ROWS.names:
+        assert gone[name].null_count == len(gone)
+    hashes = [spec.hash for spec in base.specs()]
+    assert {hashes[it] for it in own["base_place"].drop_null().to_pylist()} == (
+        before.keys() - after.keys()
+    ) | (differ & before.keys())
+
+
+def test_nothing_changed() -> None:
+    """Two equal contents have an overlay without a row."""
+    table = Content.of([full_spec("1"), a_spec("2")]).table()
+    own = overlay(BASE, whole(table), table)
+    assert own is not None
+    assert len(own) == 0
+
+
+def test_what_cannot_be_a_base() -> None:
+    """Rows without a place, and hashes that stand there twice."""
+    table = Content.of([a_spec("1"), a_spec("2")]).table()
+    twice = pa.concat_tables([table, table])
+    of_before = with_columns(table, SPECS.names)
+    assert overlay(BASE, of_before, table) is None
+    assert overlay(BASE, whole(twice), table) is None
+    assert overlay(BASE, whole(table), twice) is None
+
+
+def test_rows_that_were_written_twice_count_once() -> None:
+    """Those of two imports at once; what is laid over something is none of them."""
+    table = whole(Content.of([a_spec("1"), a_spec("2"), a_spec("3")]).table())
+    other = overlay(BASE, table, Content.of([a_spec("4")]).table())
+    assert other is not None
+    assert whole_rows(table) == table
+    found = whole_rows(pa.concat_tables([table.slice(1), other, table]))
+    assert in_order(found) == in_order(table)
+    of_before = with_columns(table.drop_columns(["place"]), table.schema.names)
+    assert whole_rows(pa.concat_tables([of_before, of_before])).num_rows == 6
+
+
+@pytest.mark.parametrize("fact", DIFFERENT)
+def test_one_fact_makes_a_row_another(fact: str) -> None:
+    """Whatever its kind; all others stay equal."""
+    specs = [full_spec(label, size=3) for label in "12345"]
+    others = [*specs[:2], replace(specs[2], **{fact: DIFFERENT[fact]}), *specs[3:]]
+    by_hash = sorted(range(5), key=lambda number: specs[number].hash)
+    first, second = (
+        Content.of(it).table().select(SPEC_ROWS.names).sort_by("hash") for it in (specs, others)
+    )
+    equal = equal_rows(first, second)
+    assert equal.tolist() == [number != 2 for number in by_hash]
+
+
+LISTS = st.none() | st.lists(
+    st.none()
+    | st.fixed_dictionaries(
+        {
+            "a": st.none() | st.sampled_from("xy"),
+            "b": st.none() | st.lists(st.integers(0, 1), max_size=2),
+        }
+    ),
+    max_size=2,
+)
+
+
+@given(rows=st.lists(st.tuples(LISTS, LISTS), max_size=6), start=st.integers(0, 2))
+def test_nested_values_are_compared_as_python_does(
+    rows: list[tuple[object, object]], start: int
+) -> None:
+    """Null equals null alone, also where rows are a part of others."""
+    kind = pa.list_(pa.struct([("a", pa.string()), ("b", pa.list_(pa.int64()))]))
+    first, second = (
+        pa.table({"it": pa.array([row[side] for row in rows], kind)}).slice(start)
+        for side in (0, 1)
+    )
+    expected = [one == other for one, other in rows[start:]]
+    assert np.asarray(equal_rows(first, second)).tolist() == expected

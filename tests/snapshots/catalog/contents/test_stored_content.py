@@ -1,0 +1,108 @@
+"""The bytes of a content become the frame that its records do, whatever it is laid over."""
+
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.catalog.contents.bases import Below
+from snapshots.catalog.contents.files import Base, folder_of
+from snapshots.catalog.contents.overlays import whole
+from snapshots.catalog.contents.packing import packed
+from snapshots.catalog.contents.reader import _CODED, _FRAME_COLUMNS
+from snapshots.catalog.contents.stored_content import DamagedContent, StoredContent
+from snapshots.catalog.store.parquet import from_parquet, named_by_bytes, to_parquet
+from snapshots.contents import Content
+from snapshots.frames.columns import Column
+from snapshots.frames.frame import Frame
+from snapshots.models import Spec
+from snapshots.tables import SPEC_ROWS, StoredFile
+from tests.snapshots.catalog.contents.test_overlays import changed
+from tests.snapshots.factories import SPECS, a_spec, seeded
+
+File = tuple[StoredFile, pa.Buffer]
+
+
+def stored(content: Content, data: pa.Buffer) -> File:
+    """Return a file of a content."""
+    return named_by_bytes(folder_of(content.digest), data), data
+
+
+def two_files(base: Content, head: Content, base_data: pa.Buffer | None = None) -> list[File]:
+    """Return the files of a content that is laid over another: its own, then that of the other."""
+    rows = whole(base.table())
+    below = stored(base, packed(rows, None).data if base_data is None else base_data)
+    kept = packed(head.table(), Below(Base(base.digest, below[0]), rows, 1 << 30))
+    assert kept.base == Base(base.digest, below[0])
+    return [stored(head, kept.data), below]
+
+
+def frame_of(content: Content, files: list[File]) -> Frame:
+    """Return the frame that is read from files."""
+    read = StoredContent("catalog", content.digest, files)
+    return Frame(read(_FRAME_COLUMNS, _CODED), content.digest)
+
+
+def assert_equal(first: Frame, second: Frame) -> None:
+    """Compare the rows in their order, and the distinct values of columns."""
+    assert len(first) == len(second)
+    assert [first.spec(row) for row in range(len(first))] == [
+        second.spec(row) for row in range(len(second))
+    ]
+    for name in _CODED:
+        one, other = first.columns[name], second.columns[name]
+        assert isinstance(one, Column)
+        assert isinstance(other, Column)
+        assert one.values == other.values
+        assert np.array_equal(one.codes, other.codes)
+    assert {*first.stacks.values} == {*second.stacks.values}
+
+
+@given(first=SPECS, random=seeded(lambda random: random))
+def test_a_frame_is_what_the_content_is(first: list[Spec], random: Random) -> None:
+    """Nothing of it tells how the content is kept: no order, and no value of rows that are gone."""
+    base, head = Content.of(first), Content.of(changed(random, first))
+    expected = Frame(head.table(), head.digest)
+    assert_equal(frame_of(head, two_files(base, head)), expected)
+    assert_equal(frame_of(head, [stored(head, packed(head.table(), None).data)]), expected)
+
+
+@pytest.mark.parametrize("missing", ["namespace", "size", "patches", "in_cache"])
+def test_a_base_that_is_older_than_a_column(missing: str) -> None:
+    """Its rows do not know the fact; those of the content itself do."""
+    old, new = a_spec("old", namespace="builtin", size=1), a_spec("new", namespace="own", size=2)
+    base, head = Content.of([old]), Content.of([old, new])
+    rows = whole(base.table()).drop_columns([missing])
+    files = two_files(base, head, to_parquet(rows))
+    frame = frame_of(head, files)
+    assert {frame.hashes.at(row) for row in range(2)} == {old.hash, new.hash}
+    read = StoredContent("catalog", head.digest, files)([*SPEC_ROWS.names])
+    facts = {row["hash"]: row[missing] for row in read.to_pylist()}
+    assert facts[old.hash] is None
+    assert facts[new.hash] == from_parquet("new", files[0][1])[missing].to_pylist()[0]
+
+
+@pytest.mark.parametrize("damaged", [0, 1])
+def test_whose_bytes_are_damaged(damaged: int) -> None:
+    """The error names the content that cannot be read, and whose rows they are."""
+    base, head = Content.of([a_spec("1")]), Content.of([a_spec("1"), a_spec("2")])
+    files = two_files(base, head)
+    file, data = files[damaged]
+    files[damaged] = file, data.slice(1)
+    with pytest.raises(DamagedContent) as caught:
+        StoredContent("catalog", head.digest, files)(["hash"])
+    assert caught.value.owner == (base if damaged else head).digest
+    assert f"the content {head.digest[:12]} is " in str(caught.value)
+    assert (f"laid over {base.digest[:12]}, which is damaged" in str(caught.value)) == bool(damaged)
+
+
+@given(st.lists(st.sampled_from(SPEC_ROWS.names), unique=True))
+def test_columns_may_be_codes(columns: list[str]) -> None:
+    """Their texts are the same."""
+    base, head = Content.of([a_spec("1")]), Content.of([a_spec("1"), a_spec("2")])
+    read = StoredContent("catalog", head.digest, two_files(base, head))
+    coded = [name for name in columns if name in _CODED]
+    assert read(columns, coded).to_pylist() == read(columns).to_pylist()

@@ -1,0 +1,105 @@
+"""What a store says when it fails, as users read it."""
+
+import pytest
+
+from snapshots.catalog.store.failures import reason_of, translated
+from snapshots.errors import CatalogError
+
+_ARROW = "\n   \x1b[31m↳\x1b[0m "
+
+
+def outage(seconds: str) -> OSError:
+    """Return what the store raises where nothing listens."""
+    return OSError(
+        f"Kernel error -> Generic S3 error{_ARROW}Error performing GET http://127.0.0.1:1/b/c/"
+        f"revisions/_delta_log/_last_checkpoint in {seconds}, after 10 retries, max_retries"
+        f"{_ARROW}10, retry_timeout{_ARROW}180s  - HTTP error{_ARROW}error sending request"
+        f"{_ARROW}tcp connect error{_ARROW}Connection refused (os error 111)\n"
+    )
+
+
+def test_an_outage_is_told_in_the_same_words_each_time() -> None:
+    """The cause is in the text; how long it took and terminal codes are not."""
+    text = reason_of(outage("2.671420252s"))
+    assert text == reason_of(outage("301.5ms"))
+    assert text == (
+        "Generic S3 error: Error performing GET http://127.0.0.1:1/b/c/revisions/_delta_log/"
+        "_last_checkpoint - HTTP error: error sending request: tcp connect error: "
+        "Connection refused (os error 111)"
+    )
+
+
+@pytest.mark.parametrize("request_id", ["3k89yDkz", "Zn286"])
+def test_an_answer_in_xml(request_id: str) -> None:
+    """Of an object store's own error its code and message are told, not the request's id."""
+    error = OSError(
+        f"Kernel error -> Generic S3 error{_ARROW}Error performing GET http://s3/nobucket?list"
+        f"-type=2&prefix=c%2F in 8.4ms - Server returned non-2xx status code{_ARROW}404 Not Found"
+        f'{_ARROW}<?xml version="1.0" encoding="utf-8"?>\n<Error><Code>NoSuchBucket</Code>'
+        f"<Message>The bucket does not exist</Message><RequestId>{request_id}</RequestId></Error>\n"
+    )
+    assert reason_of(error) == (
+        "Generic S3 error: Error performing GET http://s3/nobucket - Server returned non-2xx "
+        "status code: 404 Not Found: NoSuchBucket, The bucket does not exist"
+    )
+
+
+def test_a_backtrace_is_left_out() -> None:
+    """Where a library adds the frames of its own code, they are not shown."""
+    error = OSError(
+        "Kernel error: Json error: Encountered 'g'\n   0: <unknown>\n   1: start_thread"
+    )
+    assert reason_of(error) == "Json error: Encountered 'g'"
+
+
+def test_a_long_text_keeps_its_cause() -> None:
+    """What is cut from a long text is its middle: the cause stands at the end."""
+    text = reason_of(OSError(f"at the start {'x' * 5_000} the cause"))
+    assert len(text) < 500
+    assert text.startswith("at the start")
+    assert text.endswith("the cause")
+
+
+def test_an_error_without_a_text() -> None:
+    """An error that says nothing is named by its kind."""
+    with pytest.raises(CatalogError) as caught, translated("s3://b/c"):
+        raise TimeoutError
+    assert str(caught.value) == "catalog s3://b/c: TimeoutError"
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (
+            OSError(28, "No space left on device", "/c/specs/a"),
+            "/c/specs/a: No space left on device",
+        ),
+        (
+            OSError(
+                "Generic LocalFileSystem error: Unable to copy data to file: "
+                "No space left on device"
+            ),
+            "Unable to copy data to file: No space left on device",
+        ),
+        (
+            OSError(
+                "Could not create local directory: /c/specs\nError: Os { code: 30, kind: "
+                'ReadOnlyFilesystem, message: "Read-only file system" }'
+            ),
+            "Could not create local directory: /c/specs: Read-only file system",
+        ),
+        (
+            OSError("loading credentials: failed to load IMDS session token: forbidden."),
+            "loading credentials: failed to load IMDS session token: forbidden; "
+            "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+        ),
+        (
+            OSError("HTTP error: builder error: URL scheme is not allowed"),
+            "HTTP error: builder error: URL scheme is not allowed; "
+            "set AWS_ALLOW_HTTP=true for an http:// endpoint",
+        ),
+    ],
+)
+def test_what_the_system_says(error: OSError, told: str) -> None:
+    """The file and the reason are told, no codes, and the variable that is missing."""
+    assert reason_of(error) == told

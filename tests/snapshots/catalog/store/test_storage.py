@@ -1,0 +1,98 @@
+"""Files of a catalog in a folder: written whole or not at all, and read as what they are."""
+
+from os import mkfifo
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from snapshots.catalog.store.locations import parse_location
+from snapshots.catalog.store.parquet import checksum, from_parquet, named_by_bytes, to_parquet
+from snapshots.catalog.store.storage import Storage
+
+TABLE = pa.table({"a": [1, 2], "b": ["x", "y"]})
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    """Return the files below a folder."""
+    return Storage(parse_location(str(tmp_path)))
+
+
+def test_what_is_written_is_read(storage: Storage) -> None:
+    """Byte by byte, in folders that are made for it; another time it is replaced."""
+    for data in (b"one", b"and two"):
+        storage.write("some/folder/file", pa.py_buffer(data))
+        assert bytes(storage.read("some/folder/file")) == data
+        assert storage.sizes("some/folder") == {"file": len(data)}
+    assert storage.read_all({"some/folder/file": 7})[0].to_pybytes() == b"and two"
+    assert storage.exists("some/folder/file")
+    assert not storage.exists("some/folder")
+    storage.remove("some/folder/file")
+    storage.remove("some/folder/file")
+    assert storage.sizes("some/folder") == storage.sizes("nothing") == {}
+
+
+def test_no_part_of_a_file_is_left(storage: Storage, tmp_path: Path) -> None:
+    """Where a file cannot be put into its place, the error names that, and nothing stays."""
+    (tmp_path / "taken" / "inside").mkdir(parents=True)
+    with pytest.raises(OSError, match="directory") as caught:
+        storage.write("taken", pa.py_buffer(b"data"))
+    assert caught.value.filename == str(tmp_path / "taken")
+    assert list(tmp_path.iterdir()) == [tmp_path / "taken"]
+
+
+def test_a_file_where_a_folder_should_be(storage: Storage, tmp_path: Path) -> None:
+    """It is not touched."""
+    (tmp_path / "taken").write_bytes(b"")
+    with pytest.raises(OSError, match=r"exists|directory") as caught:
+        storage.write("taken/file", pa.py_buffer(b"data"))
+    assert caught.value.filename == str(tmp_path / "taken" / "file")
+    assert list(tmp_path.iterdir()) == [tmp_path / "taken"]
+
+
+def test_an_interruption_leaves_nothing(
+    storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is stopped at the keyboard is not told of a file, and leaves no half of it."""
+
+    def interrupt(_file: Path, _data: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "write_bytes", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        storage.write("folder/file", pa.py_buffer(b"data"))
+    assert list((tmp_path / "folder").iterdir()) == []
+
+
+def test_columns_of_a_parquet_file() -> None:
+    """Those that are asked for and there; all of them where none are named."""
+    data = to_parquet(TABLE)
+    file = named_by_bytes("prefix-", data)
+    assert (file.size, file.checksum) == (data.size, checksum(data))
+    assert from_parquet(file.path, data) == TABLE
+    assert from_parquet(file.path, data, ["b", "later"], file) == TABLE.select(["b"])
+
+
+@pytest.mark.parametrize("data", [b"", b"PAR1", b"no Parquet at all", b"PAR1" * 9])
+def test_a_file_of_another_tool_that_is_damaged(data: bytes) -> None:
+    """Its name says no checksum; that it cannot be read is told with its name."""
+    with pytest.raises(pa.ArrowInvalid, match=r"part-0\.parquet is no Parquet file that can be r"):
+        from_parquet("specs/part-0.parquet", pa.py_buffer(data))
+
+
+def test_other_bytes_than_the_name_says() -> None:
+    """They are not read, though they are a Parquet file."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(TABLE.slice(1), sink)
+    path = named_by_bytes("", to_parquet(TABLE)).path
+    with pytest.raises(pa.ArrowInvalid, match=f"{path} does not have the bytes that were written"):
+        from_parquet(path, sink.getvalue())
+
+
+def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+    """Nothing is read from what nobody writes to."""
+    mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="is no file"):
+        Storage(parse_location(str(tmp_path))).read("pipe")

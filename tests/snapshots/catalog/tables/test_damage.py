@@ -1,0 +1,258 @@
+"""Damage to what is stored: it is noticed, told by name, and mended by importing again."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+from deltalake import DeltaTable
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.tables import delta, whole_table
+from snapshots.errors import CatalogError, NoCatalog
+from snapshots.models import Spec
+from tests.snapshots.factories import a_snapshot, a_spec, day
+from tests.snapshots.importers import TAGS, publish_state, specs_of
+from tests.snapshots.templates import copied
+
+FLIPS = 200
+
+
+def stored_files(folder: Path) -> list[Path]:
+    """Return the Parquet files of a catalog, or of one table, without those of logs."""
+    return sorted(it for it in folder.rglob("*.parquet") if "_delta_log" not in it.parts)
+
+
+def states(catalog: Catalog) -> list[tuple[object, list[Spec]]]:
+    """Return each revision with its specs."""
+    found: list[tuple[object, list[Spec]]] = []
+    for revision in catalog.history.revisions:
+        frame = catalog.load(revision.digest)
+        catalog.load_dependencies(revision.digest)
+        found.append((revision, [frame.spec(row) for row in range(len(frame))]))
+    return found
+
+
+def reopened(catalog: Catalog) -> Catalog:
+    """Return the same catalog as another process sees it."""
+    other = Catalog(catalog.location)
+    other.refresh()
+    return other
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Publish three states, once for all tests."""
+    folder = tmp_path_factory.mktemp("template")
+    made = Catalog(str(folder))
+    for number in range(3):
+        publish_state(made, number)
+    return folder
+
+
+@pytest.fixture
+def catalog(template: Path, tmp_path: Path) -> Catalog:
+    """Return a catalog of three states."""
+    return copied(template, tmp_path / "catalog")
+
+
+def content_file(catalog: Catalog, number: int) -> tuple[str, Path]:
+    """Return the digest of a state, and its file."""
+    (digest,) = {it.digest for it in catalog.history.revisions if it.num_specs == number + 10}
+    (file,) = stored_files(Path(catalog.location, "specs", f"digest={digest}"))
+    return digest, file
+
+
+@pytest.mark.parametrize("max_files", [2, 32])
+def test_flipped_bits(catalog: Catalog, max_files: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each flipped bit of a stored file is noticed, also where files were merged."""
+    monkeypatch.setattr(whole_table, "_MAX_FILES", max_files)
+    publish_state(catalog, 3)
+    listed = DeltaTable(f"{catalog.location}/revisions").file_uris()
+    files = [*stored_files(Path(catalog.location, "specs")), *map(Path, listed)]
+    random = Random(0)
+    for _ in range(FLIPS // 2):
+        file = random.choice(files)
+        whole = file.read_bytes()
+        data = bytearray(whole)
+        data[random.randrange(len(data))] ^= 1 << random.randrange(8)
+        file.write_bytes(data)
+        with pytest.raises(CatalogError, match=file.name):
+            states(reopened(catalog))
+        file.write_bytes(whole)
+    assert len(states(reopened(catalog))) == 8
+
+
+def flip(file: Path) -> None:
+    """Change one bit."""
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+
+
+def cut(file: Path) -> None:
+    """Remove the end of a file."""
+    file.write_bytes(file.read_bytes()[:-9])
+
+
+def make_empty(file: Path) -> None:
+    """Leave nothing in a file."""
+    file.write_bytes(b"")
+
+
+DAMAGES: dict[str, Callable[[Path], None]] = {
+    "a flipped bit": flip,
+    "cut": cut,
+    "empty": make_empty,
+    "gone": Path.unlink,
+    "its folder is gone": lambda file: shutil.rmtree(file.parent),
+    "its table is gone": lambda file: shutil.rmtree(file.parent.parent),
+}
+
+
+@pytest.mark.parametrize("written_alike", [True, False])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_content_is_replaced(
+    catalog: Catalog, damage: str, *, written_alike: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is refused by name, the others are read, and the same import again mends it.
+
+    Also where another version of a library writes the same rows as other bytes.
+    """
+    whole = states(catalog)
+    digest, file = content_file(catalog, 1)
+    DAMAGES[damage](file)
+    reader = reopened(catalog)
+    with pytest.raises(CatalogError, match=f"{digest[:12]} is (damaged|missing).* import the same"):
+        reader.load(digest)
+    if damage != "its table is gone":
+        assert len(reader.load(content_file(catalog, 0)[0])) == 10
+    if not written_alike:
+        monkeypatch.setattr("snapshots.catalog.store.parquet._DICTIONARY_BYTES", 1)
+    for number in range(3):
+        publish_state(Catalog(catalog.location), number)
+    for each in (reader, reopened(catalog)):
+        assert states(each) == whole
+    rows = DeltaTable(f"{catalog.location}/specs").to_pyarrow_table()
+    assert rows.num_rows == 10 + 11 + 12
+    monkeypatch.undo()
+    publish_state(Catalog(catalog.location), 1)
+    assert states(reopened(catalog)) == whole
+
+
+def test_what_is_intact_is_not_written_again(catalog: Catalog) -> None:
+    """An import of what is there leaves every file as it is."""
+    folder = Path(catalog.location)
+    before = {file: file.stat().st_mtime_ns for file in stored_files(folder)}
+    for number in range(3):
+        publish_state(Catalog(catalog.location), number)
+    assert before == {
+        file: file.stat().st_mtime_ns for file in stored_files(Path(catalog.location))
+    }
+
+
+@pytest.mark.parametrize("position", [0, 1, -2, -1])
+def test_an_empty_commit(catalog: Catalog, position: int) -> None:
+    """A commit that holds nothing is damage, not a state with fewer revisions."""
+    log = sorted(Path(catalog.location, "revisions", "_delta_log").glob("*.json"))
+    log[position].write_bytes(b"")
+    # Who has read the others already does not read them again.
+    for each in [Catalog(catalog.location), *([catalog] if position == -1 else [])]:
+        with pytest.raises(CatalogError, match=log[position].name):
+            each.refresh()
+        with pytest.raises(CatalogError, match=log[position].name):
+            publish_state(each, 3)
+
+
+def test_an_empty_log(catalog: Catalog) -> None:
+    """A table without its log is damaged; nobody starts a new one over its files."""
+    for file in Path(catalog.location, "revisions", "_delta_log").iterdir():
+        file.unlink()
+    for each in (Catalog(catalog.location), catalog):
+        with pytest.raises(CatalogError, match=r"revisions/_delta_log is empty; restore it"):
+            each.refresh()
+        with pytest.raises(CatalogError, match=r"revisions/_delta_log is empty; restore it"):
+            publish_state(each, 3)
+
+
+def test_a_damaged_checkpoint(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is named; the log has no commits any more that could stand in for it."""
+    monkeypatch.setattr(delta, "_CHECKPOINT_EVERY", 2)
+    for number in range(3, 9):
+        publish_state(catalog, number)
+    checkpoint = sorted(Path(catalog.location, "revisions", "_delta_log").glob("*.parquet"))[-1]
+    checkpoint.write_bytes(b"garbage")
+    with pytest.raises(CatalogError, match=f"{checkpoint.name} is no checkpoint of a Delta table"):
+        Catalog(catalog.location).refresh()
+
+
+def move(other: Path, place: Path) -> None:
+    """Move a catalog into the place of another."""
+    shutil.rmtree(place)
+    other.rename(place)
+
+
+def copy(other: Path, place: Path) -> None:
+    """Copy a catalog into the place of another."""
+    shutil.rmtree(place)
+    shutil.copytree(other, place)
+
+
+def copy_tables(other: Path, place: Path) -> None:
+    """Copy the tables of a catalog into the place of those of another."""
+    for name in ("revisions", "specs"):
+        shutil.rmtree(place / name)
+    shutil.copytree(other, place, dirs_exist_ok=True)
+
+
+@pytest.mark.parametrize("num_states", [1, 3, 5])
+@pytest.mark.parametrize("swap", [move, copy, copy_tables])
+def test_a_catalog_in_the_place_of_another(
+    catalog: Catalog, tmp_path: Path, swap: Callable[[Path, Path], None], num_states: int
+) -> None:
+    """It is noticed by the next refresh, whether it is shorter, longer or has as many commits."""
+    other = Catalog(str(tmp_path / "other"))
+    for number in range(num_states):
+        other.publish([a_snapshot([a_spec(f"other {number}")], "other", day(number))])
+    expected = other.history.revisions
+    generation = catalog.generation
+    swap(tmp_path / "other", tmp_path / "catalog")
+    assert catalog.refresh() is True
+    assert catalog.history.revisions == expected
+    assert catalog.generation not in (generation, -1)
+    assert catalog.refresh() is False
+    assert len(states(catalog)) == num_states
+    publish_state(catalog, 7)
+    assert len(states(reopened(catalog))) == num_states + len(TAGS)
+
+
+def test_a_catalog_restored_from_a_copy(catalog: Catalog, tmp_path: Path) -> None:
+    """An older copy is shown as it is, and an importer that is open goes on with it."""
+    older = tmp_path / "older"
+    shutil.copytree(catalog.location, older)
+    before = states(catalog)
+    publish_state(catalog, 3)
+    seen = {catalog.generation}
+    shutil.rmtree(catalog.location)
+    shutil.copytree(older, catalog.location)
+    assert catalog.refresh() is True
+    assert states(catalog) == before
+    assert catalog.generation not in seen
+    publish_state(catalog, 4)
+    assert [it.num_specs for it in reopened(catalog).history.of_tag(TAGS[0])] == [14, 12, 11, 10]
+    assert len(specs_of(4)) == 14
+
+
+def test_a_catalog_that_is_made_anew(catalog: Catalog) -> None:
+    """One that was missing for a while has another generation, though it has as many commits."""
+    seen = {catalog.generation}
+    shutil.rmtree(catalog.location)
+    with pytest.raises(NoCatalog):
+        catalog.refresh()
+    other = Catalog(catalog.location)
+    for number in range(3):
+        publish_state(other, number + 5)
+    assert catalog.refresh() is True
+    assert catalog.generation not in seen
+    assert catalog.history.revisions == other.history.revisions

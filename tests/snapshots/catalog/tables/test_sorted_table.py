@@ -1,0 +1,299 @@
+"""Sorted runs: rows are found by their key, whoever writes, merges and removes meanwhile."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from multiprocessing import get_context
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from deltalake.transaction import AddAction
+
+from snapshots.catalog.store.locations import parse_location
+from snapshots.catalog.store.storage import Storage
+from snapshots.catalog.tables import delta, sorted_table
+from snapshots.catalog.tables.sorted_table import FAN_IN, SortedTable
+from snapshots.errors import CatalogError
+
+SCHEMA = pa.schema({"key": pa.string(), "value": pa.string()})
+
+Rows = list[tuple[str, str]]
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    """Return the files below a folder."""
+    return Storage(parse_location(str(tmp_path)))
+
+
+def opened(storage: Storage) -> SortedTable:
+    """Return the table as one more process opens it."""
+    return SortedTable(storage, "things", SCHEMA, advice="make it again")
+
+
+def add(table: SortedTable, rows: Rows) -> None:
+    """Add rows, and merge where there is reason to."""
+    columns = zip(*rows, strict=True) if rows else ([], [])
+    table.append(pa.table([pa.array(it, pa.string()) for it in columns], schema=SCHEMA))
+    table.compact()
+
+
+def found(table: SortedTable, key: str) -> Rows:
+    """Return the rows of a key."""
+    rows = table.select(lambda it: it[0] <= key <= it[1], lambda it: pc.equal(it["key"], key))
+    return [(row["key"], row["value"]) for row in rows.to_pylist()]
+
+
+def every(table: SortedTable) -> Rows:
+    """Return all rows."""
+    rows = table.select(lambda _: True, lambda it: pc.is_valid(it["key"]))
+    return [(row["key"], row["value"]) for row in rows.to_pylist()]
+
+
+def files(storage: Storage) -> list[str]:
+    """Return the files that the table lists."""
+    return [Path(it).name for it in DeltaTable(storage.location.uri("things")).file_uris()]
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make runs small, so that a few rows have all sizes."""
+    monkeypatch.setattr(sorted_table, "SMALL", 10)
+    monkeypatch.setattr(sorted_table, "_ROWS_IN_MEMORY", 50)
+    monkeypatch.setattr(sorted_table, "_ROWS_OF_FILE", 30)
+    monkeypatch.setattr(sorted_table, "_ROWS_AT_ONCE", 4)
+
+
+def batches(random: Random, count: int) -> Iterator[Rows]:
+    """Yield batches of rows, in no order, some of them twice."""
+    for _ in range(count):
+        keys = [f"key-{random.randrange(40):02}" for _ in range(random.randrange(12))]
+        yield [(key, str(random.randrange(3))) for key in keys]
+
+
+@pytest.mark.usefixtures("small")
+def test_every_row_is_found_once(storage: Storage) -> None:
+    """However many batches there are, by a table that is open and by one that is opened anew."""
+    table, added = opened(storage), set[tuple[str, str]]()
+    for number, batch in enumerate(batches(Random(1), 150)):
+        add(table, batch)
+        added.update(batch)
+        if number % 30 == 0:
+            assert every(opened(storage)) == sorted(added)
+    for key in {key for key, _ in added} | {"", "key-", "nothing", "z"}:
+        expected = sorted(row for row in added if row[0] == key)
+        assert found(table, key) == found(opened(storage), key) == expected
+
+
+@pytest.mark.usefixtures("small")
+def test_runs_stay_few(storage: Storage) -> None:
+    """Small runs become larger ones, fewer than FAN_IN of each size."""
+    table = opened(storage)
+    for number in range(200):
+        add(table, [(f"{number * 9 + row:05}", "") for row in range(9)])
+    runs = {name.partition("-")[0] for name in files(storage)}
+    assert len(runs) <= 1 + math.log(200, FAN_IN) * (FAN_IN - 1)
+    assert every(table) == [(f"{number:05}", "") for number in range(1_800)]
+
+
+@pytest.mark.usefixtures("small")
+def test_few_rows_are_in_memory_at_once(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However large the runs are that are merged: piece by piece of their keys, in their order."""
+    table, in_memory = opened(storage), list[int]()
+    keys = [f"{number:05}" for number in range(400 * FAN_IN)]
+    for first in range(FAN_IN):
+        own = keys[first::FAN_IN]
+        table.append(pa.table([pa.array(own), pa.array([""] * len(own))], schema=SCHEMA))
+    sorting = SortedTable._sorted
+
+    def recording(self: SortedTable, tables: Sequence[pa.Table]) -> pa.Table:
+        in_memory.append(sum(map(len, tables)))
+        return sorting(self, tables)
+
+    monkeypatch.setattr(SortedTable, "_sorted", recording)
+    table.compact()
+    assert max(in_memory) < 200
+    assert len({name.partition("-")[0] for name in files(storage)}) == 1
+    assert every(table) == [(key, "") for key in keys]
+
+
+@pytest.mark.usefixtures("small")
+def test_little_is_read(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One file of each run that can have the key, and of that only some rows."""
+    table = opened(storage)
+    add(table, [(f"key-{number:03}", "") for number in range(120)])
+    add(table, [(f"other-{number:03}", "") for number in range(10)])
+    read: list[str] = []
+    reading = Storage.read
+
+    def recording(self: Storage, path: str, size: int | None = None) -> pa.Buffer:
+        if path.endswith(".parquet"):
+            read.append(path)
+        return reading(self, path, size)
+
+    monkeypatch.setattr(Storage, "read", recording)
+    seen: list[int] = []
+
+    def meets(rows: pa.Table) -> pa.ChunkedArray:
+        seen.append(len(rows))
+        return pc.equal(rows["key"], "key-050")
+
+    assert len(table.select(lambda it: it[0] <= "key-050" <= it[1], meets)) == 1
+    assert (len(read), seen) == (1, [4])
+
+
+def test_other_readers_know_what_to_leave_out(storage: Storage) -> None:
+    """The log has the smallest and the largest value of every column of each file."""
+    add(opened(storage), [("b", "1"), ("a", "3"), ("c", "2")])
+    (action,) = pa.table(
+        DeltaTable(storage.location.uri("things")).get_add_actions(flatten=True)
+    ).to_pylist()
+    names = ("num_records", "min.key", "max.key", "min.value", "max.value", "null_count.key")
+    assert [action[name] for name in names] == [3, "a", "c", "1", "3", 0]
+
+
+@pytest.mark.usefixtures("small")
+def test_what_the_log_tells_outlives_a_checkpoint(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The values of files that are older than the last checkpoint are known by it."""
+    monkeypatch.setattr(delta, "_CHECKPOINT_EVERY", 3)
+    monkeypatch.setattr(sorted_table, "FAN_IN", 8)
+    table = opened(storage)
+    for letter in "abcdefg":
+        add(table, [(letter, "1")])
+    assert [it.range for it in opened(storage)._files() if it.range] == [
+        it.range for it in table._files()
+    ]
+    assert {it.range for it in opened(storage)._files()} == {(it, it) for it in "abcdefg"}
+
+
+def test_files_of_other_tools(storage: Storage) -> None:
+    """What another tool has merged or rewritten, under its own names, is found as well."""
+    table = opened(storage)
+    for number in range(5):
+        add(table, [(f"key-{number}", ""), (f"key-{number + 10}", "")])
+    DeltaTable(storage.location.uri("things")).optimize.compact()
+    assert len(files(storage)) == 1
+    assert found(table, "key-3") == [("key-3", "")]
+    DeltaTable(storage.location.uri("things")).delete("key = 'key-1'")
+    assert found(table, "key-1") == []
+    assert found(table, "key-3") == [("key-3", "")]
+    for number in range(20, 20 + FAN_IN):
+        add(table, [(f"key-{number}", "")])
+    assert len(every(opened(storage))) == 9 + FAN_IN
+
+
+def test_files_that_were_merged_away_are_looked_for_anew(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has listed files that are removed since lists again; for ever only where none is left."""
+    reader, writer = opened(storage), opened(storage)
+    for number in range(FAN_IN - 1):
+        add(writer, [(f"key-{number}", "")])
+    before = files(storage)
+    listing = SortedTable._files
+    turns = iter(range(9))
+
+    def listing_late(self: SortedTable) -> list[sorted_table._File]:
+        listed = listing(self)
+        if self is reader and next(turns) == 0:
+            add(writer, [("key-9", "")])
+            for name in before:
+                storage.remove(f"things/{name}")
+        return listed
+
+    monkeypatch.setattr(SortedTable, "_files", listing_late)
+    assert found(reader, "key-1") == [("key-1", "")]
+    for name in files(storage):
+        storage.remove(f"things/{name}")
+    with pytest.raises(CatalogError, match=r"things/.*make it again$"):
+        found(reader, "key-1")
+
+
+def test_nothing_is_merged_that_is_no_longer_so(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even where this process has seen meanwhile what another one has done."""
+    table, other = opened(storage), opened(storage)
+    for number in range(FAN_IN - 1):
+        add(table, [(f"key-{number}", "")])
+    writing = SortedTable._write_run
+
+    def writing_late(
+        self: SortedTable, rows: Iterable[pa.Table], *, is_new: bool
+    ) -> list[AddAction]:
+        if self is table and not is_new:
+            add(other, [("other", "")])
+            table._files()
+        return writing(self, rows, is_new=is_new)
+
+    monkeypatch.setattr(SortedTable, "_write_run", writing_late)
+    add(table, [("key-9", "")])
+    assert len(files(storage)) == 2  # merged by the other one, but for its own row
+    assert len(list(Path(storage.location.uri("things")).glob("*.parquet"))) == FAN_IN + 2
+    assert len(every(table)) == FAN_IN + 1
+
+
+def test_damage_is_named(storage: Storage) -> None:
+    """A file that has other bytes than were written, and a table that is not there."""
+    table = opened(storage)
+    with pytest.raises(CatalogError, match="the table things is missing; make it again"):
+        found(table, "a")
+    add(table, [("a", "1"), ("b", "2")])
+    (name,) = files(storage)
+    file = Path(storage.location.uri(f"things/{name}"))
+    file.write_bytes(file.read_bytes()[::-1])
+    with pytest.raises(CatalogError, match=f"{name} does not have the bytes.*make it again"):
+        found(table, "a")
+    for number in range(FAN_IN):  # to merge is no use, but no harm either
+        add(table, [(f"key-{number}", "")])
+
+
+@pytest.mark.parametrize("lost", SCHEMA.names)
+def test_a_column_that_another_tool_left_out(storage: Storage, lost: str) -> None:
+    """It is named, also where it is the one that files are chosen by."""
+    table = opened(storage)
+    add(table, [("a", "1")])
+    rows = pa.table({"key": ["a"], "value": ["1"]}).drop_columns([lost])
+    data, action = sorted_table._sorted_file("theirs-", rows, is_new=True)
+    storage.write(f"things/{action.path}", data)
+    table._table.commit([action])
+    with pytest.raises(CatalogError, match=rf"things/theirs-\S+ has no column {lost}; make it"):
+        every(table)
+    uri = storage.location.uri("things")
+    write_deltalake(uri, rows, mode="overwrite", schema_mode="overwrite")
+    with pytest.raises(CatalogError, match=f"things has no column {lost}; make it again"):
+        every(opened(storage))
+
+
+def _write(root: str, first: int, barrier: Barrier) -> None:
+    sorted_table.SMALL = 10
+    sorted_table._ROWS_IN_MEMORY = 50
+    delta._CHECKPOINT_EVERY = 10
+    table = opened(Storage(parse_location(root)))
+    barrier.wait()
+    for number in range(first, first + 40):
+        add(table, [(f"{number:04}", str(row)) for row in range(3)])
+
+
+def test_two_that_write_and_merge_at_once(storage: Storage) -> None:
+    """No row is lost, and none is there twice."""
+    processes = get_context("forkserver")
+    barrier = processes.Barrier(2)
+    running = [
+        processes.Process(target=_write, args=(storage.location.root, first, barrier))
+        for first in (0, 100)
+    ]
+    for process in running:
+        process.start()
+    for process in running:
+        process.join()
+        assert process.exitcode == 0
+    numbers = [*range(40), *range(100, 140)]
+    assert every(opened(storage)) == [(f"{it:04}", str(row)) for it in numbers for row in range(3)]
+    assert len(files(storage)) < 40
