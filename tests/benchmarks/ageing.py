@@ -23,7 +23,7 @@ from tests.benchmarks.measuring import Measurement, Target, summary
 from tests.benchmarks.old_questions import LONGER, questions
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import in_fresh_process
-from tests.benchmarks.results import number
+from tests.benchmarks.results import rounded
 from tests.benchmarks.starting import command_seconds
 from tests.benchmarks.years import (
     catalog_of_years,
@@ -91,7 +91,7 @@ def table(measurements: Sequence[Measurement]) -> str:
             names = (it.contender.removeprefix("cachelog: ") for it in (few, many))
             rows.append(("Years of revisions", *names, "Times"))
         if f"{few.subject}{PROCESSOR}" not in processor and few.median >= _LEAST[few.unit]:
-            values = (f"{number(it.median)} {it.unit}" for it in (few, many))
+            values = (f"{rounded(it.median)} {it.unit}" for it in (few, many))
             rows.append((few.subject.removesuffix(PROCESSOR), *values, f"{many.ratio:.2f}"))
     return aligned(rows)
 
