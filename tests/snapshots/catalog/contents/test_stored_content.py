@@ -13,34 +13,32 @@ from snapshots.catalog.contents.files import Base, folder_of
 from snapshots.catalog.contents.overlays import whole
 from snapshots.catalog.contents.packing import packed
 from snapshots.catalog.contents.reader import _CODED, _FRAME_COLUMNS
-from snapshots.catalog.contents.stored_content import DamagedContent, StoredContent
+from snapshots.catalog.contents.stored_content import DamagedContent, ReadFile, StoredContent
 from snapshots.catalog.store.parquet import from_parquet, named_by_bytes, to_parquet
 from snapshots.contents import Content
 from snapshots.frames.columns import Column
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
-from snapshots.tables import SPEC_ROWS, StoredFile
+from snapshots.tables import SPEC_ROWS
 from tests.snapshots.catalog.contents.test_overlays import changed
 from tests.snapshots.factories import SPECS, a_spec, seeded
 
-File = tuple[StoredFile, pa.Buffer]
 
-
-def stored(content: Content, data: pa.Buffer) -> File:
+def stored(content: Content, data: pa.Buffer) -> ReadFile:
     """Return a file of a content."""
-    return named_by_bytes(folder_of(content.digest), data), data
+    return ReadFile(named_by_bytes(folder_of(content.digest), data), data)
 
 
-def two_files(base: Content, head: Content, base_data: pa.Buffer | None = None) -> list[File]:
+def two_files(base: Content, head: Content, base_data: pa.Buffer | None = None) -> list[ReadFile]:
     """Return the files of a content that is laid over another: its own, then that of the other."""
     rows = whole(base.table())
     below = stored(base, packed(rows, None).data if base_data is None else base_data)
-    kept = packed(head.table(), Below(Base(base.digest, below[0]), rows, 1 << 30))
-    assert kept.base == Base(base.digest, below[0])
+    kept = packed(head.table(), Below(Base(base.digest, below.file), rows, 1 << 30))
+    assert kept.base == Base(base.digest, below.file)
     return [stored(head, kept.data), below]
 
 
-def frame_of(content: Content, files: list[File]) -> Frame:
+def frame_of(content: Content, files: list[ReadFile]) -> Frame:
     """Return the frame that is read from files."""
     read = StoredContent("catalog", content.digest, files)
     return Frame(read(_FRAME_COLUMNS, _CODED), content.digest)
@@ -82,7 +80,7 @@ def test_a_base_that_is_older_than_a_column(missing: str) -> None:
     read = StoredContent("catalog", head.digest, files)([*SPEC_ROWS.names])
     facts = {row["hash"]: row[missing] for row in read.to_pylist()}
     assert facts[old.hash] is None
-    assert facts[new.hash] == from_parquet("new", files[0][1])[missing].to_pylist()[0]
+    assert facts[new.hash] == from_parquet("new", files[0].data)[missing].to_pylist()[0]
 
 
 @pytest.mark.parametrize("damaged", [0, 1])
@@ -90,8 +88,8 @@ def test_whose_bytes_are_damaged(damaged: int) -> None:
     """The error names the content that cannot be read, and whose rows they are."""
     base, head = Content.of([a_spec("1")]), Content.of([a_spec("1"), a_spec("2")])
     files = two_files(base, head)
-    file, data = files[damaged]
-    files[damaged] = file, data.slice(1)
+    file, data, _ = files[damaged]
+    files[damaged] = ReadFile(file, data.slice(1))
     with pytest.raises(DamagedContent) as caught:
         StoredContent("catalog", head.digest, files)(["hash"])
     assert caught.value.owner == (base if damaged else head).digest
