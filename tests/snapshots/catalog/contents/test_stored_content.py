@@ -1,6 +1,7 @@
 """The bytes of a content become the frame that its records do, whatever it is laid over."""
 
 from random import Random
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -8,18 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from snapshots.catalog.contents import tails
 from snapshots.catalog.contents.bases import Below
 from snapshots.catalog.contents.files import Base, folder_of
 from snapshots.catalog.contents.overlays import whole
 from snapshots.catalog.contents.packing import packed
 from snapshots.catalog.contents.reader import _CODED, _FRAME_COLUMNS
 from snapshots.catalog.contents.stored_content import DamagedContent, ReadFile, StoredContent
+from snapshots.catalog.contents.tails import with_tail
 from snapshots.catalog.store.parquet import from_parquet, named_by_bytes, to_parquet
 from snapshots.contents import Content
 from snapshots.frames.columns import Column
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
-from snapshots.tables import SPEC_ROWS
+from snapshots.tables import SPEC_ROWS, StoredFile
 from tests.snapshots.catalog.contents.test_overlays import changed
 from tests.snapshots.factories import SPECS, a_spec, seeded
 
@@ -44,6 +47,21 @@ def frame_of(content: Content, files: list[ReadFile]) -> Frame:
     return Frame(read(_FRAME_COLUMNS, _CODED), content.digest)
 
 
+def tails_of(files: list[ReadFile]) -> list[ReadFile]:
+    """Return the files as they are where their tails alone were read; without rows none has one."""
+    with mock.patch.object(tails, "LEAST_SPARED", 1):
+        return [_tail_of(with_tail(it.file, it.data), it.data) for it in files]
+
+
+def _tail_of(file: StoredFile, data: pa.Buffer) -> ReadFile:
+    if file.tail is None:
+        assert not len(from_parquet(file.path, data, ["hash"]))
+        return ReadFile(file, data)
+    nothing = b"\xff" * file.tail.start
+    end = data.slice(file.tail.start).to_pybytes()
+    return ReadFile(file, pa.py_buffer(nothing + end), is_tail=True)
+
+
 def assert_equal(first: Frame, second: Frame) -> None:
     """Compare the rows in their order, and the distinct values of columns."""
     assert len(first) == len(second)
@@ -64,8 +82,19 @@ def test_a_frame_is_what_the_content_is(first: list[Spec], random: Random) -> No
     """Nothing of it tells how the content is kept: no order, and no value of rows that are gone."""
     base, head = Content.of(first), Content.of(changed(random, first))
     expected = Frame(head.table(), head.digest)
-    assert_equal(frame_of(head, two_files(base, head)), expected)
-    assert_equal(frame_of(head, [stored(head, packed(head.table(), None).data)]), expected)
+    for files in (two_files(base, head), [stored(head, packed(head.table(), None).data)]):
+        assert_equal(frame_of(head, files), expected)
+        assert_equal(frame_of(head, tails_of(files)), expected)
+
+
+def test_a_tail_has_no_dependencies() -> None:
+    """Who asks for them nevertheless is refused, and told no others."""
+    content = Content.of([a_spec("1")])
+    files = tails_of([stored(content, packed(content.table(), None).data)])
+    read = StoredContent("catalog", content.digest, files)
+    assert len(read(["hash"])) == 1
+    with pytest.raises(ValueError, match="was not read whole"):
+        read(["hash", "dependencies"])
 
 
 @pytest.mark.parametrize("missing", ["namespace", "size", "patches", "in_cache"])
