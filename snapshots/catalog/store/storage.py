@@ -88,18 +88,20 @@ class Storage:
     def read_end(self, path: str, size: int, start: int) -> pa.Buffer:
         """Return a buffer of a file's ``size`` that has its bytes from ``start`` on.
 
-        Those before are any; so are those that a file has no more. Raises as ``read``.
+        Those before are any. Of a shorter file the buffer ends where that does. Raises as ``read``.
         """
         buffer = pa.allocate_buffer(size)
         end = memoryview(buffer).cast("B")[start:]
         if self.location.is_folder:
             with self._file(path) as file:
                 file.seek(start)
-                file.readinto(end)
+                num_bytes = file.readinto(end)
         else:
             data = self._object_of_size(path, size, start)
-            end[: len(data)] = data
-        return buffer
+            num_bytes = len(data)
+            end[:num_bytes] = data
+        # What follows in new memory may be what is missing: the file was read before.
+        return buffer.slice(0, start + num_bytes)
 
     def _file(self, path: str) -> pa.OSFile:
         place = self.location.uri(path)
