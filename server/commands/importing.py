@@ -90,7 +90,7 @@ _UNTOLD = 3
     "those in CACHELOG_NOTIFY.",
 )
 @jobs_option(
-    "Read so many tags at once, each in a process that takes up to 400 MB for 60,000 specs, and "
+    "Read so many tags at once, each in a process that takes up to 500 MB for 60,000 specs, and "
     "compare neighbours likewise."
 )
 @json_option

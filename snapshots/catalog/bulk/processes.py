@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
@@ -15,8 +15,10 @@ from multiprocessing.context import (
     SpawnProcess,
 )
 from multiprocessing.process import BaseProcess
-from signal import SIG_BLOCK, SIG_IGN, SIG_SETMASK, SIGINT, pthread_sigmask, signal
-from threading import Thread
+from signal import SIG_BLOCK, SIG_IGN, SIG_SETMASK, SIGINT, getsignal, pthread_sigmask, signal
+from threading import Thread, current_thread, main_thread
+from types import FrameType
+from typing import Any
 
 from snapshots.errors import CatalogError
 
@@ -26,17 +28,43 @@ KILLED = (
 )
 
 
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let an interrupt wait until the block ends; processes that begin in it never have one."""
+    resource_tracker.ensure_running()  # it would let interrupts through again
+    came: list[tuple[int, FrameType | None]] = []
+    before = getsignal(SIGINT)
+    is_ours = callable(before) and current_thread() is main_thread()
+    if is_ours:
+        # Blocked for this thread alone: another one that takes it would interrupt this one.
+        signal(SIGINT, lambda *interrupt: came.append(interrupt))
+    blocked = pthread_sigmask(SIG_BLOCK, {SIGINT})
+    try:
+        yield
+    finally:
+        pthread_sigmask(SIG_SETMASK, blocked)
+        if is_ours:
+            signal(SIGINT, before)
+        if came and callable(before):
+            before(*came[0])
+
+
+class _Pool(ProcessPoolExecutor):
+    """A pool that knows each of its processes, in whatever moment an interrupt comes."""
+
+    def submit(self, *arguments: Any, **options: Any) -> Future[Any]:
+        """Have a call made; who starts a process for it must remember that one, to end it."""
+        with _uninterrupted():
+            return super().submit(*arguments, **options)
+
+
 class _Deaf(BaseProcess):
     """A process that Ctrl+C never reaches, not while it begins either: who started it ends it."""
 
     def start(self) -> None:
         """Begin; an interrupt that comes meanwhile is for the one who starts it."""
-        resource_tracker.ensure_running()  # it would let interrupts through again
-        before = pthread_sigmask(SIG_BLOCK, {SIGINT})
-        try:
+        with _uninterrupted():
             super().start()
-        finally:
-            pthread_sigmask(SIG_SETMASK, before)
 
 
 class DeafProcess(_Deaf, SpawnProcess):
@@ -83,7 +111,7 @@ def processes(
     context = _context(needed)
     watched, held = context.Pipe(duplex=False)
     known = (watched, dict(os.environ), _folder(), begin, location)
-    pool = ProcessPoolExecutor(jobs, context, _begin, known)
+    pool = _Pool(jobs, context, _begin, known)
     try:
         yield pool
     except BrokenProcessPool:

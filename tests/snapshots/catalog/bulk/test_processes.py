@@ -6,12 +6,24 @@ from multiprocessing import Pipe, get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
-from signal import SIG_BLOCK, SIG_IGN, SIGINT, SIGKILL, getsignal, pthread_sigmask, signal
+from signal import (
+    SIG_BLOCK,
+    SIG_IGN,
+    SIG_UNBLOCK,
+    SIGINT,
+    SIGKILL,
+    default_int_handler,
+    getsignal,
+    pthread_sigmask,
+    raise_signal,
+    signal,
+)
+from threading import Thread
 from time import monotonic, sleep
 
 import pytest
 
-from snapshots.catalog.bulk.processes import _begin, processes
+from snapshots.catalog.bulk.processes import _begin, _uninterrupted, processes
 from snapshots.errors import CatalogError
 
 _location: list[str] = []
@@ -146,3 +158,27 @@ def test_nobody_waits_for_what_is_not_wanted_any_more(error: type[BaseException]
         give_up()
     assert not is_running(*numbers)
     assert monotonic() - started < 30
+
+
+@pytest.mark.usefixtures("kept_signal")
+def test_an_interrupt_waits_until_a_process_is_known() -> None:
+    """Even one that another thread takes: nobody would end a process that nobody knows."""
+    reached: list[str] = []
+
+    def take_interrupt() -> None:
+        pthread_sigmask(SIG_UNBLOCK, {SIGINT})
+        raise_signal(SIGINT)
+
+    def start() -> None:
+        with _uninterrupted():
+            other = Thread(target=take_interrupt)
+            other.start()
+            other.join()
+            reached.append("the end of the block")
+        reached.append("what follows it")
+
+    signal(SIGINT, default_int_handler)
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert reached == ["the end of the block"]
+    assert getsignal(SIGINT) is default_int_handler
