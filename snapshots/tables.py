@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.models import SPEC_FACTS, RevisionInfo, Source, Spec
+from snapshots.models import SPEC_FACTS, Spec
 
 _SCALARS = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}
 
@@ -73,6 +73,8 @@ _TIME = pa.timestamp("us", tz="UTC")
 
 _FILE = pa.struct([("path", pa.string()), ("size", pa.int64()), ("checksum", pa.string())])
 
+_TAIL = pa.struct([("start", pa.int64()), ("checksum", pa.string())])
+
 
 REVISIONS = pa.schema(
     [
@@ -96,14 +98,19 @@ REVISIONS = pa.schema(
             "specs, size in bytes and xxh3 (64 bits, hexadecimal) of the bytes. Null in catalogs "
             "older than this column.",
         ),
+        _field(
+            "file_tails",
+            pa.list_(_TAIL),
+            "The end of each of these files, which has all columns but dependencies: the byte "
+            "where it starts, and the xxh3 of its bytes. Null for a file that is read whole, in "
+            "catalogs older than this column too.",
+        ),
     ]
 )
 """One row each time that a tag was seen in a state.
 
 Rows of a tag that follow one another with the same digest are one revision, confirmed later.
 """
-
-_SOURCE = "source_"
 
 _BASE = _field("base", pa.string(), "The digest of the content before; of nothing for the first.")
 _HEAD = _field("head", pa.string(), "The digest of the content after.")
@@ -262,48 +269,24 @@ def split_by_cache(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     return table.filter(in_cache), table.filter(pc.invert(in_cache))
 
 
+class FileTail(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of a file, with all columns but dependencies: its first byte, xxh3 checksum."""
+
+    start: int
+    checksum: str
+
+
 class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A Parquet file of a content: path below the table ``specs``, size in bytes, xxh3 checksum."""
+    """A Parquet file of a content: path below the table ``specs``, size in bytes, xxh3 checksum.
+
+    Its ``tail`` is what can be read alone, if any.
+    """
 
     path: str
     size: int
     checksum: str
+    tail: FileTail | None = None
 
 
 Files = Mapping[str, Sequence[StoredFile]]
 """The files of contents, by digest: of one that is laid over another those of both."""
-
-
-def revisions_table(revisions: Sequence[RevisionInfo], files: Files) -> pa.Table:
-    """Return one row a revision; ``files`` holds those of contents whose files are known."""
-    rows = []
-    for revision in revisions:
-        row = msgspec.structs.asdict(revision)
-        source = msgspec.structs.asdict(row.pop("source"))
-        row |= {_SOURCE + name: value for name, value in source.items()}
-        of_content = files.get(revision.digest)
-        row["files"] = of_content and list(map(msgspec.structs.asdict, of_content))
-        rows.append(row)
-    return pa.Table.from_pylist(rows, schema=REVISIONS)
-
-
-def revisions_of(table: pa.Table) -> list[RevisionInfo]:
-    """Read the rows of a table of revisions."""
-    rows = table.select([name for name in REVISIONS.names if name != "files"]).to_pylist()
-    for row in rows:
-        source = {name: row.pop(_SOURCE + name) for name in Source.__struct_fields__}
-        row["source"] = Source(**source)
-    return [RevisionInfo(**row) for row in rows]
-
-
-def files_of(table: pa.Table) -> dict[str, tuple[StoredFile, ...]]:
-    """Read the files of contents from the rows of a table of revisions, by digest."""
-    if "files" not in table.column_names:
-        return {}
-    return {
-        digest: tuple(StoredFile(**file) for file in files)
-        for digest, files in zip(
-            table["digest"].to_pylist(), table["files"].to_pylist(), strict=True
-        )
-        if files is not None
-    }

@@ -67,7 +67,8 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
     if settings.documents:
         read_manifest(Path(settings.documents))
     opened = Catalog(catalog)
-    opened.refresh(missing_ok=demo)
+    # The application reads the rest.
+    opened.refresh(missing_ok=demo, with_counts=False)
     if missing_assets(STATIC):
         note(
             "GraphiQL is not part of this build: the page at /graphql loads it from a CDN. "

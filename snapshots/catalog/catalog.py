@@ -91,9 +91,10 @@ class Catalog:
         """
         return self._state if self._generation != -1 else -1
 
-    def refresh(self, *, missing_ok: bool = False) -> bool:
+    def refresh(self, *, missing_ok: bool = False, with_counts: bool = True) -> bool:
         """Take in what was published since the last call, and tell whether anything was.
 
+        ``counts`` are left as they are unless ``with_counts``: of years they are some megabytes.
         Raises NoCatalog where there is no catalog, unless ``missing_ok``: then it is an empty one.
         Either way what was known of a catalog that has vanished is forgotten.
         """
@@ -109,7 +110,7 @@ class Catalog:
                     raise NoCatalog(self.location) from None
                 return was_there
             # In this order: who publishes keeps what changed before the revisions are there.
-            if self._changes.refresh():
+            if with_counts and self._changes.refresh():
                 self._state += 1
             if is_new:
                 self._take_over()

@@ -11,9 +11,10 @@ from snapshots.catalog.store.storage import Storage
 from snapshots.catalog.tables.delta import Table
 from snapshots.catalog.tables.whole_table import WholeTable
 from snapshots.models import RevisionInfo
-from snapshots.tables import REVISIONS, Files, StoredFile, files_of, revisions_of, revisions_table
+from snapshots.revision_rows import FILE_COLUMNS, files_of, revisions_of, revisions_table
+from snapshots.tables import REVISIONS, Files, StoredFile
 
-_REQUIRED = [name for name in REVISIONS.names if name != "files"]
+_REQUIRED = [name for name in REVISIONS.names if name not in FILE_COLUMNS]
 
 
 class _Rows(msgspec.Struct, frozen=True):

@@ -23,6 +23,7 @@ from tests.benchmarks.measuring import Measurement, Target, summary
 from tests.benchmarks.old_questions import LONGER, questions
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import in_fresh_process
+from tests.benchmarks.results import rounded
 from tests.benchmarks.starting import command_seconds
 from tests.benchmarks.years import (
     catalog_of_years,
@@ -45,8 +46,11 @@ PROCESSOR = ", processor time"
 
 _MB = 1_000_000
 _TABLES = {"contents": ("specs",), "history": HISTORY_TABLES, "list of revisions": ("revisions",)}
+_LEAST = {"MB": 0.01, "s": 0.0, "ms": 0.5}
+"""What is less stands in no table: its ratio is that of noise."""
+
 _TIMES = {"first": "first time", "later": "later"}
-_COMMANDS = ("log --limit 20", "find * --limit 1", "diff develop~1 develop")
+_COMMANDS = ("log --limit 10", "find * --limit 1", "diff develop~1 develop")
 
 Result = TypeVar("Result")
 
@@ -86,8 +90,8 @@ def table(measurements: Sequence[Measurement]) -> str:
         if not rows:
             names = (it.contender.removeprefix("cachelog: ") for it in (few, many))
             rows.append(("Years of revisions", *names, "Times"))
-        if f"{few.subject}{PROCESSOR}" not in processor:
-            values = (f"{it.median:.3g} {it.unit}" for it in (few, many))
+        if f"{few.subject}{PROCESSOR}" not in processor and few.median >= _LEAST[few.unit]:
+            values = (f"{rounded(it.median)} {it.unit}" for it in (few, many))
             rows.append((few.subject.removesuffix(PROCESSOR), *values, f"{many.ratio:.2f}"))
     return aligned(rows)
 

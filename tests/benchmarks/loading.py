@@ -1,6 +1,6 @@
 """``load``: a revision from the store into memory, and how its cost grows with the catalog."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import count
@@ -8,12 +8,12 @@ from pathlib import Path
 from shutil import copytree
 from statistics import median
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import perf_counter, process_time
 from unittest import mock
 
 from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.contents import bases
+from snapshots.catalog.contents import bases, specs_table
 from snapshots.contents import Content, Snapshot
 from snapshots.models import Source, Spec
 from tests.benchmarks.churn import LivingCache
@@ -25,6 +25,7 @@ FLAT_TARGET = Target(1.3)
 """How much dearer a catalog of many contents may be than one of few."""
 
 _LAID = 5
+_LOADS = 5
 _MB = 1_000_000
 _LEFT_OUT = ("digest", "dependencies")
 
@@ -117,6 +118,48 @@ def _laid(plan: Plan) -> Iterator[Measurement]:
             unit="ms",
             rounds=plan.rounds,
         )
+        yield from _tails(plan, Path(folder, "laid over another"), last)
+
+
+def _tails(plan: Plan, catalog: Path, digest: str) -> Iterator[Measurement]:
+    """Measure what it takes to leave the dependencies unread; the content is laid over another."""
+    subject = "a content whose dependencies are left unread"
+    opened = Catalog(str(catalog))
+    opened.refresh()
+    files = opened.files_of(digest)
+    sizes = {
+        "files read whole": sum(file.size for file in files),
+        "tails": sum(file.size - (file.tail.start if file.tail else 0) for file in files),
+    }
+    for name, size in sizes.items():
+        ratio = size / sizes["files read whole"]
+        yield summary("load", subject, f"{name}: read", unit="MB", values=[size / _MB], ratio=ratio)
+    yield from measure(
+        "load",
+        subject,
+        {
+            f"{name}: processor time": partial(_median_processor_time, opened, digest, load)
+            for name, load in {"files read whole": _load_whole, "tails": Catalog.load}.items()
+        },
+        unit="ms",
+        rounds=plan.rounds,
+    )
+
+
+def _load_whole(catalog: Catalog, digest: str) -> None:
+    with mock.patch.object(specs_table, "has_all_of", return_value=False):
+        catalog.load(digest)
+
+
+def _median_processor_time(
+    catalog: Catalog, digest: str, load: Callable[[Catalog, str], object]
+) -> float:
+    times = []
+    for _ in range(_LOADS):
+        started = process_time()
+        load(catalog, digest)
+        times.append((process_time() - started) * 1_000)
+    return median(times)
 
 
 def _growing(plan: Plan) -> Iterator[Measurement]:

@@ -55,13 +55,13 @@ def _table(title: str, measurements: list[Measurement]) -> Table:
     for heading in (measurements[0].unit, "rounds: lowest to highest", "ratio", "target"):
         table.add_column(heading, justify="right")
     for it in measurements:
-        spread = f"{len(it.values)}: {_number(it.low)} to {_number(it.high)}"
-        ratio = "" if it.ratio is None else f"{_number(it.ratio)} x"
-        table.add_row(it.contender, _number(it.median), spread, ratio, _target(it))
+        spread = f"{len(it.values)}: {rounded(it.low)} to {rounded(it.high)}"
+        ratio = "" if it.ratio is None else f"{rounded(it.ratio)} x"
+        table.add_row(it.contender, rounded(it.median), spread, ratio, _target(it))
     return table
 
 
-def _number(value: float) -> str:
+def rounded(value: float) -> str:
     """Return three significant digits, all where there are more before the point."""
     if value >= 100:
         return f"{value:,.0f}"

@@ -7,6 +7,7 @@ import pyarrow as pa
 from snapshots.catalog.contents.bases import Below
 from snapshots.catalog.contents.files import Base
 from snapshots.catalog.contents.overlays import overlay, whole
+from snapshots.catalog.contents.tails import first_columns_first
 from snapshots.catalog.store.parquet import to_parquet
 
 # A dictionary of hashes is as long as the hashes. Those of dependencies repeat.
@@ -31,8 +32,12 @@ def packed(rows: pa.Table, below: Below | None) -> Packed:
     if below is not None:
         own = overlay(below.base.digest, below.rows, rows)
         if own is not None:
-            data = to_parquet(own, encodings=_ENCODINGS)
+            data = _to_parquet(own)
             if data.size <= below.most_bytes:
                 return Packed(own, data, below.base)
     kept = whole(rows)
-    return Packed(kept, to_parquet(kept, encodings=_ENCODINGS), None)
+    return Packed(kept, _to_parquet(kept), None)
+
+
+def _to_parquet(rows: pa.Table) -> pa.Buffer:
+    return to_parquet(first_columns_first(rows), encodings=_ENCODINGS)

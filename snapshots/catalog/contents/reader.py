@@ -59,7 +59,7 @@ class ContentReader:
 
     def frame(self, digest: str) -> Frame:
         """Read a content."""
-        with self._opened(digest) as read:
+        with self._opened(digest, _FRAME_COLUMNS) as read:
             return Frame(read(_FRAME_COLUMNS, _CODED), digest)
 
     def dependencies(self, digest: str) -> pa.Table:
@@ -72,18 +72,23 @@ class ContentReader:
 
     def columns(self, digest: str, columns: Sequence[str]) -> pa.Table:
         """Read columns of a content; the empty one need not be there."""
-        with self._opened(digest) as read:
+        with self._opened(digest, columns) as read:
             return read(columns)
 
     @contextmanager
-    def _opened(self, digest: str) -> Iterator[ReadColumns]:
-        """Have what reads columns of a content, and say what to do where that is damaged."""
+    def _opened(
+        self, digest: str, needed: Sequence[str] = SPEC_ROWS.names
+    ) -> Iterator[ReadColumns]:
+        """Have what reads the columns of a content that are ``needed``.
+
+        Raises CatalogError, which says what to do, where that is damaged.
+        """
         if digest == NOTHING:
             yield _read_nothing
             return
         with translated(self._location):
             try:
-                yield self._specs.opened(digest, self._files.get(digest))
+                yield self._specs.opened(digest, self._files.get(digest), needed)
             except DamagedContent as error:
                 advice = how_to_mend(self._history, digest)
                 raise CatalogError(self._location, f"{error.reason}; {advice}") from None

@@ -29,10 +29,12 @@ from snapshots.catalog.contents.packing import packed
 from snapshots.catalog.contents.stored_content import (
     DamagedContent,
     ReadColumns,
+    ReadFile,
     StoredContent,
     with_more,
 )
-from snapshots.catalog.store.parquet import from_parquet, named_by_bytes
+from snapshots.catalog.contents.tails import has_all_of, with_tail
+from snapshots.catalog.store.parquet import checksum, from_parquet, named_by_bytes
 from snapshots.catalog.store.storage import Found, Storage
 from snapshots.catalog.tables.actions import add_action
 from snapshots.catalog.tables.delta import Table
@@ -67,27 +69,38 @@ class SpecsTable:
         """
         return self.opened(digest, files)(columns)
 
-    def opened(self, digest: str, files: Sequence[StoredFile] | None) -> ReadColumns:
-        """Return what reads columns of a content, whose bytes are read now; raises as ``read``."""
-        found = self._opened_written(digest, files) if files else None
+    def opened(
+        self,
+        digest: str,
+        files: Sequence[StoredFile] | None,
+        needed: Sequence[str] = SPECS.names,
+    ) -> ReadColumns:
+        """Return what reads the ``needed`` columns of a content; raises as ``read``.
+
+        The bytes are read now: all, or those of the tails where these have the columns.
+        """
+        found = self._opened_written(digest, files, needed) if files else None
         return partial(self._read_listed, digest) if found is None else found
 
     def is_intact(self, digest: str, files: Sequence[StoredFile] | None) -> bool:
-        """Tell whether a content can be read as it was written."""
+        """Tell whether a content can be read as it was written, all of it."""
         try:
             self.read(digest, files, ["hash"] if files else SPEC_ROWS.names)
         except DamagedContent:
             return False
         return True
 
-    def _opened_written(self, digest: str, files: Sequence[StoredFile]) -> ReadColumns | None:
+    def _opened_written(
+        self, digest: str, files: Sequence[StoredFile], needed: Sequence[str] = SPECS.names
+    ) -> ReadColumns | None:
         """Open the files that were written; None where one was replaced, as the log then knows."""
         by_path = {f"{_TABLE}/{file.path}": file for file in files}
 
-        def read(path: str) -> pa.Buffer:
+        def read(path: str) -> ReadFile:
             file = by_path[path]
             try:
-                return self._storage.read(path, file.size)
+                tail = self._tail(path, file) if has_all_of(needed) else None
+                return tail or ReadFile(file, self._storage.read(path, file.size))
             except pa.ArrowInvalid as error:
                 raise self._damaged(digest, error, owner_of(file, digest)) from None
 
@@ -97,7 +110,15 @@ class SpecsTable:
         except FileNotFoundError:
             return None
         location = self._storage.location.text
-        return StoredContent(location, digest, [*zip(files[::-1], found, strict=True)])
+        return StoredContent(location, digest, found)
+
+    def _tail(self, path: str, file: StoredFile) -> ReadFile | None:
+        """Read the tail of a file; None where the whole must tell what is wrong, or has none."""
+        if file.tail is None or not 0 < file.tail.start < file.size:
+            return None
+        data = self._storage.read_end(path, file.size, file.tail.start)
+        is_written = checksum(data.slice(file.tail.start)) == file.tail.checksum
+        return ReadFile(file, data, is_tail=True) if is_written else None
 
     def _read_listed(
         self, digest: str, columns: Sequence[str], _coded: Sequence[str] = ()
@@ -182,6 +203,7 @@ class SpecsTable:
                 # Also what the table lists already: a cleaning may be about to strike it off.
                 added.append(add_action(file, len(kept.rows), {"digest": digest}))
             self._storage.write(f"{_TABLE}/{file.path}", kept.data)
+            file = with_tail(file, kept.data)
             files[digest] = (file,) if kept.base is None else (kept.base.file, file)
             bases.take(digest, files[digest], kept.rows)
         if added:

@@ -1,12 +1,13 @@
 """The bytes of a content, read from the store once; columns are decoded as they are asked for."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
 from snapshots.catalog.contents.files import owner_of
 from snapshots.catalog.contents.overlays import OF_BASE, OF_OVERLAY, laid_over
+from snapshots.catalog.contents.tails import has_all_of
 from snapshots.catalog.store.failures import reason_of
 from snapshots.catalog.store.parquet import from_parquet
 from snapshots.digests import short_digest
@@ -46,33 +47,48 @@ class DamagedContent(CatalogError):
         return cls(location, digest, owner, damage)
 
 
-class StoredContent:
-    """A content as it was written: its own files, and last that of what it is laid over, if any."""
+class ReadFile(NamedTuple):
+    """A file and its bytes.
 
-    def __init__(
-        self, location: str, digest: str, files: Sequence[tuple[StoredFile, pa.Buffer]]
-    ) -> None:
+    Where it ``is_tail``, the bytes of its tail were read alone, and compared with their checksum;
+    those before are not to be looked at.
+    """
+
+    file: StoredFile
+    data: pa.Buffer
+    is_tail: bool = False
+
+
+class StoredContent:
+    """A content as it was written: its own files, and last that of what it is laid over, if any.
+
+    Of files whose tails were read only columns can be asked for that these have.
+    """
+
+    def __init__(self, location: str, digest: str, files: Sequence[ReadFile]) -> None:
         self._location = location
         self._digest = digest
         self._files = files
-        self._is_laid = any(owner_of(file, digest) != digest for file, _ in files)
+        self._is_laid = any(owner_of(it.file, digest) != digest for it in files)
 
     def __call__(self, columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
         """Return the columns."""
-        tables = [self._decoded(file, data, columns, coded) for file, data in self._files]
+        tables = [self._decoded(it, columns, coded) for it in self._files]
         if not self._is_laid:
             return pa.concat_tables(tables)
         own, base = tables
         return laid_over(base, own, columns)
 
-    def _decoded(
-        self, file: StoredFile, data: pa.Buffer, columns: Sequence[str], coded: Sequence[str]
-    ) -> pa.Table:
+    def _decoded(self, read: ReadFile, columns: Sequence[str], coded: Sequence[str]) -> pa.Table:
+        file, data, is_tail = read
+        if is_tail and not has_all_of(columns):
+            raise ValueError(f"{file.path} was not read whole")
         owner = owner_of(file, self._digest)
         if self._is_laid:
             columns = with_more(columns, OF_OVERLAY if owner == self._digest else OF_BASE)
         try:
-            rows = from_parquet(f"specs/{file.path}", data, columns, file, coded)
+            path = f"specs/{file.path}"
+            rows = from_parquet(path, data, columns, file, coded, is_checked=is_tail)
         except pa.ArrowInvalid as error:
             raise DamagedContent.of(self._location, self._digest, error, owner) from None
         return _coded(with_columns(rows, columns), coded)

@@ -69,14 +69,19 @@ def from_parquet(
     columns: Sequence[str] | None = None,
     written: StoredFile | None = None,
     coded: Sequence[str] = (),
+    *,
+    is_checked: bool = False,
 ) -> pa.Table:
     """Read columns, of those that are there, or all from the bytes of a Parquet file.
 
-    The bytes must be those that were ``written``, or those that the file is named by. Texts of the
-    columns ``coded`` come as codes into their distinct values, as the file has them. Raises
-    ArrowInvalid that names the path.
+    The bytes must be those that were ``written``, or those that the file is named by, unless that
+    ``is_checked``: then those of other columns need not be there. Texts of the columns ``coded``
+    come as codes into their distinct values, as the file has them. Raises ArrowInvalid that names
+    the path.
     """
-    with _opened(path, data, written, coded) as file:
+    if not is_checked:
+        _check(path, data, written)
+    with _opened(path, data, coded) as file:
         known = file.schema_arrow.names
         return file.read([it for it in (known if columns is None else columns) if it in known])
 
@@ -94,6 +99,7 @@ def parts_of_parquet(
     of which these are not known is read. ``has`` is told some columns of a part, which are read
     before the others. Raises as ``from_parquet``.
     """
+    _check(path, data)
     with _opened(path, data) as file:
         metadata = file.metadata
         parts = [
@@ -111,17 +117,15 @@ def parts_of_parquet(
         return file.read_row_groups(parts, use_threads=len(parts) > _FEW_PARTS)
 
 
-@contextmanager
-def _opened(
-    path: str,
-    data: pa.Buffer,
-    written: StoredFile | None = None,
-    coded: Sequence[str] = (),
-) -> Iterator[pq.ParquetFile]:
+def _check(path: str, data: pa.Buffer, written: StoredFile | None = None) -> None:
     named = _CHECKSUM.search(path)
     expected = written.checksum if written else named and named[1]
     if expected and checksum(data) != expected:
         raise pa.ArrowInvalid(f"{path} does not have the bytes that were written")
+
+
+@contextmanager
+def _opened(path: str, data: pa.Buffer, coded: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
     try:
         metadata = pq.read_metadata(pa.BufferReader(data))
         known = metadata.schema.to_arrow_schema().names if coded else ()

@@ -1,4 +1,4 @@
-"""The files of a catalog: read and written whole, in a folder or on object storage.
+"""The files of a catalog: read, also their ends alone, and written, in a folder or in a store.
 
 What is read stands in Arrow's own memory and is decoded from there. Arrow's threads may free it
 while the interpreter ends; were it Python's memory, or a file that Python code reads, the process
@@ -78,13 +78,40 @@ class Storage:
         Raises ArrowInvalid for an object that is not of that size and cannot be read therefore.
         """
         if self.location.is_folder:
-            place = self.location.uri(path)
-            if not S_ISREG(Path(place).stat().st_mode):  # a pipe would be waited for
-                raise OSError(EINVAL, "is no file", place)
-            with pa.OSFile(place) as file:
+            with self._file(path) as file:
                 return file.read_buffer()
+        data = self._object_of_size(path, size)
+        buffer = pa.allocate_buffer(len(data))
+        memoryview(buffer).cast("B")[:] = data
+        return buffer
+
+    def read_end(self, path: str, size: int, start: int) -> pa.Buffer:
+        """Return a buffer of a file's ``size`` that has its bytes from ``start`` on.
+
+        Those before are any. Of a shorter file the buffer ends where that does. Raises as ``read``.
+        """
+        buffer = pa.allocate_buffer(size)
+        end = memoryview(buffer).cast("B")[start:]
+        if self.location.is_folder:
+            with self._file(path) as file:
+                file.seek(start)
+                num_bytes = file.readinto(end)
+        else:
+            data = self._object_of_size(path, size, start)
+            num_bytes = len(data)
+            end[:num_bytes] = data
+        # What follows in new memory may be what is missing: the file was read before.
+        return buffer.slice(0, start + num_bytes)
+
+    def _file(self, path: str) -> pa.OSFile:
+        place = self.location.uri(path)
+        if not S_ISREG(Path(place).stat().st_mode):  # a pipe would be waited for
+            raise OSError(EINVAL, "is no file", place)
+        return pa.OSFile(place)
+
+    def _object_of_size(self, path: str, size: int | None, start: int = 0) -> bytes:
         try:
-            data = self._object(path, size)
+            return self._object(path, size, start)
         except FileNotFoundError:
             raise
         except OSError:  # also of an empty object, of which no range can be asked for
@@ -92,17 +119,15 @@ class Storage:
             if size in (None, found) or found is None:
                 raise
             raise pa.ArrowInvalid(f"{path} has {found:,} bytes instead of {size:,}") from None
-        buffer = pa.allocate_buffer(len(data))
-        memoryview(buffer).cast("B")[:] = data
-        return buffer
 
-    def _object(self, path: str, size: int | None) -> bytes:
+    def _object(self, path: str, size: int | None, start: int = 0) -> bytes:
         if size is None and (size := self._object_size(path)) is None:
             raise FileNotFoundError(ENOENT, "Object not found", path)
         options = self._within(_SILENT_SECONDS + size / _BYTES_A_SECOND)
         handler = DeltaStorageHandler(self.location.root, options, {path: size})
         with handler.open_input_file(path) as it:
-            data: bytes = it.read()
+            it.seek(start)
+            data: bytes = it.read(size - start)
             return data
 
     def _object_size(self, path: str) -> int | None:

@@ -23,6 +23,6 @@ def each_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture
 def laid_always() -> Iterator[None]:
-    """Lay every content over another one that can be, however small both are."""
+    """Lay every content over another one that can be, and give it a tail, however small."""
     with laying.laid_always():
         yield

@@ -2,7 +2,7 @@
 
 It is moto's, without what ``moto.server`` puts before it: that finds out which of all services is
 meant, and looks through moto's folder for each request. ``POST /-/failing`` lets every request
-fail with status 503 until ``DELETE /-/failing``.
+fail with status 503 until ``DELETE /-/failing``. The log has the range that a request asks for.
 """
 
 import sys
@@ -25,6 +25,10 @@ class KeepingHandler(MotoRequestHandler):
     protocol_version = "HTTP/1.1"
     wbufsize = 1 << 16  # an answer is sent as a whole, not a header at a time
     disable_nagle_algorithm = True
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Log a request with its range where its size would stand, which is not known."""
+        super().log_request(code, self.headers.get("Range", size))
 
 
 class Outages:

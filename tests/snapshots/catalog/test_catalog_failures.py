@@ -21,7 +21,8 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.contents import Content
 from snapshots.errors import CatalogError
-from snapshots.tables import SPECS, revisions_table, with_columns
+from snapshots.revision_rows import revisions_table
+from snapshots.tables import SPECS, with_columns
 from tests.snapshots.factories import a_revision, a_snapshot, a_spec, day
 from tests.snapshots.importers import (
     TAGS,
@@ -194,7 +195,7 @@ def test_a_catalog_of_before(tmp_path: Path) -> None:
         for number, content in enumerate(contents)
         for tag in TAGS
     ]
-    old = revisions_table(revisions, {}).drop_columns(["files"])
+    old = revisions_table(revisions, {}).drop_columns(["files", "file_tails"])
     write_deltalake(tmp_path / "revisions", old)
     catalog = Catalog(str(tmp_path))
     catalog.refresh()

@@ -1,6 +1,7 @@
 """What lies at locations, published: the same whoever reads it, and part by part as all at once."""
 
 import os
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -14,12 +15,14 @@ from hypothesis import strategies as st
 
 from snapshots.catalog.bulk.pairs import making
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.importing import packing, publish_locations
+from snapshots.catalog.importing import _begin, _received, _Sent, packing, publish_locations
 from snapshots.catalog.publishing import Publication
-from snapshots.contents import PackedSnapshot
+from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CachelogError, NothingToPublish, SourceError
 from snapshots.sources import reading
 from snapshots.sources.pages import read_apart
+from snapshots.sources.pages.reading import PagesPart
+from snapshots.sources.parts import ReadHere
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.catalog.page_trees import TAGS, page, tree
@@ -72,6 +75,27 @@ def test_the_same_whoever_reads(tmp_path: Path) -> None:
     assert all(it.is_new and it.unkept is None for it in others)
     assert held(tmp_path / "alone") == held(tmp_path / "others")
     assert len(held(tmp_path / "others")[2]) == len(TAGS)
+
+
+def test_what_a_worker_sends(tmp_path: Path) -> None:
+    """Contents come back as they were, with their rows if they are new, and what was skipped."""
+    catalog = Catalog(str(tmp_path / "catalog"))
+    files = [str(it) for it in sorted(tree(tmp_path / "pages").rglob("specs.md"))]
+    bad = put(tmp_path / "bad" / "specs.md", b"no page")
+    part = PagesPart([*files, str(bad)], str(tmp_path), (), 0, len(files) + 1)
+    for is_known in (False, True):
+        catalog.refresh(missing_ok=True)
+        work = _begin(catalog.reader(), READ, True, catalog.location)
+        sent: _Sent = pickle.loads(pickle.dumps(work(part)))  # noqa: S301
+        received = _received(sent)
+        expected = ReadHere(READ, Report(skip_bad=True), Snapshot.summary).here(part)
+        assert received.tags == expected.tags == {*TAGS}
+        assert [it.summary() for it in received.snapshots] == expected.snapshots
+        assert [it.location for it in sent.skipped] == [str(bad)]
+        for found in received.snapshots:
+            assert (found.rows is None) is is_known
+        catalog.publish(received.snapshots)
+    assert {it.tag for it in catalog.history.revisions} == {*TAGS}
 
 
 @pytest.mark.usefixtures("each_way")

@@ -1,6 +1,7 @@
 """The bytes of a content become the frame that its records do, whatever it is laid over."""
 
 from random import Random
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -8,12 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from snapshots.catalog.contents import tails
 from snapshots.catalog.contents.bases import Below
 from snapshots.catalog.contents.files import Base, folder_of
 from snapshots.catalog.contents.overlays import whole
 from snapshots.catalog.contents.packing import packed
 from snapshots.catalog.contents.reader import _CODED, _FRAME_COLUMNS
-from snapshots.catalog.contents.stored_content import DamagedContent, StoredContent
+from snapshots.catalog.contents.stored_content import DamagedContent, ReadFile, StoredContent
+from snapshots.catalog.contents.tails import with_tail
 from snapshots.catalog.store.parquet import from_parquet, named_by_bytes, to_parquet
 from snapshots.contents import Content
 from snapshots.frames.columns import Column
@@ -23,27 +26,40 @@ from snapshots.tables import SPEC_ROWS, StoredFile
 from tests.snapshots.catalog.contents.test_overlays import changed
 from tests.snapshots.factories import SPECS, a_spec, seeded
 
-File = tuple[StoredFile, pa.Buffer]
 
-
-def stored(content: Content, data: pa.Buffer) -> File:
+def stored(content: Content, data: pa.Buffer) -> ReadFile:
     """Return a file of a content."""
-    return named_by_bytes(folder_of(content.digest), data), data
+    return ReadFile(named_by_bytes(folder_of(content.digest), data), data)
 
 
-def two_files(base: Content, head: Content, base_data: pa.Buffer | None = None) -> list[File]:
+def two_files(base: Content, head: Content, base_data: pa.Buffer | None = None) -> list[ReadFile]:
     """Return the files of a content that is laid over another: its own, then that of the other."""
     rows = whole(base.table())
     below = stored(base, packed(rows, None).data if base_data is None else base_data)
-    kept = packed(head.table(), Below(Base(base.digest, below[0]), rows, 1 << 30))
-    assert kept.base == Base(base.digest, below[0])
+    kept = packed(head.table(), Below(Base(base.digest, below.file), rows, 1 << 30))
+    assert kept.base == Base(base.digest, below.file)
     return [stored(head, kept.data), below]
 
 
-def frame_of(content: Content, files: list[File]) -> Frame:
+def frame_of(content: Content, files: list[ReadFile]) -> Frame:
     """Return the frame that is read from files."""
     read = StoredContent("catalog", content.digest, files)
     return Frame(read(_FRAME_COLUMNS, _CODED), content.digest)
+
+
+def tails_of(files: list[ReadFile]) -> list[ReadFile]:
+    """Return the files as they are where their tails alone were read; without rows none has one."""
+    with mock.patch.object(tails, "LEAST_SPARED", 1):
+        return [_tail_of(with_tail(it.file, it.data), it.data) for it in files]
+
+
+def _tail_of(file: StoredFile, data: pa.Buffer) -> ReadFile:
+    if file.tail is None:
+        assert not len(from_parquet(file.path, data, ["hash"]))
+        return ReadFile(file, data)
+    nothing = b"\xff" * file.tail.start
+    end = data.slice(file.tail.start).to_pybytes()
+    return ReadFile(file, pa.py_buffer(nothing + end), is_tail=True)
 
 
 def assert_equal(first: Frame, second: Frame) -> None:
@@ -66,8 +82,19 @@ def test_a_frame_is_what_the_content_is(first: list[Spec], random: Random) -> No
     """Nothing of it tells how the content is kept: no order, and no value of rows that are gone."""
     base, head = Content.of(first), Content.of(changed(random, first))
     expected = Frame(head.table(), head.digest)
-    assert_equal(frame_of(head, two_files(base, head)), expected)
-    assert_equal(frame_of(head, [stored(head, packed(head.table(), None).data)]), expected)
+    for files in (two_files(base, head), [stored(head, packed(head.table(), None).data)]):
+        assert_equal(frame_of(head, files), expected)
+        assert_equal(frame_of(head, tails_of(files)), expected)
+
+
+def test_a_tail_has_no_dependencies() -> None:
+    """Who asks for them nevertheless is refused, and told no others."""
+    content = Content.of([a_spec("1")])
+    files = tails_of([stored(content, packed(content.table(), None).data)])
+    read = StoredContent("catalog", content.digest, files)
+    assert len(read(["hash"])) == 1
+    with pytest.raises(ValueError, match="was not read whole"):
+        read(["hash", "dependencies"])
 
 
 @pytest.mark.parametrize("missing", ["namespace", "size", "patches", "in_cache"])
@@ -82,7 +109,7 @@ def test_a_base_that_is_older_than_a_column(missing: str) -> None:
     read = StoredContent("catalog", head.digest, files)([*SPEC_ROWS.names])
     facts = {row["hash"]: row[missing] for row in read.to_pylist()}
     assert facts[old.hash] is None
-    assert facts[new.hash] == from_parquet("new", files[0][1])[missing].to_pylist()[0]
+    assert facts[new.hash] == from_parquet("new", files[0].data)[missing].to_pylist()[0]
 
 
 @pytest.mark.parametrize("damaged", [0, 1])
@@ -90,8 +117,8 @@ def test_whose_bytes_are_damaged(damaged: int) -> None:
     """The error names the content that cannot be read, and whose rows they are."""
     base, head = Content.of([a_spec("1")]), Content.of([a_spec("1"), a_spec("2")])
     files = two_files(base, head)
-    file, data = files[damaged]
-    files[damaged] = file, data.slice(1)
+    file, data, _ = files[damaged]
+    files[damaged] = ReadFile(file, data.slice(1))
     with pytest.raises(DamagedContent) as caught:
         StoredContent("catalog", head.digest, files)(["hash"])
     assert caught.value.owner == (base if damaged else head).digest

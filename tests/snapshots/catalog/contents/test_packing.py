@@ -1,0 +1,39 @@
+"""What is written of a content: whole, or laid over another where that is less."""
+
+import pytest
+
+from snapshots.catalog.contents.bases import Below
+from snapshots.catalog.contents.files import Base
+from snapshots.catalog.contents.overlays import whole
+from snapshots.catalog.contents.packing import packed
+from snapshots.catalog.store.parquet import from_parquet
+from snapshots.contents import Content
+from snapshots.tables import SPEC_ROWS, StoredFile, with_columns
+from tests.snapshots.factories import digest_of, full_spec, hash_of
+
+BASE = Base(digest_of("base"), StoredFile(path="base.parquet", size=1, checksum="0" * 16))
+SPECS = [full_spec(label) for label in "abcdef"]
+BEFORE = whole(Content.of(SPECS[:-1]).table())
+AFTER = Content.of(SPECS[1:]).table()
+
+
+@pytest.mark.parametrize(
+    ("below", "is_laid"),
+    [
+        (None, False),
+        (Below(BASE, BEFORE, 1_000_000), True),
+        (Below(BASE, BEFORE, 100), False),
+        (Below(BASE, with_columns(AFTER, [*SPEC_ROWS.names, "place"]), 1_000_000), False),
+    ],
+    ids=["no base", "little differs", "too much differs", "a base without places"],
+)
+def test_what_is_kept(below: Below | None, is_laid: bool) -> None:
+    """An overlay has what came, and the places of what went; else all rows are there."""
+    kept = packed(AFTER, below)
+    assert kept.base == (BASE if is_laid else None)
+    written = from_parquet("file", kept.data, ["hash", "base", "base_place"])
+    hashes = [hash_of("f"), None] if is_laid else AFTER["hash"].to_pylist()
+    assert written["hash"].to_pylist() == kept.rows["hash"].to_pylist() == hashes
+    assert set(written["base"].to_pylist()) == {BASE.digest if is_laid else None}
+    place = BEFORE["hash"].to_pylist().index(hash_of("a"))
+    assert written["base_place"].to_pylist() == ([None, place] if is_laid else [None] * 5)

@@ -1,0 +1,44 @@
+"""Damage that several revisions share is told once."""
+
+import pytest
+
+from snapshots.catalog.verifying.contents import DamagedBase, Read
+from snapshots.catalog.verifying.damaged_bases import with_damaged_bases
+from snapshots.catalog.verifying.findings import Finding
+from snapshots.digests import short_digest
+from snapshots.history import History
+from tests.snapshots.factories import a_revision, digest_of
+
+BASE = DamagedBase(digest_of("0"), "is missing")
+OTHER = Finding(place="content of another", reason="is damaged", advice="import again")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "told"),
+    [
+        (
+            range(3),
+            "3 revisions cannot be read without it: develop@2025-01-07, develop@2025-01-06,",
+        ),
+        (range(1, 3), "2 revisions cannot be read without it: develop@2025-01-07"),
+        (range(14), ", develop@2025-01-09, 4 others"),
+    ],
+    ids=["the base is a revision", "it is none any more", "many"],
+)
+def test_a_damaged_base(numbers: range, told: str) -> None:
+    """With those that need it, ten of them by name; what else was found stays."""
+    history = History([a_revision("develop", it, str(it)) for it in numbers])
+    over = [digest_of(str(it)) for it in numbers if it]
+    reads = [Read(digest, (), None, 0, BASE) for digest in over]
+    own = Finding(place=f"content {short_digest(BASE.digest)}", reason="is missing", advice="")
+    found = with_damaged_bases([OTHER, own], reads, history)
+    assert [it.place for it in found] == [OTHER.place, own.place]
+    assert told in found[1].reason
+    assert found[1].reason.startswith("is missing; ")
+    assert "import" in found[1].advice
+
+
+def test_nothing_is_damaged() -> None:
+    """What was found stays as it is."""
+    whole = Read(digest_of("0"), (), None, 7)
+    assert with_damaged_bases([OTHER], [whole], History()) == [OTHER]
