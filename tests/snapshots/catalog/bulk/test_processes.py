@@ -24,7 +24,14 @@ from typing import Any
 
 import pytest
 
-from snapshots.catalog.bulk.processes import _begin, _uninterrupted, processes
+from snapshots.catalog.bulk.processes import (
+    DeafContext,
+    _begin,
+    _context,
+    _folder,
+    _uninterrupted,
+    processes,
+)
 from snapshots.errors import CatalogError
 
 _location: list[str] = []
@@ -138,8 +145,11 @@ def test_one_begins_deaf_to_an_interrupt_and_ends_when_nobody_holds_it(
     begun, ends = list[str](), SimpleQueue[int]()
     monkeypatch.setattr(os, "_exit", ends.put)
     watched, held = Pipe(duplex=False)
-    _begin(watched, os.environ.copy(), None, begun.append, "there")
+    before = Path.cwd()
+    _begin(watched, os.environ.copy(), "/", begun.append, "there")
     assert begun == ["there"]
+    assert Path.cwd() == Path("/")
+    os.chdir(before)
     assert getsignal(SIGINT) is SIG_IGN
     assert ends.empty()
     held.close()
@@ -185,3 +195,19 @@ def test_an_interrupt_waits_until_a_process_is_known() -> None:
         start()
     assert reached == ["the end of the block"]
     assert getsignal(SIGINT) is default_int_handler
+
+
+def test_without_a_fork_server_each_process_is_a_fresh_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elsewhere than on Linux, where what Arrow does in threads may not survive it."""
+    assert not isinstance(_context(__name__), DeafContext)
+    monkeypatch.setattr("sys.platform", "darwin")
+    assert isinstance(_context(__name__), DeafContext)
+
+
+def test_a_folder_that_was_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The processes stay where they begin."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert _folder() is None
