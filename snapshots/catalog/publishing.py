@@ -4,7 +4,6 @@ from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -67,6 +66,7 @@ class Planner:
         self._moment = moment
         self._taken_at = taken_at
         self._rows: dict[str, list[RevisionInfo]] = {}
+        self._series: dict[str, list[RevisionInfo]] = {}
         self._seen: list[RevisionInfo] = []
         self.added: list[RevisionInfo] = []
 
@@ -87,19 +87,25 @@ class Planner:
         before = known[place - 1] if place else None
         if before is None or before.digest != row.digest or before.taken_at < row.taken_at:
             insort(known, row, key=age)
+            insort(self._of_series(row), row, key=age)
             self.added.append(row)
         return row
 
     def before(self, digest: str) -> str | None:
         """Return the content that stood before a taken one in its series; None for the first."""
         row = next(it for it in reversed(self._seen) if it.digest == digest)
+        known = self._of_series(row)
+        place = bisect_right(known, row.taken_at, key=lambda it: it.taken_at)
+        earlier = (it.digest for it in reversed(known[:place]) if it.digest != digest)
+        return next(earlier, None)
+
+    def _of_series(self, row: RevisionInfo) -> list[RevisionInfo]:
+        """Return the revisions of a row's series, oldest first, and what was added to them."""
         name = series(row.tag)
-        earlier = [
-            it
-            for it in chain(self._history.of_series(name), self.added)
-            if it.digest != digest and it.taken_at <= row.taken_at and series(it.tag) == name
-        ]
-        return max(earlier, key=age).digest if earlier else None
+        known = self._series.get(name)
+        if known is None:
+            known = self._series[name] = sorted(self._history.of_series(name), key=age)
+        return known
 
     def planned(self, load: Callable[[str], Side]) -> Planned:
         """Return what is about to be published."""

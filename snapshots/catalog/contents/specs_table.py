@@ -160,9 +160,12 @@ class SpecsTable:
                 f"the table {_TABLE} has features that cachelog cannot read: "
                 + ", ".join(unreadable),
             )
+        return {f"{_TABLE}/{path}": size for path, size in self._sizes(digest).items()}
+
+    def _sizes(self, digest: str) -> dict[str, int]:
+        """Return the size of each file that the table had of a content when it was read last."""
         files = self._table.files()
-        sizes = sizes_of(files.filter(pc.equal(files["partition"], digest)))
-        return {f"{_TABLE}/{path}": size for path, size in sizes.items()}
+        return sizes_of(files.filter(pc.equal(files["partition"], digest)))
 
     # -- writing
 
@@ -266,9 +269,7 @@ class SpecsTable:
         That reads the table's log. A new content has no folder, and so is not asked for here.
         """
         self._table.current()
-        files = self._table.files()
-        own = files.filter(pc.equal(files["partition"], digest))
-        return set(own["path"].to_pylist())
+        return set(self._sizes(digest))
 
 
 def _new_file(folder: str, data: pa.Buffer, there: Mapping[str, Found]) -> StoredFile:
