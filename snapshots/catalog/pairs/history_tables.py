@@ -31,6 +31,7 @@ from snapshots.tables import (
     CHANGES,
     COMPARISONS,
     HASHES,
+    READ_ON_DEMAND,
 )
 
 HISTORY_TABLES = ("comparisons", "changes", "hashes")
@@ -61,6 +62,7 @@ class HistoryTables:
             counts_of,
             required=COMPARISONS.names,
             columns=COUNT_COLUMNS,
+            on_demand=READ_ON_DEMAND,
             advice=HOW_TO_MEND,
         )
         self._changes = SortedTable(storage, "changes", CHANGES, advice=HOW_TO_MEND)
