@@ -73,7 +73,7 @@ def add(table: Table, key: str) -> None:
     table.append(pa.Table.from_pylist([row], schema=SCHEMA))
 
 
-def large_of(table: Table, key: str) -> list[list[int]]:
+def large_of(table: Table, key: str) -> list[list[list[int]]]:
     """Return what the large column has in the files that have a key."""
     return [it["large"].to_pylist() for it in table.select(["large"], lambda rows: key in rows)]
 
