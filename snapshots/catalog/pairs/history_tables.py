@@ -129,6 +129,13 @@ class HistoryTables:
             raise self._problem
         return self._counts
 
+    def open(self) -> None:
+        """Open the tables that rows are looked up in; the first question would."""
+        if self.counts:
+            with translated(self._location):
+                for table in (self._changes, self._hashes):
+                    table.open()
+
     def comparisons(self, pairs: Iterable[Pair], columns: Sequence[str]) -> Iterator[pa.Table]:
         """Read columns of the rows of ``COMPARISONS`` of some pairs, file by file.
 

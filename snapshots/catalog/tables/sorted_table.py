@@ -88,6 +88,10 @@ class SortedTable:
 
     # -- reading
 
+    def open(self) -> None:
+        """Read which files there are; raises as ``select``."""
+        self._listing()
+
     def select(self, may_have: MayHave, meets: Meets, looks_at: Sequence[str] = ()) -> pa.Table:
         """Return the rows that meet a condition, sorted.
 
