@@ -87,6 +87,8 @@ def test_package_change_tells_versions() -> None:
     [
         ({"stacks": ("e4s", "root")}, {"stacks": ("e4s",)}),
         ({"stacks": ("root",)}, {"stacks": ()}),
+        ({"stacks": ("e4s", "root")}, {"stacks": ()}),
+        ({"stacks": ("root",)}, {"stacks": ("e4s", "root")}),
         *[({name: None}, {}) for name in UNKNOWABLE],
         *[({}, {name: None}) for name in UNKNOWABLE],
     ],
