@@ -38,7 +38,8 @@ def _transport_with_shared_certificates(
 
 
 # Each client, and so each httpx.get, would read all certificates of the system anew: 20 ms.
-httpx.HTTPTransport.__init__ = _transport_with_shared_certificates  # type: ignore[method-assign]
+_transports: Any = httpx.HTTPTransport
+_transports.__init__ = _transport_with_shared_certificates
 
 # HYPOTHESIS_PROFILE=default makes a hundred.
 settings.register_profile("suite", max_examples=30)
