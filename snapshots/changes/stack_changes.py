@@ -167,7 +167,9 @@ def _block(pairing: Pairing, stacks: CommonNames, packages: CommonNames, span: r
     removed = removed + count_members(bits_before & ~bits_after, size)
     num_before, num_after = before.num_specs, after.num_specs
 
-    places = rows_where((added + removed > 0) | ((num_before > 0) != (num_after > 0)))
+    differ = (added + removed > 0) | ((num_before > 0) != (num_after > 0))
+    # What a source does not tell has neither come nor gone.
+    places = rows_where(differ & pairing.persisting.tell_stacks)
     kinds = np.full(size, _CODES[StackChangeKind.CHANGED])
     kinds[num_before == 0] = _CODES[StackChangeKind.ADDED]
     kinds[num_after == 0] = _CODES[StackChangeKind.REMOVED]
