@@ -1,9 +1,13 @@
 """Fixtures that several floors' tests share: what takes long to make is made once."""
 
 import os
+import ssl
 import sys
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 from hypothesis import settings
 
@@ -15,6 +19,27 @@ from tests import traced
 # would rewrite the assertions of all tests, where bytecode may not be written.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+_transport = httpx.HTTPTransport.__init__
+
+
+@cache
+def _certificates(*_variables: str | None) -> ssl.SSLContext:
+    """Return the certificates that httpx finds by these variables of the environment."""
+    return httpx.create_ssl_context()
+
+
+def _transport_with_shared_certificates(
+    self: httpx.HTTPTransport, verify: ssl.SSLContext | str | bool = True, **options: Any
+) -> None:
+    if verify is True and options.get("cert") is None and options.get("trust_env", True):
+        verify = _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+    _transport(self, verify=verify, **options)
+
+
+# Each client, and so each httpx.get, would read all certificates of the system anew: 20 ms.
+_transports: Any = httpx.HTTPTransport
+_transports.__init__ = _transport_with_shared_certificates
 
 # HYPOTHESIS_PROFILE=default makes a hundred.
 settings.register_profile("suite", max_examples=30)

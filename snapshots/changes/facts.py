@@ -62,7 +62,8 @@ def changed(pairs: RowPairs) -> Mask:
     """Return where any fact differs."""
     base, base_rows, head, head_rows = pairs
     if not pairs.tell_stacks:  # which the fingerprints have
-        return np.logical_or.reduce([*differences(pairs).values()])
+        any_differs: Mask = np.logical_or.reduce([*differences(pairs).values()])
+        return any_differs
     mask: Mask = base.fingerprints[base_rows] != head.fingerprints[head_rows]
     for name in _SOMETIMES_KNOWN:
         mask |= _differs(name, pairs)

@@ -144,12 +144,9 @@ class StackChanges(Sequence[StackChange]):
 
 def _spans(pairing: Pairing, stacks: CommonNames) -> Iterator[range]:
     """Yield the places of the stacks in parts, one at least, whose matrices are not too large."""
-    longest = max(
-        len(of_side)
-        for frame in (pairing.base, pairing.head)
-        for of_side in (frame.stacks.values, frame.packages, [frame])
-    )
-    step = max(_STACKS_AT_LEAST, _MOST_MARKS // longest)
+    sides = pairing.base, pairing.head
+    lengths = (len(it) for side in sides for it in (side.stacks.values, side.packages))
+    step = max(_STACKS_AT_LEAST, _MOST_MARKS // max(1, *lengths))
     for start in range(0, max(len(stacks), 1), step):
         yield range(start, min(start + step, len(stacks)))
 

@@ -21,8 +21,10 @@ from snapshots.errors import CatalogError
 from snapshots.tables import StoredFile
 
 _MAX_FILES = 32
-_LARGE = 2 << 20
+_LARGE = 8 << 20
 """Files of so many bytes stay as they are: a merge takes as long, and as little, in any table."""
+
+_READ_AT_ONCE = 16 << 20
 
 Rows = TypeVar("Rows")
 
@@ -98,15 +100,20 @@ class WholeTable(Generic[Rows]):
         ``refresh``. Raises CatalogError where a file is damaged, or lacks a column.
         """
         known = self._read
+        sizes = {path: size for path, (size, rows) in known.items() if has(rows)}
         gone: dict[str, str] = {}
-        for path, (size, rows) in known.items():
-            if has(rows):
-                try:
-                    table = self._columns_of(path, size, columns)
-                except FileNotFoundError as error:
-                    gone[path] = reason_of(error)
-                    continue
-                yield table
+
+        def read(path: str) -> pa.Table | None:
+            try:
+                return self._columns_of(path, sizes[path], columns)
+            except FileNotFoundError as error:
+                gone[path] = reason_of(error)
+                return None
+
+        for some in _in_pieces(sizes, _READ_AT_ONCE):
+            for table in self._storage.side_by_side(read, [*some]):
+                if table is not None:
+                    yield table
         if gone:
             yield from self._select_instead(gone, known, columns, has)
 
@@ -165,7 +172,7 @@ class WholeTable(Generic[Rows]):
     ) -> Iterator[tuple[str, pa.Table]]:
         """Read files, as many side by side as there are bytes to read at once."""
         try:
-            for some in _in_pieces(num_bytes, _LARGE):
+            for some in _in_pieces(num_bytes, _READ_AT_ONCE):
                 yield from zip(some, self._storage.side_by_side(read, [*some]), strict=True)
         except (pa.ArrowInvalid, FileNotFoundError) as error:
             raise self._error(f"{reason_of(error)}; {self._advice}") from None

@@ -9,7 +9,6 @@ import orjson
 import pytest
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
-from schema import api
 from schema.comparisons.field_change import FieldChange
 from schema.comparisons.package_change import PackageChange
 from schema.comparisons.spec_change import SpecChange
@@ -22,6 +21,7 @@ from snapshots.changes.diff import LEFT_OUT
 from snapshots.models import Spec
 from snapshots.spack.names import ROOT_STACK
 from tests.schema import naive, questions
+from tests.schema.usual import api
 from tests.schema.worlds import State, World, comparison_id, known_world, opened, plain
 
 PAIRS = [*permutations((0, 2, 4, 5), 2), (1, 3), (5, 5)]
