@@ -40,7 +40,7 @@ def _transport_with_shared_certificates(
 
 
 # Each client, and so each httpx.get, would read all certificates of the system anew: 20 ms.
-httpx.HTTPTransport.__init__ = _transport_with_shared_certificates  # type: ignore[method-assign]
+pytest.MonkeyPatch().setattr(httpx.HTTPTransport, "__init__", _transport_with_shared_certificates)
 
 # HYPOTHESIS_PROFILE=default makes a hundred.
 settings.register_profile("suite", max_examples=30)
