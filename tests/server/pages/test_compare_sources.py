@@ -5,6 +5,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
 from snapshots.models import Spec
 from tests.server.pages.catalogs import served
@@ -93,6 +94,26 @@ def test_what_a_source_does_not_tell_is_said(tmp_path: Path) -> None:
         assert {"lone", "old"} <= {row[0] for row in rows(by_target)}
         specs = shown(client, f"{PAIR}/specs")
         assert "unknown" in {row[2] for row in rows(specs)}
+
+
+def test_stacks_that_one_source_does_not_tell(tmp_path: Path) -> None:
+    """Where one source tells stacks and the other none, no stack is said to have come or gone."""
+    told = list(state_of(BEFORE).specs.values())
+    untold = [replace(spec, stacks=()) for spec in told]
+    with served(tmp_path, told, untold) as client:
+        why = shown(client, PAIR)
+        assert "Nothing changed that counts as a change" in why.text(".verdict")
+        figures = {
+            it[0].text_content(): it.text_content() for it in why.dom.cssselect(".totals div")
+        }
+        assert "unknown" in figures["Stacks"]
+        assert "The source of one of the revisions tells no stacks." in figures["Stacks"]
+        assert "in a stack" not in figures["Coverage"]
+        for tab in ("stacks", "coverage"):
+            assert "tells no stacks" in shown(client, f"{PAIR}/{tab}").text("#tab")
+        notes = shown(client, f"{PAIR}/notes")
+        assert "No spec was added, removed or rebuilt." in notes.text()
+        assert "Stacks" not in [it.text_content() for it in notes.dom.cssselect(".notes th")]
 
 
 def test_a_catalog_with_nothing_to_compare(tmp_path: Path) -> None:

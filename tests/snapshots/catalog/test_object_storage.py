@@ -15,7 +15,6 @@ from snapshots.catalog.keeping.removing import plan, remove
 from snapshots.catalog.keeping.vacuum import vacuum
 from snapshots.catalog.store.locations import parse_location
 from snapshots.catalog.store.storage import Storage
-from snapshots.catalog.tables import sorted_table
 from snapshots.catalog.verifying.verify import verify
 from snapshots.errors import CatalogError, NoCatalog
 from tests.snapshots.catalog.emulators import Emulator
@@ -101,12 +100,9 @@ def test_a_load_asks_for_the_bytes_of_its_own_columns(emulator: Emulator) -> Non
         assert asked == {it: (starts[it][0], size) for it, (_, size) in files.items()}
 
 
-def test_the_history_in_a_bucket(
-    emulator: Emulator, variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_history_in_a_bucket(emulator: Emulator, variables: dict[str, str]) -> None:
     """It is kept, merged, filled and asked as in a folder, with few requests a question."""
     assert variables
-    monkeypatch.setattr(sorted_table, "FAN_IN", 3)
     catalog = Catalog("s3://bucket/history")
     for number in range(5):
         publish_state(catalog, number)
