@@ -3,6 +3,7 @@
 import os
 import ssl
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
 from tests import traced
+from tests.snapshots.catalog.emulators import Emulator
 
 # The processes that tests start are hundreds. Each would compile all modules anew, and each worker
 # would rewrite the assertions of all tests, where bytecode may not be written.
@@ -68,3 +70,11 @@ def demo_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("demo")
     Catalog(str(folder)).publish(list(history(revisions=5, packages=40, specs=400)))
     return folder
+
+
+@pytest.fixture(scope="session")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
+    """Return a running server that speaks S3; each test has a place of its own in its bucket."""
+    running = Emulator(tmp_path_factory.mktemp("s3") / "log")
+    yield running
+    running.stop()
