@@ -1,7 +1,9 @@
 """Fixtures that several floors' tests share: what takes long to make is made once."""
 
+import gc
 import os
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,17 @@ def pytest_xdist_auto_num_workers() -> int | None:
     """
     asked = "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ
     return None if asked else len(os.sched_getaffinity(0)) + 1
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector from going through thousands of tests, which stay to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

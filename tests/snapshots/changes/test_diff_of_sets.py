@@ -3,7 +3,6 @@
 from collections import Counter
 
 import msgspec
-from deepdiff import DeepDiff
 from hypothesis import given
 
 from snapshots.changes.spec_changes import SpecChangeKind
@@ -20,6 +19,8 @@ NONE_CHANGED: dict[str, int] = {}
 
 def differing(before: Spec, after: Spec) -> set[str]:
     """Return the facts that count as changed, as deepdiff tells them from the records."""
+    from deepdiff import DeepDiff  # takes long to import, in every process of the suite
+
     values = [msgspec.structs.asdict(spec) for spec in (before, after)]
     unknown = {name for name in UNKNOWABLE if None in [facts[name] for facts in values]}
     for facts in values:
