@@ -1,8 +1,10 @@
 """Fixtures that several floors' tests share: what takes long to make is made once."""
 
+import gc
 import os
 import ssl
 import sys
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from hypothesis import settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
 from tests import traced
+from tests.snapshots.catalog.emulators import Emulator
 
 # The processes that tests start are hundreds. Each would compile all modules anew, and each worker
 # would rewrite the assertions of all tests, where bytecode may not be written.
@@ -56,6 +59,17 @@ def pytest_xdist_auto_num_workers() -> int | None:
     return None if asked else len(os.sched_getaffinity(0)) + 1
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector from going through thousands of tests, which stay to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the long tests first: one that begins last is waited for by all other processes."""
     traced.leave_the_others_out(items)
@@ -68,3 +82,11 @@ def demo_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("demo")
     Catalog(str(folder)).publish(list(history(revisions=5, packages=40, specs=400)))
     return folder
+
+
+@pytest.fixture(scope="session")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
+    """Return a running server that speaks S3; each test has a place of its own in its bucket."""
+    running = Emulator(tmp_path_factory.mktemp("s3") / "log")
+    yield running
+    running.stop()
