@@ -22,8 +22,9 @@ from snapshots.spack.texts import (
 )
 from snapshots.spack.versions import VersionKey, version_key
 
-SIZE_MAX = (1 << 53) - 1
-"""The largest size in bytes that every reader of JSON takes exactly."""
+SIZE_MAX = (1 << 40) - 1
+"""The largest size in bytes: that of thousands together is one that every reader of JSON takes
+exactly, and that of millions fits into 64 bits."""
 
 NOTHING = sha256().hexdigest()
 """The digest of a content without a spec."""

@@ -1,9 +1,10 @@
 """Fixtures that several floors' tests share: what takes long to make is made once."""
 
+import gc
 import os
 import ssl
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,17 @@ def pytest_xdist_auto_num_workers() -> int | None:
     """
     asked = "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ
     return None if asked else len(os.sched_getaffinity(0)) + 1
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector from going through thousands of tests, which stay to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,7 +6,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
@@ -90,6 +89,8 @@ def catalog(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def answer(catalog: Path, sql: str) -> list[tuple[Any, ...]]:
     """Return the rows that a question has, asked as the document shows it."""
+    import duckdb  # late, or it takes what is set aside when all tests are collected for leaked
+
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     for name in TABLES:

@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 import pytest
 import yaml
-from check_jsonschema import main as check_jsonschema
 from click.testing import CliRunner
 
 from server.environment import settings_from
@@ -22,6 +21,8 @@ SERVERS = ("server-1", "server-2")
 
 def verdict(file: Path) -> int:
     """Return the exit code of the validator, which has the schema of the Compose specification."""
+    from check_jsonschema import main as check_jsonschema  # takes long to import
+
     options = ["--builtin-schema", "vendor.compose-spec", str(file)]
     return CliRunner().invoke(check_jsonschema, options).exit_code
 

@@ -7,6 +7,7 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
+from server.pages.filters import MINUS
 from snapshots.models import Spec
 from tests.server.pages.catalogs import served
 from tests.server.pages.comparing import TABS, links, rows
@@ -94,6 +95,19 @@ def test_what_a_source_does_not_tell_is_said(tmp_path: Path) -> None:
         assert {"lone", "old"} <= {row[0] for row in rows(by_target)}
         specs = shown(client, f"{PAIR}/specs")
         assert "unknown" in {row[2] for row in rows(specs)}
+
+
+def test_what_only_changed_is_not_the_same(tmp_path: Path) -> None:
+    """A package that went up was neither added nor removed, and is told of all the same."""
+    states = [state_of((Build("zlib", it),)).specs.values() for it in ("1", "2")]
+    with served(tmp_path, *states) as client:
+        page = shown(client, PAIR)
+        figures = {
+            it[0].text_content(): it[1].text_content() for it in page.dom.cssselect(".totals div")
+        }
+        assert figures["Specs"].split() == ["+1", f"{MINUS}1"]
+        assert figures["Packages"] == "±0"
+        assert figures["Stacks"] == "the same"
 
 
 def test_stacks_that_one_source_does_not_tell(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
-from deepdiff import DeepDiff
 from hypothesis import given
 
 from snapshots.changes.spec_changes import SpecChangeKind
@@ -26,6 +25,8 @@ def tell_stacks(states: Sequence[Sequence[Spec]]) -> bool:
 
 def differing(before: Spec, after: Spec, states: Sequence[Sequence[Spec]]) -> set[str]:
     """Return the facts that count as changed, as deepdiff tells them from the records."""
+    from deepdiff import DeepDiff  # takes long to import, in every process of the suite
+
     values = [msgspec.structs.asdict(spec) for spec in (before, after)]
     unknown = {name for name in UNKNOWABLE if None in [facts[name] for facts in values]}
     if not tell_stacks(states):
