@@ -106,7 +106,8 @@ def _require_stack(rule: Rule, judged: Judged) -> None:
 
     Likewise where one side tells no stacks: nobody knows what became of this one.
     """
-    stack, base = rule.only.stack, judged.comparison and judged.comparison.base
+    stack, comparison = rule.only.stack, judged.comparison
+    base = None if comparison is None else comparison.base
     known = {*judged.head.stacks.items, *(base.stacks.items if base else ())}
     if stack is None:
         return
