@@ -1,11 +1,12 @@
 """What counts for coverage, and as too little of it."""
 
+from itertools import chain
 from pathlib import Path, PurePosixPath
 
 import pytest
 
 from tests.coverage_floor import FLOOR, low_files
-from tests.traced import ELSEWHERE, counts
+from tests.traced import ELSEWHERE, WIDE, counts
 
 ROOT = Path(__file__).parents[1]
 
@@ -26,6 +27,8 @@ def test_only_files_of_the_domain_are_held_to_the_floor() -> None:
     [
         ("tests/snapshots/frames/test_frame.py", ["snapshots"], False, True),
         ("tests/snapshots/frames/test_frame.py", ["snapshots"], True, False),
+        ("tests/snapshots/catalog/test_catalog.py", ["snapshots"], False, False),
+        ("tests/snapshots/catalog/test_catalog.py", [], False, True),
         ("tests/server/test_cli.py", ["snapshots"], False, False),
         ("tests/server/test_cli_gate.py", ["snapshots"], False, True),
         ("tests/schema/comparisons/test_check.py", ["snapshots"], False, True),
@@ -42,7 +45,7 @@ def test_examples_of_a_floor_count_for_it(
     assert counts(PurePosixPath(file), floors, is_drawn=is_drawn) is expected
 
 
-@pytest.mark.parametrize("place", [place for places in ELSEWHERE.values() for place in places])
-def test_what_counts_elsewhere_is_there(place: str) -> None:
-    """A file or folder that was renamed does not silently cease to count."""
+@pytest.mark.parametrize("place", [*chain(*ELSEWHERE.values(), WIDE)])
+def test_what_is_named_is_there(place: str) -> None:
+    """A file or folder that was renamed does not silently cease to count, or begin to."""
     assert (ROOT / place).exists()

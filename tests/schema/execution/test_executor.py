@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from schema.api import schema
+from schema.errors import VALIDATION_FAILED
 from schema.execution.executor import RenderingExecutor
 from schema.revisions.spec import Spec
 from tests.schema.generated_documents import Question, Writer
@@ -47,14 +48,13 @@ def assert_same(world: World, question: Question) -> bytes:
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-@given(draw=st.randoms(use_true_random=False) | st.randoms(use_true_random=True))
+@given(draw=st.randoms(use_true_random=True))
 def test_any_question_is_answered_as_the_stock_executor_does(
     world: World, draw: random.Random
 ) -> None:
     """Data and errors (messages, paths, codes, places) and their order are the same bytes."""
-    question = Writer(SCHEMA, pools_of(world), draw).question()
-    assert validate(SCHEMA, parse(question.text)) == []
-    body = assert_same(world, question)
+    body = assert_same(world, Writer(SCHEMA, pools_of(world), draw).question())
+    assert VALIDATION_FAILED.encode() not in body
     assert b"INTERNAL_SERVER_ERROR" not in body
     event("with errors" if b'"errors"' in body else "without errors")
 
@@ -182,4 +182,6 @@ def test_made_up_questions_reach_every_field() -> None:
         writer = Writer(SCHEMA, {}, random.Random(seed))
         writer.question()
         asked |= writer.asked
+        if every <= asked:
+            break
     assert every <= asked

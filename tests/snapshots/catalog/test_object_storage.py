@@ -8,12 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake.fs import DeltaStorageHandler
 
 from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.filling import missing_pairs
 from snapshots.catalog.keeping.removing import plan, remove
 from snapshots.catalog.keeping.vacuum import vacuum
+from snapshots.catalog.store import storage
 from snapshots.catalog.store.locations import parse_location
 from snapshots.catalog.store.storage import Storage
 from snapshots.catalog.verifying.verify import verify
@@ -117,6 +119,32 @@ def test_the_history_in_a_bucket(emulator: Emulator, variables: dict[str, str]) 
     assert timeline is not None
     assert len(timeline.entries) == 5
     assert emulator.num_requests() - before <= HISTORY_REQUESTS
+
+
+@pytest.mark.usefixtures("variables")
+def test_connections_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What reads objects is made once for each table, not for each look and question."""
+    importer, reader = (Catalog("s3://bucket/kept") for _ in range(2))
+    for number in range(2):
+        publish_state(importer, number)
+    reader.require_history()
+    reader.refresh()
+    library, name = Library(reader), specs_of(0)[0].name
+    assert library.package_timeline(reader.history, TAGS[0], name) is not None
+    publish_state(importer, 2)
+    made: list[object] = []
+
+    class Recording(DeltaStorageHandler):
+        def __init__(self, *arguments: Any) -> None:
+            made.append(arguments)
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(storage, "DeltaStorageHandler", Recording)
+    assert reader.refresh()
+    assert library.package_timeline(reader.history, TAGS[0], name) is not None
+    assert not made
+    reader.load(reader.history.resolve(TAGS[0]).digest)
+    assert made  # to load a content, the table of contents is not opened
 
 
 def test_imports_at_once(variables: dict[str, str], processes: ForkServerContext) -> None:

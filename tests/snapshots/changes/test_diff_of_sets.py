@@ -10,17 +10,12 @@ from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.models import SPEC_FACTS, Spec
 from snapshots.spack.names import natural_key
-from tests.snapshots.changes.states import compare, pairs
+from tests.snapshots.changes.states import compare, pairs, tell_stacks
 from tests.snapshots.factories import SPECS
 
 UNKNOWABLE = ("size", "namespace", "package_hash")
 NEVER_COMPARED = [name for name, fact in SPEC_FACTS.items() if not fact.is_compared]
 NONE_CHANGED: dict[str, int] = {}
-
-
-def tell_stacks(states: Sequence[Sequence[Spec]]) -> bool:
-    """Tell whether each state has a stack beside root, or no specs."""
-    return all(not specs or any({*it.stacks} - {"root"} for it in specs) for specs in states)
 
 
 def differing(before: Spec, after: Spec, states: Sequence[Sequence[Spec]]) -> set[str]:

@@ -95,6 +95,7 @@ def test_develop_has_every_week_and_each_has_a_second_tag() -> None:
     assert [it.taken_at for it in develop] == [it.taken_at for it in singly]
 
 
+@pytest.mark.no_cover
 def test_develop_grows_with_dents() -> None:
     """Packages, specs and size are more at the end, and now and then less than a week before."""
     weeks = [it.content for it in develop_history() if it.tag == "develop"]

@@ -18,6 +18,7 @@ from tests.snapshots.frames import spack_answers
 from tests.snapshots.frames.spack_answers import Answers
 
 REFUSED_AT_MOST = 0.03
+WHOLE = pytest.param("whole", marks=pytest.mark.no_cover)
 OF_THE_HOST = "not supported: names that depend on the host"
 
 
@@ -61,7 +62,7 @@ class Revision:
         return asked
 
 
-@pytest.fixture(scope="module", params=["committed", "whole"])
+@pytest.fixture(scope="module", params=["committed", WHOLE])
 def answers(request: pytest.FixtureRequest) -> Answers:
     """Return the committed answers, or all of them where their folder is known."""
     if request.param == "committed":

@@ -77,6 +77,7 @@ def batches(random: Random, count: int) -> Iterator[Rows]:
         yield [(key, str(random.randrange(3))) for key in keys]
 
 
+@pytest.mark.no_cover
 @pytest.mark.usefixtures("small")
 def test_every_row_is_found_once(storage: Storage) -> None:
     """However many batches there are, by a table that is open and by one that is opened anew."""
@@ -91,6 +92,7 @@ def test_every_row_is_found_once(storage: Storage) -> None:
         assert found(table, key) == found(opened(storage), key) == expected
 
 
+@pytest.mark.no_cover
 @pytest.mark.usefixtures("small")
 def test_runs_stay_few(storage: Storage) -> None:
     """Each has twice the rows of all smaller ones, but for a few small ones."""
