@@ -80,14 +80,15 @@ def batches(random: Random, count: int) -> Iterator[Rows]:
 def test_every_row_is_found_once(storage: Storage) -> None:
     """However many batches there are, by a table that is open and by one that is opened anew."""
     table, added = opened(storage), set[tuple[str, str]]()
-    for number, batch in enumerate(batches(Random(1), 150)):
+    for number, batch in enumerate(batches(Random(1), 90)):
         add(table, batch)
         added.update(batch)
         if number % 30 == 0:
             assert every(opened(storage)) == sorted(added)
+    anew = opened(storage)
     for key in {key for key, _ in added} | {"", "key-", "nothing", "z"}:
         expected = sorted(row for row in added if row[0] == key)
-        assert found(table, key) == found(opened(storage), key) == expected
+        assert found(table, key) == found(anew, key) == expected
 
 
 @pytest.mark.no_cover
@@ -95,11 +96,12 @@ def test_every_row_is_found_once(storage: Storage) -> None:
 def test_runs_stay_few(storage: Storage) -> None:
     """Small runs become larger ones, fewer than FAN_IN of each size."""
     table = opened(storage)
-    for number in range(200):
+    count = FAN_IN**3 - 1  # one more, and all of them would become one
+    for number in range(count):
         add(table, [(f"{number * 9 + row:05}", "") for row in range(9)])
     runs = {name.partition("-")[0] for name in files(storage)}
-    assert len(runs) <= 1 + math.log(200, FAN_IN) * (FAN_IN - 1)
-    assert every(table) == [(f"{number:05}", "") for number in range(1_800)]
+    assert len(runs) <= 1 + math.log(count, FAN_IN) * (FAN_IN - 1)
+    assert every(table) == [(f"{number:05}", "") for number in range(count * 9)]
 
 
 @pytest.mark.usefixtures("small")
