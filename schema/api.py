@@ -8,7 +8,6 @@ import strawberry
 from graphql import (
     DocumentNode,
     GraphQLFormattedError,
-    OperationType,
     create_source_event_stream,
     execute_sync,
 )
@@ -57,8 +56,8 @@ class Answer(NamedTuple):
     """What a request is answered with.
 
     Without ``executed`` the request never got so far as to have data. ``data`` may hold JSON
-    fragments for orjson. ``estimate`` is what the
-    request was expected to cost; with ``allowed`` the response tells it.
+    fragments for orjson. ``estimate`` is what the request was expected to cost; with ``allowed``
+    the response tells it.
     """
 
     data: dict[str, Any] | None
@@ -267,20 +266,6 @@ class _Admitted(NamedTuple):
     node: DocumentNode
     variables: dict[str, Any]
     cost: Estimate
-
-
-def operation_type(query: Document, operation_name: str | None) -> OperationType | None:
-    """Return whether an operation is a query, mutation or subscription; None if there is none."""
-    return query.operation_type(operation_name)
-
-
-_DEFAULT = API()
-document, is_known, declared_variables = (
-    _DEFAULT.document,
-    _DEFAULT.is_known,
-    _DEFAULT.declared_variables,
-)
-cost, is_light, execute = _DEFAULT.cost, _DEFAULT.is_light, _DEFAULT.execute
 
 
 def sdl() -> str:

@@ -84,13 +84,13 @@ class Context:
 
     Without ``may_load`` what is not in memory raises NotLoaded, and without ``may_take_long`` what
     takes more than a few milliseconds: an event loop can try so, and give the request to a thread
-    that may. ``is_permanent`` tells after the execution whether the
-    answer named contents only by their digests, so that it stays true for ever. ``budget`` is what
-    the request may use; another thread may cancel it. ``further_errors`` counts the errors that the
-    answer is not to show. ``loaded`` has what was loaded for the request before, by its cache and
-    key, or how that failed: it may be too large to be kept for others. ``answers`` are those about
-    the history that requests share, ``left_out`` has the revisions that some are told without.
-    ``follow`` is what a subscription gets its events from.
+    that may. ``is_permanent`` tells after the execution whether the answer named contents only by
+    their digests, so that it stays true for ever. ``budget`` is what the request may use; another
+    thread may cancel it. ``further_errors`` counts the errors that the answer is not to show.
+    ``loaded`` has what was loaded for the request before, by its cache and key, or how that failed:
+    it may be too large to be kept for others. ``answers`` are those about the history that requests
+    share, ``left_out`` has the revisions that some are told without. ``follow`` is what a
+    subscription gets its events from.
     """
 
     catalog: Catalog

@@ -59,6 +59,17 @@ class _Commands(click.Group):
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(self.commands)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = error.option_name
+            if any(name in option.opts for it in self.commands.values() for option in it.params):
+                # Other programs take such options before the command.
+                hint = f"{error.message} Write it behind the command: cachelog COMMAND {name} ..."
+                raise click.NoSuchOption(name, hint, ctx=ctx) from None
+            raise
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from schema.errors import incident
 from server.publications import Arrivals, Publications
 from server.tracing.spans import NoSpans, Spans
+from snapshots.catalog.asking.past import prepare
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.following import Follower
 from snapshots.errors import CatalogError, NoCatalog
@@ -119,7 +120,14 @@ class CatalogWatch:
             note("cachelog.revisions", len(self.catalog.history.revisions))
         return is_new
 
+    def _prepare(self) -> None:
+        try:
+            prepare(self.catalog)
+        except Exception as error:  # noqa: BLE001 - it was for speed alone: looks must go on
+            incident(error)
+
     async def _look_again(self) -> None:
+        await asyncio.to_thread(self._prepare)
         while True:
             await asyncio.sleep(self._seconds)
             await asyncio.to_thread(self.look)

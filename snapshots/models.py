@@ -14,7 +14,6 @@ from snapshots.spack.texts import (
     checked_checksum,
     checked_compiler,
     checked_hash,
-    checked_items,
     checked_name,
     checked_url,
     checked_variant,
@@ -23,8 +22,9 @@ from snapshots.spack.texts import (
 )
 from snapshots.spack.versions import VersionKey, version_key
 
-SIZE_MAX = (1 << 53) - 1
-"""The largest size in bytes that every reader of JSON takes exactly."""
+SIZE_MAX = (1 << 40) - 1
+"""The largest size in bytes: that of thousands together is one that every reader of JSON takes
+exactly, and that of millions fits into 64 bits."""
 
 NOTHING = sha256().hexdigest()
 """The digest of a content without a spec."""
@@ -145,33 +145,6 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 SPEC_FACTS = facts_of(Spec)
 """The facts of a spec, by name."""
-
-
-def check_facts(spec: Spec) -> None:
-    """Raise ValueError, naming the fact, where a spec holds a text that it must not hold.
-
-    The rules are those that the facts declare. Readers follow them value by value, to say where
-    the text stands.
-    """
-    for name, fact in SPEC_FACTS.items():
-        value = getattr(spec, name)
-        if fact.check is None or value is None:
-            continue
-        texts = value if isinstance(value, tuple) else (value,)
-        try:
-            checked_items(texts, fact.check)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
-    for edge in spec.dependencies or ():
-        check_dependency(edge)
-
-
-def check_dependency(edge: Dependency) -> None:
-    """Raise ValueError where an edge holds a text that it must not hold."""
-    checked_name(edge.name)
-    checked_hash(edge.hash)
-    checked_items(edge.types, checked_name)
-    checked_items(edge.virtuals, checked_name)
 
 
 class ConcreteSpec(msgspec.Struct, frozen=True, gc=False, kw_only=True):

@@ -270,7 +270,7 @@ def split_by_cache(table: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 
 class FileTail(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of a file, with all columns but dependencies: its first byte, xxh3 checksum."""
+    """The end of a file, with all columns but those that stand first: its first byte, xxh3."""
 
     start: int
     checksum: str

@@ -2,21 +2,47 @@
 
 import gc
 import os
+import ssl
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 from hypothesis import settings
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
 from tests import traced
+from tests.snapshots.catalog.emulators import Emulator
 
 # The processes that tests start are hundreds. Each would compile all modules anew, and each worker
 # would rewrite the assertions of all tests, where bytecode may not be written.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+_transport = httpx.HTTPTransport.__init__
+
+
+@cache
+def _certificates(*_variables: str | None) -> ssl.SSLContext:
+    """Return the certificates that httpx finds by these variables of the environment."""
+    return httpx.create_ssl_context()
+
+
+def _transport_with_shared_certificates(
+    self: httpx.HTTPTransport, verify: ssl.SSLContext | str | bool = True, **options: Any
+) -> None:
+    if verify is True and options.get("cert") is None and options.get("trust_env", True):
+        verify = _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+    _transport(self, verify=verify, **options)
+
+
+# Each client, and so each httpx.get, would read all certificates of the system anew: 20 ms.
+_transports: Any = httpx.HTTPTransport
+_transports.__init__ = _transport_with_shared_certificates
 
 # HYPOTHESIS_PROFILE=default makes a hundred.
 settings.register_profile("suite", max_examples=30)
@@ -56,3 +82,11 @@ def demo_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("demo")
     Catalog(str(folder)).publish(list(history(revisions=5, packages=40, specs=400)))
     return folder
+
+
+@pytest.fixture(scope="session")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
+    """Return a running server that speaks S3; each test has a place of its own in its bucket."""
+    running = Emulator(tmp_path_factory.mktemp("s3") / "log")
+    yield running
+    running.stop()

@@ -53,6 +53,12 @@ def keys_of(value: Any) -> Iterator[str]:
                 assert inner.keys() == {"short", *SPEC_FACTS} - {"dependencies"}
 
 
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return where a catalog is that has a past; tests only read it."""
+    return remembered(tmp_path_factory.mktemp("past")).catalog.location
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -68,10 +74,9 @@ def keys_of(value: Any) -> Iterator[str]:
     ],
     ids=" ".join,
 )
-def test_every_name_is_described(command: tuple[str, ...], tmp_path: Path) -> None:
+def test_every_name_is_described(command: tuple[str, ...], catalog: str) -> None:
     """Every name that a document has stands in the text."""
-    world = remembered(tmp_path)
-    document = cachelog(*command, "--json", catalog=world.catalog.location).json
+    document = cachelog(*command, "--json", catalog=catalog).json
     assert set(keys_of(document)) <= NAMES
 
 

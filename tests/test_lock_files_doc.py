@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from schema import api
 from schema.context import MOST_CONTENTS
 from server.pages.checking import BODIES
 from server.pages.documents import document
 from snapshots.changes import nearest_specs
 from snapshots.sources.lockfiles import MAX_BYTES, nodes
+from tests.schema.usual import api
 from tests.server.commands import cachelog
 from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
 
@@ -37,7 +37,7 @@ def test_the_query_is_one() -> None:
     """It is valid, and allowed for 2,000 specs."""
     specs = [{"hash": "a" * 32, "name": "a"}] * 2_000
     assert api.document(QUERY).errors == ()
-    assert 0 < api.cost(QUERY, None, {"specs": specs}).units <= api._DEFAULT.limits.max_cost
+    assert 0 < api.cost(QUERY, None, {"specs": specs}).units <= api.limits.max_cost
 
 
 def test_bounds_are_those_of_the_code() -> None:

@@ -14,10 +14,10 @@ from graphql import OperationType
 from msgspec.structs import fields
 
 import server.settings
-from schema import api
 from server.environment import environ_of
 from server.metrics.instruments import INSTRUMENTS, sample_names
 from server.settings import PREFIX, Settings, variable_of
+from tests.schema.usual import api
 
 TEXT = (Path(__file__).parents[1] / "docs" / "operating.md").read_text("utf-8")
 METRICS = {name for instrument in INSTRUMENTS for name in sample_names(instrument)}
@@ -76,7 +76,7 @@ def test_subscriptions_that_are_shown_are_valid() -> None:
     assert len(shown) == 2
     for text in shown:
         assert api.document(text).errors == ()
-        assert api.operation_type(api.document(text), None) is OperationType.SUBSCRIPTION
+        assert api.document(text).operation_type(None) is OperationType.SUBSCRIPTION
 
 
 def documented_settings() -> Iterator[tuple[str, str]]:

@@ -40,12 +40,11 @@ def catalog(
     with ExitStack() as stack:
         location = str(folder)
         if request.param == "S3":
-            emulator = Emulator(folder / "log")
-            stack.callback(emulator.stop)
+            emulator: Emulator = request.getfixturevalue("emulator")
             patched = stack.enter_context(pytest.MonkeyPatch.context())
             for name, value in emulator.variables().items():
                 patched.setenv(name, value)
-            location = "s3://bucket/some/catalog"
+            location = "s3://bucket/documented/catalog"
         with laid_always():
             Catalog(location).publish(states())
         yield location

@@ -77,10 +77,7 @@ class Breach:
         "The package that it is about; null where it is not about a single one.",
     )
     num_specs: int = for_many(
-        lambda rows: [
-            len(it.hashes()) if it.rows is None else len(it.rows) for it in rows.breaches
-        ],
-        "How many specs it is about.",
+        lambda rows: [it.num_specs for it in rows.breaches], "How many specs it is about."
     )
     spec: Spec | None = for_many(
         _specs,

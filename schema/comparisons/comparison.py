@@ -38,7 +38,12 @@ from schema.comparisons.package_change import (
     package_change_connection,
 )
 from schema.comparisons.rule_input import MOST_RULES, RuleInput
-from schema.comparisons.spec_change import SpecChange, spec_change_connection, with_reasons
+from schema.comparisons.spec_change import (
+    SpecChange,
+    SpecChangeOrderArgument,
+    spec_change_connection,
+    with_reasons,
+)
 from schema.comparisons.stack_change import StackChange
 from schema.context import Context, Info
 from schema.execution.loading import NotLoaded
@@ -134,9 +139,7 @@ class Comparison(Node):
         order = none_if_omitted(order_by)
         return package_change_connection(self.loaded(info), *only, order, page)
 
-    @connection_field(
-        "The hashes that were added, removed or changed, by package and hash.", cost=CHANGES
-    )
+    @connection_field("The hashes that were added, removed or changed.", cost=CHANGES)
     def specs(
         self,
         info: Info,
@@ -149,6 +152,7 @@ class Comparison(Node):
             list[SpecChangeReason] | None,
             strawberry.argument(description="Only these reasons; all unless given."),
         ] = strawberry.UNSET,
+        order_by: SpecChangeOrderArgument = strawberry.UNSET,
         *,
         page: PageArguments,
     ) -> Connection[SpecChange]:
@@ -158,7 +162,7 @@ class Comparison(Node):
         wanted = none_if_omitted(reasons)
         if wanted is not None:
             table = with_reasons(comparison, table, wanted)
-        return spec_change_connection(comparison, table, page)
+        return spec_change_connection(comparison, table, page, none_if_omitted(order_by))
 
     @connection_field(
         "Why specs were built anew, what explains most first. The numbers of specs add up to all "

@@ -84,7 +84,7 @@ class ComparisonSummary:
 
     @strawberry.field(
         description="Combinations of package, stack and target that only base has specs for; of "
-        "package and target where no spec has a stack.",
+        "package and target where a source tells no stacks.",
         metadata=COVERED.metadata,
     )
     def coverage_lost(self) -> int:
@@ -92,7 +92,7 @@ class ComparisonSummary:
 
     @strawberry.field(
         description="Combinations of package, stack and target that only head has specs for; of "
-        "package and target where no spec has a stack.",
+        "package and target where a source tells no stacks.",
         metadata=COVERED.metadata,
     )
     def coverage_gained(self) -> int:

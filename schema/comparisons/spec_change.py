@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import strawberry
@@ -23,11 +23,12 @@ from schema.fields.connections import Connection
 from schema.fields.cost import EXPLAINING, Cost
 from schema.fields.enums import describe_enum
 from schema.fields.many import Interleaved, Sublists, WhereKnown, for_many
+from schema.fields.ordering import OrderDirection, direction_field
 from schema.fields.paging import PageArguments
 from schema.revisions.spec import Spec, SpecRows
 from snapshots.changes import facts
 from snapshots.changes.reasons import REASONS, code_of
-from snapshots.changes.spec_changes import SpecChangeKind, SpecChanges
+from snapshots.changes.spec_changes import SpecChangeField, SpecChangeKind, SpecChanges
 
 describe_enum(
     SpecChangeKind,
@@ -38,6 +39,30 @@ describe_enum(
         SpecChangeKind.CHANGED: "The same hash, other facts.",
     },
 )
+
+describe_enum(
+    SpecChangeField,
+    "What changed hashes are ordered by; equal ones stand by package and hash.",
+    {
+        SpecChangeField.PACKAGE: "By package and hash.",
+        SpecChangeField.KIND: "By how they changed, in the order of SpecChangeKind.",
+    },
+    name="SpecChangeOrderField",
+)
+
+
+@strawberry.input(description="An order of changed hashes.")
+class SpecChangeOrder:
+    """A field and a direction."""
+
+    field: SpecChangeField = strawberry.field(description="What to order by.")
+    direction: OrderDirection = direction_field()
+
+
+SpecChangeOrderArgument = Annotated[
+    SpecChangeOrder | None,
+    strawberry.argument(description="In which order; by package and hash unless given."),
+]
 
 
 def _specs_before(rows: ChangeRows[Any]) -> WhereKnown:
@@ -135,9 +160,14 @@ class SpecChange(Change):
 
 
 def spec_change_connection(
-    comparison: LoadedComparison, table: SpecChanges, arguments: PageArguments
+    comparison: LoadedComparison,
+    table: SpecChanges,
+    arguments: PageArguments,
+    order: SpecChangeOrder | None = None,
 ) -> Connection[SpecChange]:
-    """Return a page of a table of changed hashes, by package and hash."""
+    """Return a page of a table of changed hashes; by package and hash unless ordered."""
+    if order is not None:
+        table = table.ordered(order.field, descending=order.direction is OrderDirection.DESC)
     return change_connection(SpecChange, comparison, table, NamedBy(table, "hash"), arguments)
 
 

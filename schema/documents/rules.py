@@ -24,9 +24,6 @@ from schema.limits import Limits
 
 LIMIT_EXCEEDED = "LIMIT_EXCEEDED"
 
-_CHAIN = 100
-"""How many fragments may spread each other one below the other."""
-
 Refusal = GraphQLFormattedError | None
 
 

@@ -43,11 +43,6 @@ class Budget:
         self._ends = monotonic() + limits.max_seconds
         self._is_cancelled = False
 
-    @property
-    def is_cancelled(self) -> bool:
-        """Whether somebody has ended the request."""
-        return self._is_cancelled
-
     def cancel(self) -> None:
         """End the request: nobody waits for its answer."""
         self._is_cancelled = True

@@ -26,7 +26,7 @@ Dimensions = Annotated[
     list[CoverageDimension],
     strawberry.argument(description="The dimensions; none for the package alone."),
 ]
-First = Annotated[int, strawberry.argument(description="How many; 1,000 at most.")]
+First = Annotated[int, strawberry.argument(description=f"How many; {LISTED_MAX:,} at most.")]
 
 
 @strawberry.type(

@@ -49,6 +49,7 @@ def why_command(
     Each spec that took the place of another has one main cause, so the numbers add up. Of a package
     or a hash, the way from each spec down to its main cause is printed.
     """
+    from snapshots.errors import InvalidArgument
     from snapshots.notes.scope import Only
 
     head, subject = _head_and_subject(base, words)
@@ -61,7 +62,12 @@ def why_command(
     )
     if subject is not None and package is not None:
         raise click.UsageError("A package or hash is named twice; leave --package out.")
-    compared = compare(catalog, refs_of(base, head), only)
+    try:
+        compared = compare(catalog, refs_of(base, head), only)
+    except InvalidArgument as error:
+        if subject is None or error.name != "--package":
+            raise
+        raise InvalidArgument("PACKAGE", error.reason) from None  # as it was written
     report = compared.report()
     if subject is not None and subject.startswith("/"):
         report = report._replace(changes=(_change_of(report, subject),))

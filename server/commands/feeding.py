@@ -75,7 +75,8 @@ def feed_command(
     addresses = _Urls(base_url, server_url)
     from server.commands.names import require_series
     from server.commands.past import open_past
-    from server.feeds.files import package_document, series_document, write, write_all
+    from server.feeds.files import package_document, series_document, write_all
+    from server.output_files import write
     from server.terminal.progress import progress
     from snapshots.wording import counted
 

@@ -123,7 +123,7 @@ def stacks_command(ref: str | None, *, as_json: bool, catalog: str) -> None:
     elif stacks:
         say_pages(stack_lines(stacks, width()))
     else:
-        note(f"{title(revision)} has no stacks.")
+        note(f"The stacks of {title(revision)} are unknown: its source tells none.")
 
 
 def _loaded(location: str, ref: str | None) -> "tuple[RevisionInfo, Frame]":

@@ -105,10 +105,17 @@ class Past(NamedTuple):
         return found
 
     def where_else(self, name: str, series: str) -> str:
-        """Return which other series had a package, or else which names are like it."""
+        """Return which other series had a package, or else which names are like it.
+
+        Whoever writes the name of a series or a tag in its place is told the option for that.
+        """
         from snapshots.catalog.filling import missing_pairs
         from snapshots.nearest_names import nearest_hint, nearest_names
 
+        if name in self.history.series_names:
+            return f"; that is a series (--series {name})"
+        if name in self.history.tags:
+            return f"; that is a tag (--tag {name})"
         others = [
             other
             for other in self.history.series_names

@@ -13,7 +13,7 @@ from snapshots.models import RevisionInfo
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.returns import Counts, told_apart
 
-_AT_FIRST, _AT_ONCE = 8, 64
+_AT_FIRST, _AT_ONCE = 24, 64
 """Packages are read of so many entries at once; the first are to be seen soon."""
 
 

@@ -56,6 +56,7 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
     from server.graphiql.page import missing_assets
     from server.graphql.manifest import read_manifest
     from server.listening import listening_socket, serve, url_of
+    from server.settings import variable_of
     from server.tracing.spans import spans_from
     from snapshots.catalog.catalog import Catalog
 
@@ -66,6 +67,8 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
     spans_from(settings).close()
     if settings.documents:
         read_manifest(Path(settings.documents))
+    if settings.metrics and settings.metrics_dir:
+        _require_folder(variable_of("metrics_dir"), settings.metrics_dir)
     opened = Catalog(catalog)
     # The application reads the rest.
     opened.refresh(missing_ok=demo, with_counts=False)
@@ -92,6 +95,14 @@ def serve_command(host: str, port: int, workers: int, *, demo: bool, catalog: st
             hang_seconds=settings.hang_timeout,
             log_format=settings.log_format,
         )
+
+
+def _require_folder(variable: str, folder: str) -> None:
+    """Raise InvalidArgument for what is no folder, or one that nothing can be written to."""
+    from snapshots.errors import InvalidArgument
+
+    if not os.path.isdir(folder) or not os.access(folder, os.W_OK | os.X_OK):  # noqa: PTH112
+        raise InvalidArgument(variable, f"{folder!r} is no folder that can be written to")
 
 
 def _fill(catalog: "Catalog", *, demo: bool) -> None:

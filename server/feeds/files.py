@@ -1,13 +1,13 @@
 """Feeds as files: the documents that a server sends, for a web server to serve as they are."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from server.feeds.addresses import SUFFIX, FeedAddresses
+from server.output_files import write
 from snapshots.catalog.asking.past import require_complete
-from snapshots.errors import IncompleteHistory, OutputError
+from snapshots.errors import IncompleteHistory
 from snapshots.notes.atom.document import to_xml
 from snapshots.notes.atom.feeds import counts_of, package_feed, series_feed, told_in
 from snapshots.notes.atom.stories import story
@@ -64,26 +64,6 @@ def write_all(
                 feed = package_feed(timeline, addresses(timeline.name))
                 num_written += write(folder / series / f"{timeline.name}{SUFFIX}", to_xml(feed))
     return num_written
-
-
-def write(file: Path, document: bytes) -> bool:
-    """Write a file in one step, where it does not hold just that; return whether it did not.
-
-    A web server so goes on to tell readers that nothing changed. Raises OutputError.
-    """
-    beside = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    try:
-        if file.is_file() and file.read_bytes() == document:
-            return False
-        file.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            beside.write_bytes(document)
-            beside.replace(file)
-        finally:
-            beside.unlink(missing_ok=True)
-    except OSError as error:
-        raise OutputError(str(file), error.strerror or str(error)) from None
-    return True
 
 
 def _timelines(past: "Past", series: str, names: Sequence[str]) -> Iterator[PackageTimeline | None]:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from cachetools import LRUCache
 from graphql import OperationType
 
-from schema import api
 from server.asgi.cache import CacheKey, ResponseCache
 from server.asgi.errors import BadRequest
 from server.asgi.lanes import Lanes
@@ -209,7 +208,7 @@ class Answers:
     ) -> ParsedRequest:
         """Return a request with its keys; raises BadRequest where a GET asks for a mutation."""
         document = self._api.document(request.query)
-        operation = api.operation_type(document, request.operation_name)
+        operation = document.operation_type(request.operation_name)
         if not asked.is_post and operation is OperationType.MUTATION:
             raise BadRequest(
                 "GET is for queries and subscriptions",

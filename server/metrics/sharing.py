@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import os
 import time
 from collections.abc import AsyncIterator
@@ -11,6 +12,8 @@ from pathlib import Path
 import msgspec
 
 from server.metrics.tallies import Recorder, Tally
+
+_log = logging.getLogger("cachelog.server")
 
 WRITE_SECONDS = 1.0
 _RUNNING_SECONDS = 10.0
@@ -29,7 +32,9 @@ class Written(msgspec.Struct):
 class SharedTallies:
     """The tallies of the processes that share a folder; without one, of this process alone.
 
-    Files of processes that have ended stay, so that counters never go back.
+    Files of processes that have ended stay, so that counters never go back. A folder that cannot be
+    written to, as when the disk is full, keeps no process from serving: the log says so once, and
+    the numbers are shared again when it can be.
     """
 
     def __init__(self, recorder: Recorder, folder: Path | None) -> None:
@@ -37,6 +42,7 @@ class SharedTallies:
         self._folder = folder
         # A new process may have the id of one that has ended.
         self._name = f"{os.getpid()}-{time.time_ns():x}{_SUFFIX}"
+        self._is_out = False
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -69,8 +75,15 @@ class SharedTallies:
 
     def _write(self, folder: Path, moment: float) -> None:
         new = folder / f"{self._name}.new"
-        new.write_bytes(msgspec.json.encode(Written(moment, self._recorder.tally())))
-        new.replace(folder / self._name)
+        try:
+            new.write_bytes(msgspec.json.encode(Written(moment, self._recorder.tally())))
+            new.replace(folder / self._name)
+        except OSError as error:
+            if not self._is_out:
+                _log.warning("the numbers of this process cannot be shared: %s", error)
+            self._is_out = True
+        else:
+            self._is_out = False
 
     async def _write_again(self, folder: Path) -> None:
         while True:

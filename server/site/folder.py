@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from server.feeds.files import write
+from server.output_files import write
 from server.site.headers import Headers, rules
 from snapshots.errors import InvalidArgument, OutputError
 

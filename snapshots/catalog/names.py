@@ -15,7 +15,6 @@ from snapshots.history import History
 from snapshots.models import RevisionInfo, Source
 
 _SOURCE = "source_"
-_IN_CACHE = "in_cache"
 
 
 class Names:
@@ -36,18 +35,26 @@ class Names:
 
     def packages(self, digest: str) -> list[str]:
         """Return the names of a content's packages, in no order."""
-        return self._column("SELECT DISTINCT name FROM specs", digest)
+        return self._distinct("name", self._specs_of(digest))
 
     def stacks(self, digest: str) -> list[str]:
         """Return the names of a content's stacks, in no order."""
-        return self._column("SELECT DISTINCT unnest(stacks) AS name FROM specs", digest)
+        return self._distinct("unnest(stacks)", self._specs_of(digest))
 
-    def _column(self, query: str, digest: str) -> list[str]:
-        # A digest is made of hexadecimal digits, so it cannot end the quotes.
-        query += f" WHERE digest = '{int(digest, 16):064x}'"
-        if _IN_CACHE in {field.name for field in self._table("specs").schema().fields}:
-            query += f" AND {_IN_CACHE} IS NOT FALSE"
-        return [row["name"] for row in self._rows(query, "specs")]
+    def _specs_of(self, digest: str) -> str:
+        """Return the condition on rows: specs of a content, which may be laid over another one."""
+        known = {field.name for field in self._table("specs").schema().fields}
+        own = _of_content(digest)
+        found = f"{own} AND hash IS NOT NULL"
+        if "base" in known:
+            gone = _select("base_place", f"{own} AND base_place IS NOT NULL")
+            for base in filter(None, self._distinct("base", own)):
+                found = f"({found}) OR ({_of_content(base)} AND place NOT IN ({gone}))"
+        return f"({found}) AND in_cache IS NOT FALSE" if "in_cache" in known else found
+
+    def _distinct(self, what: str, condition: str) -> list[str]:
+        query = _select(f"DISTINCT {what} AS found", condition)
+        return [row["found"] for row in self._rows(query, "specs")]
 
     def _table(self, name: str) -> DeltaTable:
         if name not in self._tables:
@@ -59,6 +66,15 @@ class Names:
         columns = [found[name].to_pylist() for name in found.column_names]
         for values in zip(*columns, strict=True):
             yield dict(zip(found.column_names, values, strict=True))
+
+
+def _select(what: str, condition: str) -> str:
+    return f"SELECT {what} FROM specs WHERE {condition}"  # noqa: S608 - see ``_of_content``
+
+
+def _of_content(digest: str) -> str:
+    # A digest is made of hexadecimal digits, so it cannot end the quotes.
+    return f"digest = '{int(digest, 16):064x}'"
 
 
 def _revision(row: dict[str, Any]) -> RevisionInfo:

@@ -3,10 +3,6 @@
 from enum import Enum
 from typing import NamedTuple
 
-import msgspec
-
-from snapshots.changes.facts import FieldChange
-
 
 class CauseKind(Enum):
     """What of a node differs; the order is that in which causes of one name are told."""
@@ -103,30 +99,3 @@ def _shortened(variants: str | None) -> str | None:
         return variants
     kept, _, _ = variants[:_TITLE_VARIANTS].rpartition(" ")
     return f"{kept or variants[:_TITLE_VARIANTS]} …"
-
-
-class Cause(msgspec.Struct, frozen=True, kw_only=True):
-    """Why specs were built anew, and how many.
-
-    ``kind``, ``package``, ``before`` and ``after`` are as ``CauseName`` has them, of which ``key``
-    is the text. ``facts`` is everything of the node itself that differs, the first of it gave the
-    kind; where several nodes have the cause, those of the one with the least hashes. ``together``
-    are the numbers of the causes that are involved in exactly the same specs: those that explain
-    most, of ``num_together``, and no more than MOST_TOGETHER. ``num_specs`` and ``packages`` are
-    of the specs that it is the main cause of, ``num_involved`` counts those that it is involved
-    in. ``why_unknown`` is None unless the kind is UNKNOWN.
-    """
-
-    kind: CauseKind
-    package: str
-    before: str | None
-    after: str | None
-    title: str
-    key: str
-    facts: list[FieldChange]
-    why_unknown: str | None
-    together: tuple[int, ...]
-    num_together: int
-    num_specs: int
-    num_involved: int
-    packages: tuple[str, ...]

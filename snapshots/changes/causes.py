@@ -7,15 +7,15 @@ at all is found at a pair and below it, it is one of kind UNKNOWN; where pairs l
 a circle, all of them are.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes import node_columns
-from snapshots.changes.cause import MOST_TOGETHER, Cause, CauseKind, CauseName
+from snapshots.changes.cause import MOST_TOGETHER, CauseKind, CauseName
 from snapshots.changes.cause_facts import own_changes, why_unknown
 from snapshots.changes.cause_walk import walk
 from snapshots.changes.facts import FieldChange
@@ -27,7 +27,7 @@ from snapshots.changes.paths import CauseStep, Paths
 from snapshots.changes.sides import Side
 from snapshots.frames.columns import Rows
 
-__all__ = ["Cause", "CauseCount", "CauseKind", "CauseLists", "CauseStep", "Causes", "find_causes"]
+__all__ = ["CauseCount", "CauseKind", "CauseLists", "CauseStep", "Causes", "find_causes"]
 
 _NAME_BYTES = 600
 
@@ -61,13 +61,12 @@ def find_causes(base: Side, head: Side, base_rows: Rows, head_rows: Rows, own: F
     return Causes(base, head, main_causes(graph, facts, order, found))
 
 
-class Causes(Sequence[Cause]):
+class Causes:
     """The causes of pairs of counterparts, what explains most first.
 
     They are sorted by ``num_specs``, ``num_involved``, both falling, package, kind, before and
-    after, and numbered in this order. A record is made where one is asked for. Each counterpart has
-    one main cause: the sum of ``num_specs`` is the number of counterparts. Specs are asked for by
-    their row in head.
+    after, and numbered in this order. Each counterpart has one main cause: the sum of ``num_specs``
+    is the number of counterparts. Specs are asked for by their row in head.
     """
 
     def __init__(self, base: Side, head: Side, found: Found) -> None:
@@ -86,15 +85,6 @@ class Causes(Sequence[Cause]):
 
     def __len__(self) -> int:
         return len(self._names)
-
-    def __iter__(self) -> Iterator[Cause]:
-        return map(self._record, range(len(self)))
-
-    def __getitem__(self, place: Any) -> Any:
-        """Return the record of a number, or the records of a slice."""
-        if isinstance(place, slice):
-            return [self._record(number) for number in range(len(self))[place]]
-        return self._record(range(len(self))[place])
 
     @property
     def num_bytes(self) -> int:
@@ -140,7 +130,7 @@ class Causes(Sequence[Cause]):
         return examples
 
     def name_of(self, number: int) -> CauseName:
-        """Return what a cause is, without what a record tells of it beside that."""
+        """Return what a cause is."""
         name: CauseName = self._names[number]
         return name
 
@@ -161,7 +151,10 @@ class Causes(Sequence[Cause]):
         return int(self._totals.sets[number])
 
     def facts_of(self, number: int) -> list[FieldChange]:
-        """Return everything of the node itself that differs, as the records tell it."""
+        """Return everything of the node itself that differs; the first of it gave the kind.
+
+        Where several nodes have the cause, it is that of the one with the least hashes.
+        """
         pair, nodes = self._example(number)
         return own_changes(self._base, self._head, nodes, int(self._facts[pair]))
 
@@ -184,21 +177,6 @@ class Causes(Sequence[Cause]):
     def _example(self, number: int) -> tuple[int, tuple[int, int]]:
         pair = int(self._examples[number])
         return pair, (int(self._graph.base_nodes[pair]), int(self._graph.head_nodes[pair]))
-
-    def _record(self, number: int) -> Cause:
-        name = self.name_of(number)
-        return Cause(
-            **name._asdict(),
-            title=name.title,
-            key=name.key,
-            facts=self.facts_of(number),
-            why_unknown=self.why_unknown(number),
-            together=tuple(self.together_with(number)),
-            num_together=self.num_together(number),
-            num_specs=self.num_specs(number),
-            num_involved=self.num_involved(number),
-            packages=self.packages_of(number),
-        )
 
     # -- specs
 

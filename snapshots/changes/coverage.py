@@ -155,9 +155,10 @@ class CoverageChanges(Sequence[CoverageChange]):
 def usual_dimensions(comparison: Comparison) -> list[CoverageDimension]:
     """Return what places are counted by where nobody chooses: by stack and target.
 
-    That is by target alone where no spec of either side has a stack.
+    That is by target alone where a side's source tells no stacks, or no spec of either has one.
     """
-    if comparison.stacks.num_stacks == (0, 0):
+    told = comparison.pairing.persisting.tell_stacks
+    if not told or comparison.stacks.num_stacks == (0, 0):
         return [CoverageDimension.TARGET]
     return [CoverageDimension.STACK, CoverageDimension.TARGET]
 

@@ -30,6 +30,11 @@ class RowPairs(NamedTuple):
         """How many hashes there are."""
         return len(self.base_rows)
 
+    @property
+    def tell_stacks(self) -> bool:
+        """Whether the sources of both sides tell stacks."""
+        return tells_stacks(self.base) and tells_stacks(self.head)
+
     def where(self, mask: Mask) -> "RowPairs":
         """Return the pairs that a mask marks."""
         return self._replace(base_rows=self.base_rows[mask], head_rows=self.head_rows[mask])
@@ -48,9 +53,17 @@ class FieldChange(msgspec.Struct, frozen=True):
     after: Any
 
 
+def tells_stacks(frame: Frame) -> bool:
+    """Tell whether a source told stacks: a spec has one beside root, or there are no specs."""
+    return not len(frame) or any(stack != ROOT_STACK for stack in frame.stacks.items)
+
+
 def changed(pairs: RowPairs) -> Mask:
     """Return where any fact differs."""
     base, base_rows, head, head_rows = pairs
+    if not pairs.tell_stacks:  # which the fingerprints have
+        any_differs: Mask = np.logical_or.reduce([*differences(pairs).values()])
+        return any_differs
     mask: Mask = base.fingerprints[base_rows] != head.fingerprints[head_rows]
     for name in _SOMETIMES_KNOWN:
         mask |= _differs(name, pairs)
@@ -89,6 +102,8 @@ def _differs(name: str, pairs: RowPairs) -> Mask:
     base, base_rows, head, head_rows = pairs
     before, after = getattr(base, name), getattr(head, name)
     if name == "stacks":
+        if not pairs.tell_stacks:
+            return np.zeros(pairs.size, np.bool_)
         values = base.stacks_without_root, head.stacks_without_root
         return _unequal(before.codes[base_rows], values[0], after.codes[head_rows], values[1])
     if name in _SOMETIMES_KNOWN and not (before.is_known and after.is_known):

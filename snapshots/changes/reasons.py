@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes.counterparts import Counterparts
+from snapshots.changes.facts import tells_stacks
 from snapshots.changes.hashed_facts import mixed
 from snapshots.changes.node_columns import Fingerprints
 from snapshots.frames.columns import Column, Mask, Rows, begins_of_runs
@@ -161,11 +162,14 @@ def _combined(frame: Frame, rows: Rows | slice, names: tuple[str, ...]) -> Finge
 
 
 def _only_in_other_stacks(frame: Frame, other: Frame) -> Mask:
-    """Return which of the lists of stacks have some beside root, but none that the other has."""
+    """Return which of the lists of stacks have some beside root, but none that the other has.
+
+    There is none such where the other's source tells no stacks.
+    """
     theirs = frozenset(other.stacks.items)
 
     def lacks_all(stacks: Sequence[str]) -> bool:
         named = {*stacks} - {ROOT_STACK}
-        return bool(named) and named.isdisjoint(theirs)
+        return bool(named) and tells_stacks(other) and named.isdisjoint(theirs)
 
     return frame.stacks.where(lacks_all)

@@ -28,6 +28,13 @@ class SpecChangeKind(Enum):
     CHANGED = "changed"
 
 
+class SpecChangeField(Enum):
+    """What changed hashes can be ordered by. Equal ones stand by package and hash."""
+
+    PACKAGE = "package"
+    KIND = "kind"
+
+
 _KINDS = tuple(SpecChangeKind)
 _CODES = {kind: np.int8(code) for code, kind in enumerate(_KINDS)}
 
@@ -104,6 +111,16 @@ class SpecChanges(Sequence[SpecChange]):
             met_before = _met(self.base, self.before, conditions)
             mask &= met_before | _met(self.head, self.after, conditions)
         return self if mask.all() else self.take(mask)
+
+    def ordered(self, field: SpecChangeField, *, descending: bool = False) -> "SpecChanges":
+        """Return the changes of this table, which stand by package and hash, in another order.
+
+        Kinds stand in the order of SpecChangeKind; ``descending`` is all of it backwards.
+        """
+        if field is SpecChangeField.KIND:
+            places = np.argsort(self.kinds, kind="stable").astype(np.int32)
+            return self.take(places[::-1] if descending else places)
+        return self.take(slice(None, None, -1)) if descending else self
 
     def find(self, text: str) -> int | None:
         """Return the place of a hash; None where it is not among the changes."""

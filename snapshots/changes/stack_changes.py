@@ -144,12 +144,9 @@ class StackChanges(Sequence[StackChange]):
 
 def _spans(pairing: Pairing, stacks: CommonNames) -> Iterator[range]:
     """Yield the places of the stacks in parts, one at least, whose matrices are not too large."""
-    longest = max(
-        len(of_side)
-        for frame in (pairing.base, pairing.head)
-        for of_side in (frame.stacks.values, frame.packages, [frame])
-    )
-    step = max(_STACKS_AT_LEAST, _MOST_MARKS // longest)
+    sides = pairing.base, pairing.head
+    lengths = (len(it) for side in sides for it in (side.stacks.values, side.packages))
+    step = max(_STACKS_AT_LEAST, _MOST_MARKS // max(1, *lengths))
     for start in range(0, max(len(stacks), 1), step):
         yield range(start, min(start + step, len(stacks)))
 
@@ -170,7 +167,9 @@ def _block(pairing: Pairing, stacks: CommonNames, packages: CommonNames, span: r
     removed = removed + count_members(bits_before & ~bits_after, size)
     num_before, num_after = before.num_specs, after.num_specs
 
-    places = rows_where((added + removed > 0) | ((num_before > 0) != (num_after > 0)))
+    differ = (added + removed > 0) | ((num_before > 0) != (num_after > 0))
+    # What a source does not tell has neither come nor gone.
+    places = rows_where(differ & pairing.persisting.tell_stacks)
     kinds = np.full(size, _CODES[StackChangeKind.CHANGED])
     kinds[num_before == 0] = _CODES[StackChangeKind.ADDED]
     kinds[num_after == 0] = _CODES[StackChangeKind.REMOVED]

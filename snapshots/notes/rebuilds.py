@@ -23,11 +23,10 @@ _NEVER_HIDDEN = frozenset({CauseKind.DEPENDENCY_REMOVED.value})
 class CauseEntry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A cause, by its ``key``; the numbers and packages are those of the specs in scope.
 
-    ``kind`` is the value of a CauseKind.
-    ``num_specs`` have it as their main cause, so these numbers add up; it is involved in
-    ``num_involved``. ``together`` are the keys of causes that are involved in the same specs, what
-    explains most of the scope first and no more than MOST_TOGETHER, of ``num_together``. ``facts``
-    are those of the package itself that differ.
+    ``kind`` is the value of a CauseKind. ``num_specs`` have it as their main cause, so these
+    numbers add up; it is involved in ``num_involved``. ``together`` are the keys of causes that are
+    involved in the same specs, what explains most of the scope first and no more than
+    MOST_TOGETHER, of ``num_together``. ``facts`` are those of the package itself that differ.
     """
 
     key: str

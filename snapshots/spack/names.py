@@ -40,6 +40,6 @@ def natural_order(names: Iterable[str]) -> list[str]:
 
 def _number_text(digits: re.Match[str]) -> str:
     # Below every character of a name, since "lib2" stands before "lib-x" as "lib" does; then the
-    # length, since longer numbers are larger.
+    # length, since longer numbers are larger: as a character that is no line break for any length.
     length, text = number_key(digits[0])
-    return f"\0{chr(length)}{text}"
+    return f"\0{chr(ord('0') + length)}{text}"

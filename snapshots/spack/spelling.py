@@ -6,8 +6,8 @@ public build cache, which changed over the years without a change of meaning.
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 
+from snapshots.spack.remembering import remembered
 from snapshots.spack.versions import VersionKey, version_key
 
 COMPILER_FLAGS = frozenset({"cflags", "cppflags", "cxxflags", "fflags", "ldflags", "ldlibs"})
@@ -24,7 +24,7 @@ def compiler_key(compiler: str) -> tuple[str, VersionKey, str]:
     return name, version_key(version), compiler
 
 
-@lru_cache(maxsize=1 << 16)
+@remembered(1 << 14)
 def canonical_compiler(text: str) -> str | None:
     """Return ``name@version`` for both spellings (gcc@=13.2.0, gcc@13.2.0); None for ``none``."""
     if text in ("", "none"):
@@ -32,7 +32,7 @@ def canonical_compiler(text: str) -> str | None:
     return text.replace("@=", "@", 1)
 
 
-@lru_cache(maxsize=1 << 18)
+@remembered(1 << 16, longest=200)
 def canonical_variant(text: str) -> str:
     """Return the one spelling of a variant.
 

@@ -5,7 +5,8 @@ answers that it gives about ranges.
 """
 
 import re
-from functools import lru_cache
+
+from snapshots.spack.remembering import remembered
 
 _VERSION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=/:@~-]{0,254}")
 _SEGMENT = re.compile(r"[0-9]+|[A-Za-z]+")
@@ -25,7 +26,7 @@ def is_version(text: str) -> bool:
     return _VERSION.fullmatch(text) is not None
 
 
-@lru_cache(maxsize=1 << 16)
+@remembered(1 << 14)
 def version_key(version: str) -> VersionKey:
     """Return a sort key in Spack's version order.
 
@@ -45,7 +46,7 @@ def version_key(version: str) -> VersionKey:
     return tuple(map(_component, components)), prerelease
 
 
-@lru_cache(maxsize=1 << 12)
+@remembered(1 << 12)
 def end_of_range(version: str) -> VersionKey:
     """Return the key of the first version behind a range that ends with this one.
 

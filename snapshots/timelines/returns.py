@@ -11,8 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshots.changes.hash_numbers import numbers_of
 from snapshots.changes.pair_counts import PairCounts
 from snapshots.changes.reasons import REASONS, SpecChangeReason
+from snapshots.frames.columns import Mask
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
 from snapshots.timelines.steps import Steps
@@ -48,6 +50,20 @@ def count_returned(
                 found[steps.revisions[place]] = {
                     SpecChangeReason(reason): count for reason, count in counted.items()
                 }
+    return found
+
+
+def were_removed(removed: Iterable[pa.Table], hashes: pa.ChunkedArray) -> Mask:
+    """Return which of the hashes any pair removed.
+
+    ``removed`` are rows of the table ``comparisons`` with the column ``removed_specs``.
+    """
+    numbers = numbers_of(hashes).view(np.int64)
+    wanted = pa.array(numbers)
+    found = np.zeros(len(numbers), np.bool_)
+    for rows in removed:
+        gone, _ = _flat(rows["removed_specs"])
+        found |= np.isin(numbers, gone.filter(pc.is_in(gone, wanted)).to_numpy())
     return found
 
 

@@ -5,69 +5,41 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
+from importlib import import_module
 from pathlib import Path
 
-from tests.benchmarks import (
-    ageing,
-    bulk_work,
-    comparing,
-    costs,
-    explaining,
-    feeding,
-    history,
-    importing,
-    in_process,
-    judging,
-    loading,
-    looking_up,
-    memory,
-    mercurius,
-    outage,
-    over_http,
-    paging,
-    replicas,
-    scale,
-    starting,
-)
 from tests.benchmarks.machine import Use, describe
 from tests.benchmarks.measuring import Measurement
 from tests.benchmarks.plans import CACHE, ROOT, Data, Plan
 from tests.benchmarks.queries import QUERIES
 from tests.benchmarks.results import Results, print_table, write_json
-from tests.hostile.report import replace_table
 
 Benchmark = Callable[[Plan], Iterator[Measurement]]
 
-
-def _query(plan: Plan, name: str) -> Iterator[Measurement]:
-    yield from in_process.run(plan, name)
-    if plan.over_http:
-        yield from over_http.run(plan, name)
-
-
-BENCHMARKS: dict[str, Benchmark] = {
-    "start": starting.run,
-    "import": importing.run,
-    "load": loading.run,
-    "memory": memory.run,
-    "compare": comparing.run,
-    "explain": explaining.run,
-    "feed": feeding.run,
-    "gate": judging.run,
-    "lookup": looking_up.run,
-    **{name: partial(_query, name=name) for name in QUERIES},
-    "pages": paging.run,
-    "cost": costs.run,
-    "scale": scale.run,
+# By name, and imported late: each process that one of them starts imports this module anew.
+BENCHMARKS = {
+    "start": "starting",
+    "import": "importing",
+    "load": "loading",
+    "memory": "memory",
+    "compare": "comparing",
+    "explain": "explaining",
+    "feed": "feeding",
+    "gate": "judging",
+    "lookup": "looking_up",
+    **dict.fromkeys(QUERIES, "in_process"),
+    "pages": "paging",
+    "cost": "costs",
+    "scale": "scale",
 }
+"""The modules that measure, by the names of what they do."""
 
-SELDOM: dict[str, Benchmark] = {
-    "history": history.run,
-    "years": ageing.run,
-    "cluster": bulk_work.run,
-    "replicas": replicas.run,
-    "outage": outage.run,
+SELDOM = {
+    "history": "history",
+    "years": "ageing",
+    "cluster": "bulk_work",
+    "replicas": "replicas",
+    "outage": "outage",
 }
 """Run where they are named: the data of years takes half an hour and some GB at first."""
 
@@ -85,7 +57,7 @@ def main() -> None:
     load_before, use_before = os.getloadavg()[0], Use.now()
     plan = _plan(options)
     if plan.mercurius:
-        mercurius.install(plan.data)
+        import_module("tests.benchmarks.mercurius").install(plan.data)
     measurements: list[Measurement] = []
     for name in names:
         if name in SEPARATE:
@@ -95,7 +67,7 @@ def main() -> None:
             )
             continue
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
-        measurements += (BENCHMARKS | SELDOM)[name](plan)
+        measurements += _measured(plan, name)
     results = Results(
         machine=describe(plan, load_before, use_before),
         quick=options.quick,
@@ -106,8 +78,20 @@ def main() -> None:
     if options.json:
         write_json(results, options.json)
     if options.write:
+        replace_table = import_module("tests.hostile.report").replace_table
+        ageing = import_module("tests.benchmarks.ageing")
         table = ageing.table([it for it in measurements if it.benchmark == "years"])
         options.write.write_text(replace_table(options.write.read_text("utf-8"), table), "utf-8")
+
+
+def _measured(plan: Plan, name: str) -> Iterator[Measurement]:
+    run = import_module(f"tests.benchmarks.{(BENCHMARKS | SELDOM)[name]}").run
+    if name not in QUERIES:
+        yield from run(plan)
+        return
+    yield from run(plan, name)
+    if plan.over_http:
+        yield from import_module("tests.benchmarks.over_http").run(plan, name)
 
 
 def _plan(options: argparse.Namespace) -> Plan:

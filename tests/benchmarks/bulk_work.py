@@ -1,14 +1,16 @@
 """Bulk work: one process, beside two and a program of Daft's on two cores.
 
 Wall time tells how much sooner it is done on a machine with nothing else to do. The CPU time of all
-processes together tells what that costs: twice as fast at best, less by as much as it is more.
+processes together tells what that costs: twice as fast at best, less by as much as it is more. How
+much two cores of a machine can gain at all is told by two imports of half the tags, each by itself:
+they share caches and memory, but no work.
 """
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from multiprocessing import forkserver
+from multiprocessing import forkserver, get_context
 from pathlib import Path
 from shutil import rmtree
 from statistics import median
@@ -32,6 +34,7 @@ from tests.benchmarks.years import catalog_of_years, copy_of
 
 _ALONE, _POOL = "cachelog: 1 process", "a pool of 2 processes"
 _BY_DAFT = "Daft's native runner, 2 jobs"
+_APART = "2 processes by themselves, half of it each"
 
 
 class Taken(NamedTuple):
@@ -52,30 +55,36 @@ def run(plan: Plan) -> Iterator[Measurement]:
     )
     contents = f"{plan.bulk_contents:,} contents of {plan.specs_of_years:,} specs"
     pages = tagged_pages(plan.data.cache, tags=plan.bulk_tags, specs=plan.data.specs)
-    tags = f"{plan.bulk_tags:,} tags of {plan.data.specs:,} specs"
-    subjects: Mapping[str, tuple[Path | None, Work]] = {
-        f"import, {tags}": (None, partial(_import, pages)),
-        f"history fill, {contents}": (catalog, _fill),
-        f"verify, {contents}": (catalog, _verify),
-    }
-    for subject, (original, work) in subjects.items():
-        yield from _beside(subject, partial(_taken, plan.data.cache, original, work), plan.rounds)
+    tags = [str(it) for it in sorted(pages.iterdir())]
+    subject = f"import, {len(tags):,} tags of {plan.data.specs:,} specs"
+    importing = partial(_taken, plan.data.cache, None, partial(_import, tags))
+    apart = partial(_taken, plan.data.cache, None, partial(_import_apart, tags))
+    yield from _beside(subject, importing, plan.rounds, apart)
+    for name, work in {"history fill": _fill, "verify": _verify}.items():
+        yield from _beside(
+            f"{name}, {contents}", partial(_taken, plan.data.cache, catalog, work), plan.rounds
+        )
 
 
 def _beside(
-    subject: str, taken: Callable[[int, bool], Taken], rounds: int
+    subject: str,
+    taken: Callable[[int, bool], Taken],
+    rounds: int,
+    apart: Callable[[int, bool], Taken] | None = None,
 ) -> Iterator[Measurement]:
     """Measure a piece of work each way; the rounds of the clock are those of the CPU."""
     cpu: dict[str, list[float]] = {}
 
-    def turn(name: str, jobs: int, by_daft: bool) -> float:
-        found = in_fresh_process(taken, jobs, by_daft)
+    def turn(name: str, way: Callable[[int, bool], Taken], jobs: int, by_daft: bool) -> float:
+        found = in_fresh_process(way, jobs, by_daft)
         cpu.setdefault(name, []).append(found.cpu)
         return found.wall
 
-    ways = {_ALONE: (1, False), _POOL: (2, False)}
+    ways = {_ALONE: (taken, 1, False), _POOL: (taken, 2, False)}
     if has_daft():
-        ways[_BY_DAFT] = (2, True)
+        ways[_BY_DAFT] = (taken, 2, True)
+    if apart is not None:
+        ways[_APART] = (apart, 1, False)
     rounds = min(rounds, 3)
     yield from measure(
         "cluster",
@@ -109,10 +118,25 @@ def _taken(cache: Path, original: Path | None, work: Work, jobs: int, by_daft: b
         rmtree(folder)
 
 
-def _import(pages: Path, catalog: Path, jobs: int) -> None:
+def _import_apart(tags: Sequence[str], folder: Path, jobs: int) -> None:
+    """Import each half into a catalog of its own."""
+    spawned = get_context("spawn")
+    halves = [
+        spawned.Process(target=_import, args=(tags[first::2], folder / f"{first}", jobs))
+        for first in range(2)
+    ]
+    for half in halves:
+        half.start()
+    for half in halves:
+        half.join()
+        if half.exitcode:
+            raise RuntimeError("half of the tags could not be imported")
+
+
+def _import(tags: Sequence[str], catalog: Path, jobs: int) -> None:
     opened = Catalog(str(catalog))
     published = publish_locations(
-        [str(pages)],
+        tags,
         partial(opened.publish, make_pairs=partial(making, jobs=jobs)),
         catalog=opened,
         settings=ReadSettings(),

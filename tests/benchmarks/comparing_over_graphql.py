@@ -8,7 +8,6 @@ from functools import partial
 
 import orjson
 
-from schema import api
 from schema.context import Context
 from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
@@ -23,6 +22,7 @@ from snapshots.notes import rendering
 from snapshots.notes.changelog import changelog
 from tests.benchmarks.measuring import Measurement, Target, Turn, measure, milliseconds, set_aside
 from tests.benchmarks.plans import Plan
+from tests.schema.usual import api
 
 _REFERENCE = "Python: difference of two sets of hashes"
 _FIRST = "cachelog: the first compare over GraphQL"

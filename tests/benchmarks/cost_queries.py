@@ -87,6 +87,8 @@ OF_COMPARISON = {
     "cachelog: ordered changed packages": "packages(orderBy: {field: KIND, direction: DESC}, "
     "first: 1000) { nodes { name kind } }",
     "cachelog: searched packages": 'packages(search: "a", first: 0) { totalCount }',
+    "cachelog: ordered changed specs": "specs(orderBy: {field: KIND, direction: DESC}, "
+    "first: 1000) { nodes { hash kind } }",
     "cachelog: changed specs": "specs(first: 1000) { nodes { hash kind fields { path } } }",
     "cachelog: changed specs, both sides": "specs(first: 1000) "
     "{ nodes { before { short } after { short } } }",

@@ -92,7 +92,8 @@ class _Pair:
             names = [reason.value for reason in SpecChangeReason]
             reasons = Counter(map(names.__getitem__, codes.tolist()))
             reasons.pop(SpecChangeReason.FACTS.value, None)
-            return reasons | {"counterparts": sum(it.num_specs for it in explanation.causes)}
+            causes = explanation.causes
+            return reasons | {"counterparts": sum(map(causes.num_specs, range(len(causes))))}
 
         return work
 

@@ -15,7 +15,6 @@ from typing import Any
 import orjson
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
-from schema import api
 from schema.context import Context
 from schema.execution.executor import RenderingExecutor
 from server.app import GRAPHQL_PATH, create_app
@@ -25,6 +24,7 @@ from snapshots.catalog.catalog import Catalog
 from tests.benchmarks.measuring import Measurement, measure
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.queries import QUERIES, request_body, require_same
+from tests.schema.usual import api
 
 Ask = Callable[[], Awaitable[bytes]]
 

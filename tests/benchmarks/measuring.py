@@ -56,7 +56,8 @@ def measure(
     values: dict[str, list[float]] = {name: [] for name in contenders}
     for number in range(0 if rounds > 1 else 1, rounds + 1):
         for name, turn in contenders.items():
-            gc.collect()  # what the one before left is not this one's to collect
+            if rounds > 1:
+                gc.collect()  # what the one before left is not this one's to collect
             value = turn()
             if number:
                 values[name].append(value)

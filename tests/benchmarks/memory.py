@@ -10,7 +10,6 @@ from typing import NamedTuple
 import orjson
 import pyarrow as pa
 
-from schema import api
 from schema.context import Context
 from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
@@ -18,6 +17,7 @@ from tests.benchmarks.measuring import Measurement, Target, summary
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import in_fresh_process
 from tests.benchmarks.years import catalog_of_years
+from tests.schema.usual import api
 
 REVISIONS = 20
 MEMORY_TARGET = Target(6)

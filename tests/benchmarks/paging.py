@@ -14,7 +14,6 @@ import orjson
 from starlette.routing import Match
 from starlette.types import Scope
 
-from schema import api
 from schema.context import Context
 from server.app import Application, create_app
 from server.pages.addresses import query_string
@@ -28,6 +27,7 @@ from snapshots.catalog.catalog import Catalog
 from tests.benchmarks.in_process import average
 from tests.benchmarks.measuring import Measurement, Target, measure, set_aside, summary
 from tests.benchmarks.plans import Plan
+from tests.schema.usual import api
 
 _PAGE, _COMPARISON = Target(30, "median"), Target(60, "median")
 _SIZE = Target(100, "median")

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import orjson
 
-from schema import api
 from schema.context import Context
 from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
@@ -21,6 +20,7 @@ from tests.benchmarks.over_http import cachelog
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import in_fresh_process, serving
 from tests.benchmarks.queries import QUERIES
+from tests.schema.usual import api
 
 MEMORY_TARGET = Target(60, "median")
 START_TARGET = Target(2, "median")

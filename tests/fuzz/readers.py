@@ -15,7 +15,7 @@ from snapshots.changes.rules.files import read_rules
 from snapshots.contents import Content
 from snapshots.errors import CachelogError
 from snapshots.history import History
-from snapshots.models import Spec, check_facts
+from snapshots.models import Spec
 from snapshots.refs import parse_moment, parse_ref
 from snapshots.sources import git, lockfiles, reading
 from snapshots.sources.buildcache.bodies import user_file
@@ -27,6 +27,7 @@ from snapshots.sources.settings import ReadSettings
 from snapshots.spack.parser import parse
 from snapshots.spack.texts import checked_hash, checked_items, checked_variant, checked_version
 from tests.fuzz.mutations import mutated_bytes, mutated_json, written
+from tests.snapshots.checking import check_facts
 from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.buildcache.folders import put
 from tests.snapshots.sources.buildcache.indexes import LIBELF, database, node, small_database

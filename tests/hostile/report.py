@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 
 from tests.hostile.runner import Bounds, Result
-from tests.hostile.table import GROUPS
 
 HEAD = (
     "| attack | what it tries | status | slowest | victim p50 | victim p99 | memory | |\n"
@@ -29,6 +28,9 @@ def line(result: Result) -> str:
 
 def by_group(results: Sequence[Result]) -> str:
     """Return a short table: of each group of attacks, the worst of everything."""
+    # What draws attacks takes half a second to import; other tables do without.
+    from tests.hostile.table import GROUPS
+
     rows: list[tuple[str, ...]] = [
         ("Attacks", "Number", "Hurt", "Slowest", "Victim's p99", "Memory")
     ]

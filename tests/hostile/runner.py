@@ -61,15 +61,16 @@ def run_all(
     """
     target = replace(server.restart(), longest=longest)
     with victim_of(target.port) as victim:
-        idle = _calm(victim)
+        idle, is_hurt = _calm(victim), False
         for attack in attacks:
-            result = run_one(server, target, victim, attack, bounds.beside(idle))
-            yield result
             # What one attack left in memory must not be charged to the next for ever: where it is
             # kept within the bound, it stays, as it would in a server that runs for months.
-            if result.hurts or not server.is_running():
+            if is_hurt or not server.is_running():
                 target = replace(server.restart(), longest=longest)
                 idle = _calm(victim)
+            result = run_one(server, target, victim, attack, bounds.beside(idle))
+            is_hurt = bool(result.hurts)
+            yield result
 
 
 def run_one(

@@ -3,10 +3,10 @@
 import pytest
 from graphql import get_introspection_query
 
-from schema import api
 from schema.limits import Limits
 from tests.schema.questions import DOCUMENTS
 from tests.schema.selections import COMPARE, PAGE, REVISION, SPEC
+from tests.schema.usual import api
 
 FULL = (
     "hash name version compiler operatingSystem platform target variants stacks size tarball "

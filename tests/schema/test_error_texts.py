@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schema import api
+from schema.api import API
 from schema.errors import CLIENT_TEXT
 from schema.limits import Limits
 from snapshots.catalog.asking.library import Library
@@ -14,6 +14,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.errors import CatalogError
 from snapshots.escaping import is_plain
 from snapshots.frames.frame import Frame
+from tests.schema.usual import api
 from tests.schema.worlds import World, known_world, plain
 
 MARK = "ж"
@@ -122,7 +123,7 @@ def test_the_way_to_what_costs_most(world: World) -> None:
     inner = "digest"
     for _ in range(6):
         inner = f'{alias}: package(name: "{name}") {{ {alias}: revision {{ {inner} }} }}'
-    poor = api.API(Limits(max_cost=1))
+    poor = API(Limits(max_cost=1))
     answer = plain(poor.execute(f"{{ revision {{ {inner} }} }}", context=world.context()))
     (error,) = answer["errors"]
     assert "costs" in error["message"]

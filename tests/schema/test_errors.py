@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from graphql import GraphQLError
 
-from schema import api, errors
+from schema import errors
+from schema.api import API
 from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
 from snapshots.errors import CachelogError, CatalogError
 from snapshots.frames.frame import Frame
+from tests.schema.usual import api
 from tests.schema.worlds import World, known_world, opened, plain
 
 
@@ -64,7 +66,7 @@ def test_the_nearest_names_are_told_to_programs(world: World) -> None:
     ref = world.error('{ revision(ref: "develo") { id } }')["extensions"]
     assert (ref["sought"], ref["nearest"][0]) == ("develo", "develop")
     for question in (query, '{ revision(ref: "develo") { id } }'):
-        silent = plain(api.API(suggestions=False).execute(question, context=world.context()))
+        silent = plain(API(suggestions=False).execute(question, context=world.context()))
         assert set(silent["errors"][0]["extensions"]) == {"code"}
 
 

@@ -3,6 +3,7 @@
 import gc
 import tracemalloc
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import orjson
 import pytest
@@ -12,6 +13,7 @@ from schema.api import API
 from schema.documents.documents import Documents
 from schema.limits import Limits
 from tests.schema.worlds import World, known_world
+from tests.snapshots.factories import hash_of
 
 SCHEMA = api.schema._schema
 FIELDS = ("name", "version", "compiler", "operatingSystem", "target", "variants", "stacks")
@@ -103,3 +105,47 @@ def test_estimates_are_kept_by_sizes_alone() -> None:
 
     assert growth(ask, 20) < 10_000
     assert document.estimate(SCHEMA, None, {"n": 7}).units > 100
+
+
+def wanted(number: int) -> dict[str, Any]:
+    """Return specs that nobody has, in versions and compilers that no other request names."""
+    versions = [f"{number}.{place}{'.1' * 300}" for place in range(20)]
+    facts = [{"version": version, "compiler": f"gcc@{version}"} for version in versions]
+    return {"specs": [it | {"hash": hash_of(it["version"]), "name": "hdf5"} for it in facts]}
+
+
+VALUES: dict[str, tuple[str, Callable[[int], dict[str, Any]]]] = {
+    "specs of a lock file": (
+        """query($specs: [ConcreteSpecInput!]!) {
+          revision { lookup(specs: $specs) { missing { nearest { hash } } } }
+        }""",
+        wanted,
+    ),
+    "a filter": (
+        "query($filter: SpecFilter) { revision { specs(filter: $filter) { totalCount } } }",
+        lambda number: {
+            "filter": {
+                "variants": [f"a=b{number}.{it}{'x' * 900}" for it in range(100)],
+                "compilers": [f"gcc@={number}.{it}{'x' * 900}" for it in range(100)],
+            }
+        },
+    ),
+    "a query of Spack's": (
+        "query($text: String) { revision { specs(matching: $text) { totalCount } } }",
+        lambda number: {"text": "hdf5@" + ",".join(f"{number}.{it}{'.1' * 90}" for it in range(9))},
+    ),
+}
+
+
+@pytest.mark.parametrize(("query", "values"), VALUES.values(), ids=VALUES)
+def test_values_leave_nothing_behind(
+    query: str, values: Callable[[int], dict[str, Any]], world: World
+) -> None:
+    """What is worked out of texts is remembered of usual ones, and of a few that are longer."""
+    forgetful = API(document_bytes=0)
+
+    def ask(number: int) -> None:
+        answer = forgetful.execute(query, values(number), context=world.context())
+        assert not answer.errors
+
+    assert growth(ask, 60) < 2_000_000

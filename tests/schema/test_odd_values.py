@@ -11,11 +11,11 @@ from graphql import GraphQLError, located_error
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schema import api
-from schema.api import API
+from schema.api import API, schema
 from schema.execution.budget import Budget
 from schema.limits import Limits
 from tests.schema.generated_documents import Writer
+from tests.schema.usual import api
 from tests.schema.worlds import World, known_world, plain
 
 
@@ -25,7 +25,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return known_world(tmp_path_factory.mktemp("catalog"))
 
 
-SCHEMA = api.schema._schema
+SCHEMA = schema._schema
 LONE = "\ud800"
 ODD = st.one_of(
     st.none(),

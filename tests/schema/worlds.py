@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 from msgspec.structs import replace
 
-from schema import api
+from schema.api import Answer
 from schema.context import Context
 from schema.node import node_id
 from snapshots.catalog.asking.library import Library
@@ -21,6 +21,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
 from snapshots.models import Dependency, RevisionInfo, Source, Spec
 from snapshots.spack.names import ROOT_STACK
+from tests.schema.usual import api
 
 STATES = (
     ("develop-2025-01-05", datetime(2025, 1, 5, tzinfo=UTC)),
@@ -87,7 +88,7 @@ class World:
         return self.states[-1]
 
 
-def plain(answer: api.Answer) -> dict[str, Any]:
+def plain(answer: Answer) -> dict[str, Any]:
     """Return an answer as a client reads it."""
     body: dict[str, Any] = orjson.loads(orjson.dumps(answer.body()))
     return body

@@ -162,6 +162,15 @@ def test_wrong_usage_leaves_with_2(arguments: tuple[str, ...], tmp_path: Path) -
     assert not catalog.exists()
 
 
+def test_an_option_before_its_command(tmp_path: Path) -> None:
+    """Whoever writes an option of commands before them is told where it belongs."""
+    done = cachelog("--catalog", tmp_path, "log")
+    assert done.code == 2
+    hint = "No such option '--catalog'. Write it behind the command: cachelog COMMAND --catalog ..."
+    assert done.err.endswith(f"\nError: {hint}\n")
+    assert cachelog("--no-such", "log").err.endswith("\nError: No such option '--no-such'.\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [

@@ -165,6 +165,23 @@ def test_an_index_becomes_a_revision(tmp_path: Path) -> None:
     assert revision["source"]["kind"] == "index"
 
 
+def test_stacks_that_no_source_told_are_unknown(tmp_path: Path) -> None:
+    """An index tells no stacks: nowhere is it said that there are none."""
+    build = {"name": "zlib", "version": "1.3.1", "hash": HASHES[0], "parameters": {}}
+    arch = {"platform": "linux", "platform_os": "ubuntu24.04", "target": "x86_64_v3"}
+    install = {"spec": build | {"arch": arch}, "ref_count": 1, "in_buildcache": True}
+    file = tmp_path / "index.json"
+    file.write_bytes(orjson.dumps({"database": {"version": "7", "installs": {HASHES[0]: install}}}))
+    catalog = tmp_path / "c"
+    done = cachelog("import", file, "--tag", "mine", catalog=catalog)
+    assert done.out.endswith(", 1 package, 1 spec, stacks unknown\n"), done.err
+    for listing in ("revisions", "packages"):
+        heads, row = cachelog(listing, catalog=catalog).lines
+        assert row[: heads.index("stacks") + len("stacks ")].endswith("unknown ")
+    assert "1 package, 1 spec, stacks unknown\n" in cachelog("show", "mine", catalog=catalog).out
+    assert cachelog("stacks", "mine", catalog=catalog).err.endswith("its source tells none.\n")
+
+
 def test_a_history_of_pages_is_read_from_git(tmp_path: Path) -> None:
     """One revision a commit that changed something, at the commit's time; again, nothing new."""
     repository = tmp_path / "site"

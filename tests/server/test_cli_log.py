@@ -241,6 +241,8 @@ def test_what_is_left_out(world: Remembered) -> None:
         (("no-such",), 1, "PACKAGE: no revision of the series develop has ever had 'no-such'"),
         (("hdf",), 1, "nearest: hdf5"),
         (("cmake", "--series", "vX.Y.Z"), 1, "these had it: develop (--series)"),
+        (("vX.Y.Z",), 1, "has ever had 'vX.Y.Z'; that is a series (--series vX.Y.Z)"),
+        (("v0.1",), 1, "has ever had 'v0.1'; that is a tag (--tag v0.1)"),
         (("--series", "dev"), 1, "--series: there is no series 'dev'; nearest: develop"),
         (("--tag", "v9"), 1, "--tag: there is no tag 'v9'; nearest: "),
         (("--tag", "v0.1", "--series", "develop"), 2, "v0.1 is not in the series develop"),

@@ -234,6 +234,22 @@ def test_a_setting_that_is_misspelt_is_told(demo_catalog: Path, runs: list[Run])
     )
 
 
+@pytest.mark.parametrize("is_file", [False, True])
+def test_a_folder_for_numbers_that_cannot_be_written_is_told(
+    tmp_path: Path, demo_catalog: Path, runs: list[Run], *, is_file: bool
+) -> None:
+    """Before anything is served; where no numbers are shown it does not matter."""
+    folder = tmp_path / "numbers"
+    if is_file:
+        folder.touch()
+    done = cachelog("serve", catalog=demo_catalog, metrics_dir=folder)
+    reason = f"{str(folder)!r} is no folder that can be written to"
+    assert (done.code, done.out) == (1, "")
+    assert done.err == f"cachelog: CACHELOG_METRICS_DIR: {reason}\n"
+    assert runs == []
+    assert cachelog("serve", catalog=demo_catalog, metrics_dir=folder, metrics="no").code == 0
+
+
 def test_what_is_served_and_where_is_told(demo_server: Server, demo_catalog: Path) -> None:
     """So that nobody has to guess the address."""
     told = f"cachelog serves {demo_catalog} at {demo_server.url}/ (Ctrl+C stops it)\n"

@@ -98,7 +98,9 @@ def test_nothing_to_explain(world: World) -> None:
     assert (done.code, done.out, done.err) == (0, "", "Nothing changed.\n")
     done = ask(world, "why", *REFS, "apq")
     assert (done.code, done.out) == (1, "")
-    assert "nearest: app" in done.err
+    assert done.err.startswith("cachelog: PACKAGE: neither revision has 'apq'; nearest: app")
+    done = ask(world, "why", *REFS, "--package", "apq")
+    assert done.err.startswith("cachelog: --package: neither revision has 'apq'")
 
 
 def test_a_hash_of_nothing_is_a_fault(world: World) -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
@@ -39,6 +39,24 @@ def catalog(tmp_path: Path) -> Catalog:
     catalog = Catalog(str(tmp_path / "catalog"))
     catalog.publish(MADE_UP[:1])
     return catalog
+
+
+class Shared(NamedTuple):
+    """A server for several tests, which leave nobody connected, and its catalog."""
+
+    server: Server
+    catalog: Catalog
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    """Return one that has little patience, and room for few."""
+    folder = tmp_path_factory.mktemp("shared")
+    catalog = Catalog(str(folder / "catalog"))
+    catalog.publish(MADE_UP[:1])
+    little = FAST | {"head_timeout": 0.2, "send_timeout": 0.3, "max_connections": 6}
+    with serving(folder / "catalog", folder / "log", **little) as server:
+        yield Shared(server, catalog)
 
 
 def published(catalog: Catalog, *numbers: int) -> list[RevisionInfo]:
@@ -114,97 +132,101 @@ def running_client(
 
 
 def test_signs_of_life_and_the_end(catalog: Catalog, tmp_path: Path) -> None:
-    """A subscription is no idle connection; a server that stops ends it with an event, soon."""
+    """A subscription is no idle connection; a server that stops ends it with an event, soon.
+
+    A client of HTTP/1.0, as a proxy may be one, gets no chunks: the events end where the connection
+    does.
+    """
     log = tmp_path / "log"
     short = FAST | {"keep_alive": 0.1, "head_timeout": 0.1, "send_timeout": 0.1}
+    old = HEAD.replace(b"HTTP/1.1", b"HTTP/1.0")
     with serving(tmp_path / "catalog", log, **short) as server:
-        with following(server) as leaving, following(server) as connection:
-            until(lambda: open_subscriptions(server) == 2, "both are counted")
+        with (
+            following(server) as leaving,
+            following(server, old) as without_chunks,
+            following(server) as connection,
+        ):
+            until(lambda: open_subscriptions(server) == 3, "all are counted")
             leaving.close()
             for _ in range(4):
                 assert read_until(connection, b":\n\n") == b"3\r\n:\n\n\r\n"
-            until(lambda: open_subscriptions(server) == 1, "the one that has left is not")
+            until(lambda: open_subscriptions(server) == 2, "the one that has left is not")
             published(catalog, 1)
             event = read_until(connection, b"}}}\n\n")
             assert MADE_UP[1].tag.encode() in event
+            event = read_until(without_chunks, b"}}}\n\n")
+            assert event.replace(b":\n\n", b"").startswith(b"event: next\nid: ")
             began = time.monotonic()
             server.process.send_signal(signal.SIGTERM)
             rest = read_until(connection, b"0\r\n\r\n")
+            last = b"".join(iter(lambda: without_chunks.recv(65_536), b""))
         assert rest.endswith(b"event: complete\ndata: \n\n\r\n0\r\n\r\n")
+        assert last.endswith(b"event: complete\ndata: \n\n")
         server.process.wait(PATIENCE)
         assert time.monotonic() - began < 5
     lines = [it for it in log.read_text().splitlines() if "POST /graphql 200" in it]
-    assert len(lines) == 2  # one for each, when it has ended
+    assert len(lines) == 3  # one for each, when it has ended
 
 
-@pytest.mark.usefixtures("catalog")
-def test_no_subscription_makes_room_for_others(tmp_path: Path) -> None:
+def test_no_subscription_makes_room_for_others(shared: Shared) -> None:
     """Where there are enough connections, one that waits for its client is closed instead."""
-    with serving(tmp_path / "catalog", tmp_path / "log", max_connections=6, **FAST) as server:
-        place = urlsplit(server.url)
-        with following(server) as first, following(server) as second, ExitStack() as opened:
-            for _ in range(12):
-                address = str(place.hostname), int(place.port or 0)
-                opened.enter_context(socket.create_connection(address, timeout=PATIENCE))
-            assert open_subscriptions(server) == 2
-            for connection in (first, second):
-                read_until(connection, b":\n\n")
+    server = shared.server
+    place = urlsplit(server.url)
+    with following(server) as first, following(server) as second, ExitStack() as opened:
+        for _ in range(12):
+            address = str(place.hostname), int(place.port or 0)
+            opened.enter_context(socket.create_connection(address, timeout=PATIENCE))
+        assert open_subscriptions(server) == 2
+        for connection in (first, second):
+            read_until(connection, b":\n\n")
+    until(lambda: open_subscriptions(server) == 0, "they have left")
 
 
-def test_a_client_of_http_1_0_gets_no_chunks(catalog: Catalog, tmp_path: Path) -> None:
-    """As a proxy may be one: the events end where the connection does."""
-    head = HEAD.replace(b"HTTP/1.1", b"HTTP/1.0")
-    with serving(tmp_path / "catalog", tmp_path / "log", **FAST) as server:
-        with following(server, head) as connection:
-            published(catalog, 1)
-            event = read_until(connection, b"}}}\n\n")
-            assert event.replace(b":\n\n", b"").startswith(b"event: next\nid: ")
-            server.process.send_signal(signal.SIGTERM)
-            rest = b"".join(iter(lambda: connection.recv(65_536), b""))
-        assert rest.endswith(b"event: complete\ndata: \n\n")
-        server.process.wait(PATIENCE)
-
-
-def test_subscriptions_take_no_time(catalog: Catalog, tmp_path: Path) -> None:
+def test_subscriptions_take_no_time(shared: Shared) -> None:
     """They are counted as requests, but how long they last says nothing of how quick a server is.
 
     The log has their times.
     """
-    with serving(tmp_path / "catalog", tmp_path / "log", **FAST) as server:
-        with following(server):
-            published(catalog, 1)
-        until(lambda: open_subscriptions(server) == 0, "it has left")
-        text = httpx.get(f"{server.url}/metrics").text
-        counted = [it for it in text.splitlines() if it.startswith("cachelog_request_seconds_sum")]
-        assert counted
-        assert sum(float(it.split()[1]) for it in counted) < 0.5
+    server = shared.server
+    count, seconds = (f"cachelog_request_seconds_{it}" for it in ("count", "sum"))
+    before = {it: total(server, it) for it in (count, seconds)}
+    with following(server):
+        published(shared.catalog, 1)
+    until(lambda: open_subscriptions(server) == 0, "it has left")
+    assert total(server, count) > before[count]
+    assert total(server, seconds) - before[seconds] < 0.5
 
 
-@pytest.mark.usefixtures("catalog")
-def test_more_requests_on_the_connection_of_a_subscription_wait(tmp_path: Path) -> None:
+def total(server: Server, name: str) -> float:
+    """Return the sum of an instrument over all its labels, as the metrics say."""
+    lines = httpx.get(f"{server.url}/metrics").text.splitlines()
+    return sum(float(it.split()[1]) for it in lines if it.startswith(name))
+
+
+def test_more_requests_on_the_connection_of_a_subscription_wait(shared: Shared) -> None:
     """Whole or not, they neither end it nor hold anything up; who hangs up has left."""
-    with serving(tmp_path / "catalog", tmp_path / "log", head_timeout=0.2, **FAST) as server:
-        for more in (HEAD + BODY, b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /"):
-            with following(server) as connection:
-                connection.sendall(more)
-                for _ in range(4):
-                    read_until(connection, b":\n\n")
-                assert open_subscriptions(server) == 1
-            until(lambda: open_subscriptions(server) == 0, "it has left")
+    server = shared.server
+    for more in (HEAD + BODY, b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /"):
+        with following(server) as connection:
+            connection.sendall(more)
+            for _ in range(4):
+                read_until(connection, b":\n\n")
+            assert open_subscriptions(server) == 1
+        until(lambda: open_subscriptions(server) == 0, "it has left")
 
 
-def test_a_client_that_does_not_read_is_dropped(catalog: Catalog, tmp_path: Path) -> None:
+def test_a_client_that_does_not_read_is_dropped(shared: Shared) -> None:
     """Its connection is closed when what was sent to it has not been read for too long."""
     (large,) = history(revisions=1, packages=60, specs=1_000)
     aliases = " ".join(f"a{number}: id" for number in range(100))
     fields = f"specs(first: 1000) {{ nodes {{ {aliases} }} }}"  # some 10 MB, more than a socket has
     wide = json.dumps({"query": f"subscription {{ revisionPublished {{ {fields} }} }}"}).encode()
     head = HEAD.replace(b"%d" % len(BODY), b"%d" % len(wide))
-    with serving(tmp_path / "catalog", tmp_path / "log", send_timeout=0.3, **FAST) as server:
-        place = urlsplit(server.url)
-        with socket.create_connection((str(place.hostname), int(place.port or 0))) as connection:
-            connection.sendall(head + wide)
-            until(lambda: open_subscriptions(server) == 1, "it follows")
-            catalog.publish([replace(large, tag="large")])
-            until(lambda: open_subscriptions(server) == 0, "it was dropped")
-        assert httpx.post(server.graphql, json={"query": "{ tags { name } }"}).is_success
+    server = shared.server
+    place = urlsplit(server.url)
+    with socket.create_connection((str(place.hostname), int(place.port or 0))) as connection:
+        connection.sendall(head + wide)
+        until(lambda: open_subscriptions(server) == 1, "it follows")
+        shared.catalog.publish([replace(large, tag="large")])
+        until(lambda: open_subscriptions(server) == 0, "it was dropped")
+    assert httpx.post(server.graphql, json={"query": "{ tags { name } }"}).is_success

@@ -28,15 +28,13 @@ def looks_until_known(collector: Collector, num_revisions: int, since: int) -> l
 
 @pytest.mark.long
 def test_new_revisions_are_known_after_two_looks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    emulator: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At each of the servers, and no matter which of its questions it asked last."""
     location = "s3://bucket/processes"
     with ExitStack() as stack:
-        store = Emulator(tmp_path / "store")
-        stack.callback(store.stop)
         collector = stack.enter_context(collecting())
-        for name, value in store.variables().items():
+        for name, value in emulator.variables().items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")

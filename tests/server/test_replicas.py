@@ -49,14 +49,12 @@ class Replicas(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def replicas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicas]:
+def replicas(emulator: Emulator) -> Iterator[Replicas]:
     """Return two running servers that look for new revisions 20 times a second."""
-    store = Emulator(tmp_path_factory.mktemp("s3") / "log")
     location = "s3://bucket/shared"
     with ExitStack() as stack:
-        stack.callback(store.stop)
         patched = stack.enter_context(pytest.MonkeyPatch.context())
-        for name, value in store.variables().items():
+        for name, value in emulator.variables().items():
             patched.setenv(name, value)
         patched.setattr(app, "_RETRY_SECONDS", 0.2)
         patched.setattr(watching, "_SILENT_SECONDS", 0.5)
@@ -64,7 +62,7 @@ def replicas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicas]:
         importer.publish(MADE_UP[:FIRST])
         settings = Settings(catalog=location, refresh=0.05, access_log=False)
         first, second = (stack.enter_context(application(settings)) for _ in range(2))
-        yield Replicas(first, second, importer, store)
+        yield Replicas(first, second, importer, emulator)
 
 
 def ask(client: httpx.Client, query: str, **variables: object) -> httpx.Response:

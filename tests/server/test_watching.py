@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from server import watching
 from server.watching import CatalogWatch
 from snapshots.catalog.catalog import Catalog
 from snapshots.errors import CatalogError
@@ -89,3 +90,22 @@ def test_looking_goes_on_until_the_end(demo_catalog: Path, monkeypatch: pytest.M
         assert len(looks) == at_the_end
 
     asyncio.run(run())
+
+
+def test_looking_goes_on_whatever_keeps_it_from_preparing(
+    demo_catalog: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Questions to the past would only be answered a little sooner."""
+    looks: list[None] = []
+    monkeypatch.setattr(CatalogWatch, "look", lambda _self: looks.append(None))
+    monkeypatch.setattr(watching, "prepare", lambda _catalog: 1 / 0)
+    watch = CatalogWatch(Catalog(str(demo_catalog)), seconds=0.001)
+
+    async def run() -> None:
+        async with watch.running():
+            while len(looks) < 3:
+                await asyncio.sleep(0.001)
+
+    asyncio.run(run())
+    (message,) = caplog.messages
+    assert message.endswith("division by zero")

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest import mock
 
-from snapshots.catalog.contents import bases, tails
+from snapshots.catalog.contents import bases
+from snapshots.catalog.store import tails
 
 
 @contextmanager

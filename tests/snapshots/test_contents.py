@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from snapshots.contents import Content, PackageContent
 from snapshots.facts import Fact
-from snapshots.models import NOTHING, SPEC_FACTS, Dependency, Spec
+from snapshots.models import NOTHING, SIZE_MAX, SPEC_FACTS, Dependency, Spec
 from snapshots.sources.pages import parse_page
 from snapshots.sources.reports import Report
 from snapshots.tables import SPEC_ROWS
@@ -117,6 +117,14 @@ def test_facts_of_a_content(specs: list[Spec]) -> None:
     assert content.stacks == {stack for spec in specs for stack in spec.stacks}
     sizes = [spec.size for spec in specs if spec.size is not None]
     assert content.total_size() == (sum(sizes) if sizes else None)
+
+
+def test_sizes_can_be_added_up() -> None:
+    """Thousands of the largest packages together have a size that JavaScript knows exactly."""
+    largest = [a_spec(str(number), size=SIZE_MAX) for number in range(2_000)]
+    total = Content.of(largest).total_size()
+    assert total == 2_000 * SIZE_MAX
+    assert total < 1 << 53
 
 
 def test_packages_without_specs_are_left_out() -> None:

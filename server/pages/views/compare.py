@@ -64,7 +64,7 @@ def specs(data: Data) -> Data:
 def differences(change: Data) -> Iterator[Difference]:
     """Yield what differs between a changed spec's two sides, or a spec and its counterpart.
 
-    What has no counterpart differs from nothing.
+    What has no counterpart differs from nothing, nor do stacks that a source does not tell.
     """
     if change["kind"] == "CHANGED":
         yield from map(difference, change["fields"])
@@ -79,9 +79,11 @@ def differences(change: Data) -> Iterator[Difference]:
     for name, label in _OWN_FACTS.items():
         if before[name] != after[name]:
             yield Difference(label, before[name], after[name])
-    for name in ("variants", "stacks"):
-        if before[name] != after[name]:
-            yield of_lists(name, before[name], after[name])
+    if before["variants"] != after["variants"]:
+        yield of_lists("variants", before["variants"], after["variants"])
+    stacks = before["stacks"], after["stacks"]
+    if stacks[0] != stacks[1] and all(stacks):
+        yield of_lists("stacks", *stacks)
 
 
 def _counted(of: str, kinds: Mapping[str, str], data: Data) -> list[Choice]:

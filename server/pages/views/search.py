@@ -9,7 +9,8 @@ from server.pages.views.spec_tables import telling_apart
 MOST_TAGS = 60
 """How many tags can be chosen from; others are written."""
 
-_HASH = re.compile(r"/?([a-z2-7]{32})|/([a-z2-7]{1,31})|([a-z2-7]*[2-7][a-z2-7]*)")
+# The last part has one way to match alone: with more, a long text would take long to be refused.
+_HASH = re.compile(r"/?([a-z2-7]{32})|/([a-z2-7]{1,31})|([a-z]*[2-7][a-z2-7]*)")
 _SHORTEST = 6
 
 

@@ -9,7 +9,7 @@ from server.terminal.printing import styles
 from server.terminal.printing.differences import pair_text
 from server.terminal.printing.layout import Column, table, wrapped
 from server.terminal.printing.reports import Report, Told, hash_at
-from snapshots.changes.causes import Cause, CauseCount, Causes, CauseStep
+from snapshots.changes.causes import CauseCount, Causes, CauseStep
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.wording import counted, in_words, short_hash
 
@@ -32,27 +32,28 @@ def causes_summary(report: Report, width: int | None) -> list[str]:
 
 def cause_lines(causes: Causes, shown: Iterable[CauseCount], width: int | None) -> Iterator[str]:
     """Yield a table of causes: of how many specs each is the main one, and is involved in."""
-    rows = [(causes[it.number], it.num_specs, it.num_involved) for it in shown]
+    rows = list(shown)
     if not rows:
         return
     columns = [
-        Column("specs", [f"{count:,}" for _, count, _ in rows], 0, is_number=True),
-        Column("involved", [f"{count:,}" for _, _, count in rows], 1, is_number=True),
-        Column("cause", [_titled(causes, cause) for cause, _, _ in rows], 0, style=styles.name),
+        Column("specs", [f"{it.num_specs:,}" for it in rows], 0, is_number=True),
+        Column("involved", [f"{it.num_involved:,}" for it in rows], 1, is_number=True),
+        Column("cause", [_titled(causes, it.number) for it in rows], 0, style=styles.name),
     ]
     yield from table(columns, width)
 
 
-def _titled(causes: Causes, cause: Cause) -> str:
-    return cause.title + _together(causes, cause)
+def _titled(causes: Causes, number: int) -> str:
+    return causes.name_of(number).title + _together(causes, number)
 
 
-def _together(causes: Causes, cause: Cause) -> str:
+def _together(causes: Causes, number: int) -> str:
     """Return the causes that go together with one, in brackets; nothing where there are none."""
-    if not cause.together:
+    together = causes.together_with(number)
+    if not together:
         return ""
-    named = [causes[number].title for number in cause.together[:_NAMED]]
-    more = cause.num_together - len(named)
+    named = [causes.name_of(other).title for other in together[:_NAMED]]
+    more = causes.num_together(number) - len(named)
     return f" (together with {', '.join(named)}{f' and {more:,} more' if more else ''})"
 
 
@@ -72,24 +73,23 @@ def story_lines(report: Report, told: Told, width: int | None) -> Iterator[str]:
 
 def _path_lines(report: Report, told: Told, width: int | None) -> Iterator[str]:
     """Yield the way from a spec with a counterpart down to its main cause, and other causes."""
-    why = report.why
+    why, causes = report.why, report.why.causes
     row = told.head_row
     if told.cause is None or row is None:
         return
-    cause = why.causes[told.cause]
-    yield from wrapped(f"  main cause: {styles.name(cause.title)}", width)
-    if cause.why_unknown:
-        yield from wrapped(f"    {cause.why_unknown}", width)
+    yield from wrapped(f"  main cause: {styles.name(causes.name_of(told.cause).title)}", width)
+    if unknown := causes.why_unknown(told.cause):
+        yield from wrapped(f"    {unknown}", width)
     path = why.path(row)
     if len(path) > 1:
         for depth, step in enumerate(path):
             yield f"    {'  ' * depth}{'↳ ' if depth else ''}{_step(report, step)}"
-    involved = why.causes.involved_in(np.array([row], np.int32)).numbers.tolist()
+    involved = causes.involved_in(np.array([row], np.int32)).numbers.tolist()
     others = [number for number in involved if number != told.cause]
     if others:
         yield f"  also involved: {counted(len(others), 'cause')}"
         for number in others:
-            yield from wrapped(f"    {why.causes[number].title}", width)
+            yield from wrapped(f"    {causes.name_of(number).title}", width)
 
 
 def _step(report: Report, step: CauseStep) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from server.terminal.printing import styles
 from server.terminal.printing.layout import Column, table
+from server.terminal.printing.revisions import num_stacks
 from snapshots.digests import short_digest
 from snapshots.frames.columns import Rows, rows_where
 from snapshots.frames.frame import Frame
@@ -73,7 +74,7 @@ def package_lines(packages: Sequence[PackageLine], width: int | None) -> Iterato
             Column("newest", [it.versions[0] for it in packages], 1),
             Column("versions", [f"{len(it.versions):,}" for it in packages], 3, is_number=True),
             Column("specs", [f"{it.num_specs:,}" for it in packages], 2, is_number=True),
-            Column("stacks", [f"{it.num_stacks:,}" for it in packages], 4, is_number=True),
+            Column("stacks", [num_stacks(it.num_stacks) for it in packages], 4, is_number=True),
             Column("size", [size(it.total_size) for it in packages], 5, is_number=True),
         ],
         width,

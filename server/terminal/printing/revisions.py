@@ -29,7 +29,7 @@ def revision_lines(
             Column("last seen", list(map(minute, seen)), 7),
             Column("packages", [f"{it.num_packages:,}" for it in revisions], 5, is_number=True),
             Column("specs", [f"{it.num_specs:,}" for it in revisions], 3, is_number=True),
-            Column("stacks", [f"{it.num_stacks:,}" for it in revisions], 6, is_number=True),
+            Column("stacks", [num_stacks(it.num_stacks) for it in revisions], 6, is_number=True),
             Column("source", list(map(_source, revisions)), 4),
             Column("read from", [it.source.location for it in revisions], 8, style=styles.quiet),
         ],
@@ -41,6 +41,19 @@ def listed_facts(revision: RevisionInfo, history: History) -> dict[str, Any]:
     """Return a revision as a program reads it, with the time that it was last seen at."""
     confirmed_at = msgspec.to_builtins(history.confirmed_at(revision))
     return revision_facts(revision) | {"confirmed_at": confirmed_at}
+
+
+def num_stacks(count: int) -> str:
+    """Return how many stacks there are; where there is none, no source told of any."""
+    return f"{count:,}" if count else "unknown"
+
+
+def holds(revision: RevisionInfo) -> str:
+    """Return what a revision has: 60 packages, 600 specs, 26 stacks."""
+    count = revision.num_stacks
+    stacks = counted(count, "stack") if count else "stacks unknown"
+    specs = counted(revision.num_specs, "spec")
+    return f"{counted(revision.num_packages, 'package')}, {specs}, {stacks}"
 
 
 def source_text(source: Source) -> str:
@@ -61,11 +74,8 @@ def publication_lines(publications: Sequence[Publication]) -> Iterator[str]:
         yield "nothing new, nothing published"
     for made in publications:
         revision = made.revision
-        facts = (
-            f"{short_digest(revision.digest)} of {day(revision.taken_at)}, "
-            f"{counted(revision.num_packages, 'package')}, {counted(revision.num_specs, 'spec')}, "
-            f"{counted(revision.num_stacks, 'stack')}"
-        )
+        digest = short_digest(revision.digest)
+        facts = f"{digest} of {day(revision.taken_at)}, {holds(revision)}"
         if made.is_new:
             synthetic = " (synthetic)" if revision.source.synthetic else ""
             mended = "; its stored content was damaged, and is replaced" if made.is_mended else ""

@@ -10,13 +10,13 @@ from server.terminal.printing.facets import Counts, facet_facts, facet_labels, f
 from server.terminal.printing.labels import labelled
 from server.terminal.printing.listings import StackLine, listing_facts, stack_lines, stack_listing
 from server.terminal.printing.logs import counts_text
-from server.terminal.printing.revisions import source_text
+from server.terminal.printing.revisions import holds, source_text
 from snapshots.changes.pair_counts import NO_COUNTS, PairCounts
 from snapshots.frames.frame import Frame
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo, revision_facts
 from snapshots.refs import series
-from snapshots.wording import counted, minute, size, title
+from snapshots.wording import minute, size, title
 
 _NAMED = 5
 """So many of the revisions that hold the same are named to people."""
@@ -120,10 +120,7 @@ def _source(revision: RevisionInfo) -> str:
 
 def _holds(revision: RevisionInfo) -> str:
     known = "" if revision.total_size is None else f", {size(revision.total_size)}"
-    return (
-        f"{counted(revision.num_packages, 'package')}, {counted(revision.num_specs, 'spec')}, "
-        f"{counted(revision.num_stacks, 'stack')}{known}"
-    )
+    return holds(revision) + known
 
 
 def _named(revisions: Sequence[RevisionInfo]) -> str:

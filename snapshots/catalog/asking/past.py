@@ -5,16 +5,27 @@ kept, each question raises IncompleteHistory.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice, pairwise
+from threading import Lock
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
 
 from snapshots import refs
 from snapshots.catalog.catalog import Catalog
+from snapshots.changes.pair_counts import PairCounts
 from snapshots.changes.pair_packages import PackageCounts, packages_of
 from snapshots.digests import short_digest
-from snapshots.errors import AmbiguousHash, IncompleteHistory, InvalidArgument, RevisionsLeftOut
+from snapshots.errors import (
+    AmbiguousHash,
+    CatalogError,
+    IncompleteHistory,
+    InvalidArgument,
+    RevisionsLeftOut,
+)
 from snapshots.escaping import quoted
 from snapshots.frames.hashes import WIDTH, is_beginning
 from snapshots.history import History, Neighbours, Pair
@@ -23,11 +34,22 @@ from snapshots.timelines import growth, packages, returns, spans
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
+from snapshots.timelines.steps import Steps
 from snapshots.wording import versioned
 
 _MOST_CANDIDATES = 50
 _SHOWN_CANDIDATES = 20
-_SHOWN_DIGITS = 12
+
+
+class _Missing(NamedTuple):
+    """The pairs whose changes are not kept, where these counts are ``known``."""
+
+    known: Mapping[Pair, PairCounts]
+    pairs: Sequence[Pair]
+
+
+_MISSING: WeakKeyDictionary[History, dict[str | None, _Missing]] = WeakKeyDictionary()
+_LOCK = Lock()
 
 
 def pairs_of(history: History, series: str | None = None) -> Sequence[Pair]:
@@ -36,9 +58,27 @@ def pairs_of(history: History, series: str | None = None) -> Sequence[Pair]:
 
 
 def missing_pairs(catalog: Catalog, history: History, series: str | None = None) -> list[Pair]:
-    """Return the pairs whose changes are not kept, of one series or of all."""
+    """Return the pairs whose changes are not kept, of one series or of all.
+
+    Every question asks for them, so they are looked for once, until more is kept.
+    """
     known = catalog.counts
-    return [pair for pair in pairs_of(history, series) if pair not in known]
+    with _LOCK:
+        found = _MISSING.setdefault(history, {}).get(series)
+    if found is None or found.known is not known:
+        missing = [pair for pair in pairs_of(history, series) if pair not in known]
+        found = _Missing(known, missing)
+        with _LOCK:
+            _MISSING[history][series] = found
+    return [*found.pairs]
+
+
+def prepare(catalog: Catalog) -> None:
+    """Make what every question to the past needs, so that the first one does not wait for it."""
+    Steps.of(catalog.history, catalog.history.series_names)
+    with suppress(CatalogError):  # who asks is told
+        missing_pairs(catalog, catalog.history)
+        catalog.changes.open()
 
 
 def require_complete(catalog: Catalog, history: History, series: str | None = None) -> None:

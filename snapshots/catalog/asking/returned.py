@@ -5,21 +5,21 @@ is kept apart from the comparison, by the contents that it was asked of: what is
 makes it no other, unless that is put in before them.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Sequence
 from itertools import islice, pairwise, starmap
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow.compute as pc
+import pyarrow as pa
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes.explanation import Explanation
-from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.errors import CatalogError
 from snapshots.frames.columns import Mask, Rows
 from snapshots.history import History, Pair
-from snapshots.models import NOTHING, RevisionInfo
+from snapshots.models import RevisionInfo
 from snapshots.refs import series
+from snapshots.timelines.returns import were_removed
 
 MOST_CONTENTS = 200
 """So many earlier contents are read, the newest ones, where changes are missing.
@@ -33,13 +33,14 @@ _BYTES_OF_DIGEST = 130
 class EarlierContents(NamedTuple):
     """The contents of base and head, and of all revisions that stood before them, oldest first.
 
-    Where they are more than are read, ``is_kept`` tells whether the changes of all are kept: then
-    the answer is about all of them.
+    ``is_next`` tells whether base is the next one after those. Where they are more than are read,
+    ``is_kept`` tells whether the changes of all are kept: then the answer is about all of them.
     """
 
     base: str
     head: str
     states: tuple[str, ...]
+    is_next: bool
     is_kept: bool = False
 
     @property
@@ -50,9 +51,14 @@ class EarlierContents(NamedTuple):
 
     @property
     def pairs(self) -> frozenset[Pair]:
-        """The neighbours whose changes tell the same."""
-        pairs = starmap(Pair, pairwise((NOTHING, *self.states)))
+        """The neighbours whose changes tell what was there and is not in ``last``."""
+        pairs = starmap(Pair, pairwise((*self.states, self.base) if self.is_next else self.states))
         return frozenset(pair for pair in pairs if pair.base != pair.head)
+
+    @property
+    def last(self) -> tuple[str, ...]:
+        """The last content but for base, whose specs are not among those that are asked for."""
+        return () if self.is_next else self.states[-1:]
 
 
 class Returned(NamedTuple):
@@ -82,11 +88,12 @@ def earlier_contents(history: History, base: RevisionInfo, head: RevisionInfo) -
     and stayed has not returned. Where base is of another series, or behind head, they are those
     that stood before head.
     """
-    revisions = history.earlier(head)
-    if series(base.tag) == series(head.tag):
-        revisions = min(revisions, history.earlier(base), key=len)
+    revisions, before_base = history.earlier(head), history.earlier(base)
+    is_next = series(base.tag) == series(head.tag) and len(before_base) < len(revisions)
+    if is_next:
+        revisions = before_base
     states = tuple(revision.digest for revision in reversed(revisions))
-    return EarlierContents(base.digest, head.digest, states)
+    return EarlierContents(base.digest, head.digest, states, is_next)
 
 
 def asked_of(
@@ -109,27 +116,26 @@ def find_returned(catalog: Catalog, explanation: Explanation, asked: EarlierCont
     8 ms for each of 60,000 specs, until all are found; raises CatalogError where one cannot be.
     """
     frame, rows = explanation.head.frame, explanation.without_counterpart()
-    packages = {
-        frame.hashes.at(row): frame.package.values[code]
-        for row, code in zip(rows.tolist(), frame.package.codes[rows].tolist(), strict=True)
-    }
-    found = _added_before(catalog, packages, asked.pairs) if packages else frozenset()
-    if found is None:
-        found = catalog.hashes_in(asked.digests, packages)
-    there = np.fromiter((text in found for text in packages), np.bool_, len(packages))
-    return Returned(rows[there], len(frame), asked)
+    hashes = [frame.hashes.at(row) for row in rows.tolist()]
+    found = _there_before(catalog, hashes, asked) if hashes else np.zeros(0, np.bool_)
+    return Returned(rows[found], len(frame), asked)
 
 
-def _added_before(
-    catalog: Catalog, packages: Mapping[str, str], pairs: Set[Pair]
-) -> frozenset[str] | None:
-    """Return those hashes that any of the pairs added; None where that is not known of all."""
+def _there_before(catalog: Catalog, hashes: Sequence[str], asked: EarlierContents) -> Mask:
+    """Return which hashes were there; base has none of them."""
+    removed = _removed_before(catalog, hashes, asked)
+    digests = asked.digests if removed is None else asked.last
+    found = catalog.hashes_in(digests, hashes)
+    there = np.fromiter((text in found for text in hashes), np.bool_, len(hashes))
+    return there if removed is None else there | removed
+
+
+def _removed_before(catalog: Catalog, hashes: Sequence[str], asked: EarlierContents) -> Mask | None:
+    """Return which hashes any of the pairs removed; None where that is not known of all."""
     try:
-        if not pairs <= catalog.counts.keys():
+        if not asked.pairs <= catalog.counts.keys():
             return None
-        changes = catalog.changes.changes_of(packages.values(), packages)
+        removed = catalog.changes.comparisons(asked.pairs, ["removed_specs"])
+        return were_removed(removed, pa.chunked_array([hashes], pa.string()))
     except CatalogError:
         return None  # what the tables of changes tell the contents tell, too
-    added = changes.filter(pc.equal(changes["kind"], SpecChangeKind.ADDED.value))
-    rows = zip(*(added[it].to_pylist() for it in ("hash", "base", "head")), strict=True)
-    return frozenset(text for text, base, head in rows if (base, head) in pairs)

@@ -34,8 +34,9 @@ from snapshots.catalog.contents.stored_content import (
     with_more,
 )
 from snapshots.catalog.contents.tails import has_all_of, with_tail
-from snapshots.catalog.store.parquet import checksum, from_parquet, named_by_bytes
+from snapshots.catalog.store.parquet import from_parquet, named_by_bytes
 from snapshots.catalog.store.storage import Found, Storage
+from snapshots.catalog.store.tails import read_tail
 from snapshots.catalog.tables.actions import add_action
 from snapshots.catalog.tables.delta import Table
 from snapshots.catalog.tables.listed_files import sizes_of
@@ -114,11 +115,8 @@ class SpecsTable:
 
     def _tail(self, path: str, file: StoredFile) -> ReadFile | None:
         """Read the tail of a file; None where the whole must tell what is wrong, or has none."""
-        if file.tail is None or not 0 < file.tail.start < file.size:
-            return None
-        data = self._storage.read_end(path, file.size, file.tail.start)
-        is_written = checksum(data.slice(file.tail.start)) == file.tail.checksum
-        return ReadFile(file, data, is_tail=True) if is_written else None
+        data = file.tail and read_tail(self._storage, path, file.size, file.tail)
+        return ReadFile(file, data, is_tail=True) if data else None
 
     def _read_listed(
         self, digest: str, columns: Sequence[str], _coded: Sequence[str] = ()

@@ -31,6 +31,7 @@ from snapshots.tables import (
     CHANGES,
     COMPARISONS,
     HASHES,
+    READ_ON_DEMAND,
 )
 
 HISTORY_TABLES = ("comparisons", "changes", "hashes")
@@ -61,6 +62,7 @@ class HistoryTables:
             counts_of,
             required=COMPARISONS.names,
             columns=COUNT_COLUMNS,
+            on_demand=READ_ON_DEMAND,
             advice=HOW_TO_MEND,
         )
         self._changes = SortedTable(storage, "changes", CHANGES, advice=HOW_TO_MEND)
@@ -126,6 +128,13 @@ class HistoryTables:
         if self._problem is not None:
             raise self._problem
         return self._counts
+
+    def open(self) -> None:
+        """Open the tables that rows are looked up in; the first question would."""
+        if self.counts:
+            with translated(self._location):
+                for table in (self._changes, self._hashes):
+                    table.open()
 
     def comparisons(self, pairs: Iterable[Pair], columns: Sequence[str]) -> Iterator[pa.Table]:
         """Read columns of the rows of ``COMPARISONS`` of some pairs, file by file.

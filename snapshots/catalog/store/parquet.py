@@ -31,7 +31,7 @@ def to_parquet(
     """Return a table as the bytes of a Parquet file.
 
     Parts of so many rows can be read from it by ``parts_of_parquet``; by default it is one part.
-    ``encodings`` has those of columns whose values hardly repeat; others have a dictionary.
+    ``encodings`` has those of columns whose values hardly repeat; other texts have a dictionary.
     """
     encodings = encodings or {}
     sink = pa.BufferOutputStream()
@@ -40,7 +40,7 @@ def to_parquet(
         sink,
         compression="zstd",
         compression_level=_LEVEL,
-        use_dictionary=[path for path in _leaf_paths(table.schema) if path not in encodings],
+        use_dictionary=[path for path in _texts(table.schema) if path not in encodings],
         column_encoding=dict(encodings),
         dictionary_pagesize_limit=_DICTIONARY_BYTES,
         row_group_size=rows_at_once,
@@ -48,8 +48,8 @@ def to_parquet(
     return sink.getvalue()
 
 
-def _leaf_paths(schema: pa.Schema) -> list[str]:
-    """Return what Parquet calls the columns of plain values: ``stacks.list.element``."""
+def _texts(schema: pa.Schema) -> list[str]:
+    """Return what Parquet calls the columns of texts: ``stacks.list.element``."""
     return [path for field in schema for path in _below(field.name, field.type)]
 
 
@@ -59,7 +59,7 @@ def _below(path: str, column_type: pa.DataType) -> Iterator[str]:
     elif pa.types.is_struct(column_type):
         for field in column_type:
             yield from _below(f"{path}.{field.name}", field.type)
-    else:
+    elif pa.types.is_string(column_type):
         yield path
 
 

@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeVar
 from uuid import uuid4
 
 import pyarrow as pa
+from deltalake import DeltaTable
 from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileSelector, PyFileSystem
 
@@ -29,6 +30,9 @@ _READERS = 8
 _LISTING_SECONDS = 3.0
 _SILENT_SECONDS = 10.0
 _BYTES_A_SECOND = 1_000_000
+_BYTES_BY_TABLE = 3_000_000
+"""So many bytes are read by the connections of a table, which wait for them as long for all."""
+
 _NO_SUCH_RANGE = "416"
 _WRITTEN_AT_ONCE = 8 << 20
 
@@ -55,10 +59,20 @@ class Storage:
         if retry_seconds is not None and not location.is_folder:
             # The last pause is not cut short, so that pauses have to be short, too.
             self.options = {
+                "timeout": _duration(_seconds_for(_BYTES_BY_TABLE)),
                 "retry_timeout": _duration(retry_seconds),
                 "backoff_config.init_backoff": _duration(retry_seconds / 30),
                 "backoff_config.max_backoff": _duration(retry_seconds / 4),
             }
+
+        self._tables: dict[str, DeltaTable] = {}
+
+    def connect(self, folder: str, table: DeltaTable) -> None:
+        """Read what is below a folder by the connections of the table that is there.
+
+        A handler of its own for each file would take as long to make as most files to read.
+        """
+        self._tables[folder] = table
 
     @cached_property
     def _handler(self) -> DeltaStorageHandler:
@@ -123,12 +137,22 @@ class Storage:
     def _object(self, path: str, size: int | None, start: int = 0) -> bytes:
         if size is None and (size := self._object_size(path)) is None:
             raise FileNotFoundError(ENOENT, "Object not found", path)
-        options = self._within(_SILENT_SECONDS + size / _BYTES_A_SECOND)
-        handler = DeltaStorageHandler(self.location.root, options, {path: size})
-        with handler.open_input_file(path) as it:
+        with self._opened(path, size, size - start) as it:
             it.seek(start)
             data: bytes = it.read(size - start)
             return data
+
+    def _opened(self, path: str, size: int, num_bytes: int) -> pa.PythonFile:
+        """Open an object of a size, to read so many bytes of it."""
+        folder, _, inner = path.partition("/")
+        table = self._tables.get(folder)
+        if table is None or num_bytes > _BYTES_BY_TABLE:
+            options = self._within(_seconds_for(num_bytes))
+            alone = DeltaStorageHandler(self.location.root, options, {path: size})
+            return alone.open_input_file(path)
+        raw = table._table  # noqa: SLF001 - as deltalake itself makes a dataset of a table
+        shared = DeltaStorageHandler.from_table(raw, self.options, {inner: size})
+        return shared.open_input_file(inner)
 
     def _object_size(self, path: str) -> int | None:
         # To open a file tells its size too, but lets no other thread run meanwhile.
@@ -205,6 +229,11 @@ class Storage:
         with files.open_output_stream(path, buffer_size=_WRITTEN_AT_ONCE) as stream:
             for start in range(0, data.size, _WRITTEN_AT_ONCE - 1):
                 stream.write(data.slice(start, min(_WRITTEN_AT_ONCE - 1, data.size - start)))
+
+
+def _seconds_for(num_bytes: int) -> float:
+    """Return how long to wait for so many bytes."""
+    return _SILENT_SECONDS + num_bytes / _BYTES_A_SECOND
 
 
 def _duration(seconds: float) -> str:

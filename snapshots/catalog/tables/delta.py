@@ -112,6 +112,7 @@ class Table:
         with self._damage_named():
             table = ask_anew(self._uri, lambda it: it, self._storage.options)
         self._refuse_empty_commits()
+        self._storage.connect(self.name, table)
         self._open = _Open(table, table.version(), self._mark_of(table))
         return self._open
 

@@ -2,9 +2,10 @@
 
 Rows come in batches. Each batch is sorted and becomes a run: files that follow one another, whose
 smallest and largest keys stand in the table's log. To look a key up takes one file of each run. So
-that the runs stay few, some of a size become one of the next size, as in a log-structured merge
-tree (O'Neil and others, 1996): runs, and how often a row is written, grow as the logarithm of the
-rows. Equal rows count once, and no column may be null.
+that the runs stay few, each has at least twice the rows of all smaller ones together, as in a
+geometric partitioning (Lester, Moffat and Zobel, 2005): where one has not, it and those become one.
+Runs, and how often a row is written, grow as the logarithm of the rows. Equal rows count once, and
+no column may be null.
 
 A run is told by the names of its files, ``RUN-NUMBER-CHECKSUM``. A file of another name, which
 another tool has written, is a run of its own; nothing relies on its being sorted.
@@ -33,18 +34,22 @@ from snapshots.catalog.tables.listed_files import missing_columns, of_schema
 from snapshots.catalog.tables.log import Mark
 from snapshots.errors import CatalogError
 
-FAN_IN = 4
-"""So many runs of about a size become one.
+RATIO = 2
+"""So many times the rows of all smaller runs a run has.
 
-To merge takes some seconds for each million of rows: most times a tenth of a second in all, and
-seldom more than one.
+To merge takes a second or so for each million of rows. A row is written seven times among millions
+that came some thousands at once: most merges are a tenth of a second, few of them more than one.
 """
 
 SMALL = 8_000
-"""So many rows are a small run; from one size to the next it is ``FAN_IN`` times as many."""
+"""A run of so many rows is a small one."""
+
+SMALL_RUNS = 3
+"""Fewer small runs than so many stay as they are: to merge them with each batch is not worth it."""
 
 _ROWS_OF_FILE = 32_000
-_ROWS_AT_ONCE = 4_000
+_ROWS_AT_ONCE = 2_000
+_ENCODINGS = {"hash": "PLAIN"}  # they hardly repeat; a dictionary is larger, and slower to read
 _ROWS_IN_MEMORY = 128_000
 _FILES_AT_ONCE = 16
 _ATTEMPTS = 5
@@ -82,6 +87,10 @@ class SortedTable:
         self._listed: tuple[Mark, list[_File]] | None = None
 
     # -- reading
+
+    def open(self) -> None:
+        """Read which files there are; raises as ``select``."""
+        self._listing()
 
     def select(self, may_have: MayHave, meets: Meets, looks_at: Sequence[str] = ()) -> pa.Table:
         """Return the rows that meet a condition, sorted.
@@ -189,20 +198,18 @@ class SortedTable:
         return actions
 
     def compact(self) -> None:
-        """Merge runs of a size where they are many, unless another process is faster."""
+        """Merge runs where they are many, unless another process is faster."""
         # What was added stands, whatever becomes of this.
         with suppress(CatalogError, DeltaError, OSError):
-            while True:
-                mark, listed = self._listing()
-                files = _to_merge(listed)
-                if not files:
-                    return
-                merged = self._write_run(self._merged(files), is_new=False)
-                sizes = {file.path: file.size for file in files}
-                if not self._table.merge(sizes, merged, seen=mark):
-                    for action in merged:
-                        self._storage.remove(f"{self._name}/{action.path}")
-                    return
+            mark, listed = self._listing()
+            files = _to_merge(listed)
+            if not files:
+                return
+            merged = self._write_run(self._merged(files), is_new=False)
+            sizes = {file.path: file.size for file in files}
+            if not self._table.merge(sizes, merged, seen=mark):
+                for action in merged:
+                    self._storage.remove(f"{self._name}/{action.path}")
 
     def _merged(self, files: Sequence[_File]) -> Iterator[pa.Table]:
         """Yield the rows of files sorted, by pieces of their keys: few are in memory at once."""
@@ -237,7 +244,8 @@ def rewritten(path: str, rows: pa.Table) -> tuple[pa.Buffer, AddAction]:
 
 
 def _sorted_file(prefix: str, rows: pa.Table, *, is_new: bool) -> tuple[pa.Buffer, AddAction]:
-    data = to_parquet(rows, _ROWS_AT_ONCE)
+    encodings = {name: it for name, it in _ENCODINGS.items() if name in rows.column_names}
+    data = to_parquet(rows, _ROWS_AT_ONCE, encodings)
     file = named_by_bytes(prefix, data)
     ranges = {name: _range(rows[name]) for name in rows.column_names}
     return data, add_action(file, len(rows), {}, is_new=is_new, ranges=ranges)
@@ -254,25 +262,22 @@ def _range(column: pa.ChunkedArray) -> Range:
 
 
 def _to_merge(files: Sequence[_File]) -> list[_File]:
-    """Return the files of the runs to merge, of the smallest size that has so many; or none."""
+    """Return the files of a run that is not large enough, and of all smaller ones; or none."""
     runs: defaultdict[str, list[_File]] = defaultdict(list)
     for file in files:
         runs[run_of(file.path)].append(file)
-    by_size: defaultdict[int, list[list[_File]]] = defaultdict(list)
-    for run in runs.values():
-        by_size[_size(sum(file.num_rows for file in run))].append(run)
-    for _, alike in sorted(by_size.items()):
-        if len(alike) >= FAN_IN:
-            return [file for run in alike[:FAN_IN] for file in run]
+    by_size = sorted(runs.values(), key=_num_rows, reverse=True)
+    sizes = [*map(_num_rows, by_size)]
+    are_many = sum(size <= SMALL for size in sizes) >= SMALL_RUNS
+    for place, (size, following) in enumerate(pairwise(sizes)):
+        is_due = are_many or following > SMALL
+        if is_due and size <= max(SMALL, RATIO * sum(sizes[place + 1 :])):
+            return [*chain.from_iterable(by_size[place:])]
     return []
 
 
-def _size(num_rows: int) -> int:
-    """Return 0 for a small run, 1 for one of up to ``FAN_IN`` times as many rows, and so on."""
-    size, most = 0, SMALL
-    while num_rows > most:
-        size, most = size + 1, most * FAN_IN
-    return size
+def _num_rows(files: Sequence[_File]) -> int:
+    return sum(file.num_rows for file in files)
 
 
 def _cuts(files: Sequence[_File]) -> list[str]:

@@ -10,17 +10,21 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from snapshots.catalog.store.failures import reason_of
-from snapshots.catalog.store.parquet import from_parquet, named_by_bytes, to_parquet
+from snapshots.catalog.store.parquet import from_parquet, to_parquet
 from snapshots.catalog.store.storage import RESTORE, Storage
+from snapshots.catalog.store.tails import named_with_tail, read_tail, tail_named, with_first
 from snapshots.catalog.tables.actions import add_action
 from snapshots.catalog.tables.delta import Table
 from snapshots.catalog.tables.listed_files import missing_columns, sizes_of
 from snapshots.catalog.tables.log import Mark
 from snapshots.errors import CatalogError
+from snapshots.tables import StoredFile
 
 _MAX_FILES = 32
-_LARGE = 2 << 20
+_LARGE = 8 << 20
 """Files of so many bytes stay as they are: a merge takes as long, and as little, in any table."""
+
+_READ_AT_ONCE = 16 << 20
 
 Rows = TypeVar("Rows")
 
@@ -29,6 +33,7 @@ class WholeTable(Generic[Rows]):
     """The rows of a table in a storage, as of the last ``refresh``. Errors are those of the store.
 
     ``decode`` makes of some ``columns`` of a file, by default of all, what is kept of its rows.
+    ``on_demand`` are large columns that are none of those, and so need not be read with them.
     ``required`` are the columns that the table must have; ``advice`` says what to do about damage.
     """
 
@@ -41,6 +46,7 @@ class WholeTable(Generic[Rows]):
         *,
         required: Sequence[str],
         columns: Sequence[str] | None = None,
+        on_demand: Collection[str] = (),
         advice: str = RESTORE,
     ) -> None:
         self._storage = storage
@@ -48,6 +54,7 @@ class WholeTable(Generic[Rows]):
         self._decode = decode
         self._required = required
         self._columns = columns
+        self._on_demand = on_demand
         self._advice = advice
         self.table = Table(storage, name, schema, advice=advice)
         self._read: dict[str, tuple[int, Rows]] = {}
@@ -77,10 +84,7 @@ class WholeTable(Generic[Rows]):
             return False
         listed = self._sizes()
         new = {path: size for path, size in listed.items() if path not in self._read}
-        read = {
-            path: (new[path], self._decode(table))
-            for path, table in self._tables(new, self._columns)
-        }
+        read = {path: (new[path], self._decode(table)) for path, table in self._to_keep(new)}
         kept = {path: rows for path, rows in self._read.items() if path in listed}
         self._read, self._mark = kept | read, mark
         return True
@@ -96,15 +100,20 @@ class WholeTable(Generic[Rows]):
         ``refresh``. Raises CatalogError where a file is damaged, or lacks a column.
         """
         known = self._read
+        sizes = {path: size for path, (size, rows) in known.items() if has(rows)}
         gone: dict[str, str] = {}
-        for path, (size, rows) in known.items():
-            if has(rows):
-                try:
-                    table = self._columns_of(path, size, columns)
-                except FileNotFoundError as error:
-                    gone[path] = reason_of(error)
-                    continue
-                yield table
+
+        def read(path: str) -> pa.Table | None:
+            try:
+                return self._columns_of(path, sizes[path], columns)
+            except FileNotFoundError as error:
+                gone[path] = reason_of(error)
+                return None
+
+        for some in _in_pieces(sizes, _READ_AT_ONCE):
+            for table in self._storage.side_by_side(read, [*some]):
+                if table is not None:
+                    yield table
         if gone:
             yield from self._select_instead(gone, known, columns, has)
 
@@ -121,13 +130,13 @@ class WholeTable(Generic[Rows]):
         listed = self._sizes()
         if lost := [reason for path, reason in gone.items() if path in listed]:
             raise self._error(f"{lost[0]}; {self._advice}")
-        for path, table in self._tables({it: listed[it] for it in listed if it not in known}):
+        for path, table in self._whole({it: listed[it] for it in listed if it not in known}):
             if has(self._decode(table)):
                 yield self._checked(path, table, columns)
 
     def _columns_of(self, path: str, size: int, columns: Sequence[str]) -> pa.Table:
         try:
-            table = from_parquet(path, self._storage.read(path, size), columns)
+            table = self._read_whole(path, size, columns)
         except pa.ArrowInvalid as error:
             raise self._error(f"{reason_of(error)}; {self._advice}") from None
         return self._checked(path, table, columns)
@@ -138,15 +147,38 @@ class WholeTable(Generic[Rows]):
             raise self._error(f"{path} has no column {names}; {self._advice}")
         return table.select(columns)
 
+    def _whole(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, pa.Table]]:
+        """Read files with all of their columns."""
+        return self._tables(sizes, lambda path: self._read_whole(path, sizes[path]))
+
+    def _to_keep(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, pa.Table]]:
+        """Read the columns of files that what is kept is made of: of a tail, where it has one."""
+        tails = {path: tail_named(path) for path in sizes}
+        num_bytes = {
+            path: size - (it.start if (it := tails[path]) else 0) for path, size in sizes.items()
+        }
+
+        def read(path: str) -> pa.Table:
+            tail = tails[path]
+            data = tail and read_tail(self._storage, path, sizes[path], tail)
+            if data is None:
+                return self._read_whole(path, sizes[path], self._columns)
+            return from_parquet(path, data, self._columns, is_checked=True)
+
+        return self._tables(num_bytes, read)
+
     def _tables(
-        self, sizes: Mapping[str, int], columns: Sequence[str] | None = None
+        self, num_bytes: Mapping[str, int], read: Callable[[str], pa.Table]
     ) -> Iterator[tuple[str, pa.Table]]:
+        """Read files, as many side by side as there are bytes to read at once."""
         try:
-            for some in _in_pieces(sizes, _LARGE):
-                for path, data in zip(some, self._storage.read_all(some), strict=True):
-                    yield path, from_parquet(path, data, columns)
+            for some in _in_pieces(num_bytes, _READ_AT_ONCE):
+                yield from zip(some, self._storage.side_by_side(read, [*some]), strict=True)
         except (pa.ArrowInvalid, FileNotFoundError) as error:
             raise self._error(f"{reason_of(error)}; {self._advice}") from None
+
+    def _read_whole(self, path: str, size: int, columns: Sequence[str] | None = None) -> pa.Table:
+        return from_parquet(path, self._storage.read(path, size), columns)
 
     def _check_columns(self, table: DeltaTable) -> None:
         if missing := missing_columns(table, self._required):
@@ -160,13 +192,16 @@ class WholeTable(Generic[Rows]):
 
     def append(self, rows: pa.Table) -> None:
         """Add rows in one commit, and read them: from then on readers see them."""
-        data = to_parquet(rows)
-        file = named_by_bytes(f"{uuid4()}-", data)
+        data, file = self._packed(rows)
         # Made first: rows without a log are rows that were lost.
         self.table.prepare()
         self._storage.write(f"{self._name}/{file.path}", data)
         self.table.commit([add_action(file, len(rows), {})])
         self._read_new()
+
+    def _packed(self, rows: pa.Table) -> tuple[pa.Buffer, StoredFile]:
+        data = to_parquet(with_first(rows, self._on_demand))
+        return data, named_with_tail(f"{uuid4()}-", data, self._on_demand)
 
     def compact(self) -> None:
         """Merge the files where they are many, so that opening stays fast."""
@@ -174,10 +209,9 @@ class WholeTable(Generic[Rows]):
         if len(small) < _MAX_FILES:
             return
         sizes = next(_in_pieces(small, 2 * _LARGE))
-        tables = [table for _, table in self._tables(sizes)]
+        tables = [table for _, table in self._whole(sizes)]
         rows = pa.concat_tables(tables, promote_options="default")
-        data = to_parquet(rows)
-        file = named_by_bytes(f"{uuid4()}-", data)
+        data, file = self._packed(rows)
         merged = add_action(file, len(rows), {}, is_new=False)
         # What was published stands, whatever becomes of this.
         with suppress(DeltaError, OSError):

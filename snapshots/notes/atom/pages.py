@@ -30,7 +30,7 @@ def page_after(
     """Return the part of the items, newest first, after the one of a revision with a key.
 
     ``head_of`` tells the revision of an item. Without a key it is the first part. Raises
-    RevisionNotFound for a key that none of them has.
+    RevisionNotFound for a key that none of them has, or behind which none stands.
     """
     start = 0
     if after is not None:
@@ -38,5 +38,9 @@ def page_after(
         if after not in keys:
             raise RevisionNotFound(after, "no entry of this feed is that of such a revision")
         start = keys.index(after) + 1
+        if start == len(items):
+            raise RevisionNotFound(
+                after, "no entry of this feed stands behind that of this revision"
+            )
     stop = min(start + PAGE, len(items))
     return Page(start, stop, head_of(items[stop - 1]).key if stop < len(items) else None)

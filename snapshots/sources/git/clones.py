@@ -84,13 +84,7 @@ def _in_place(folder: Path, location: str, own: Path) -> Repository:
 
 
 def _cloned(url: str, settings: ReadSettings) -> Repository:
-    try:
-        scheme = urlsplit(url).scheme.lower() if "://" in url else "ssh"
-    except ValueError as error:
-        raise InvalidArgument("--git", f"is no good URL: {error}") from None
-    if scheme not in SCHEMES:
-        known = ", ".join(SCHEMES)
-        raise InvalidArgument("--git", f"{scheme}:// cannot be cloned from; these can: {known}")
+    scheme = _scheme_of(url) if "://" in url else "ssh"
     public = _without_password(url)
     if settings.cache_dir is None:
         raise InvalidArgument("--git", f"{public} is a URL, and no folder is given for its clone")
@@ -116,6 +110,25 @@ def _cloned(url: str, settings: ReadSettings) -> Repository:
         reason = error.reason.replace(url, public).replace(found, _without_password(found))
         raise SourceError(public, reason) from None
     return repository
+
+
+def _scheme_of(url: str) -> str:
+    """Return the scheme of a URL; raises InvalidArgument for one that git cannot clone from."""
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise InvalidArgument("--git", f"is no good URL: {error}") from None
+    scheme = parts.scheme.lower()
+    if scheme not in SCHEMES:
+        known = ", ".join(SCHEMES)
+        raise InvalidArgument("--git", f"{scheme}:// cannot be cloned from; these can: {known}")
+    try:
+        _ = parts.port  # parsed only here
+    except ValueError:  # which would show the end of a password that has a slash in it
+        raise InvalidArgument(
+            "--git", "is no good URL: its port is no number up to 65535"
+        ) from None
+    return scheme
 
 
 def _without_password(url: str) -> str:

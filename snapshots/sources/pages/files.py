@@ -54,23 +54,26 @@ def _pages_below(
     Links to folders are not followed. Hidden files and folders and READMEs are no pages.
     """
     # pathlib takes several times as long for this.
-    try:
-        with os.scandir(folder) as entries:
-            visible = [entry for entry in entries if not entry.name.startswith(".")]
-    except OSError as error:
-        report.bad(unreadable(folder, error))
-        return
-    for entry in visible:
-        real = os.path.join(real_folder, entry.name)  # noqa: PTH118
+    pending = [(folder, real_folder)]
+    while pending:
+        folder, real_folder = pending.pop()
         try:
-            if entry.is_dir(follow_symlinks=False):
-                yield from _pages_below(entry.path, real, report)
-            elif _is_page(entry):
-                if entry.is_symlink():
-                    real = os.path.realpath(real)
-                yield entry.path.split(os.sep), entry.path, real  # noqa: PTH206
+            with os.scandir(folder) as entries:
+                visible = [entry for entry in entries if not entry.name.startswith(".")]
         except OSError as error:
-            report.bad(unreadable(entry.path, error))
+            report.bad(unreadable(folder, error))
+            continue
+        for entry in visible:
+            real = os.path.join(real_folder, entry.name)  # noqa: PTH118
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append((entry.path, real))
+                elif _is_page(entry):
+                    if entry.is_symlink():
+                        real = os.path.realpath(real)
+                    yield entry.path.split(os.sep), entry.path, real  # noqa: PTH206
+            except OSError as error:
+                report.bad(unreadable(entry.path, error))
 
 
 def _is_page(entry: os.DirEntry[str]) -> bool:

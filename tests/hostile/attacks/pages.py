@@ -22,13 +22,13 @@ def _get(path: str) -> Ask:
 
 
 def _of_everything(target: Target) -> Iterator[Ask]:
+    newest = target.digests[0]
     for tag in target.tags[:3]:
         yield _get(f"/r/{tag}")
-        for package in target.packages[:60]:
+        for package, spec in zip(target.packages[:60], target.hashes, strict=False):
             yield _get(f"/r/{tag}/packages/{quote(package)}")
-    for spec in target.hashes[:100]:
-        yield _get(f"/r/{target.digests[0]}/specs/{spec}")
-        yield _get(f"/hash/{spec}")
+            yield _get(f"/r/{newest}/specs/{spec}")
+            yield _get(f"/hash/{spec}")
 
 
 def _of_nothing(target: Target) -> Iterator[Ask]:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
-from schema import api
 from schema.context import Context
 from schema.execution.executor import RenderingExecutor
 from schema.execution.loading import NotLoaded
@@ -18,6 +17,7 @@ from snapshots.changes.coverage import coverage as count_cells
 from snapshots.contents import Content, Snapshot
 from snapshots.frames.columns import Rows
 from tests.schema import questions
+from tests.schema.usual import api
 from tests.schema.worlds import SOURCE, World, opened, plain
 from tests.snapshots.changes.oracle.builds import Build, Need, state_of
 from tests.snapshots.changes.oracle.causes import Causes

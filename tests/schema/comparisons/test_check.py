@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from schema import api
 from schema.comparisons.check import BREACHES_MAX
 from schema.comparisons.rule_input import MOST_RULES
 from schema.context import Context
@@ -17,6 +16,7 @@ from snapshots.changes.rules.files import parse_rules
 from snapshots.changes.rules.judging import judge
 from tests.schema import questions
 from tests.schema.comparisons.test_causes import BASE, HEAD, published
+from tests.schema.usual import api
 from tests.schema.worlds import World
 from tests.snapshots.factories import hash_of
 

@@ -9,7 +9,6 @@ import orjson
 import pytest
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
-from schema import api
 from schema.comparisons.field_change import FieldChange
 from schema.comparisons.package_change import PackageChange
 from schema.comparisons.spec_change import SpecChange
@@ -22,6 +21,7 @@ from snapshots.changes.diff import LEFT_OUT
 from snapshots.models import Spec
 from snapshots.spack.names import ROOT_STACK
 from tests.schema import naive, questions
+from tests.schema.usual import api
 from tests.schema.worlds import State, World, comparison_id, known_world, opened, plain
 
 PAIRS = [*permutations((0, 2, 4, 5), 2), (1, 3), (5, 5)]
@@ -256,6 +256,36 @@ def test_packages_stand_in_order(world: World, field: str | None, direction: str
         at = edges[-1]["cursor"]
     assert found == [{"name": it["name"], "kind": it["kind"]} for it in expected]
     assert len({it["kind"] for it in found}) > 2
+
+
+ORDERED_SPECS = """query($base: String!, $head: String!, $order: SpecChangeOrder, $at: String) {
+  compare(base: $base, head: $head) {
+    specs(orderBy: $order, after: $at, first: 9) { edges { cursor node { hash kind } } }
+  }
+}"""
+
+
+@pytest.mark.parametrize("field", [None, "PACKAGE", "KIND"])
+@pytest.mark.parametrize("direction", ["ASC", "DESC"])
+def test_specs_stand_in_order(world: World, field: str | None, direction: str) -> None:
+    """By package and hash, or by kind and then so; page by page there are all of them."""
+    base, head = sides_of(world, (0, 5))
+    refs = {"base": base.info.digest, "head": head.info.digest}
+    order = field and {"field": field, "direction": direction}
+    expected = spec_changes(base, head)
+    if field == "KIND":
+        expected.sort(key=lambda it: ["ADDED", "REMOVED", "CHANGED"].index(it["kind"]))
+    if field is not None and direction == "DESC":
+        expected.reverse()
+    found: list[Any] = []
+    at = None
+    while edges := world.data(ORDERED_SPECS, **refs, order=order, at=at)["compare"]["specs"][
+        "edges"
+    ]:
+        found += [edge["node"] for edge in edges]
+        at = edges[-1]["cursor"]
+    assert found == [{"hash": it["hash"], "kind": it["kind"]} for it in expected]
+    assert len({it["kind"] for it in found}) > 1
 
 
 @pytest.mark.parametrize("kinds", [None, [], ["ADDED"], ["REMOVED", "CHANGED"]])

@@ -7,11 +7,11 @@ from typing import Any
 import orjson
 import pytest
 
-from schema import api
 from schema.execution import budget
 from schema.execution.budget import Budget, BudgetExceeded
 from schema.limits import Limits
 from schema.revisions.package import Package
+from tests.schema.usual import api
 from tests.schema.worlds import World, known_world, plain
 
 

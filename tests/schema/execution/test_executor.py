@@ -10,14 +10,15 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
-from schema import api
+from schema.api import schema
 from schema.errors import VALIDATION_FAILED
 from schema.execution.executor import RenderingExecutor
 from schema.revisions.spec import Spec
 from tests.schema.generated_documents import Question, Writer
+from tests.schema.usual import api
 from tests.schema.worlds import World, known_world, pools_of
 
-SCHEMA = api.schema._schema
+SCHEMA = schema._schema
 
 
 @pytest.fixture(scope="module")

@@ -15,17 +15,17 @@ from graphql import (
     is_object_type,
 )
 
-from schema import api
-from schema.api import API
+from schema.api import API, schema
 from schema.documents import estimating
 from schema.documents.argument_values import value_of
 from schema.documents.estimates import NOTHING, Estimate
 from schema.fields.cost import COMPARING, EXPLAINING, LOADING, STACKS, Cost, is_paged, stated_cost
 from schema.limits import Limits
 from tests.schema.selections import COMPARE, FACETS, PACKAGES, PAGE, REVISION, SPEC, times
+from tests.schema.usual import api
 from tests.schema.worlds import World, known_world, plain
 
-SCHEMA = api.schema._schema
+SCHEMA = schema._schema
 
 
 def estimate(text: str, name: str | None = None, /, **variables: Any) -> Estimate:

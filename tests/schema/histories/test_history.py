@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from schema import api
 from schema.node import node_id
 from tests.schema.pasts import (
     HASH,
@@ -24,6 +23,7 @@ from tests.schema.pasts import (
     made_up,
     package_json,
 )
+from tests.schema.usual import api
 
 HISTORY_OF_HASH = f"query($hash: String!) {{ hash(hash: $hash) {{ {HASH} }} }}"
 HISTORY_OF_PACKAGE = (

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from schema import api
 from schema.context import Context
 from snapshots.catalog.asking.history_answers import HistoryAnswers
 from snapshots.catalog.asking.past import missing_pairs
 from snapshots.catalog.catalog import Catalog
 from snapshots.errors import CatalogError
 from tests.schema.pasts import HASHES, LINES, known_past
+from tests.schema.usual import api
 from tests.schema.worlds import World, opened, plain
 
 GROWTH = '{ series(name: "%s") { growth { numSpecs } } }'

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
-from schema import api
 from schema.context import Context
 from schema.execution.loading import NotLoaded
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
 from snapshots.frames.matching import MAX_DEPENDENCIES
 from snapshots.models import Dependency, Spec
+from tests.schema.usual import api
 from tests.schema.worlds import SOURCE, World, opened, plain
 
 

@@ -7,11 +7,11 @@ import pytest
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 from strawberry.utils.str_converters import to_camel_case
 
-from schema import api
 from schema.execution.executor import RenderingExecutor
 from schema.limits import Limits
 from snapshots.models import ConcreteSpec, Spec
 from tests.schema.questions import LOOKUPS
+from tests.schema.usual import api
 from tests.schema.worlds import State, World, known_world
 from tests.snapshots.factories import hash_of
 

@@ -12,6 +12,7 @@ import pytest
 
 from schema.api import API, Answer
 from schema.context import Context
+from schema.execution.budget import BudgetExceeded
 from server.asgi.lanes import Lanes
 from server.graphql.execution import Executed, Execution
 from server.graphql.requests import GraphQLRequest
@@ -354,4 +355,6 @@ def test_a_request_that_nobody_waits_for_ends(
                 await asyncio.sleep(0.001)
 
     asyncio.run(run())
-    assert [budget.is_cancelled for budget in budgets] == [True]
+    (budget,) = budgets
+    with pytest.raises(BudgetExceeded, match="was cancelled"):
+        budget.check()

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import shutil
 import signal
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,6 +15,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as plain
 
 from server.asgi.exchanges import Exchange
+from server.metrics import sharing
 from server.metrics.instruments import (
     BUCKETS,
     CACHE_BYTES,
@@ -175,3 +177,26 @@ def test_processes_share_a_folder(tmp_path: Path) -> None:
             assert sum(total.times[SECONDS.name]["other"].counts) == 2
 
     asyncio.run(run())
+
+
+def test_a_folder_that_is_away_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log says so once; the process serves on, and shares its numbers when it can again."""
+    monkeypatch.setattr(sharing, "WRITE_SECONDS", 0.01)
+    folder = tmp_path / "numbers"
+    tallies = SharedTallies(Recorder(lambda: ()), folder)
+
+    async def run() -> None:
+        async with tallies.running():
+            await asyncio.sleep(0.1)
+            folder.mkdir()
+            while not [*folder.glob("*.json")]:
+                await asyncio.sleep(0.01)
+            shutil.rmtree(folder)
+
+    asyncio.run(asyncio.wait_for(run(), 30))
+    texts = [it.getMessage() for it in caplog.records]
+    assert len(texts) == 2  # before the folder was there, and after
+    assert all("cannot be shared: [Errno 2] No such file" in it for it in texts)
+    assert tallies.total().counters["cachelog_requests"] == {}

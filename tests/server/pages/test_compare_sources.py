@@ -5,7 +5,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
+from server.pages.filters import MINUS
 from snapshots.models import Spec
 from tests.server.pages.catalogs import served
 from tests.server.pages.comparing import TABS, links, rows
@@ -93,6 +95,39 @@ def test_what_a_source_does_not_tell_is_said(tmp_path: Path) -> None:
         assert {"lone", "old"} <= {row[0] for row in rows(by_target)}
         specs = shown(client, f"{PAIR}/specs")
         assert "unknown" in {row[2] for row in rows(specs)}
+
+
+def test_what_only_changed_is_not_the_same(tmp_path: Path) -> None:
+    """A package that went up was neither added nor removed, and is told of all the same."""
+    states = [state_of((Build("zlib", it),)).specs.values() for it in ("1", "2")]
+    with served(tmp_path, *states) as client:
+        page = shown(client, PAIR)
+        figures = {
+            it[0].text_content(): it[1].text_content() for it in page.dom.cssselect(".totals div")
+        }
+        assert figures["Specs"].split() == ["+1", f"{MINUS}1"]
+        assert figures["Packages"] == "±0"
+        assert figures["Stacks"] == "the same"
+
+
+def test_stacks_that_one_source_does_not_tell(tmp_path: Path) -> None:
+    """Where one source tells stacks and the other none, no stack is said to have come or gone."""
+    told = list(state_of(BEFORE).specs.values())
+    untold = [replace(spec, stacks=()) for spec in told]
+    with served(tmp_path, told, untold) as client:
+        why = shown(client, PAIR)
+        assert "Nothing changed that counts as a change" in why.text(".verdict")
+        figures = {
+            it[0].text_content(): it.text_content() for it in why.dom.cssselect(".totals div")
+        }
+        assert "unknown" in figures["Stacks"]
+        assert "The source of one of the revisions tells no stacks." in figures["Stacks"]
+        assert "in a stack" not in figures["Coverage"]
+        for tab in ("stacks", "coverage"):
+            assert "tells no stacks" in shown(client, f"{PAIR}/{tab}").text("#tab")
+        notes = shown(client, f"{PAIR}/notes")
+        assert "No spec was added, removed or rebuilt." in notes.text()
+        assert "Stacks" not in [it.text_content() for it in notes.dom.cssselect(".notes th")]
 
 
 def test_a_catalog_with_nothing_to_compare(tmp_path: Path) -> None:

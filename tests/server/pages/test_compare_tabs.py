@@ -63,6 +63,21 @@ def test_specs(client: httpx.Client) -> None:
     assert {row[0].split("@")[0][-len(name) :] for row in rows(of_name)} == {name}
 
 
+def test_specs_in_order(client: httpx.Client) -> None:
+    """What was added and removed stands before other facts; a click orders by package and hash."""
+    page = shown(client, f"{PAIR}/specs")
+    nodes = told(client, "compare_specs", order="PACKAGE", first=1000)["specs"]["nodes"]
+    kinds = [["ADDED", "REMOVED", "CHANGED"].index(it["kind"]) for it in nodes]
+    assert len({*kinds}) == 3
+    by_kind = sorted(range(len(nodes)), key=kinds.__getitem__)
+    found = [row[0] for row in rows(page)]
+    for text, place in zip(found, by_kind, strict=False):
+        assert nodes[place]["hash"][:7] in text
+    (link,) = links(page, "th.sortable a")
+    for text, it in zip([row[0] for row in rows(shown(client, link))], nodes, strict=False):
+        assert it["hash"][:7] in text
+
+
 def test_stacks(client: httpx.Client) -> None:
     """Each with its specs before and after, and the packages that came and went."""
     page, known = shown(client, f"{PAIR}/stacks"), told(client, "compare_stacks")

@@ -57,7 +57,7 @@ def test_pages_load_and_fit(browser: webdriver.Chrome, pages: dict[str, str]) ->
 def test_the_parts_of_a_comparison_are_seen_at_once(
     browser: webdriver.Chrome, pages: dict[str, str]
 ) -> None:
-    """On a telephone too: the links to them stand below the totals, and within the first screen."""
+    """On a telephone too: in one line below the totals, and within the first screen."""
     seen_as(browser, "light", 360, 800)
     browser.get(pages["compare-packages"])
     settle(browser)
@@ -65,6 +65,7 @@ def test_the_parts_of_a_comparison_are_seen_at_once(
         browser.find_element(By.CSS_SELECTOR, selector).rect for selector in (".tabs", ".totals")
     )
     assert totals["y"] + totals["height"] <= tabs["y"] < tabs["y"] + tabs["height"] <= 800
+    assert len({it.rect["y"] for it in browser.find_elements(By.CSS_SELECTOR, ".tabs a")}) == 1
 
 
 @pytest.mark.long

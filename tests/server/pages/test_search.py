@@ -96,6 +96,8 @@ def test_without_a_query_examples_work(client: httpx.Client) -> None:
         (hash_of("a"), hash_of("a")),
         (f"/{hash_of('a')[:7]}", hash_of("a")[:7]),
         (" ABC234D ", "abc234d"),
+        ("2a" * 100, "2a" * 100),
+        ("2" * 4_000 + "!", None),  # which took a twentieth of a second to tell
         ("openssl", None),
         ("hdf5@1.14", None),
         ("py3", None),

@@ -18,17 +18,15 @@ ROUND = 6
 
 
 @pytest.fixture(scope="module")
-def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
+def store(emulator: Emulator) -> Iterator[Emulator]:
     """Return a running emulator, which is found by the environment."""
-    running = Emulator(tmp_path_factory.mktemp("s3") / "log")
     with pytest.MonkeyPatch.context() as patched:
-        for name, value in running.variables().items():
+        for name, value in emulator.variables().items():
             patched.setenv(name, value)
-        yield running
-    running.stop()
+        yield emulator
 
 
-def test_an_idle_catalog_in_a_bucket(emulator: Emulator) -> None:
+def test_an_idle_catalog_in_a_bucket(store: Emulator) -> None:
     """A look is one request; what is published is seen at the second one."""
     publisher = Catalog("s3://bucket/idle")
     publish_state(publisher, 0)
@@ -38,9 +36,9 @@ def test_an_idle_catalog_in_a_bucket(emulator: Emulator) -> None:
     for number in range(1, 3):
         for _ in range(ROUND + number):  # so that each has its turn after an import
             follower.refresh()
-        before = emulator.num_requests()
+        before = store.num_requests()
         assert [follower.refresh() for _ in range(8)] == [False] * 8
-        asked = emulator.requests()[before:]
+        asked = store.requests()[before:]
         assert len(asked) == 8
         assert all(it.startswith("GET /bucket/idle/") and "_delta_log/" in it for it in asked)
         publish_state(publisher, number)
@@ -49,7 +47,7 @@ def test_an_idle_catalog_in_a_bucket(emulator: Emulator) -> None:
         assert reader.counts == publisher.counts
 
 
-@pytest.mark.usefixtures("emulator")
+@pytest.mark.usefixtures("store")
 def test_history_alone() -> None:
     """What is kept of revisions that were there before is seen when its log has its turn."""
     publisher = Catalog("s3://bucket/filled")
@@ -76,7 +74,7 @@ def remove_table(catalog: Catalog, table: str) -> None:
         catalog.storage.remove(f"{table}/{path}")
 
 
-@pytest.mark.usefixtures("emulator")
+@pytest.mark.usefixtures("store")
 def test_a_catalog_in_the_place_of_another() -> None:
     """It is seen, though its commits have the same versions, names and sizes."""
     first = Catalog("s3://bucket/replaced")
@@ -95,7 +93,7 @@ def test_a_catalog_in_the_place_of_another() -> None:
     assert reader.history.revisions == second.history.revisions
 
 
-def test_an_outage(emulator: Emulator) -> None:
+def test_an_outage(store: Emulator) -> None:
     """A look fails soon, with the store's own reason; what was known stays, and it goes on."""
     publisher = Catalog("s3://bucket/outage")
     publish_state(publisher, 0)
@@ -104,8 +102,8 @@ def test_an_outage(emulator: Emulator) -> None:
     for _ in range(ROUND):
         follower.refresh()
     known = reader.history
-    with emulator.failing():
-        assert httpx.get(emulator.url).status_code == 503
+    with store.failing():
+        assert httpx.get(store.url).status_code == 503
         for _ in range(ROUND):
             with pytest.raises(CatalogError, match=r"503 Service Unavailable|Out of order"):
                 follower.refresh()
@@ -127,7 +125,7 @@ def test_a_folder(tmp_path: Path) -> None:
     assert [follower.refresh(), follower.refresh()] == [True, False]
 
 
-@pytest.mark.usefixtures("emulator")
+@pytest.mark.usefixtures("store")
 def test_no_catalog_yet() -> None:
     """In a bucket without a catalog each look says so, until there is one."""
     catalog = Catalog("s3://bucket/nothing-yet")

@@ -1,21 +1,23 @@
 """A catalog on object storage: an emulator of S3 on this machine."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake.fs import DeltaStorageHandler
 
 from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.filling import missing_pairs
 from snapshots.catalog.keeping.removing import plan, remove
 from snapshots.catalog.keeping.vacuum import vacuum
+from snapshots.catalog.store import storage
 from snapshots.catalog.store.locations import parse_location
 from snapshots.catalog.store.storage import Storage
-from snapshots.catalog.tables import sorted_table
 from snapshots.catalog.verifying.verify import verify
 from snapshots.errors import CatalogError, NoCatalog
 from tests.snapshots.catalog.emulators import Emulator
@@ -30,14 +32,6 @@ LOADING_REQUESTS = 4
 
 HISTORY_REQUESTS = 8
 """How many requests a package's past may take: the state of the table, and a file of each run."""
-
-
-@pytest.fixture(scope="module")
-def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
-    """Return a running emulator."""
-    running = Emulator(tmp_path_factory.mktemp("s3") / "log")
-    yield running
-    running.stop()
 
 
 @pytest.fixture
@@ -109,12 +103,9 @@ def test_a_load_asks_for_the_bytes_of_its_own_columns(emulator: Emulator) -> Non
         assert asked == {it: (starts[it][0], size) for it, (_, size) in files.items()}
 
 
-def test_the_history_in_a_bucket(
-    emulator: Emulator, variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_history_in_a_bucket(emulator: Emulator, variables: dict[str, str]) -> None:
     """It is kept, merged, filled and asked as in a folder, with few requests a question."""
     assert variables
-    monkeypatch.setattr(sorted_table, "FAN_IN", 3)
     catalog = Catalog("s3://bucket/history")
     for number in range(5):
         publish_state(catalog, number)
@@ -130,6 +121,32 @@ def test_the_history_in_a_bucket(
     assert timeline is not None
     assert len(timeline.entries) == 5
     assert emulator.num_requests() - before <= HISTORY_REQUESTS
+
+
+@pytest.mark.usefixtures("variables")
+def test_connections_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What reads objects is made once for each table, not for each look and question."""
+    importer, reader = (Catalog("s3://bucket/kept") for _ in range(2))
+    for number in range(2):
+        publish_state(importer, number)
+    reader.require_history()
+    reader.refresh()
+    library, name = Library(reader), specs_of(0)[0].name
+    assert library.package_timeline(reader.history, TAGS[0], name) is not None
+    publish_state(importer, 2)
+    made: list[object] = []
+
+    class Recording(DeltaStorageHandler):
+        def __init__(self, *arguments: Any) -> None:
+            made.append(arguments)
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(storage, "DeltaStorageHandler", Recording)
+    assert reader.refresh()
+    assert library.package_timeline(reader.history, TAGS[0], name) is not None
+    assert not made
+    reader.load(reader.history.resolve(TAGS[0]).digest)
+    assert made  # to load a content, the table of contents is not opened
 
 
 def test_imports_at_once(variables: dict[str, str]) -> None:
@@ -214,61 +231,82 @@ DAMAGES: dict[str, Callable[[bytes], bytes] | None] = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_content(
-    variables: dict[str, str], damage: Callable[[bytes], bytes] | None, tmp_path: Path
-) -> None:
-    """It is refused by name while the others are read, and the next import replaces it."""
-    assert variables
-    location = f"s3://bucket/{tmp_path.name}"
-    storage, catalog = Storage(parse_location(location)), Catalog(location)
-    for number in range(2):
-        publish_state(catalog, number)
-    other, damaged = (it.digest for it in catalog.history.of_tag(TAGS[0]))
-    ((name, size),) = storage.sizes(f"specs/digest={damaged}").items()
-    path = f"specs/digest={damaged}/{name}"
-    whole = bytes(storage.read(path, size))
-    storage.remove(path)
-    if damage is not None:
-        storage.write(path, pa.py_buffer(damage(whole)))
+@pytest.fixture(scope="module")
+def damaged(emulator: Emulator) -> str:
+    """Return where a catalog is: it has a content for each damage, and another one."""
+    location = "s3://bucket/damaged"
+    states = range(len(DAMAGES) + 1)
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in emulator.variables().items():
+            patched.setenv(name, value)
+        Catalog(location).publish([a_snapshot(specs_of(it), TAGS[0], day(it)) for it in states])
+    return location
 
-    reader = Catalog(location)
+
+@pytest.mark.usefixtures("variables")
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_content(damaged: str, damage: str) -> None:
+    """It is refused by name while the others are read, and the next import replaces it."""
+    storage, catalog = Storage(parse_location(damaged)), Catalog(damaged)
+    states = {"damaged": list(DAMAGES).index(damage), "other": len(DAMAGES)}
+    history = catalog.require_history()
+    digest, other = (
+        it.digest
+        for state in states.values()
+        for it in history.of_tag(TAGS[0])
+        if it.taken_at == day(state)
+    )
+    ((name, size),) = storage.sizes(f"specs/digest={digest}").items()
+    damage_object(storage, f"specs/digest={digest}/{name}", size, DAMAGES[damage])
+
+    reader = Catalog(damaged)
     reader.refresh()
-    with pytest.raises(CatalogError, match=f"{damaged[:12]} is (damaged|missing)") as caught:
-        reader.load(damaged)
+    with pytest.raises(CatalogError, match=f"{digest[:12]} is (damaged|missing)") as caught:
+        reader.load(digest)
     assert "import the same again to replace it" in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert len(reader.load(other)) == 11
+    assert len(reader.load(other)) == states["other"] + 10
 
-    made = Catalog(location).publish(
-        [a_snapshot(specs_of(number), TAGS[0], day(number)) for number in range(2)]
+    made = Catalog(damaged).publish(
+        [a_snapshot(specs_of(it), TAGS[0], day(it)) for it in states.values()]
     )
     assert [(it.is_new, it.is_mended) for it in made] == [(False, True), (False, False)]
-    for each in (reader, Catalog(location)):
+    for each in (reader, Catalog(damaged)):
         each.refresh()
-        assert [len(each.load(digest)) for digest in (damaged, other)] == [10, 11]
+        found = [len(each.load(it)) - 10 for it in (digest, other)]
+        assert found == list(states.values())
 
 
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_table_of_revisions(
-    variables: dict[str, str], damage: Callable[[bytes], bytes] | None, tmp_path: Path
-) -> None:
-    """The object is named, by readers and by importers, and nothing is written over it."""
-    assert variables
-    location = f"s3://bucket/{tmp_path.name}"
-    storage = Storage(parse_location(location))
-    publish_state(Catalog(location), 0)
-    ((name, size),) = storage.sizes("revisions").items()
-    whole = bytes(storage.read(f"revisions/{name}", size))
-    storage.remove(f"revisions/{name}")
+def damage_object(
+    storage: Storage, path: str, size: int, damage: Callable[[bytes], bytes] | None
+) -> pa.Buffer:
+    """Damage an object, or remove it; return what it was."""
+    whole = storage.read(path, size)
+    storage.remove(path)
     if damage is not None:
-        storage.write(f"revisions/{name}", pa.py_buffer(damage(whole)))
-    with pytest.raises(CatalogError, match=f"{name}.*; restore it from a copy"):
-        Catalog(location).refresh()
-    with pytest.raises(CatalogError, match=f"{name}.*; restore it from a copy"):
-        publish_state(Catalog(location), 1)
-    assert list(storage.sizes("specs")) == []
-    assert list(storage.sizes("revisions")) == ([name] if damage else [])
+        storage.write(path, pa.py_buffer(damage(bytes(whole))))
+    return whole
+
+
+@pytest.mark.usefixtures("variables")
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_table_of_revisions(damaged: str, damage: str) -> None:
+    """The object is named, by readers and by importers, and nothing is written over it."""
+    storage = Storage(parse_location(damaged))
+    before = storage.find("specs").keys()
+    ((name, size),) = storage.sizes("revisions").items()
+    whole = damage_object(storage, f"revisions/{name}", size, DAMAGES[damage])
+    try:
+        with pytest.raises(CatalogError, match=f"{name}.*; restore it from a copy"):
+            Catalog(damaged).refresh()
+        with pytest.raises(CatalogError, match=f"{name}.*; restore it from a copy"):
+            publish_state(Catalog(damaged), 20)
+        assert storage.find("specs").keys() == before
+        assert list(storage.sizes("revisions")) == ([name] if DAMAGES[damage] else [])
+    finally:
+        storage.remove(f"revisions/{name}")
+        storage.write(f"revisions/{name}", whole)
+    Catalog(damaged).refresh()
 
 
 @pytest.mark.long

@@ -1,13 +1,14 @@
 """Finds the causes of small contents, and tells them briefly."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
-from snapshots.changes.causes import Cause, CauseKind, Causes, find_causes
+from snapshots.changes.causes import CauseKind, Causes, find_causes
 from snapshots.changes.own_facts import differing_facts
 from snapshots.changes.sides import Side
 from snapshots.frames.columns import Rows
+from tests.snapshots.changes.cause_records import records
 from tests.snapshots.changes.graphs import node
 
 
@@ -41,14 +42,14 @@ def all_rows(side: Side) -> Rows:
     return np.arange(len(side.frame), dtype=np.int32)
 
 
-def told(causes: Sequence[Cause]) -> list[tuple[str, int, int]]:
+def told(causes: Causes) -> list[tuple[str, int, int]]:
     """Return the title of each cause, and how many specs it explains and is involved in."""
-    return [(it.title, it.num_specs, it.num_involved) for it in causes]
+    return [(it.title, it.num_specs, it.num_involved) for it in records(causes)]
 
 
-def named(causes: Sequence[Cause]) -> list[tuple[CauseKind, str, str | None, str | None]]:
+def named(causes: Causes) -> list[tuple[CauseKind, str, str | None, str | None]]:
     """Return the name of each cause."""
-    return [(it.kind, it.package, it.before, it.after) for it in causes]
+    return [(it.kind, it.package, it.before, it.after) for it in records(causes)]
 
 
 def names_on(causes: Causes, head: Side, label: str) -> list[str]:

@@ -29,3 +29,8 @@ def pairs(draw: st.DrawFn) -> tuple[list[Spec], list[Spec]]:
             changed = random.sample(sorted(facts), random.choice((0, 0, 1, 2)))
             head.append(replace(spec, **{name: facts[name] for name in changed}))
     return base, head
+
+
+def tell_stacks(states: Sequence[Sequence[Spec]]) -> bool:
+    """Tell whether each state has a stack beside root, or no specs."""
+    return all(not specs or any({*it.stacks} - {"root"} for it in specs) for specs in states)

@@ -17,6 +17,7 @@ from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.models import Dependency
 from tests.expensive import FEWER_EXAMPLES
+from tests.snapshots.changes.cause_records import records
 from tests.snapshots.changes.finding import all_rows
 from tests.snapshots.changes.graphs import node
 from tests.snapshots.factories import seeded, shuffled, some_of
@@ -91,10 +92,10 @@ def test_numbers(drawn: Drawn) -> None:
     """The main numbers add up to the counterparts, and all numbers lead to their rows."""
     head, rows = drawn[1], drawn[3]
     causes = causes_of(drawn)
-    assert sum(it.num_specs for it in causes) == len(rows)
+    assert sum(it.num_specs for it in records(causes)) == len(rows)
     mains = causes.main_of(all_rows(head))
     assert (mains >= 0).tolist() == [row in rows for row in range(len(head.frame))]
-    for number, cause in enumerate(causes):
+    for number, cause in enumerate(records(causes)):
         own, involved = causes.rows_of(number), causes.rows_of(number, involved=True)
         assert (len(own), len(involved)) == (cause.num_specs, cause.num_involved)
         assert own.tolist() == np.flatnonzero(mains == number).tolist()
@@ -110,7 +111,7 @@ def test_numbers(drawn: Drawn) -> None:
         assert of_row[0] == mains[row]
         assert of_row[1:].tolist() == sorted(set(of_row.tolist()) - {of_row[0]})
         assert all(row in causes.rows_of(it, involved=True) for it in of_row.tolist())
-    counted = [(it.num_specs, it.num_involved) for it in causes]
+    counted = [(it.num_specs, it.num_involved) for it in records(causes)]
     assert [it[1:] for it in causes.counted(rows)] == counted
 
 
@@ -132,7 +133,7 @@ def test_paths(drawn: Drawn) -> None:
             for side, source, target in zip((base, head), above, below, strict=True):
                 graph = side.graph
                 assert target in graph.targets[graph.sources == source]
-        cause = causes[int(causes.main_of(np.array([new], np.int32))[0])]
+        cause = causes.name_of(int(causes.main_of(np.array([new], np.int32))[0]))
         assert path[-1].name == cause.package
         has_facts = differing_facts(base, head, *np.array(nodes[-1:]).T).any()
         assert has_facts == (cause.kind not in (CauseKind.EXTERNAL, CauseKind.UNKNOWN))
@@ -145,7 +146,7 @@ def test_order_of_rows(drawn: Drawn) -> None:
     base, head, ours, theirs = drawn
     order = np.array(shuffled(range(len(ours))), np.int64)
     causes, again = causes_of(drawn), causes_of((base, head, ours[order], theirs[order]))
-    assert list(causes) == list(again)
+    assert records(causes) == records(again)
     rows = all_rows(head)
     assert causes.main_of(rows).tolist() == again.main_of(rows).tolist()
     assert causes.paths(rows) == again.paths(rows)

@@ -12,7 +12,12 @@ from msgspec.structs import replace
 
 from snapshots.changes import cells
 from snapshots.changes.cells import CoverageDimension
-from snapshots.changes.coverage import CoverageChange, CoverageChangeKind, coverage
+from snapshots.changes.coverage import (
+    CoverageChange,
+    CoverageChangeKind,
+    coverage,
+    usual_dimensions,
+)
 from snapshots.changes.diff import Comparison
 from snapshots.frames.filters import SpecFilter
 from snapshots.models import Spec
@@ -222,6 +227,15 @@ def test_what_a_side_does_not_tell_is_not_counted(
     assert told(coverage(compare([*BASE, a_spec("9", target="m2")], without), [TARGET])) == [
         (LOST, "hdf5", ("m2",), 1)
     ]
+
+
+def test_usual_dimensions() -> None:
+    """Places are counted by stack and target, by target alone where a source tells no stacks."""
+    without = [replace(spec, stacks=("root",)) for spec in BASE]
+    assert usual_dimensions(compare(BASE, HEAD)) == [STACK, TARGET]
+    assert usual_dimensions(compare(BASE, [])) == [STACK, TARGET]
+    for sides in ((BASE, without), (without, HEAD), (without, without)):
+        assert usual_dimensions(compare(*sides)) == [TARGET]
 
 
 def test_scope() -> None:

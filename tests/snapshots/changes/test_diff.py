@@ -8,7 +8,7 @@ import pytest
 
 from snapshots.changes.diff import Comparison
 from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
-from snapshots.changes.spec_changes import SpecChangeKind
+from snapshots.changes.spec_changes import SpecChangeField, SpecChangeKind
 from snapshots.frames.filters import SpecFilter
 from snapshots.models import Spec
 from tests.snapshots.factories import a_spec, full_spec, hash_of
@@ -87,6 +87,8 @@ def test_package_change_tells_versions() -> None:
     [
         ({"stacks": ("e4s", "root")}, {"stacks": ("e4s",)}),
         ({"stacks": ("root",)}, {"stacks": ()}),
+        ({"stacks": ("e4s", "root")}, {"stacks": ()}),
+        ({"stacks": ("root",)}, {"stacks": ("e4s", "root")}),
         *[({name: None}, {}) for name in UNKNOWABLE],
         *[({}, {name: None}) for name in UNKNOWABLE],
     ],
@@ -188,3 +190,19 @@ def test_packages_in_order(field: PackageChangeField, descending: bool, names: l
     changes = compare(BASE, HEAD).packages.ordered(field, descending=descending)
     assert [change.name for change in changes] == names
     assert [changes.find(name) for name in [*names, "zlib", "nope"]] == [0, 1, None, None]
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_specs_in_order(descending: bool) -> None:
+    """By package and hash, or by kind and then so; each is found at its place."""
+    changes = compare(BASE, HEAD).specs
+    kinds = list(SpecChangeKind)
+    assert len({it.kind for it in changes}) == len(kinds)
+    by_kind = sorted(changes, key=lambda it: kinds.index(it.kind))
+    for field, expected in (
+        (SpecChangeField.PACKAGE, list(changes)),
+        (SpecChangeField.KIND, by_kind),
+    ):
+        ordered = changes.ordered(field, descending=descending)
+        assert list(ordered) == (expected[::-1] if descending else expected)
+        assert [ordered.find(it.hash) for it in ordered] == [*range(len(ordered))]

@@ -1,6 +1,7 @@
 """What changed between two contents: the same answers as sets of records give."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import msgspec
 from hypothesis import given
@@ -9,7 +10,7 @@ from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.models import SPEC_FACTS, Spec
 from snapshots.spack.names import natural_key
-from tests.snapshots.changes.states import compare, pairs
+from tests.snapshots.changes.states import compare, pairs, tell_stacks
 from tests.snapshots.factories import SPECS
 
 UNKNOWABLE = ("size", "namespace", "package_hash")
@@ -17,12 +18,14 @@ NEVER_COMPARED = [name for name, fact in SPEC_FACTS.items() if not fact.is_compa
 NONE_CHANGED: dict[str, int] = {}
 
 
-def differing(before: Spec, after: Spec) -> set[str]:
+def differing(before: Spec, after: Spec, states: Sequence[Sequence[Spec]]) -> set[str]:
     """Return the facts that count as changed, as deepdiff tells them from the records."""
     from deepdiff import DeepDiff  # takes long to import, in every process of the suite
 
     values = [msgspec.structs.asdict(spec) for spec in (before, after)]
     unknown = {name for name in UNKNOWABLE if None in [facts[name] for facts in values]}
+    if not tell_stacks(states):
+        unknown.add("stacks")
     for facts in values:
         facts["stacks"] = [stack for stack in facts["stacks"] if stack != "root"]
         for name in {*NEVER_COMPARED, *unknown}:
@@ -39,7 +42,7 @@ def test_specs(states: tuple[list[Spec], list[Spec]]) -> None:
     expected = [(SpecChangeKind.ADDED, head[it].name, it) for it in head.keys() - base.keys()]
     expected += [(SpecChangeKind.REMOVED, base[it].name, it) for it in base.keys() - head.keys()]
     shared = base.keys() & head.keys()
-    changed = [it for it in shared if differing(base[it], head[it])]
+    changed = [it for it in shared if differing(base[it], head[it], states)]
     expected += [(SpecChangeKind.CHANGED, head[it].name, it) for it in changed]
     assert [(it.kind, it.name, it.hash) for it in comparison.specs] == sorted(
         expected, key=lambda change: change[1:]
@@ -60,7 +63,7 @@ def test_changed_facts(states: tuple[list[Spec], list[Spec]]) -> None:
     base, head = ({spec.hash: spec for spec in specs} for specs in states)
     expected: dict[str, Counter[str]] = {}
     for digest in base.keys() & head.keys():
-        facts = differing(base[digest], head[digest])
+        facts = differing(base[digest], head[digest], states)
         expected.setdefault(head[digest].name, Counter()).update(facts)
     comparison = compare(*states)
     for name in {spec.name for spec in (*states[0], *states[1])}:
@@ -69,7 +72,13 @@ def test_changed_facts(states: tuple[list[Spec], list[Spec]]) -> None:
 
 @given(pairs())
 def test_stacks(states: tuple[list[Spec], list[Spec]]) -> None:
-    """A stack is the set of its hashes; root, the union of all stacks, is left out."""
+    """A stack is the set of its hashes; root, the union of all stacks, is left out.
+
+    Where a side tells no stacks, none came and none went.
+    """
+    if not tell_stacks(states):
+        assert not compare(*states).stacks
+        return
     names = {stack for specs in states for spec in specs for stack in spec.stacks} - {"root"}
     expected = []
     for name in sorted(names, key=natural_key):
@@ -149,7 +158,7 @@ def test_field_changes_agree_with_the_comparison(states: tuple[list[Spec], list[
     for change, fields in zip(specs, specs.fields(), strict=True):
         names: set[str] = set()
         if change.kind is SpecChangeKind.CHANGED:
-            names = differing(base[change.hash], head[change.hash])
+            names = differing(base[change.hash], head[change.hash], states)
         assert [it.path for it in fields] == sorted(names)
         for field in fields:
             values = [getattr(side[change.hash], field.path) for side in (base, head)]

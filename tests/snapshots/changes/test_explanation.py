@@ -13,6 +13,7 @@ from snapshots.changes.explanation import Explanation, explain
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.models import Spec
 from tests.expensive import FEWER_EXAMPLES
+from tests.snapshots.changes.cause_records import records
 from tests.snapshots.changes.graphs import node, side_of
 from tests.snapshots.changes.states import pairs
 from tests.snapshots.factories import hash_of
@@ -48,7 +49,7 @@ def test_columns() -> None:
     found = explained(BASE, HEAD)
     changes = found.comparison.specs
     frames = found.head.frame, found.base.frame
-    names = [cause.package for cause in found.causes]
+    names = [cause.package for cause in records(found.causes)]
     counterparts, main = found.counterpart_rows(changes), found.main_causes(changes)
     involved = found.involved(changes)
     told = {}
@@ -103,8 +104,12 @@ def test_paths() -> None:
 def test_numbers_add_up() -> None:
     """Each spec with a counterpart has one main cause."""
     found = explained(BASE, HEAD)
-    assert sum(cause.num_specs for cause in found.causes) == len(found.counterparts) == 3
-    assert {cause.kind for cause in found.causes} == {CauseKind.VERSION, CauseKind.VARIANTS}
+    causes = records(found.causes)
+    assert sum(cause.num_specs for cause in causes) == len(found.counterparts) == 3
+    assert {cause.kind for cause in causes} == {
+        CauseKind.VERSION,
+        CauseKind.VARIANTS,
+    }
 
 
 def test_what_is_not_known() -> None:
@@ -122,10 +127,10 @@ def test_what_is_not_known() -> None:
         base = [node("a", version="1", **facts)]
         found = explained(base, [node("a:2", version="1", **facts)])
         assert found.why_unknown == expected
-        (cause,) = found.causes
+        (cause,) = records(found.causes)
         assert cause.kind is CauseKind.UNKNOWN
         assert cause.why_unknown
-        (cause,) = explained(base, [node("a:2", version="2", **facts)]).causes
+        (cause,) = records(explained(base, [node("a:2", version="2", **facts)]).causes)
         assert (cause.kind, cause.before, cause.after) == (CauseKind.VERSION, "1", "2")
     assert explained(*told).why_unknown is None
     assert explained([], []).why_unknown is not None
@@ -162,7 +167,7 @@ def test_size() -> None:
     def use(made: Explanation) -> None:
         changes = comparison.specs
         _ = made.reasons(changes), made.main_causes(changes), made.involved(changes)
-        _ = list(made.causes)
+        _ = records(made.causes)
         made.path(int(made.counterparts.head_rows[-1]))
 
     found, held = measured(lambda: explain(comparison, before.graph, after.graph), use)

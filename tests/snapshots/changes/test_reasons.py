@@ -93,6 +93,14 @@ def test_what_the_other_side_lacks(facts: dict[str, Any], expected: R) -> None:
     assert reasons([KEPT, spec], [KEPT]) == {spec.hash: MIRRORED[expected]}
 
 
+def test_stacks_that_the_other_side_does_not_tell() -> None:
+    """A spec is of no new stack, and none is gone, where the other side's source tells none."""
+    bare = replace(KEPT, stacks=("root",))
+    spec = hdf5("1", version="2")
+    assert reasons([bare], [KEPT, spec]) == {spec.hash: R.NEW_VERSION}
+    assert reasons([KEPT, spec], [bare]) == {spec.hash: R.VERSION_GONE}
+
+
 def test_targets_are_those_of_the_package() -> None:
     """The target of another version is no new one, nor the version of another target."""
     others = [

@@ -15,6 +15,7 @@ from snapshots.demo import history
 from snapshots.demo.machines import MACHINES
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
+from tests.snapshots.changes.cause_records import records
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,7 @@ def weeks() -> list[Explanation]:
 def test_a_few_causes_explain_most(weeks: list[Explanation]) -> None:
     """The largest cause of a week explains about half of it, and five nearly all; all are known."""
     for week in weeks:
-        causes = list(week.causes)
+        causes = records(week.causes)
         numbers = [cause.num_specs for cause in causes]
         assert sum(numbers) == len(week.counterparts)
         assert numbers[0] > 0.4 * sum(numbers)
@@ -46,11 +47,11 @@ def test_a_few_causes_explain_most(weeks: list[Explanation]) -> None:
 def test_compilers_are_causes(weeks: list[Explanation]) -> None:
     """In two weeks another version of a compiler explains most: one cause for all packages."""
     compilers = {compiler.partition("@")[0] for it in MACHINES for compiler in it.compilers}
-    largest = [week.causes[0] for week in weeks]
+    largest = [records(week.causes)[0] for week in weeks]
     upgraded = [it for it in largest if it.package in compilers]
     assert len(upgraded) == 2
     assert {cause.kind for cause in upgraded} == {CauseKind.VERSION}
-    kinds = {cause.kind for week in weeks for cause in week.causes}
+    kinds = {cause.kind for week in weeks for cause in records(week.causes)}
     assert kinds >= {CauseKind.VERSION, CauseKind.RECIPE}
 
 

@@ -1,6 +1,8 @@
 """Files and folders of cache pages to snapshots: which are read, and under which tag."""
 
+import inspect
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -97,6 +99,18 @@ def test_which_files_are_pages(write: Write, tmp_path: Path) -> None:
     (tmp_path / "develop" / "folder.md").mkdir()
     (tmp_path / "again").symlink_to(tmp_path / "develop")
     found = snapshots(tmp_path, tmp_path / "develop", tmp_path / "again" / "a" / "specs.md")
+    assert packages(found) == {"develop": ["a"]}
+
+
+def test_folders_however_deep_they_stand(write: Write, tmp_path: Path) -> None:
+    """Deeper than Python's stack goes: made small here, as such folders are hard to remove."""
+    write(f"{'in/' * 150}develop/a/specs.md", "1")
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + 100)
+    try:
+        found = snapshots(tmp_path)
+    finally:
+        sys.setrecursionlimit(limit)
     assert packages(found) == {"develop": ["a"]}
 
 

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from snapshots.escaping import is_plain
-from snapshots.models import SPEC_FACTS, Dependency, Spec, check_facts
+from snapshots.models import SPEC_FACTS, Dependency, Spec
 from snapshots.spack import texts
+from tests.snapshots.checking import check_facts
 from tests.snapshots.factories import SPECS, full_spec, hash_of
 
 UNSEEN = {

@@ -2,10 +2,14 @@
 
 import shutil
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from snapshots.catalog.asking import returned as catalog_returned
 from snapshots.catalog.asking.library import Library
@@ -162,7 +166,7 @@ def test_an_answer_of_the_newest_contents_goes_when_all_changes_are_kept(
 def test_contents_are_asked_where_the_changes_are_damaged(catalog: Catalog) -> None:
     """What the tables of changes tell the contents tell, too."""
     *_, base, head = publish(catalog, ["a", "b", "ac"])
-    for file in (Path(catalog.location) / "changes").glob("*.parquet"):
+    for file in (Path(catalog.location) / "comparisons").glob("*.parquet"):
         file.write_bytes(file.read_bytes()[::-1])
     assert returned(Library(catalog), base, head) == hashes("a")
 
@@ -182,6 +186,27 @@ def returned(library: Library, base: RevisionInfo, head: RevisionInfo) -> set[st
     }
     assert told == {frame.hashes.at(row) for row in mask.nonzero()[0].tolist()}
     return told
+
+
+@given(states=st.lists(st.text("abcde", max_size=3), min_size=3, max_size=7), data=st.data())
+@settings(max_examples=10)
+def test_any_past_is_told_as_its_contents_tell_it(states: list[str], data: st.DataObject) -> None:
+    """Of any two states: those of head that base has not, and that stood before both."""
+    with TemporaryDirectory() as folder:
+        catalog = Catalog(folder)
+        catalog.publish(
+            a_snapshot(specs(sorted({*state})), "develop", day(number))
+            for number, state in enumerate(states)
+        )
+        revisions = catalog.history.of_series("develop")[::-1]
+        place = st.integers(0, len(revisions) - 1)
+        base, head = data.draw(place), data.draw(place)
+        held = [
+            state for state, _ in groupby({*it} for it in states)
+        ]  # the same twice is one revision
+        before = set[str]().union(*held[: min(base, head)])
+        told = returned(Library(catalog), revisions[base], revisions[head])
+        assert told == hashes(before & held[head] - held[base])
 
 
 def test_a_counterpart_comes_before_a_return(catalog: Catalog) -> None:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.catalog.contents import tails
 from snapshots.catalog.contents.bases import Below
 from snapshots.catalog.contents.files import Base, folder_of
 from snapshots.catalog.contents.overlays import whole
@@ -17,6 +16,7 @@ from snapshots.catalog.contents.packing import packed
 from snapshots.catalog.contents.reader import _CODED, _FRAME_COLUMNS
 from snapshots.catalog.contents.stored_content import DamagedContent, ReadFile, StoredContent
 from snapshots.catalog.contents.tails import with_tail
+from snapshots.catalog.store import tails
 from snapshots.catalog.store.parquet import from_parquet, named_by_bytes, to_parquet
 from snapshots.contents import Content
 from snapshots.frames.columns import Column

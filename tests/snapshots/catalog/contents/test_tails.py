@@ -4,15 +4,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from snapshots.catalog.contents import tails
 from snapshots.catalog.contents.overlays import whole
 from snapshots.catalog.contents.packing import packed
-from snapshots.catalog.contents.tails import (
-    LEAST_SPARED,
-    first_columns_first,
-    has_all_of,
-    with_tail,
-)
+from snapshots.catalog.contents.tails import first_columns_first, has_all_of, with_tail
+from snapshots.catalog.store import tails
 from snapshots.catalog.store.parquet import checksum, named_by_bytes, to_parquet
 from snapshots.contents import Content
 from snapshots.models import Dependency
@@ -54,7 +49,7 @@ def test_a_tail_begins_behind_the_dependencies() -> None:
         if it.path_in_schema.startswith("dependencies.")
     }
     assert len(ends) == len(Dependency.__struct_fields__)
-    assert max(ends) == tail.start >= LEAST_SPARED
+    assert max(ends) == tail.start >= tails.LEAST_SPARED
 
 
 def test_a_small_file_is_read_whole() -> None:

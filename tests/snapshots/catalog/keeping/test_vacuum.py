@@ -31,23 +31,6 @@ from tests.snapshots.keeping import (
     publish,
     stored,
 )
-from tests.snapshots.templates import copied
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Publish three states, once for all tests."""
-    folder = tmp_path_factory.mktemp("template")
-    made = Catalog(str(folder))
-    for number in range(3):
-        publish(made, number, number)
-    return folder
-
-
-@pytest.fixture
-def catalog(template: Path, tmp_path: Path) -> Catalog:
-    """Return a catalog of three states of develop, a day apart."""
-    return copied(template, tmp_path / "catalog")
 
 
 def test_no_catalog(tmp_path: Path) -> None:

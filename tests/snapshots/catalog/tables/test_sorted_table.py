@@ -12,11 +12,13 @@ import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.transaction import AddAction
+from hypothesis import given
+from hypothesis import strategies as st
 
 from snapshots.catalog.store.locations import parse_location
 from snapshots.catalog.store.storage import Storage
 from snapshots.catalog.tables import delta, sorted_table
-from snapshots.catalog.tables.sorted_table import FAN_IN, SortedTable
+from snapshots.catalog.tables.sorted_table import RATIO, SMALL_RUNS, SortedTable
 from snapshots.errors import CatalogError
 
 SCHEMA = pa.schema({"key": pa.string(), "value": pa.string()})
@@ -94,23 +96,44 @@ def test_every_row_is_found_once(storage: Storage) -> None:
 @pytest.mark.no_cover
 @pytest.mark.usefixtures("small")
 def test_runs_stay_few(storage: Storage) -> None:
-    """Small runs become larger ones, fewer than FAN_IN of each size."""
+    """Each has twice the rows of all smaller ones, but for a few small ones."""
     table = opened(storage)
-    count = FAN_IN**3 - 1  # one more, and all of them would become one
+    count = (1 + RATIO) ** 4 - 1
     for number in range(count):
         add(table, [(f"{number * 9 + row:05}", "") for row in range(9)])
     runs = {name.partition("-")[0] for name in files(storage)}
-    assert len(runs) <= 1 + math.log(count, FAN_IN) * (FAN_IN - 1)
+    assert len(runs) <= 1 + math.log(count, 1 + RATIO) + SMALL_RUNS
     assert every(table) == [(f"{number:05}", "") for number in range(count * 9)]
+
+
+@given(st.lists(st.integers(1, 60_000), min_size=1, max_size=60))
+def test_what_is_merged(batches: list[int]) -> None:
+    """One merge is enough, whatever comes; and no row is written again and again."""
+    runs: list[sorted_table._File] = []
+    num_written = 0
+    for number, num_rows in enumerate(batches):
+        runs.append(sorted_table._File(f"{number}", 0, num_rows, None))
+        if merged := sorted_table._to_merge(runs):
+            total = sum(run.num_rows for run in merged)
+            runs = [run for run in runs if run not in merged]
+            runs.append(sorted_table._File(f"{number}-merged", 0, total, None))
+            num_written += total
+        assert not sorted_table._to_merge(runs)
+        sizes = sorted((run.num_rows for run in runs), reverse=True)
+        large = [size for size in sizes if size > sorted_table.SMALL]
+        assert len(sizes) - len(large) < SMALL_RUNS
+        for place, size in enumerate(large[:-1]):
+            assert size >= RATIO * sum(large[place + 1 :])
+    assert num_written <= 12 * sum(batches)
 
 
 @pytest.mark.usefixtures("small")
 def test_few_rows_are_in_memory_at_once(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     """However large the runs are that are merged: piece by piece of their keys, in their order."""
     table, in_memory = opened(storage), list[int]()
-    keys = [f"{number:05}" for number in range(400 * FAN_IN)]
-    for first in range(FAN_IN):
-        own = keys[first::FAN_IN]
+    keys = [f"{number:05}" for number in range(400 * SMALL_RUNS)]
+    for first in range(SMALL_RUNS):
+        own = keys[first::SMALL_RUNS]
         table.append(pa.table([pa.array(own), pa.array([""] * len(own))], schema=SCHEMA))
     sorting = SortedTable._sorted
 
@@ -166,7 +189,7 @@ def test_what_the_log_tells_outlives_a_checkpoint(
 ) -> None:
     """The values of files that are older than the last checkpoint are known by it."""
     monkeypatch.setattr(delta, "_CHECKPOINT_EVERY", 3)
-    monkeypatch.setattr(sorted_table, "FAN_IN", 8)
+    monkeypatch.setattr(sorted_table, "SMALL_RUNS", 8)
     table = opened(storage)
     for letter in "abcdefg":
         add(table, [(letter, "1")])
@@ -187,9 +210,9 @@ def test_files_of_other_tools(storage: Storage) -> None:
     DeltaTable(storage.location.uri("things")).delete("key = 'key-1'")
     assert found(table, "key-1") == []
     assert found(table, "key-3") == [("key-3", "")]
-    for number in range(20, 20 + FAN_IN):
+    for number in range(20, 20 + SMALL_RUNS):
         add(table, [(f"key-{number}", "")])
-    assert len(every(opened(storage))) == 9 + FAN_IN
+    assert len(every(opened(storage))) == 9 + SMALL_RUNS
 
 
 def test_files_that_were_merged_away_are_looked_for_anew(
@@ -197,7 +220,7 @@ def test_files_that_were_merged_away_are_looked_for_anew(
 ) -> None:
     """Who has listed files that are removed since lists again; for ever only where none is left."""
     reader, writer = opened(storage), opened(storage)
-    for number in range(FAN_IN - 1):
+    for number in range(SMALL_RUNS - 1):
         add(writer, [(f"key-{number}", "")])
     before = files(storage)
     listing = SortedTable._files
@@ -224,7 +247,7 @@ def test_nothing_is_merged_that_is_no_longer_so(
 ) -> None:
     """Not even where this process has seen meanwhile what another one has done."""
     table, other = opened(storage), opened(storage)
-    for number in range(FAN_IN - 1):
+    for number in range(SMALL_RUNS - 1):
         add(table, [(f"key-{number}", "")])
     writing = SortedTable._write_run
 
@@ -238,9 +261,9 @@ def test_nothing_is_merged_that_is_no_longer_so(
 
     monkeypatch.setattr(SortedTable, "_write_run", writing_late)
     add(table, [("key-9", "")])
-    assert len(files(storage)) == 2  # merged by the other one, but for its own row
-    assert len(list(Path(storage.location.uri("things")).glob("*.parquet"))) == FAN_IN + 2
-    assert len(every(table)) == FAN_IN + 1
+    assert len(files(storage)) == 1  # as the other one has merged them
+    assert len(list(Path(storage.location.uri("things")).glob("*.parquet"))) == SMALL_RUNS + 2
+    assert len(every(table)) == SMALL_RUNS + 1
 
 
 def test_damage_is_named(storage: Storage) -> None:
@@ -254,7 +277,7 @@ def test_damage_is_named(storage: Storage) -> None:
     file.write_bytes(file.read_bytes()[::-1])
     with pytest.raises(CatalogError, match=f"{name} does not have the bytes.*make it again"):
         found(table, "a")
-    for number in range(FAN_IN):  # to merge is no use, but no harm either
+    for number in range(SMALL_RUNS):  # to merge is no use, but no harm either
         add(table, [(f"key-{number}", "")])
 
 

@@ -13,6 +13,7 @@ from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
+from tests.snapshots.changes.cause_records import records
 from tests.snapshots.changes.oracle.causes import Pair
 from tests.snapshots.changes.oracle.columns import frame_and_graph
 from tests.snapshots.changes.oracle.own import Cause, Kind
@@ -59,7 +60,7 @@ class Explained:
         """All causes, those that explain most specs first."""
         return [
             Cause(Kind[it.kind.name], it.package, it.before, it.after)
-            for it in self._explanation.causes
+            for it in records(self._explanation.causes)
         ]
 
     @property
@@ -98,7 +99,7 @@ class Explained:
         return {it: {texts[row] for row in its} for it, its in zip(self.causes, rows, strict=True)}
 
     def _by_cause(self, name: str) -> dict[Cause, Any]:
-        values = [getattr(it, name) for it in self._explanation.causes]
+        values = [getattr(it, name) for it in records(self._explanation.causes)]
         return dict(zip(self.causes, values, strict=True))
 
     # -- of each spec that took the place of another, and of the one that it did

@@ -43,7 +43,7 @@ def _what_is_missing(other: State, spec: Spec) -> str:
     stacks = stacks_of(spec)
     if not of_package:
         return "package"
-    if stacks and not stacks & other.stacks:
+    if stacks and other.tells_stacks and not stacks & other.stacks:
         return "stack"
     if spec.version not in {it.version for it in of_package}:
         return "version"

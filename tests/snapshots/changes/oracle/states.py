@@ -35,6 +35,11 @@ class State:
         """The stacks that any spec is in."""
         return {stack for spec in self.specs.values() for stack in stacks_of(spec)}
 
+    @property
+    def tells_stacks(self) -> bool:
+        """Whether its source tells stacks: there is one, or there are no specs."""
+        return bool(self.stacks) or not self.specs
+
     def below(self, spec: Spec) -> frozenset[NameAndVersion]:
         """Return name and version of all that a spec depends on, however far, itself left out.
 

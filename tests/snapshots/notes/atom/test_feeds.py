@@ -181,6 +181,13 @@ def test_a_revision_that_no_entry_has_begins_no_document() -> None:
         of_series(PAST, after="0" * 18)
 
 
+def test_behind_the_oldest_entry_begins_no_document() -> None:
+    """Nothing leads there, but an address is easily made of any revision's key."""
+    oldest = PAST.history.of_series("develop")[-1]
+    with pytest.raises(RevisionNotFound, match="stands behind that"):
+        of_series(PAST, after=oldest.key)
+
+
 @pytest.mark.parametrize("text", ["\x00", "\x1b[31m", "\ufffe", "\ud800", "a\u202eb", "]]>", "<&>"])
 def test_what_xml_cannot_hold_is_written_out(text: str) -> None:
     """Whatever a source may have let through; the document stays well formed."""

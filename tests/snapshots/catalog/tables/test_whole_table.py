@@ -1,0 +1,154 @@
+"""A table that is kept in memory but for its large columns: what is read of its files, and when."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from snapshots.catalog.store import tails
+from snapshots.catalog.store.locations import parse_location
+from snapshots.catalog.store.storage import Storage
+from snapshots.catalog.tables import whole_table
+from snapshots.catalog.tables.whole_table import WholeTable
+from snapshots.errors import CatalogError
+
+SCHEMA = pa.schema({"key": pa.string(), "large": pa.list_(pa.int64()), "value": pa.int64()})
+
+Table = WholeTable[dict[str, int]]
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    """Return the files below a folder."""
+    return Storage(parse_location(str(tmp_path)))
+
+
+@pytest.fixture(autouse=True)
+def _tails_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tails, "LEAST_SPARED", 1)
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return what is read from now on: 'tail' or 'whole' for each file."""
+    found: list[str] = []
+    read_whole, read_end = Storage.read, Storage.read_end
+
+    def whole(self: Storage, path: str, size: int | None = None) -> pa.Buffer:
+        if path.endswith(".parquet"):
+            found.append("whole")
+        return read_whole(self, path, size)
+
+    def end(self: Storage, path: str, size: int, start: int) -> pa.Buffer:
+        found.append("tail")
+        return read_end(self, path, size, start)
+
+    monkeypatch.setattr(Storage, "read", whole)
+    monkeypatch.setattr(Storage, "read_end", end)
+    return found
+
+
+def opened(storage: Storage, *on_demand: str) -> Table:
+    """Return the table as one more process opens it."""
+
+    def decode(rows: pa.Table) -> dict[str, int]:
+        assert rows.column_names == ["key", "value"]
+        return dict(zip(rows["key"].to_pylist(), rows["value"].to_pylist(), strict=True))
+
+    return WholeTable(
+        storage,
+        "things",
+        SCHEMA,
+        decode,
+        required=SCHEMA.names,
+        columns=["key", "value"],
+        on_demand=on_demand,
+        advice="make it again",
+    )
+
+
+def add(table: Table, key: str) -> None:
+    """Add a row."""
+    row = {"key": key, "large": [*range(ord(key))], "value": ord(key)}
+    table.append(pa.Table.from_pylist([row], schema=SCHEMA))
+
+
+def large_of(table: Table, key: str) -> list[list[list[int]]]:
+    """Return what the large column has in the files that have a key."""
+    return [it["large"].to_pylist() for it in table.select(["large"], lambda rows: key in rows)]
+
+
+def the_file(storage: Storage) -> Path:
+    """Return the one file that the table has."""
+    (file,) = Path(storage.location.uri("things")).glob("*.parquet")
+    return file
+
+
+def change_byte(file: Path, place: int) -> None:
+    """Change a byte of a file where it stands."""
+    data = bytearray(file.read_bytes())
+    data[place] ^= 0xFF
+    file.write_bytes(data)
+
+
+def test_large_columns_are_read_when_they_are_asked_for(storage: Storage, read: list[str]) -> None:
+    """A refresh reads the tails of files, and those that were written without any as before."""
+    add(opened(storage), "a")
+    add(opened(storage, "large"), "b")
+    table = opened(storage, "large")
+    read.clear()
+    assert table.refresh()
+    assert sorted(read) == ["tail", "whole"]
+    assert {**table.rows[0], **table.rows[1]} == {"a": 97, "b": 98}
+    read.clear()
+    assert large_of(table, "b") == [[[*range(98)]]]
+    assert read == ["whole"]
+
+
+def test_files_of_both_kinds_are_merged(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the order of their columns is; what they become has a tail."""
+    monkeypatch.setattr(whole_table, "_MAX_FILES", 2)
+    add(opened(storage), "a")
+    table = opened(storage, "large")
+    add(table, "b")
+    table.compact()
+    fresh = opened(storage, "large")
+    fresh.refresh()
+    (kept,) = fresh.rows
+    assert kept == {"a": 97, "b": 98}
+    ((first, second),) = large_of(fresh, "a")
+    assert {len(first), len(second)} == {97, 98}
+
+
+def test_a_damaged_tail(storage: Storage) -> None:
+    """It is told as the damage of its file."""
+    add(opened(storage, "large"), "a")
+    change_byte(the_file(storage), -20)
+    with pytest.raises(CatalogError, match=f"{the_file(storage).name} .*make it again"):
+        opened(storage, "large").refresh()
+
+
+def test_damage_before_the_tail(storage: Storage) -> None:
+    """What does not need those bytes does not notice it."""
+    add(opened(storage, "large"), "a")
+    change_byte(the_file(storage), 10)
+    table = opened(storage, "large")
+    table.refresh()
+    assert table.rows == [{"a": 97}]
+    with pytest.raises(CatalogError, match=f"{the_file(storage).name} .*make it again"):
+        large_of(table, "a")
+
+
+@pytest.mark.parametrize("start", ["0", "99999999"])
+def test_a_name_that_tells_no_tail_of_the_file(storage: Storage, start: str) -> None:
+    """The file is read whole: another tool may have named it."""
+    add(opened(storage, "large"), "a")
+    file = the_file(storage)
+    name, _, rest = file.name.partition("-tail-")
+    named = file.with_name(f"{name}-tail-{start}-{rest.partition('-')[2]}")
+    file.rename(named)
+    for commit in (file.parent / "_delta_log").glob("*.json"):
+        commit.write_text(commit.read_text().replace(file.name, named.name))
+    table = opened(storage, "large")
+    table.refresh()
+    assert table.rows == [{"a": 97}]

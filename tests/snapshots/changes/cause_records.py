@@ -1,0 +1,46 @@
+"""All that is told of causes, each as a record, to compare them by."""
+
+from typing import NamedTuple
+
+from snapshots.changes.cause import CauseKind
+from snapshots.changes.causes import Causes
+from snapshots.changes.facts import FieldChange
+
+
+class CauseRecord(NamedTuple):
+    """A cause: its name, and what ``Causes`` tells of its number under the same names."""
+
+    kind: CauseKind
+    package: str
+    before: str | None
+    after: str | None
+    title: str
+    key: str
+    facts: list[FieldChange]
+    why_unknown: str | None
+    together: tuple[int, ...]
+    num_together: int
+    num_specs: int
+    num_involved: int
+    packages: tuple[str, ...]
+
+
+def records(causes: Causes) -> list[CauseRecord]:
+    """Return the records of all causes, by their numbers."""
+    return [_record(causes, number) for number in range(len(causes))]
+
+
+def _record(causes: Causes, number: int) -> CauseRecord:
+    name = causes.name_of(number)
+    return CauseRecord(
+        *name,
+        title=name.title,
+        key=name.key,
+        facts=causes.facts_of(number),
+        why_unknown=causes.why_unknown(number),
+        together=tuple(causes.together_with(number)),
+        num_together=causes.num_together(number),
+        num_specs=causes.num_specs(number),
+        num_involved=causes.num_involved(number),
+        packages=causes.packages_of(number),
+    )

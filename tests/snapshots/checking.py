@@ -1,0 +1,30 @@
+"""The rules that the facts of a spec declare, asked of a whole record.
+
+Readers follow them value by value, to say where a text stands.
+"""
+
+from snapshots.models import SPEC_FACTS, Dependency, Spec
+from snapshots.spack.texts import checked_hash, checked_items, checked_name
+
+
+def check_facts(spec: Spec) -> None:
+    """Raise ValueError, naming the fact, where a spec holds a text that it must not hold."""
+    for name, fact in SPEC_FACTS.items():
+        value = getattr(spec, name)
+        if fact.check is None or value is None:
+            continue
+        texts = value if isinstance(value, tuple) else (value,)
+        try:
+            checked_items(texts, fact.check)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    for edge in spec.dependencies or ():
+        check_dependency(edge)
+
+
+def check_dependency(edge: Dependency) -> None:
+    """Raise ValueError where an edge holds a text that it must not hold."""
+    checked_name(edge.name)
+    checked_hash(edge.hash)
+    checked_items(edge.types, checked_name)
+    checked_items(edge.virtuals, checked_name)
