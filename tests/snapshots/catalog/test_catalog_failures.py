@@ -281,14 +281,15 @@ def test_killed_imports(tmp_path: Path, processes: ForkServerContext) -> None:
 def test_a_disk_that_is_full(tmp_path: Path, processes: ForkServerContext) -> None:
     """Whichever file cannot be written: it is told in one line, and nothing is lost or in the way.
 
-    The 13th state of these is the 25th commit, which ends with a checkpoint.
+    The first limits are too small for the specs, the others for the comparisons, which the next
+    import makes, and for checkpoints: most tables write one with the 25th state.
     """
     full = tmp_path / "full"
     published = Catalog(str(full))
     for number in range(24):
         publish_state(published, number)
     failures = set()
-    for limit in (0, 300, 700, 1_500, 3_000, 4_500, 6_000, 7_500, 9_000, 12_000):
+    for limit in (0, 700, 4_500, 9_000, 12_000, 17_000, 19_000):
         location = str(tmp_path / str(limit))
         shutil.copytree(full, location)
         told, signal = processes.Pipe(duplex=False)

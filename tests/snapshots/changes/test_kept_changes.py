@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import UTC, datetime
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -24,61 +25,51 @@ from tests.snapshots.timelines.pasts import PASTS
 @pytest.mark.no_cover
 @settings(max_examples=35)
 @given(PASTS)
-def test_rows_and_counts_are_those_of_the_explanation(past: Past) -> None:
-    """Every hash that came, went or changed has its row, and each is counted."""
+def test_what_is_kept_is_what_the_explanation_says(past: Past) -> None:
+    """Rows, counts, packages and numbers, of each pair of neighbours."""
     for pair in past.history.pairs:
         kept = past.kept(pair)
         expected = past.rows([pair])
         names = ["name", "hash", "kind", "version", "reason"]
         assert kept.rows.select(names).to_pylist() == expected.select(names).to_pylist()
         assert kept.counts == past.counts(pair)
+        assert_packages(kept, expected.to_pylist(), past, pair)
+        assert_numbers(kept, expected.to_pylist())
 
 
-@pytest.mark.no_cover
-@settings(max_examples=35)
-@given(PASTS)
-def test_packages_are_those_of_the_comparison_and_their_rows(past: Past) -> None:
-    """Each package that changed is there once, with as many specs as rows have its name."""
-    for pair in past.history.pairs:
-        kept = past.kept(pair)
-        rows = past.rows([pair]).to_pylist()
-        assert {it.name for it in kept.packages} >= {row["name"] for row in rows}
-        for it in kept.packages:
-            own = [row for row in rows if row["name"] == it.name]
-            kinds = Counter(row["kind"] for row in own)
-            assert (it.specs_added, it.specs_removed, it.specs_changed) == tuple(
-                kinds[kind] for kind in ("added", "removed", "changed")
-            )
-            reasons = Counter(row["reason"] for row in own)
-            assert (it.specs_rebuilt, it.specs_replaced) == (
-                reasons["rebuilt"],
-                reasons["replaces"],
-            )
-            assert it.specs_new == it.specs_added - it.specs_rebuilt - it.specs_replaced
-            before, after = (
-                {spec.version for spec in past.contents[digest].values() if spec.name == it.name}
-                for digest in pair
-            )
-            assert set(it.versions_added) == after - before
-            assert set(it.versions_removed) == before - after
+def assert_packages(kept: KeptChanges, rows: list[dict[str, Any]], past: Past, pair: Pair) -> None:
+    """Hold that each package that changed is there once, with as many specs as rows have it."""
+    assert {it.name for it in kept.packages} >= {row["name"] for row in rows}
+    for it in kept.packages:
+        own = [row for row in rows if row["name"] == it.name]
+        kinds = Counter(row["kind"] for row in own)
+        assert (it.specs_added, it.specs_removed, it.specs_changed) == tuple(
+            kinds[kind] for kind in ("added", "removed", "changed")
+        )
+        reasons = Counter(row["reason"] for row in own)
+        assert (it.specs_rebuilt, it.specs_replaced) == (reasons["rebuilt"], reasons["replaces"])
+        assert it.specs_new == it.specs_added - it.specs_rebuilt - it.specs_replaced
+        before, after = (
+            {spec.version for spec in past.contents[digest].values() if spec.name == it.name}
+            for digest in pair
+        )
+        assert set(it.versions_added) == after - before
+        assert set(it.versions_removed) == before - after
 
 
-@pytest.mark.no_cover
-@settings(max_examples=35)
-@given(PASTS)
-def test_numbers_of_new_and_removed_specs(past: Past) -> None:
-    """The table has a number for each hash that took no place, with its reason, and that went."""
-    for pair in past.history.pairs:
-        kept = past.kept(pair)
-        (row,) = comparisons_table([kept], "cachelog 1", None).to_pylist()
-        rows = past.rows([pair]).to_pylist()
-        new = {it["hash"]: it["reason"] for it in rows if it["reason"].startswith("new_")}
-        numbers = numbers_of(pa.chunked_array([pa.array(new, pa.string())])).view("int64").tolist()
-        found = {it["number"]: it["reason"] for it in row["new_specs"]}
-        assert found == dict(zip(numbers, new.values(), strict=True))
-        removed = [it["hash"] for it in rows if it["kind"] == "removed"]
-        numbers = numbers_of(pa.chunked_array([pa.array(removed, pa.string())])).view("int64")
-        assert sorted(row["removed_specs"]) == sorted(numbers.tolist())
+def assert_numbers(kept: KeptChanges, rows: list[dict[str, Any]]) -> None:
+    """Hold that each hash that took no place has its number, with its reason, and each that went.
+
+    That is in the table of comparisons.
+    """
+    (row,) = comparisons_table([kept], "cachelog 1", None).to_pylist()
+    new = {it["hash"]: it["reason"] for it in rows if it["reason"].startswith("new_")}
+    numbers = numbers_of(pa.chunked_array([pa.array(new, pa.string())])).view("int64").tolist()
+    found = {it["number"]: it["reason"] for it in row["new_specs"]}
+    assert found == dict(zip(numbers, new.values(), strict=True))
+    removed = [it["hash"] for it in rows if it["kind"] == "removed"]
+    numbers = numbers_of(pa.chunked_array([pa.array(removed, pa.string())])).view("int64")
+    assert sorted(row["removed_specs"]) == sorted(numbers.tolist())
 
 
 def test_rows_stand_by_package_and_hash() -> None:

@@ -24,12 +24,6 @@ from snapshots.spack.spelling import canonical_compiler, canonical_variants
 from snapshots.spack.versions import version_key
 
 
-@pytest.fixture(scope="module")
-def revisions() -> list[Snapshot]:
-    """Return the default history."""
-    return list(history())
-
-
 def small(*, revisions: int = 4, packages: int = 30, specs: int = 200, seed: int = 0) -> list[str]:
     """Return the digests of a small history's contents."""
     snapshots = history(revisions=revisions, packages=packages, specs=specs, seed=seed)

@@ -11,7 +11,7 @@ from snapshots.changes.coverage import CoverageChangeKind, coverage
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
 from snapshots.changes.reasons import REASONS, SpecChangeReason
-from snapshots.demo import history
+from snapshots.contents import Snapshot
 from snapshots.demo.machines import MACHINES
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
@@ -19,9 +19,9 @@ from tests.snapshots.changes.cause_records import records
 
 
 @pytest.fixture(scope="module")
-def weeks() -> list[Explanation]:
+def weeks(revisions: list[Snapshot]) -> list[Explanation]:
     """Return why neighbours in the default history differ."""
-    tables = [(it.content.table(), it.content.digest) for it in history()]
+    tables = [(it.content.table(), it.content.digest) for it in revisions]
     sides = [(table, Frame(table, digest)) for table, digest in tables]
     graphs = [DependencyGraph(table, frame.hashes) for table, frame in sides]
     frames = [frame for _, frame in sides]

@@ -7,15 +7,8 @@ from itertools import pairwise
 import pytest
 
 from snapshots.contents import PackageContent, Snapshot
-from snapshots.demo import history
 from snapshots.models import Spec
 from snapshots.spack.versions import VersionKey, version_key
-
-
-@pytest.fixture(scope="module")
-def revisions() -> list[Snapshot]:
-    """Return the default history."""
-    return list(history())
 
 
 def by_hash(snapshot: Snapshot) -> dict[str, Spec]:

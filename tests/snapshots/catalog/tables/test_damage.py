@@ -16,7 +16,7 @@ from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.importers import TAGS, publish_state, specs_of
 from tests.snapshots.templates import copied
 
-FLIPS = 200
+FLIPS = 60
 
 
 def stored_files(folder: Path) -> list[Path]:
@@ -73,7 +73,7 @@ def test_flipped_bits(catalog: Catalog, max_files: int, monkeypatch: pytest.Monk
     listed = DeltaTable(f"{catalog.location}/revisions").file_uris()
     files = [*stored_files(Path(catalog.location, "specs")), *map(Path, listed)]
     random = Random(0)
-    for _ in range(FLIPS // 2):
+    for _ in range(FLIPS):
         file = random.choice(files)
         whole = file.read_bytes()
         data = bytearray(whole)

@@ -82,14 +82,15 @@ def batches(random: Random, count: int) -> Iterator[Rows]:
 def test_every_row_is_found_once(storage: Storage) -> None:
     """However many batches there are, by a table that is open and by one that is opened anew."""
     table, added = opened(storage), set[tuple[str, str]]()
-    for number, batch in enumerate(batches(Random(1), 150)):
+    for number, batch in enumerate(batches(Random(1), 90)):
         add(table, batch)
         added.update(batch)
         if number % 30 == 0:
             assert every(opened(storage)) == sorted(added)
+    anew = opened(storage)
     for key in {key for key, _ in added} | {"", "key-", "nothing", "z"}:
         expected = sorted(row for row in added if row[0] == key)
-        assert found(table, key) == found(opened(storage), key) == expected
+        assert found(table, key) == found(anew, key) == expected
 
 
 @pytest.mark.no_cover
@@ -97,11 +98,12 @@ def test_every_row_is_found_once(storage: Storage) -> None:
 def test_runs_stay_few(storage: Storage) -> None:
     """Each has twice the rows of all smaller ones, but for a few small ones."""
     table = opened(storage)
-    for number in range(200):
+    count = (1 + RATIO) ** 4 - 1
+    for number in range(count):
         add(table, [(f"{number * 9 + row:05}", "") for row in range(9)])
     runs = {name.partition("-")[0] for name in files(storage)}
-    assert len(runs) <= 1 + math.log(200, 1 + RATIO) + SMALL_RUNS
-    assert every(table) == [(f"{number:05}", "") for number in range(1_800)]
+    assert len(runs) <= 1 + math.log(count, 1 + RATIO) + SMALL_RUNS
+    assert every(table) == [(f"{number:05}", "") for number in range(count * 9)]
 
 
 @given(st.lists(st.integers(1, 60_000), min_size=1, max_size=60))

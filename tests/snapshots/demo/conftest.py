@@ -1,0 +1,12 @@
+"""The made-up history, which takes long to make and is only read."""
+
+import pytest
+
+from snapshots.contents import Snapshot
+from snapshots.demo import history
+
+
+@pytest.fixture(scope="session")
+def revisions() -> list[Snapshot]:
+    """Return the default history."""
+    return list(history())
