@@ -4,7 +4,6 @@ import re
 import shutil
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from multiprocessing import get_context
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from random import Random
@@ -253,14 +252,6 @@ def test_an_import_that_dies_between_its_commits(
     publish_state(catalog, 1)
     assert assert_is_sound(catalog) == [0, 1]
     assert DeltaTable(str(tmp_path / "specs")).to_pyarrow_table().num_rows == 10 + 11
-
-
-@pytest.fixture(scope="module")
-def processes() -> ForkServerContext:
-    """Return a context whose processes start fast: what they import is there already."""
-    context = get_context("forkserver")
-    context.set_forkserver_preload(["tests.snapshots.importers"])
-    return context
 
 
 @pytest.mark.no_cover
