@@ -1,6 +1,6 @@
 """The history that imports keep: whatever is published when, it is that of the contents."""
 
-from multiprocessing import get_context
+from multiprocessing.context import ForkServerContext
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from random import Random
@@ -254,9 +254,8 @@ def _publish_odd_or_even(location: str, first: int, barrier: Barrier) -> None:
         catalog.publish([snapshot])
 
 
-def test_two_importers_at_once(catalog: Catalog) -> None:
+def test_two_importers_at_once(catalog: Catalog, processes: ForkServerContext) -> None:
     """Who publishes last beside another's revision compares the two."""
-    processes = get_context("forkserver")
     barrier = processes.Barrier(2)
     running = [
         processes.Process(target=_publish_odd_or_even, args=(catalog.location, first, barrier))

@@ -33,6 +33,7 @@ from snapshots.catalog.bulk.processes import (
     processes,
 )
 from snapshots.errors import CatalogError
+from tests.snapshots import forking
 
 _location: list[str] = []
 
@@ -74,8 +75,11 @@ def test_interrupts_never_reach_one() -> None:
     """They are held off before it runs its first line; who starts it is reached as before."""
     stopped: Any = forkserver
     stopped._forkserver._stop()  # another test may have started it otherwise
-    with processes(1, "there", begin) as pool:
-        assert pool.submit(is_deaf).result()
+    try:
+        with processes(1, "there", begin) as pool:
+            assert pool.submit(is_deaf).result()
+    finally:
+        forking.begin_anew()
     assert not is_deaf()
 
 

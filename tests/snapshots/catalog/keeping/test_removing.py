@@ -1,7 +1,7 @@
 """Revisions are removed; what imports and servers do meanwhile is not lost."""
 
 from collections.abc import Callable, Iterator
-from multiprocessing import get_context
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 import pytest
@@ -240,12 +240,13 @@ def test_a_row_that_appears_while_its_content_is_struck_off(
     assert len(loaded(catalog)) == 3
 
 
-def test_imports_removals_and_cleanings_at_once(catalog: Catalog) -> None:
+def test_imports_removals_and_cleanings_at_once(
+    catalog: Catalog, processes: ForkServerContext
+) -> None:
     """Processes that import and merge files do not notice, and no row of theirs is lost."""
-    context = get_context("spawn")
-    barrier = context.Barrier(3)
+    barrier = processes.Barrier(3)
     importers = [
-        context.Process(
+        processes.Process(
             target=publish_and_merge, args=(catalog.location, first, first + 6, barrier)
         )
         for first in (100, 200)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from multiprocessing import get_context
+from multiprocessing.context import ForkServerContext
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from random import Random
@@ -308,9 +308,8 @@ def _write(root: str, first: int, barrier: Barrier) -> None:
         add(table, [(f"{number:04}", str(row)) for row in range(3)])
 
 
-def test_two_that_write_and_merge_at_once(storage: Storage) -> None:
+def test_two_that_write_and_merge_at_once(storage: Storage, processes: ForkServerContext) -> None:
     """No row is lost, and none is there twice."""
-    processes = get_context("forkserver")
     barrier = processes.Barrier(2)
     running = [
         processes.Process(target=_write, args=(storage.location.root, first, barrier))
