@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.changes.hash_numbers import numbers_of
+from snapshots.changes.hash_numbers import Signed, numbers_of, places_of
 from snapshots.changes.pair_counts import PairCounts
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.frames.columns import Mask
@@ -20,8 +19,6 @@ from snapshots.models import RevisionInfo
 from snapshots.timelines.steps import Steps
 
 Counts = Mapping[SpecChangeReason, int]
-
-_Numbers = npt.NDArray[np.int64]
 
 
 def count_returned(
@@ -58,28 +55,26 @@ def were_removed(removed: Iterable[pa.Table], hashes: pa.ChunkedArray) -> Mask:
 
     ``removed`` are rows of the table ``comparisons`` with the column ``removed_specs``.
     """
-    numbers = numbers_of(hashes).view(np.int64)
-    wanted = pa.array(numbers)
-    found = np.zeros(len(numbers), np.bool_)
-    for rows in removed:
-        gone, _ = _flat(rows["removed_specs"])
-        found |= np.isin(numbers, gone.filter(pc.is_in(gone, wanted)).to_numpy())
+    wanted = numbers_of(hashes).view(np.int64)
+    found = np.zeros(len(wanted), np.bool_)
+    for chunk in (it for rows in removed for it in rows["removed_specs"].chunks):
+        gone = chunk.flatten().to_numpy()
+        found |= np.isin(wanted, gone[places_of(wanted, gone)])
     return found
 
 
-def _first_removed(removed: Iterable[pa.Table], numbers: _Numbers, steps: Steps) -> _Numbers:
+def _first_removed(removed: Iterable[pa.Table], numbers: Signed, steps: Steps) -> Signed:
     """Return for each of some rising numbers the place where it was first removed.
 
     Where it never was, that is behind all places.
     """
     places = np.full(len(numbers), len(steps))
-    wanted = pa.array(numbers)
     for rows in removed:
         stands_at = np.array([_first_place(pair, steps) for pair in _pairs(rows)], np.int64)
-        gone, ends = _flat(rows["removed_specs"])
-        # Of a few among many this is faster than by sorting.
-        found = np.flatnonzero(pc.is_in(gone, wanted).to_numpy(zero_copy_only=False))
-        at = np.searchsorted(numbers, gone.take(pa.array(found)).to_numpy())
+        items, ends = _flat(rows["removed_specs"])
+        gone = items.to_numpy()
+        found = places_of(numbers, gone)
+        at = np.searchsorted(numbers, gone[found])
         np.minimum.at(places, at, stands_at[np.searchsorted(ends, found, side="right")])
     return places
 
@@ -99,7 +94,7 @@ def _lists(table: pa.Table, column: str) -> Iterator[tuple[Pair, pa.Array]]:
         yield pair, items.slice(start, end - start)
 
 
-def _flat(column: pa.ChunkedArray) -> tuple[pa.Array, _Numbers]:
+def _flat(column: pa.ChunkedArray) -> tuple[pa.Array, Signed]:
     """Return the items of all lists of a column, and where each list ends."""
     lists = column.combine_chunks()
     return lists.flatten(), np.cumsum(pc.list_value_length(lists).to_numpy(), dtype=np.int64)

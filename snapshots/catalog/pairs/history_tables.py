@@ -152,7 +152,7 @@ class HistoryTables:
                 is_wanted = are_of(rows, texts)
                 if not pc.all(is_wanted, min_count=0).as_py():
                     rows = rows.filter(is_wanted)
-                if any(column.null_count for column in rows.columns):
+                if any(map(_lacks_values, rows.columns)):
                     reason = f"the table comparisons lacks values of {', '.join(columns)}"
                     raise CatalogError(self._location, f"{reason}; {HOW_TO_MEND}")
                 yield rows
@@ -223,6 +223,13 @@ class HistoryTables:
         with suppress(CatalogError):
             for table in (self._comparisons, self._changes, self._hashes):
                 table.compact()
+
+
+def _lacks_values(column: pa.ChunkedArray) -> bool:
+    """Tell whether a value is missing, or an item of a list."""
+    if column.null_count or not pa.types.is_list(column.type):
+        return bool(column.null_count)
+    return any(chunk.flatten().null_count for chunk in column.chunks)
 
 
 def _any_of(wanted: Sequence[str]) -> MayHave:

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
 from snapshots.catalog.asking.past import hash_history, missing_pairs, prepare
 from snapshots.catalog.catalog import Catalog
@@ -57,3 +59,18 @@ def test_what_is_missing_is_as_of_now(catalog: Catalog) -> None:
     fill(older, expected[:1])
     assert missing_pairs(older, history) == expected[1:]
     assert missing_pairs(older, history, "develop") == expected[1:]
+
+
+@pytest.mark.parametrize("lost", ["all of it", "an item"])
+def test_a_list_that_another_tool_left_out(catalog: Catalog, lost: str) -> None:
+    """The table and the column are named."""
+    uri = f"{catalog.location}/comparisons"
+    rows = DeltaTable(uri).to_pyarrow_table()
+    value = None if lost == "all of it" else [None]
+    lists = pa.array([value] * len(rows), pa.list_(pa.int64()))
+    place = rows.column_names.index("removed_specs")
+    write_deltalake(uri, rows.set_column(place, "removed_specs", lists), mode="overwrite")
+    reader = Catalog(catalog.location)
+    reader.refresh()
+    with pytest.raises(CatalogError, match="comparisons lacks values of removed_specs; remove"):
+        list(reader.changes.comparisons(reader.counts, ["removed_specs"]))
