@@ -41,6 +41,7 @@ from server.terminal.console import (
     say,
     say_fault,
 )
+from server.terminal.groups import HintingGroup
 from snapshots.errors import CachelogError
 
 FAULT = 1
@@ -53,22 +54,11 @@ UNREAD = 141
 """The exit code where the reader of the output has left, as other programs have it by SIGPIPE."""
 
 
-class _Commands(click.Group):
+class _Commands(HintingGroup):
     """Lists commands in the order in which they were added; ends quietly when it is told to."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(self.commands)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            name = error.option_name
-            if any(name in option.opts for it in self.commands.values() for option in it.params):
-                # Other programs take such options before the command.
-                hint = f"{error.message} Write it behind the command: cachelog COMMAND {name} ..."
-                raise click.NoSuchOption(name, hint, ctx=ctx) from None
-            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -3,10 +3,11 @@
 import click
 
 from server.terminal.console import note, say, say_json
+from server.terminal.groups import HintingGroup
 from server.terminal.parameters import catalog_option, jobs_option, json_option, series_option
 
 
-@click.group("history")
+@click.group("history", cls=HintingGroup)
 def history_group() -> None:
     """Fill in what is missing of the past."""
 

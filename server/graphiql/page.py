@@ -4,7 +4,6 @@ import tomllib
 from base64 import b64encode
 from collections.abc import Mapping
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,6 +12,7 @@ import orjson
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from server.asgi.security_headers import CDN
+from server.asgi.static_folder import version_of
 from server.feeds.addresses import FEEDS, path_of
 from snapshots.history import History
 from snapshots.refs import series
@@ -98,7 +98,7 @@ def _refs(history: History) -> dict[str, str]:
 
 def _versioned(name: str, static: Path) -> str:
     """Return the address of a file of ours; another content has another address."""
-    return f"static/{name}?v={sha256((static / name).read_bytes()).hexdigest()[:12]}"
+    return f"static/{name}?v={version_of(static / name)}"
 
 
 @cache

@@ -2,13 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from server.asgi.static_folder import STATIC as SHARED_STATIC
+from server.asgi.static_folder import version_of
 from server.pages.addresses import Address
 from server.pages.filters import FILTERS
 from server.pages.page import Page
@@ -142,11 +142,7 @@ def assets(static: Path = SHARED_STATIC) -> dict[str, str]:
 
     ``static`` is the folder with those that the build brought.
     """
-    own = {name: f"static/pages/{name}?v={_digest(STATIC / name)}" for name in OWN}
+    own = {name: f"static/pages/{name}?v={version_of(STATIC / name)}" for name in OWN}
     vendor = static / "vendor"
     brought = [name for name in VENDOR if (vendor / name).is_file()]
-    return own | {name: f"static/vendor/{name}?v={_digest(vendor / name)}" for name in brought}
-
-
-def _digest(file: Path) -> str:
-    return sha256(file.read_bytes()).hexdigest()[:12]
+    return own | {name: f"static/vendor/{name}?v={version_of(vendor / name)}" for name in brought}

@@ -111,19 +111,19 @@ def grouped(causes: Sequence[CauseEntry]) -> list[list[CauseEntry]]:
 
 
 def leading(
-    groups: Sequence[list[CauseEntry]], limit: int = _SHOWN
+    groups: Sequence[list[CauseEntry]],
 ) -> tuple[list[list[CauseEntry]], list[list[CauseEntry]]]:
-    """Part groups of causes into those to be shown and the smaller ones.
+    """Part groups of causes into the first, which are to be shown, and the smaller ones.
 
-    A group in which something was removed is always shown, and so are a few more than ``limit``
-    where no others are left.
+    A group in which something was removed is always shown, and so are a few more where no others
+    are left.
     """
-    if len(groups) <= limit + _FEW:
+    if len(groups) <= _SHOWN + _FEW:
         return list(groups), []
     shown: list[list[CauseEntry]] = []
     smaller: list[list[CauseEntry]] = []
     for place, group in enumerate(groups):
-        is_shown = place < limit or any(cause.kind in _NEVER_HIDDEN for cause in group)
+        is_shown = place < _SHOWN or any(cause.kind in _NEVER_HIDDEN for cause in group)
         (shown if is_shown else smaller).append(group)
     return shown, smaller
 

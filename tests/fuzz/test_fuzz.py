@@ -6,8 +6,8 @@ import pytest
 
 from tests.fuzz.readers import READERS, attempt, folders
 
-CASES = {"repositories": 60, "locations": 400}
-USUAL_CASES = 1_500
+CASES = {"repositories": 40, "locations": 300, "pages of values": 500}
+USUAL_CASES = 1_000
 
 
 @pytest.mark.parametrize("reader", READERS)

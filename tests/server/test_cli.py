@@ -168,6 +168,8 @@ def test_an_option_before_its_command(tmp_path: Path) -> None:
     assert done.code == 2
     hint = "No such option '--catalog'. Write it behind the command: cachelog COMMAND --catalog ..."
     assert done.err.endswith(f"\nError: {hint}\n")
+    done = cachelog("history", "--catalog", tmp_path, "fill")
+    assert "behind the command: cachelog history COMMAND --catalog ..." in done.err
     assert cachelog("--no-such", "log").err.endswith("\nError: No such option '--no-such'.\n")
 
 

@@ -192,6 +192,9 @@ def test_the_page_is_served_from_what_the_build_brought(server: str) -> None:
         assert asset.headers["cache-control"] == "no-cache"
         versioned = httpx.head(f"{server}/{path}", params={"v": digest[:12]})
         assert versioned.headers["cache-control"] == "public, max-age=31536000, immutable"
+        # A page that another version of cachelog wrote asks for another content.
+        other = httpx.head(f"{server}/{path}", params={"v": digest[1:13]})
+        assert other.headers["cache-control"] == "no-cache"
 
 
 def test_the_page_asks_a_cdn_for_what_the_build_could_not_bring(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_undeclared_variables_fill_no_memory(demo_catalog: Path, lanes: Lanes) -
         return RequestBytes(True, body, JSON.encode(), JSON.encode())
 
     async def run() -> None:
-        for number in range(80):
+        for number in range(40):
             await answers.answer(asked(number))
 
     tracemalloc.start()

@@ -10,7 +10,7 @@ from snapshots.changes.rules.forbidding import NOUNS, find_forbidden
 from snapshots.changes.rules.limiting import measure
 from snapshots.changes.rules.lost_cells import lost_cells
 from snapshots.changes.rules.records import Cover, Forbid, Limit, Only, Require, Rule
-from snapshots.changes.rules.scopes import HeadScope, Judged, Scope, scope_of
+from snapshots.changes.rules.scopes import HeadScope, Judged, Scope, scope_of, silent_side
 from snapshots.changes.rules.verdict import Breach, RuleResult, Verdict
 from snapshots.errors import CachelogError, CatalogError, RuleUnusable, UnknownPackage
 from snapshots.escaping import quoted
@@ -102,10 +102,19 @@ def _about_nothing(scope: HeadScope) -> str:
 
 
 def _require_stack(rule: Rule, judged: Judged) -> None:
-    """Raise RuleUnusable for a stack that neither side has: a slip of the pen would pass."""
-    stack, base = rule.only.stack, judged.comparison and judged.comparison.base
+    """Raise RuleUnusable for a stack that neither side has: a slip of the pen would pass.
+
+    Likewise where one side tells no stacks: nobody knows what became of this one.
+    """
+    stack, comparison = rule.only.stack, judged.comparison
+    base = None if comparison is None else comparison.base
     known = {*judged.head.stacks.items, *(base.stacks.items if base else ())}
-    if stack is None or stack in known:
+    if stack is None:
+        return
+    if stack in known:
+        if base is not None and (silent := silent_side(base, judged.head)):
+            reason = f"{silent} tells no stacks, so nothing can be judged"
+            raise RuleUnusable(rule.name, "stack", reason, line=rule.line)
         return
     hint = nearest_hint(nearest_names(stack, known))
     who = "neither revision has" if base else "the revision does not have"

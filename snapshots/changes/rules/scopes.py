@@ -19,6 +19,7 @@ from snapshots.changes.coverage import (
 )
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
+from snapshots.changes.facts import tells_stacks
 from snapshots.changes.rules.records import Only
 from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.errors import InvalidArgument
@@ -98,8 +99,16 @@ class Scope(HeadScope):
 
     @property
     def usual_dimensions(self) -> tuple[CoverageDimension, ...]:
-        """What cells are told apart by where a rule does not say it."""
+        """What cells are told apart by where a rule does not say it.
+
+        By stacks too where one side alone tells them: then no cell can be judged.
+        """
+        if self._who_tells_no_stacks():
+            return (CoverageDimension.STACK, CoverageDimension.TARGET)
         return tuple(usual_dimensions(self._whole))
+
+    def _who_tells_no_stacks(self) -> str | None:
+        return silent_side(self._whole.base, self._whole.head)
 
     # -- what base has: the wholes of percentages
 
@@ -133,7 +142,9 @@ class Scope(HeadScope):
     # -- what changed, but of no stack that the rule is not about
 
     def stacks(self, kind: StackChangeKind) -> list[StackChange]:
-        """Return the stacks that changed so."""
+        """Return the stacks that changed so; raises InvalidArgument where one side tells none."""
+        if who := self._who_tells_no_stacks():
+            raise InvalidArgument("stack", f"{who} tells none, so nothing can be judged")
         wanted = self.only.stack
         changes = (it for it in self.comparison.stacks if it.kind is kind)
         return [it for it in changes if wanted in (None, it.name)]
@@ -173,6 +184,14 @@ def scope_of(judged: Judged, only: Only) -> HeadScope:
     if judged.comparison is None:
         return HeadScope(judged, only)
     return Scope(judged, only, judged.comparison)
+
+
+def silent_side(base: Frame, head: Frame) -> str | None:
+    """Return which of two revisions tells no stacks, where the other one does; else None."""
+    tell = tells_stacks(base), tells_stacks(head)
+    if tell[0] == tell[1]:
+        return None
+    return "head" if tell[0] else "base"
 
 
 def _meeting(frame: Frame, only: Only) -> Mask:

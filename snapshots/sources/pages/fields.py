@@ -27,9 +27,9 @@ class Fields:
             return default
         raise self._mistyped(key, "a text")
 
-    def checked(self, key: str, check: Check, default: str | None = None) -> str:
-        """Return a text that ``check`` returns; the default, if there is one, likewise."""
-        text = self.text(key, default)
+    def checked(self, key: str, check: Check) -> str:
+        """Return a text that ``check`` returns."""
+        text = self.text(key)
         try:
             return check(text)
         except ValueError as error:

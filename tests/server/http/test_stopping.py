@@ -92,6 +92,18 @@ def wait_for_workers(server: Server, count: int) -> None:
     until(lambda: len(workers_of(server)) == count, f"{count} workers run")
 
 
+def hang_one(server: Server) -> tuple[int, int]:
+    """Let one of two workers hang until another is in its place; return both, that one first."""
+    wait_for_workers(server, 2)
+    page = f"{server.url}/metrics"
+    until(lambda: "\ncachelog_processes 2.0" in httpx.get(page).text, "both serve")
+    hung, other = sorted(workers_of(server))
+    os.kill(hung, signal.SIGSTOP)
+    until(lambda: not is_running(hung), "it is gone")
+    wait_for_workers(server, 2)
+    return hung, other
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_every_answer_under_way_is_sent(demo_catalog: Path, tmp_path: Path, workers: int) -> None:
     """Clients that ask all the time are answered or refused, and never cut off."""
@@ -119,8 +131,11 @@ def test_every_answer_under_way_is_sent(demo_catalog: Path, tmp_path: Path, work
 
 
 def test_a_worker_that_dies_is_replaced(demo_catalog: Path, tmp_path: Path) -> None:
-    """Killed or asked to end: there are as many as before soon, and the address is served on."""
-    with serving(demo_catalog, tmp_path / "log", "--workers", "2") as server:
+    """Killed, asked to end or hung: there are as many as before soon, and the address is served on.
+
+    Of one that has hung the log tells.
+    """
+    with serving(demo_catalog, tmp_path / "log", "--workers", "2", hang_timeout=2) as server:
         for number in (signal.SIGKILL, signal.SIGTERM):
             wait_for_workers(server, 2)
             first = min(workers_of(server))
@@ -130,9 +145,15 @@ def test_a_worker_that_dies_is_replaced(demo_catalog: Path, tmp_path: Path) -> N
             wait_for_workers(server, 2)
             assert first not in workers_of(server)
             assert outcome_of_new_connection(address(server)) == "answered"
+        hung, other = hang_one(server)
+        assert other in workers_of(server)
+        assert outcome_of_new_connection(address(server)) == "answered"
         workers = workers_of(server)
         assert server.stop() == 0
     assert not any(map(is_running, workers))
+    (line,) = [it for it in server.log.read_text().splitlines() if "has hung" in it]
+    assert f"process {hung} has hung for 2 seconds: it is ended" in line
+    assert not line.startswith("{")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The ways that a function can be mapped on one machine, and contents that share their rows."""
+"""Ways to map a function on one machine, processes that import, contents that share their rows."""
 
 from collections.abc import Iterator
 from multiprocessing.context import ForkServerContext
@@ -34,3 +34,11 @@ def laid_always() -> Iterator[None]:
     """Lay every content over another one that can be, and give it a tail, however small."""
     with laying.laid_always():
         yield
+
+
+@pytest.fixture(scope="session")
+def processes() -> ForkServerContext:
+    """Return a context whose processes start fast: what they import is there already."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["tests.snapshots.importers"])
+    return context

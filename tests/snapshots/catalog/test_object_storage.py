@@ -1,9 +1,9 @@
 """A catalog on object storage: an emulator of S3 on this machine."""
 
+import os
 from collections.abc import Callable
 from datetime import timedelta
-from multiprocessing import get_context
-from pathlib import Path
+from multiprocessing.context import ForkServerContext
 from typing import Any
 
 import pyarrow as pa
@@ -24,8 +24,6 @@ from tests.snapshots.catalog.emulators import Emulator
 from tests.snapshots.factories import a_snapshot, day
 from tests.snapshots.importers import TAGS, publish_state, publish_together, specs_of
 from tests.snapshots.keeping import hours_ago
-
-ROOT = Path(__file__).parents[3]
 
 LOADING_REQUESTS = 4
 """How many requests a revision may take to load, once its catalog has been read."""
@@ -149,18 +147,15 @@ def test_connections_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made  # to load a content, the table of contents is not opened
 
 
-def test_imports_at_once(variables: dict[str, str]) -> None:
+def test_imports_at_once(variables: dict[str, str], processes: ForkServerContext) -> None:
     """Imports that commit at the same moment both succeed: the store refuses to overwrite."""
-    assert variables
     location = "s3://bucket/raced"
-    context = get_context("spawn")
-    barrier = context.Barrier(3)
+    barrier = processes.Barrier(3)
     running = []
     for number in range(3):
-        told, signal = context.Pipe(duplex=False)
-        importer = context.Process(
-            target=publish_together, args=(location, number, barrier, signal)
-        )
+        told, signal = processes.Pipe(duplex=False)
+        arguments = (variables, location, number, barrier, signal)
+        importer = processes.Process(target=publish_in_bucket, args=arguments)
         importer.start()
         running.append((importer, told))
     assert [told.recv() for _, told in running] == [None] * 3
@@ -172,6 +167,12 @@ def test_imports_at_once(variables: dict[str, str]) -> None:
         found = catalog.require_history().of_tag(tag)
         assert [it.num_specs for it in found] == [12, 11, 10]
         assert [len(catalog.load(it.digest)) for it in found] == [12, 11, 10]
+
+
+def publish_in_bucket(variables: dict[str, str], *arguments: Any) -> None:
+    """Publish where these variables lead; a process has those of when its like was first made."""
+    os.environ.update(variables)
+    publish_together(*arguments)
 
 
 def test_a_bucket_that_is_not_there(variables: dict[str, str]) -> None:
@@ -335,18 +336,19 @@ def test_what_is_forgotten_in_a_bucket(variables: dict[str, str]) -> None:
     assert (found.num_contents, found.findings) == (4, ())
 
 
-def test_removals_and_imports_at_once_in_a_bucket(variables: dict[str, str]) -> None:
+def test_removals_and_imports_at_once_in_a_bucket(
+    variables: dict[str, str], processes: ForkServerContext
+) -> None:
     """No row of an import is lost."""
-    assert variables
     location = "s3://bucket/forgetting-at-once"
     catalog = Catalog(location)
     for number in range(3):
         publish_state(catalog, number)
-    context = get_context("spawn")
-    barrier, importers = context.Barrier(3), []
+    barrier, importers = processes.Barrier(3), []
     for number in (10, 11):
-        here, there = context.Pipe()
-        process = context.Process(target=publish_together, args=(location, number, barrier, there))
+        here, there = processes.Pipe()
+        arguments = (variables, location, number, barrier, there)
+        process = processes.Process(target=publish_in_bucket, args=arguments)
         process.start()
         importers.append((process, here))
     barrier.wait()

@@ -56,6 +56,12 @@ def is_known(stack: str | None, *sides: list[Spec]) -> bool:
     return stack is None or any(stack in it.stacks for specs in sides for it in specs)
 
 
+def one_is_silent(*sides: list[Spec]) -> bool:
+    """Tell whether one side has specs of which none has a stack beside root, and the other not."""
+    tell = {not specs or any({*it.stacks} - {"root"} for it in specs) for specs in sides}
+    return len(tell) == 2
+
+
 def matches(query: str | None, spec: Spec) -> bool:
     """Tell whether a spec matches one of the queries above."""
     return {"+mpi": "+mpi" in spec.variants, "target=m1": spec.target == "m1"}[query or ""]
@@ -69,6 +75,10 @@ def test_forbid(what: Forbidden, pair: tuple[list[Spec], list[Spec]], only: Only
     base, head = pair
     if not is_known(only.stack, base, head):
         with pytest.raises(RuleUnusable, match="stack"):
+            judge_one(Forbid(what), base, head, only)
+        return
+    if one_is_silent(base, head) and (only.stack or what is Forbidden.STACK_REMOVED):
+        with pytest.raises(RuleUnusable, match=r"tells n.* so nothing can be judged"):
             judge_one(Forbid(what), base, head, only)
         return
     dimensions = STACK_TARGET if what is Forbidden.COVERAGE_LOST else None
@@ -102,7 +112,7 @@ def test_require(
 ) -> None:
     """Head has it at all, and in each cell that base has it in."""
     base, head = pair
-    if not is_known(only.stack, base, head):
+    if not is_known(only.stack, base, head) or (only.stack and one_is_silent(base, head)):
         return
     before, after = (
         [
@@ -131,6 +141,8 @@ def test_limits_count_as_the_summary_does(pair: tuple[list[Spec], list[Spec]]) -
         field = name.replace("-", "_")
         if hasattr(counts, field):
             count = getattr(counts, field)
+            if name.startswith("stacks-") and one_is_silent(*pair):
+                continue
             for at_most, passed in ((count, True), (count - 1, False)):
                 if at_most >= 0:
                     rule = Rule(name="n", demand=Limit(name, read_amount(at_most)))
@@ -206,6 +218,26 @@ def test_rebuilt_and_replaced() -> None:
         assert result.message == f"{count} specs rebuilt, at most 0"
     after = [replace(it, version="2") for it in after]
     assert judge_one(Limit("specs-replaced", read_amount(9)), TEN, after).breaches
+
+
+@pytest.mark.parametrize("only", [Only(), Only(stack="e4s")])
+def test_stacks_that_one_side_does_not_tell(only: Only) -> None:
+    """Nobody knows what became of them: what cannot be judged does not pass."""
+    told = [a_spec(stacks=("e4s", "root"))]
+    untold = [replace(it, stacks=()) for it in told]
+    about_stacks: list[Demand] = [
+        Forbid(Forbidden.STACK_REMOVED),
+        Forbid(Forbidden.COVERAGE_LOST),
+        Limit("stacks-removed", read_amount(9)),
+        Limit("coverage-lost", read_amount(9)),
+    ]
+    demands = [*about_stacks, Forbid(Forbidden.SPEC_REMOVED)] if only.stack else about_stacks
+    for sides, who in (((told, untold), "head"), ((untold, told), "base")):
+        for demand in demands:
+            with pytest.raises(RuleUnusable, match=rf"{who} tells .*so nothing can be judged"):
+                judge_one(demand, *sides, only)
+    assert judge_one(Forbid(Forbidden.SPEC_REMOVED), told, untold).passed
+    assert judge_one(Forbid(Forbidden.STACK_REMOVED), untold, untold).passed
 
 
 def test_users_of_a_stack_lose_what_leaves_it() -> None:
