@@ -34,11 +34,3 @@ def laid_always() -> Iterator[None]:
     """Lay every content over another one that can be, and give it a tail, however small."""
     with laying.laid_always():
         yield
-
-
-@pytest.fixture(scope="session")
-def processes() -> ForkServerContext:
-    """Return a context whose processes start fast: what they import is there already."""
-    context = get_context("forkserver")
-    context.set_forkserver_preload(["tests.snapshots.importers"])
-    return context
