@@ -20,6 +20,7 @@ ELSEWHERE = {
         "tests/server/test_cli_gate.py",
         "tests/server/test_cli_import_gate.py",
         "tests/server/test_cli_log.py",
+        "tests/server/webhooks/test_notifying.py",
     )
 }
 """By floors, tests of those above that ask for what the floor's own examples do not."""

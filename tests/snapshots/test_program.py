@@ -15,3 +15,15 @@ def test_a_program_that_is_not_installed_has_version_0(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(program, "version", version)
     assert program.cachelog_version() == "0"
+
+
+def test_the_name_of_an_importer_has_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process asks for it once."""
+    monkeypatch.setattr(program, "version", lambda _: "1.2.3")
+    program.importer_name.cache_clear()
+    try:
+        assert program.importer_name() == "cachelog 1.2.3"
+        monkeypatch.undo()
+        assert program.importer_name() == "cachelog 1.2.3"
+    finally:
+        program.importer_name.cache_clear()
