@@ -1,8 +1,10 @@
 """The program that Daft runs: what a worker does, and what is asked of a cluster."""
 
+import asyncio
 import pickle
 import sys
 from collections.abc import Callable
+from concurrent.futures import Future
 from types import SimpleNamespace
 
 import pytest
@@ -17,6 +19,7 @@ import daft
 
 from snapshots.catalog.bulk import daft_program
 from snapshots.catalog.bulk.daft_program import _Worker
+from snapshots.catalog.bulk.turns import Turns
 
 ADDRESS = "ray://127.0.0.1:10001"
 
@@ -109,3 +112,20 @@ def test_somebody_may_have_asked_daft_before(monkeypatch: pytest.MonkeyPatch, ot
         return
     with pytest.raises(daft.exceptions.DaftCoreException):
         begin()
+
+
+def test_a_call_comes_back_when_its_item_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Daft calls it in a thread of its own; where nobody wants the results any more, at once."""
+    done: Future[str] = Future()
+    turns = Turns(lambda _item: done, ["only"], most_ahead=1)
+    monkeypatch.setitem(daft_program._turns, 7, turns)
+
+    async def called() -> tuple[int, int]:
+        waiting = asyncio.create_task(daft_program._Call(7)(0))
+        gone = await daft_program._Call(8)(3)
+        assert not waiting.done()
+        done.set_result("done")
+        return gone, await waiting
+
+    assert asyncio.run(called()) == (3, 0)
+    assert [*turns.take()] == ["done"]
