@@ -45,18 +45,18 @@ _transports: Any = httpx.HTTPTransport
 _transports.__init__ = _transport_with_shared_certificates
 
 # HYPOTHESIS_PROFILE=default makes a hundred.
-settings.register_profile("suite", max_examples=30)
+settings.register_profile("suite", max_examples=20)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
-    """Return how many processes ``-n auto`` starts: two more than there are cores.
+    """Return how many processes ``-n auto`` starts: one more than there are cores.
 
-    Many tests wait, for a server to start or for a client to be given up; others compute then.
+    Many tests wait, for a server to start or for a client to be given up; one more computes then.
     """
     asked = "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ
-    return None if asked else len(os.sched_getaffinity(0)) + 2
+    return None if asked else len(os.sched_getaffinity(0)) + 1
 
 
 @pytest.hookimpl(wrapper=True)
