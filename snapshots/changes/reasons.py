@@ -166,10 +166,10 @@ def _only_in_other_stacks(frame: Frame, other: Frame) -> Mask:
 
     There is none such where the other's source tells no stacks.
     """
-    theirs = frozenset(other.stacks.items)
+    theirs, tells = frozenset(other.stacks.items), tells_stacks(other)
 
     def lacks_all(stacks: Sequence[str]) -> bool:
         named = {*stacks} - {ROOT_STACK}
-        return bool(named) and tells_stacks(other) and named.isdisjoint(theirs)
+        return bool(named) and tells and named.isdisjoint(theirs)
 
     return frame.stacks.where(lacks_all)

@@ -244,8 +244,7 @@ def rewritten(path: str, rows: pa.Table) -> tuple[pa.Buffer, AddAction]:
 
 
 def _sorted_file(prefix: str, rows: pa.Table, *, is_new: bool) -> tuple[pa.Buffer, AddAction]:
-    encodings = {name: it for name, it in _ENCODINGS.items() if name in rows.column_names}
-    data = to_parquet(rows, _ROWS_AT_ONCE, encodings)
+    data = to_parquet(rows, _ROWS_AT_ONCE, _ENCODINGS)
     file = named_by_bytes(prefix, data)
     ranges = {name: _range(rows[name]) for name in rows.column_names}
     return data, add_action(file, len(rows), {}, is_new=is_new, ranges=ranges)
