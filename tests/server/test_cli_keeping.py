@@ -8,18 +8,15 @@ import pytest
 from snapshots.catalog.catalog import Catalog
 from snapshots.models import revision_facts
 from tests.server.commands import Done, cachelog
-from tests.snapshots.keeping import drop, grow_old, hours_ago, publish, rows, stored
+from tests.snapshots.keeping import drop, grow_old, hours_ago, publish, published, rows, stored
 from tests.snapshots.templates import copied
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Publish the states, once for all tests."""
-    folder = tmp_path_factory.mktemp("template")
-    made = Catalog(str(folder))
-    for number in range(4):
-        publish(made, number, number)
-    publish(made, 1, 1, "v1.0")
+    folder = published(tmp_path_factory.mktemp("template"), 4)
+    publish(Catalog(str(folder)), 1, 1, "v1.0")
     return folder
 
 

@@ -27,6 +27,14 @@ def publish(catalog: Catalog, state: int, taken: int, tag: str = "develop") -> s
     return made.revision.digest
 
 
+def published(folder: Path, states: int) -> Path:
+    """Publish so many states of develop, a day apart, in a folder; return the folder."""
+    made = Catalog(str(folder))
+    for number in range(states):
+        publish(made, number, number)
+    return folder
+
+
 def drop(catalog: Catalog, *refs: str) -> Removal:
     """Remove revisions."""
     catalog.refresh()

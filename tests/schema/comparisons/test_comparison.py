@@ -230,6 +230,16 @@ def test_packages_are_chosen_by_kind_and_name(
     ]
 
 
+def all_pages(world: World, document: str, field: str, **variables: Any) -> list[Any]:
+    """Return the nodes of all pages of a field of a comparison, each page asked for by a cursor."""
+    found: list[Any] = []
+    at = None
+    while edges := world.data(document, **variables, at=at)["compare"][field]["edges"]:
+        found += [edge["node"] for edge in edges]
+        at = edges[-1]["cursor"]
+    return found
+
+
 ORDERED = """query($base: String!, $head: String!, $order: PackageChangeOrder, $at: String) {
   compare(base: $base, head: $head) {
     packages(orderBy: $order, after: $at, first: 2) { edges { cursor node { name kind } } }
@@ -249,11 +259,7 @@ def test_packages_stand_in_order(world: World, field: str | None, direction: str
         expected.sort(key=lambda it: KINDS.index(it["kind"]))
     if field is not None and direction == "DESC":
         expected.reverse()
-    found: list[Any] = []
-    at = None
-    while edges := world.data(ORDERED, **refs, order=order, at=at)["compare"]["packages"]["edges"]:
-        found += [edge["node"] for edge in edges]
-        at = edges[-1]["cursor"]
+    found = all_pages(world, ORDERED, "packages", **refs, order=order)
     assert found == [{"name": it["name"], "kind": it["kind"]} for it in expected]
     assert len({it["kind"] for it in found}) > 2
 
@@ -277,13 +283,7 @@ def test_specs_stand_in_order(world: World, field: str | None, direction: str) -
         expected.sort(key=lambda it: ["ADDED", "REMOVED", "CHANGED"].index(it["kind"]))
     if field is not None and direction == "DESC":
         expected.reverse()
-    found: list[Any] = []
-    at = None
-    while edges := world.data(ORDERED_SPECS, **refs, order=order, at=at)["compare"]["specs"][
-        "edges"
-    ]:
-        found += [edge["node"] for edge in edges]
-        at = edges[-1]["cursor"]
+    found = all_pages(world, ORDERED_SPECS, "specs", **refs, order=order)
     assert found == [{"hash": it["hash"], "kind": it["kind"]} for it in expected]
     assert len({it["kind"] for it in found}) > 1
 

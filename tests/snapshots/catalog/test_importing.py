@@ -25,9 +25,9 @@ from snapshots.sources.pages.reading import PagesPart
 from snapshots.sources.parts import ReadHere
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
-from tests.snapshots.catalog.page_trees import TAGS, page, tree
 from tests.snapshots.sources.buildcache.folders import put, text
 from tests.snapshots.sources.buildcache.indexes import LIBELF, database, node
+from tests.snapshots.sources.page_trees import TAGS, page, tree
 
 MOMENT = datetime(2025, 2, 1, tzinfo=UTC)
 READ = ReadSettings()

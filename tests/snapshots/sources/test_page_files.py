@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 from snapshots.contents import Snapshot
@@ -15,6 +14,7 @@ from snapshots.errors import InvalidArgument, SourceError, TagNeeded
 from snapshots.sources.pages import read
 from snapshots.sources.reports import Report
 from tests.snapshots.factories import hash_of
+from tests.snapshots.sources.page_trees import page
 
 PAGES = Path(__file__).parent / "pages"
 
@@ -28,21 +28,7 @@ def write(tmp_path: Path) -> Write:
     def write(path: str, *labels: str, **keys: Any) -> Path:
         file = tmp_path / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        details = [
-            {
-                "hash": hash_of(label),
-                "versions": ["1.0"],
-                "os": "ubuntu22.04",
-                "platform": "linux",
-                "target": "x86_64",
-                "variants": [],
-                "stacks": ["root"],
-            }
-            for label in labels
-        ]
-        values = {"title": file.parent.name, "spec_details": details} | keys
-        lines = (f"{key}: {orjson.dumps(value).decode()}\n" for key, value in values.items())
-        file.write_text(f"---\n{''.join(lines)}---\n")
+        file.write_bytes(page(file.parent.name, *labels, **keys))
         return file
 
     return write

@@ -5,18 +5,14 @@ from pathlib import Path
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from tests.snapshots.keeping import publish
+from tests.snapshots.keeping import published
 from tests.snapshots.templates import copied
 
 
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Publish three states, once for all tests."""
-    folder = tmp_path_factory.mktemp("template")
-    made = Catalog(str(folder))
-    for number in range(3):
-        publish(made, number, number)
-    return folder
+    return published(tmp_path_factory.mktemp("template"), 3)
 
 
 @pytest.fixture

@@ -15,18 +15,14 @@ from snapshots.errors import CatalogError
 from snapshots.tables import COMPARISONS
 from tests.snapshots.factories import a_snapshot, day
 from tests.snapshots.importers import specs_of
-from tests.snapshots.keeping import publish, rows, stored
+from tests.snapshots.keeping import publish, published, rows, stored
 from tests.snapshots.templates import copied
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Publish two states, once for all tests."""
-    folder = tmp_path_factory.mktemp("template")
-    made = Catalog(str(folder))
-    for number in range(2):
-        publish(made, number, number)
-    return folder
+    return published(tmp_path_factory.mktemp("template"), 2)
 
 
 @pytest.fixture
