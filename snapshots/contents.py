@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from snapshots.models import SPEC_FACTS, Source, Spec
+from snapshots.models import SPEC_FACTS, ProofCounts, Source, Spec
 from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import SPEC_ROWS, SPECS, spec_rows
 
@@ -171,12 +171,16 @@ class SuccessiveTables:
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """One state of the build cache as a source read it, ready to be published."""
+    """One state of the build cache as a source read it, ready to be published.
+
+    ``proof`` is None where the source has no hashes that can be computed anew.
+    """
 
     tag: str
     content: Content
     source: Source
     taken_at: datetime | None = None
+    proof: ProofCounts | None = None
 
     def summary(self) -> "Summary":
         """Return what a revision says of the content."""
@@ -197,6 +201,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
             rows=rows,
             source=self.source,
             taken_at=self.taken_at,
+            proof=self.proof,
         )
 
 
@@ -221,6 +226,7 @@ class PackedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     rows: pa.Table | None
     source: Source
     taken_at: datetime | None = None
+    proof: ProofCounts | None = None
 
     def summary(self) -> Summary:
         """Return what a revision says of the content."""

@@ -1,6 +1,9 @@
 """The records of the domain, all frozen: what a source yields and what the catalog lists."""
 
+from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from enum import Enum
 from functools import lru_cache
 from hashlib import sha256
 from typing import Annotated, Any
@@ -166,6 +169,42 @@ class ConcreteSpec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     is_root: bool = False
 
 
+class UnprovenReason(Enum):
+    """Why the hash of a spec could not be computed anew."""
+
+    CONVERTED = "converted"
+    SPLICED = "spliced"
+    EXTERNAL = "external"
+    FORMAT_UNKNOWN = "format_unknown"
+
+
+class Unproven(msgspec.Struct, frozen=True):
+    """How many specs have a hash that could not be computed anew for a reason."""
+
+    reason: UnprovenReason
+    num_specs: int
+
+
+def _reason(unproven: Unproven) -> str:
+    return unproven.reason.value
+
+
+class ProofCounts(msgspec.Struct, frozen=True):
+    """How many hashes were computed anew and found right, and how many could not be, and why."""
+
+    num_proven: int
+    unproven: tuple[Unproven, ...] = ()
+
+    @classmethod
+    def of(cls, reasons: Iterable[UnprovenReason | None]) -> "ProofCounts":
+        """Count what was found of each spec: None for one whose hash is right."""
+        counts = Counter(reasons)
+        unproven = [
+            Unproven(reason, counts[reason]) for reason in UnprovenReason if reason in counts
+        ]
+        return cls(counts[None], tuple(unproven))
+
+
 class Source(msgspec.Struct, frozen=True, kw_only=True):
     """Where a revision came from.
 
@@ -188,6 +227,8 @@ class RevisionInfo(msgspec.Struct, frozen=True, kw_only=True):
     ``taken_at`` is when the cache stood so, ``published_at`` when the catalog learned of it.
     ``num_stacks`` leaves out root, the union of all stacks; lines that cachelog before 0.2 wrote
     count it, and stay as they are. ``total_size`` is in bytes, None where no size is known.
+    ``num_proven`` says how many hashes the import computed anew and found right, None where it did
+    not try; ``unproven`` how many it could not compute, and why, likewise.
     """
 
     tag: str
@@ -199,6 +240,8 @@ class RevisionInfo(msgspec.Struct, frozen=True, kw_only=True):
     num_stacks: int
     total_size: int | None
     source: Source
+    num_proven: int | None = None
+    unproven: tuple[Unproven, ...] | None = None
 
     @property
     def key(self) -> str:

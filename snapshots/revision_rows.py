@@ -6,11 +6,14 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from snapshots.models import RevisionInfo, Source
+from snapshots.models import RevisionInfo, Source, Unproven
 from snapshots.tables import REVISIONS, Files, FileTail, StoredFile
 
 FILE_COLUMNS = ("files", "file_tails")
 """The columns that tell of the files of a content."""
+
+LATER_COLUMNS = (*FILE_COLUMNS, "num_proven", "unproven")
+"""The columns that a table of an older cachelog may lack."""
 
 _SOURCE = "source_"
 
@@ -20,6 +23,7 @@ def revisions_table(revisions: Sequence[RevisionInfo], files: Files) -> pa.Table
     rows = []
     for revision in revisions:
         row = msgspec.structs.asdict(revision)
+        row["unproven"] = msgspec.to_builtins(revision.unproven)
         source = msgspec.structs.asdict(row.pop("source"))
         row |= {_SOURCE + name: value for name, value in source.items()}
         rows.append(row | _columns_of_files(files.get(revision.digest)))
@@ -28,8 +32,10 @@ def revisions_table(revisions: Sequence[RevisionInfo], files: Files) -> pa.Table
 
 def revisions_of(table: pa.Table) -> list[RevisionInfo]:
     """Read the rows of a table of revisions."""
-    rows = table.select([it for it in REVISIONS.names if it not in FILE_COLUMNS]).to_pylist()
+    columns = [name for name in table.column_names if name not in FILE_COLUMNS]
+    rows = table.select(columns).to_pylist()
     for row in rows:
+        row["unproven"] = msgspec.convert(row.get("unproven"), tuple[Unproven, ...] | None)
         source = {name: row.pop(_SOURCE + name) for name in Source.__struct_fields__}
         row["source"] = Source(**source)
     return [RevisionInfo(**row) for row in rows]

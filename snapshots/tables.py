@@ -73,6 +73,8 @@ _TIME = pa.timestamp("us", tz="UTC")
 
 _FILE = pa.struct([("path", pa.string()), ("size", pa.int64()), ("checksum", pa.string())])
 
+_UNPROVEN = pa.struct([("reason", pa.string()), ("num_specs", pa.int64())])
+
 _TAIL = pa.struct([("start", pa.int64()), ("checksum", pa.string())])
 
 
@@ -104,6 +106,17 @@ REVISIONS = pa.schema(
             "The end of each of these files, which has all columns but dependencies: the byte "
             "where it starts, and the xxh3 of its bytes. Null for a file that is read whole, in "
             "catalogs older than this column too.",
+        ),
+        _field(
+            "num_proven",
+            pa.int64(),
+            "How many hashes the import computed anew and found right; null where it did not try.",
+        ),
+        _field(
+            "unproven",
+            pa.list_(_UNPROVEN),
+            "How many hashes it could not compute, by reason: converted, spliced, external, "
+            "format_unknown.",
         ),
     ]
 )

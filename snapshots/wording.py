@@ -1,6 +1,7 @@
 """How numbers, names, days and revisions are put into words, wherever people read them."""
 
 import re
+from collections.abc import Iterable
 from datetime import datetime
 
 from snapshots.digests import short_digest
@@ -10,6 +11,13 @@ _SHORT_HASH = 7
 _COMMIT = re.compile(r"(git\.[0-9a-f]{7})[0-9a-f]{33}")
 _OTHERWISE = {"facts": "other facts"}
 """The reason of a hash that stays; alone, the word is for all that is known of a spec."""
+
+_UNPROVEN = {
+    "converted": "converted from an older format",
+    "spliced": "spliced",
+    "external": "external",
+    "format_unknown": "of a format that is not known",
+}
 
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
 
@@ -36,6 +44,18 @@ def size(num_bytes: int | None) -> str:
 def percent(part: int, whole: int) -> str:
     """Return a share in per cent, rounded down: only all of it is 100 %, as is all of nothing."""
     return f"{(1_000 * part // whole if whole else 1_000) / 10:.1f} %"
+
+
+def proven(num_proven: int | None, unproven: Iterable[tuple[str, int]]) -> str:
+    """Return what a revision's hashes were found to be: 221 proven, 2 spliced.
+
+    ``num_proven`` is None where no import computed them anew; ``unproven`` has the reasons why some
+    could not be, by the values of ``UnprovenReason``, with how many specs have each.
+    """
+    if num_proven is None:
+        return "not checked"
+    others = [f"{count:,} {_UNPROVEN[reason]}" for reason, count in unproven]
+    return ", ".join([f"{num_proven:,} proven", *others])
 
 
 def day(moment: datetime) -> str:

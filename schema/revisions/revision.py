@@ -9,6 +9,7 @@ import strawberry
 from schema.context import Context, Info
 from schema.fields.connections import Connection, connection_field, page_of
 from schema.fields.cost import LOADING, PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, STACKS, Cost, ItemsOf
+from schema.fields.enums import describe_enum
 from schema.fields.many import FOR_MANY, Each
 from schema.fields.paging import PageArguments
 from schema.fields.scalars import ByteCount, DateTime
@@ -23,7 +24,7 @@ from schema.revisions.spec_connection import SpecConnection, spec_connection
 from schema.revisions.stack import Stack, stacks_of
 from snapshots import refs
 from snapshots.changes.wanted import Wanted
-from snapshots.models import RevisionInfo
+from snapshots.models import RevisionInfo, UnprovenReason
 
 if TYPE_CHECKING:
     from schema.histories.series import GrowthPoint, Series
@@ -54,6 +55,26 @@ def _of_line(name: str, description: str, graphql_type: Any) -> Any:
         description=description,
         metadata={FOR_MANY: many},
     )
+
+
+describe_enum(
+    UnprovenReason,
+    "Why the hash of a spec could not be computed anew.",
+    {
+        UnprovenReason.CONVERTED: "A newer Spack wrote it in another format, and kept its hash.",
+        UnprovenReason.SPLICED: "It has a part of the hash of the spec that it was built as.",
+        UnprovenReason.EXTERNAL: "It is external: details that its hash covers are not told.",
+        UnprovenReason.FORMAT_UNKNOWN: "The source does not tell the format that was hashed.",
+    },
+)
+
+
+@strawberry.type(description="Hashes that an import could not compute anew.")
+class Unproven:
+    """How many there are for a reason."""
+
+    reason: UnprovenReason = strawberry.field(description="Why not.")
+    num_specs: int = strawberry.field(description="How many specs have such a hash.")
 
 
 @strawberry.type(description="Where a revision came from.")
@@ -110,6 +131,25 @@ class Revision(Node):
         "The sum of its binary packages' sizes, as far as known.",
         ByteCount | None,
     )
+
+    num_proven: int | None = _of_line(
+        "num_proven",
+        "How many hashes an import computed anew and found right; null where it did not try, as "
+        "for cache pages.",
+        int | None,
+    )
+
+    @strawberry.field(
+        description="How many hashes it could not compute anew, and why; null where it did not try.",
+        metadata=Cost(weight=2, items=len(UnprovenReason)).metadata,
+    )
+    def unproven(self) -> list[Unproven] | None:
+        if self.info.unproven is None:
+            return None
+        return [
+            Unproven(reason=counts.reason, num_specs=counts.num_specs)
+            for counts in self.info.unproven
+        ]
 
     @strawberry.field(description="The tag that it was published under, with its series.")
     def tag_info(self) -> "Tag":

@@ -57,6 +57,12 @@ _UNTOLD = 3
     "--sizes", is_flag=True, help="Ask a build cache for the size of each binary package."
 )
 @click.option(
+    "--no-proof",
+    is_flag=True,
+    help="Believe the hashes of an index; by default each that can be is computed anew, and a "
+    "spec that has another one is refused.",
+)
+@click.option(
     "--git",
     metavar="REPO",
     help="Read the history of cache pages in a git repository (a path or clone URL): a revision "
@@ -101,6 +107,7 @@ def import_command(
     tags: tuple[str, ...],
     taken_at: datetime | None,
     sizes: bool,
+    no_proof: bool,
     git: str | None,
     path: str | None,
     since: datetime | None,
@@ -124,8 +131,14 @@ def import_command(
         locations,
         git,
         of_git={"--since": since, "--path": path, "--every": every},
-        of_locations={"--taken-at": taken_at, "--sizes": sizes or None},
+        of_locations={
+            "--taken-at": taken_at,
+            "--sizes": sizes or None,
+            "--no-proof": no_proof or None,
+        },
     )
+    from msgspec.structs import replace
+
     from server.environment import settings_from
     from server.terminal.progress import progress
     from server.tracing.spans import closing, reading, spans_from
@@ -176,7 +189,7 @@ def import_command(
                     catalog=opened,
                     tags=tags,
                     sizes=sizes,
-                    settings=settings.reading(),
+                    settings=replace(settings.reading(), proof=not no_proof),
                     report=report,
                     jobs=jobs,
                     cluster=cluster,

@@ -1,6 +1,8 @@
 """How templates show numbers, sizes, moments and names: the filters that they have."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from markupsafe import Markup
 
@@ -48,6 +50,14 @@ def words(name: str) -> str:
     return wording.in_words(name.lower())
 
 
+def proven(revision: Mapping[str, Any]) -> str:
+    """Return what the hashes of a revision were found to be, of its numProven and unproven."""
+    unproven = [
+        (counts["reason"].lower(), counts["numSpecs"]) for counts in revision["unproven"] or ()
+    ]
+    return wording.proven(revision["numProven"], unproven)
+
+
 def package_kind(name: str) -> str:
     """Return what happened to a package in words: VERSIONS_CHANGED, other versions."""
     return HAPPENED[PackageChangeKind[name]]
@@ -64,6 +74,7 @@ FILTERS = {
     "size_delta": size_delta,
     "moment": moment,
     "words": words,
+    "proven": proven,
     "package_kind": package_kind,
     "capitalize_first": capitalize_first,
     "counted": wording.counted,

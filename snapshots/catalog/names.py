@@ -30,7 +30,7 @@ class Names:
 
     @cached_property
     def history(self) -> History:
-        """All revisions."""
+        """All revisions, without what was proven of them."""
         return History(map(_revision, self._rows("SELECT * FROM revisions", "revisions")))
 
     def packages(self, digest: str) -> list[str]:
@@ -79,5 +79,6 @@ def _of_content(digest: str) -> str:
 
 def _revision(row: dict[str, Any]) -> RevisionInfo:
     source = {name.removeprefix(_SOURCE): row[name] for name in row if name.startswith(_SOURCE)}
-    fields = {name: row[name] for name in RevisionInfo.__struct_fields__ if name in row}
+    names = set(RevisionInfo.__struct_fields__) & row.keys() - {"num_proven", "unproven"}
+    fields = {name: row[name] for name in names}
     return RevisionInfo(source=Source(**source), **fields)

@@ -145,11 +145,14 @@ def _describe(
     if summary.num_stacks > STACKS_MAX:
         reason = f"{snapshot.tag} has {summary.num_stacks:,} stacks, more than {STACKS_MAX:,}"
         raise SourceError(snapshot.source.location, reason)
+    proof = snapshot.proof
     return RevisionInfo(
         tag=check_tag(snapshot.tag),
         taken_at=taken_at,
         published_at=published_at,
         source=snapshot.source,
+        num_proven=proof.num_proven if proof else None,
+        unproven=proof.unproven if proof else None,
         **msgspec.structs.asdict(summary),
     )
 

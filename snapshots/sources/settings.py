@@ -15,8 +15,9 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     the longest silence of a server, ``deadline`` the time that one answer may take with all
     attempts, or the fetching of a repository, and ``backoff`` the wait before a second attempt,
     which doubles with each one after it, all in seconds; a request is tried ``attempts`` times,
-    ``workers`` of them at once. ``s3_prefixes`` maps buckets to the HTTPS prefixes they are served
-    at, in addition to PUBLIC_BUCKETS.
+    ``workers`` of them at once. With ``proof`` the hashes of an index are computed anew, and a spec
+    whose content has another hash is bad. ``s3_prefixes`` maps buckets to the HTTPS prefixes they
+    are served at, in addition to PUBLIC_BUCKETS.
     """
 
     cache_dir: Path | None = None
@@ -27,6 +28,7 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int = 5
     backoff: float = 1.0
     workers: int = 8
+    proof: bool = True
     s3_prefixes: dict[str, str] = {}
 
     def __post_init__(self) -> None:

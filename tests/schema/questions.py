@@ -6,7 +6,7 @@ from tests.schema.naive import PLAIN_FACTS
 
 REVISION = """fragment R on Revision {
   id tag tagInfo { name } digest takenAt confirmedAt publishedAt numPackages numSpecs numStacks
-  totalSize
+  totalSize numProven unproven { reason numSpecs }
   source { kind location version importer synthetic }
 }"""
 REVISIONS = f"""query($tag: String) {{

@@ -45,6 +45,8 @@ def revision_json(state: State, number: int) -> dict[str, Any]:
         "numStacks": len({stack for spec in state.specs for stack in spec.stacks} - {"root"}),
         "totalSize": naive.total_size(state.specs),
         "source": {name: getattr(SOURCE, name) for name in SOURCE.__struct_fields__},
+        "numProven": None,
+        "unproven": None,
     }
 
 

@@ -13,7 +13,7 @@ from snapshots.errors import SourceError
 from snapshots.history import History
 from snapshots.models import RevisionInfo, Source, revision_facts
 from snapshots.sources.reports import Report
-from snapshots.wording import counted, day, minute
+from snapshots.wording import counted, day, minute, proven
 
 
 def revision_lines(
@@ -31,6 +31,7 @@ def revision_lines(
             Column("specs", [f"{it.num_specs:,}" for it in revisions], 3, is_number=True),
             Column("stacks", [num_stacks(it.num_stacks) for it in revisions], 6, is_number=True),
             Column("source", list(map(_source, revisions)), 4),
+            Column("hashes", list(map(proof_text, revisions)), 9),
             Column("read from", [it.source.location for it in revisions], 8, style=styles.quiet),
         ],
         width,
@@ -56,6 +57,12 @@ def holds(revision: RevisionInfo) -> str:
     return f"{counted(revision.num_packages, 'package')}, {specs}, {stacks}"
 
 
+def proof_text(revision: RevisionInfo) -> str:
+    """Return what the hashes of a revision were found to be: 221 proven, 2 spliced."""
+    unproven = [(counts.reason.value, counts.num_specs) for counts in revision.unproven or ()]
+    return proven(revision.num_proven, unproven)
+
+
 def source_text(source: Source) -> str:
     """Return what was read, and where: git https://..., or demo: 12 packages ..."""
     if source.location.startswith(f"{source.kind}:"):
@@ -76,6 +83,8 @@ def publication_lines(publications: Sequence[Publication]) -> Iterator[str]:
         revision = made.revision
         digest = short_digest(revision.digest)
         facts = f"{digest} of {day(revision.taken_at)}, {holds(revision)}"
+        if revision.num_proven is not None:
+            facts += f"; hashes: {proof_text(revision)}"
         if made.is_new:
             synthetic = " (synthetic)" if revision.source.synthetic else ""
             mended = "; its stored content was damaged, and is replaced" if made.is_mended else ""

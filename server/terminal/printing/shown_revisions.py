@@ -10,7 +10,7 @@ from server.terminal.printing.facets import Counts, facet_facts, facet_labels, f
 from server.terminal.printing.labels import labelled
 from server.terminal.printing.listings import StackLine, listing_facts, stack_lines, stack_listing
 from server.terminal.printing.logs import counts_text
-from server.terminal.printing.revisions import holds, source_text
+from server.terminal.printing.revisions import holds, proof_text, source_text
 from snapshots.changes.pair_counts import NO_COUNTS, PairCounts
 from snapshots.frames.frame import Frame
 from snapshots.history import History, Neighbours, Pair
@@ -82,6 +82,7 @@ def revision_lines(shown: ShownRevision, width: int | None) -> Iterator[str]:
             ("Published at", minute(revision.published_at)),
             ("Source", _source(revision)),
             ("Holds", _holds(revision)),
+            ("Hashes", proof_text(revision)),
             ("Before", _beside(shown.before, "from it to this")),
             ("After", _beside(shown.after, "from this to it")),
             ("The same as", _named(shown.same)),

@@ -10,6 +10,7 @@ stays JSON here, to be decoded once for each distinct text.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -21,6 +22,9 @@ from snapshots.sources.reports import Report
 
 VERSIONS = ("5", "6", "7", "8")
 """The versions of the database that can be read."""
+
+SPEC_FORMATS = {"8": 5}
+"""The spec format of the nodes that Spack writes into a version; older ones may have several."""
 
 Parameters = dict[str, Any]
 """The form of ``Node.parameters``: variants and flags by name."""
@@ -108,6 +112,37 @@ class _RawDatabase(msgspec.Struct):
 
 class _RawDocument(msgspec.Struct):
     database: _RawDatabase
+
+
+class _NodeText(msgspec.Struct):
+    spec: Raw
+
+
+class _NodeTexts(msgspec.Struct):
+    version: str
+    installs: dict[str, _NodeText]
+
+
+class _TextsDocument(msgspec.Struct):
+    database: _NodeTexts
+
+
+def node_texts(data: bytes | bytearray) -> tuple[int | None, Mapping[str, Raw]]:
+    """Return the spec format of a database, and the JSON text of each node by its hash.
+
+    ``installs`` has read the same. Entries without a node are left out.
+    """
+    try:
+        database = msgspec.json.decode(data, type=_TextsDocument).database
+        texts = {digest: entry.spec for digest, entry in database.installs.items()}
+        return SPEC_FORMATS.get(database.version), texts
+    except msgspec.ValidationError:
+        raws = msgspec.json.decode(data, type=_RawDocument).database
+    texts = {}
+    for digest, raw in raws.installs.items():
+        with suppress(msgspec.ValidationError):
+            texts[digest] = msgspec.json.decode(raw, type=_NodeText).spec
+    return SPEC_FORMATS.get(raws.version), texts
 
 
 def installs(data: bytes | bytearray, location: str, report: Report) -> Mapping[str, Install]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from snapshots.errors import SourceError
-from snapshots.models import Spec
+from snapshots.models import ProofCounts, Spec, UnprovenReason
 from snapshots.sources.buildcache.caches import Cache
 from snapshots.sources.buildcache.layouts import Place
 from snapshots.sources.buildcache.locations import link
@@ -24,6 +24,7 @@ class Merged:
         self._outside: dict[str, Spec] = {}
         self._homes: dict[str, Place] = {}
         self._stacks: defaultdict[str, set[str]] = defaultdict(set)
+        self._unproven: dict[str, UnprovenReason | None] = {}
 
     def add(self, stack: str | None, specs: IndexSpecs, home: Place) -> None:
         """Take in one index. The first one that has a spec is where its package is taken from.
@@ -41,6 +42,12 @@ class Merged:
                 continue
             if stack is not None:
                 self._stacks[digest].add(stack)
+            if digest in specs.unproven and self._unproven.get(digest, True) is not None:
+                self._unproven[digest] = specs.unproven[digest]
+
+    def proof(self) -> ProofCounts:
+        """Return how many hashes were found right; one that one index proves is proven."""
+        return ProofCounts.of(self._unproven.values())
 
     def by_cache(self) -> Mapping[Cache | None, Sequence[Spec]]:
         """Return the specs by the build cache that their package lies in, None if unknown."""

@@ -194,7 +194,8 @@ class _Reading:
     ) -> None:
         """Decode an index and take it in. Raises SourceError."""
         with fetched.body.forgotten_if_bad():
-            found = specs.decode(data, fetched.place.location, self.report)
+            is_proven = self._transport.settings.proof
+            found = specs.decode(data, fetched.place.location, self.report, proof=is_proven)
         merged.add(stack, found, fetched.place)
 
     def snapshot(self, tag: str, merged: Merged, version: str) -> Iterator[Snapshot]:
@@ -210,7 +211,8 @@ class _Reading:
                 version=version,
                 importer=importer_name(),
             )
-            yield Snapshot(tag=tag, content=content, source=source)
+            proof = merged.proof() if self._transport.settings.proof else None
+            yield Snapshot(tag=tag, content=content, source=source, proof=proof)
 
 
 def _listed(data: bytearray, location: str) -> dict[str, Raw] | None:

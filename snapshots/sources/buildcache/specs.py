@@ -13,10 +13,11 @@ from msgspec import Raw
 
 from snapshots.errors import SourceError
 from snapshots.escaping import quoted
-from snapshots.models import Dependency, Spec
+from snapshots.models import Dependency, Spec, UnprovenReason
 from snapshots.sources.buildcache import databases, parameters
-from snapshots.sources.buildcache.databases import Node
+from snapshots.sources.buildcache.databases import Node, node_texts
 from snapshots.sources.buildcache.decoding import decode_json
+from snapshots.sources.buildcache.proof import unproven_reason
 from snapshots.sources.reports import Report
 from snapshots.spack.names import is_hash, is_name
 from snapshots.spack.spelling import canonical_compiler, canonical_variants
@@ -39,27 +40,40 @@ class IndexSpecs(NamedTuple):
     """What an index says of specs, by hash: of those in the cache, and of others.
 
     ``outside`` are those that specs in the cache depend on, near or far. No spec knows its stacks.
+    ``unproven`` has the reason why a hash could not be computed anew, None where it was found
+    right; it is empty where that was not asked.
     """
 
     in_cache: Mapping[str, Spec]
     outside: Mapping[str, Spec]
+    unproven: Mapping[str, UnprovenReason | None]
 
 
-def decode(data: bytes | bytearray, location: str, report: Report) -> IndexSpecs:
+def decode(
+    data: bytes | bytearray, location: str, report: Report, *, proof: bool = True
+) -> IndexSpecs:
     """Return the specs of an index; ``location`` names it in errors.
+
+    With ``proof`` their hashes are computed anew, and a spec that has another one is bad.
 
     Raises SourceError with the key of what is wrong. An entry that cannot be read goes to
     ``report.bad``, a compiler that the index does not hold to ``report.warn``.
     """
     installs = databases.installs(data, location, report)
     reader = SpecReader({digest: it.spec for digest, it in installs.items()}, location)
+    written_format, texts = node_texts(data) if proof else (None, {})
     in_cache: dict[str, Spec] = {}
     outside: dict[str, Spec] = {}
+    unproven: dict[str, UnprovenReason | None] = {}
 
     def read(digest: str, into: dict[str, Spec]) -> None:
         try:
             entry = f"installs.{digest}"
-            into[digest] = reader.spec(digest, entry, f"{entry}.spec")
+            spec = reader.spec(digest, entry, f"{entry}.spec")
+            if proof:
+                text = bytes(texts[digest])
+                unproven[digest] = unproven_reason(text, digest, written_format, location, entry)
+            into[digest] = spec
         except SourceError as error:
             report.bad(error)
 
@@ -75,7 +89,7 @@ def decode(data: bytes | bytearray, location: str, report: Report) -> IndexSpecs
     for (name, digest), count in reader.absent_compilers.items():
         who = f"the compiler {name}/{digest} of {count:,} specs"
         report.warn(f"{location}: {who} is not in the index, so they are read without one")
-    return IndexSpecs(in_cache, outside)
+    return IndexSpecs(in_cache, outside, unproven)
 
 
 class SpecReader:

@@ -100,6 +100,8 @@ def test_a_revision_says_what_it_is(catalog: Catalog) -> None:
         "num_stacks": 1,  # root is none
         "total_size": 7_000_000_000,
         "source": SOURCE,
+        "num_proven": None,
+        "unproven": None,
     }
     assert catalog.history.revisions == [revision]
     reopened = Catalog(catalog.location)

@@ -30,7 +30,7 @@ from tests.snapshots.sources.buildcache.indexes import LIBELF, database, node
 from tests.snapshots.sources.page_trees import TAGS, page, tree
 
 MOMENT = datetime(2025, 2, 1, tzinfo=UTC)
-READ = ReadSettings()
+READ = ReadSettings(proof=False)
 
 
 def published(

@@ -10,7 +10,8 @@ from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.sources.buildcache.misbehaving import Server, document
 
-QUICK = ReadSettings(attempts=2, backoff=0.001, timeout=5)
+QUICK = ReadSettings(attempts=2, backoff=0.001, timeout=5, proof=False)
+"""Made-up indexes have made-up hashes."""
 
 
 def snapshots(

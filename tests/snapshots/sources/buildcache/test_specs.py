@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
 from snapshots.models import Dependency, Spec
-from snapshots.sources.buildcache.specs import decode
+from snapshots.sources.buildcache.specs import IndexSpecs, decode
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.buildcache.indexes import (
     GCC,
@@ -27,9 +27,14 @@ from tests.snapshots.sources.buildcache.indexes import (
 GLIBC = "g" * 32
 
 
+def _decoded(value: Any, report: Report | None = None) -> IndexSpecs:
+    """Decode an index whose hashes are made up."""
+    return decode(json.dumps(value).encode(), "index.json", report or Report(), proof=False)
+
+
 def read(value: Any, report: Report | None = None) -> dict[str, Spec]:
     """Decode an index given as a JSON value."""
-    return dict(decode(json.dumps(value).encode(), "index.json", report or Report()).in_cache)
+    return dict(_decoded(value, report).in_cache)
 
 
 def only(spec: dict[str, Any], version: str = "8", report: Report | None = None) -> Spec:
@@ -73,7 +78,7 @@ def test_what_an_index_says_of_specs_outside_the_cache() -> None:
     )
     for digest in (GLIBC, WRAPPER):
         value["database"]["installs"][digest]["in_buildcache"] = False
-    found = decode(json.dumps(value).encode(), "index.json", Report())
+    found = _decoded(value)
     assert set(found.in_cache) == {LIBELF}
     assert set(found.outside) == {GCC, GLIBC}
     gcc = found.outside[GCC]
@@ -99,7 +104,7 @@ def test_a_bad_spec_outside_the_cache() -> None:
     with pytest.raises(SourceError) as caught:
         read(value)
     assert caught.value.key == f"installs.{GCC}.spec.version"
-    found = decode(json.dumps(value).encode(), "index.json", Report(skip_bad=True))
+    found = decode(json.dumps(value).encode(), "index.json", Report(skip_bad=True), proof=False)
     assert (set(found.in_cache), found.outside) == ({LIBELF, WRAPPER, RUNTIME}, {})
 
 
@@ -264,7 +269,7 @@ def test_malformed_hashes(digest: str) -> None:
 def test_what_is_no_index(text: bytes, reason: str) -> None:
     """Text that is no JSON, or JSON of another form, is an error and no crash."""
     with pytest.raises(SourceError) as caught:
-        decode(text, "index.json", Report())
+        decode(text, "index.json", Report(), proof=False)
     assert reason in caught.value.reason
 
 
