@@ -3,6 +3,7 @@
 import json
 from copy import deepcopy
 
+from tests.snapshots.changes.oracle.real import history
 from tests.snapshots.sources.buildcache.indexes import GCC, LIBELF, RUNTIME, WRAPPER, small_database
 from tests.snapshots.sources.buildcache.rehashing import dag_hash, rehashed
 
@@ -49,3 +50,15 @@ def test_the_hash_of_a_known_node() -> None:
     node = json.loads('{"name": "a", "version": "1", "hash": "x"}')
     assert dag_hash(node) == dag_hash({"name": "a", "version": "1"})
     assert dag_hash({"version": "1", "name": "a"}) != dag_hash(node)
+
+
+def test_a_real_index() -> None:
+    """The hashes of a real cache follow from their nodes before, and do so afterwards."""
+    database = json.loads((history() / "2026-06-27/e4s/index.json").read_bytes())
+    after, mapping = rehashed(database)
+    for document in (database, after):
+        installs = document["database"]["installs"]
+        for digest, install in installs.items():
+            if install["in_buildcache"]:
+                assert dag_hash(install["spec"]) == digest
+    assert sum(old != new for old, new in mapping.items()) > 200
