@@ -1,17 +1,15 @@
-"""Real cache pages, where a folder of them is at hand: all their facts come back over HTTP."""
+"""Real cache pages: all their facts come back over HTTP."""
 
-import os
 from pathlib import Path
 from typing import Any
 
 import httpx
 import orjson
-import pytest
 
+from tests import real_data
 from tests.server.commands import cachelog
 from tests.server.servers import serving
 
-DATA = os.environ.get("CACHELOG_TEST_DATA")
 QUERY = """query ($package: String!) { revision(ref: "develop") {
   numPackages numSpecs
   package(name: $package) {
@@ -34,11 +32,9 @@ def page_values(page: Path) -> dict[str, Any]:
     return values
 
 
-@pytest.mark.skipif(DATA is None, reason="CACHELOG_TEST_DATA names no folder of real data")
 def test_every_fact_of_real_pages(tmp_path: Path) -> None:
     """What the pages say of a package and its specs is what the API says of them."""
-    assert DATA is not None
-    folder = Path(DATA) / "pages"
+    folder = real_data.folder() / "pages"
     pages = {page["title"]: page for page in map(page_values, folder.rglob("specs.md"))}
     total = sum(page["meta"]["num_specs"] for page in pages.values())
     catalog = tmp_path / "catalog"

@@ -47,7 +47,7 @@ NUM_REPLACED = {"developer-tools": 75, "e4s": 116, "ml-linux-aarch64-cpu": 203}
 
 
 def the_week(stacks: Iterable[str]) -> Explained:
-    """Return what is said of the week; skip the test where there is no data."""
+    """Return what is said of the week."""
     stacks = list(stacks)
     return Explained(State(*records(BEFORE, stacks)), State(*records(AFTER, stacks)))
 

@@ -1,15 +1,14 @@
-"""The indexes of a real Spack, where they are at hand."""
+"""The indexes of a real Spack."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
 from msgspec.structs import replace
 
 from snapshots.models import Spec
 from snapshots.sources.buildcache.specs import decode
 from snapshots.sources.reports import Report
+from tests import real_data
 
 STACKS = ("developer-tools", "e4s", "ml-linux-aarch64-cpu")
 
@@ -18,11 +17,8 @@ Records = tuple[list[Spec], list[Spec]]
 
 
 def history() -> Path:
-    """Return the folder of real indexes by dates; skip the test where there is none."""
-    folder = os.environ.get("CACHELOG_TEST_DATA")
-    if folder is None:
-        pytest.skip("CACHELOG_TEST_DATA names no folder of data")
-    return Path(folder) / "spack-history"
+    """Return the folder of real indexes by dates."""
+    return real_data.folder() / "spack-history"
 
 
 def dates() -> list[str]:

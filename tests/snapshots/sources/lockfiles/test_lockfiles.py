@@ -1,6 +1,5 @@
 """Reading what somebody wants: lock files of several versions, and specs as Spack prints them."""
 
-import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from snapshots.models import ConcreteSpec
 from snapshots.sources import lockfiles
 from snapshots.sources.lockfiles import LeftOut, LockFile, WhyLeftOut, nodes
 from snapshots.sources.lockfiles.documents import MAX_DOCUMENTS
+from tests import real_data
 from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.buildcache.indexes import edge, node
 from tests.snapshots.sources.lockfiles.locks import (
@@ -228,10 +228,7 @@ def test_any_json_is_read_or_refused(value: Any, version: int) -> None:
 
 def test_real_lock_files() -> None:
     """Each spec of a real lock file is an entry of the index made from it, with equal facts."""
-    folder = os.environ.get("CACHELOG_TEST_DATA")
-    if folder is None:
-        pytest.skip("CACHELOG_TEST_DATA names no folder of data")
-    files = sorted(Path(folder).glob("spack-history/*/*/spack.lock"))
+    files = sorted(real_data.folder().glob("spack-history/*/*/spack.lock"))
     assert files
     for file in files:
         found = lockfiles.read(str(file))
