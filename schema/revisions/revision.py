@@ -140,7 +140,7 @@ class Revision(Node):
     )
 
     @strawberry.field(
-        description="How many hashes it could not compute anew, and why; null where it did not try.",
+        description="How many it could not compute anew, and why; null where it did not try.",
         metadata=Cost(weight=2, items=len(UnprovenReason)).metadata,
     )
     def unproven(self) -> list[Unproven] | None:

@@ -139,7 +139,7 @@ def _index(random: Random, _: Path) -> None:
         data = written(mutated_json(index, random), random)
     else:
         data = mutated_bytes(json.dumps(index).encode(), random)
-    found = decode(data, "index.json", _report(random))
+    found = decode(data, "index.json", _report(random), proof=random.random() < 0.5)
     _checked(found.in_cache.values(), found.outside.values())
 
 

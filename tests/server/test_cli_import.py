@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from snapshots.demo import history, write_pages
+from tests import real_data
 from tests.server.cache_pages import (
     HASHES,
     as_pages_tell,
@@ -180,6 +181,29 @@ def test_stacks_that_no_source_told_are_unknown(tmp_path: Path) -> None:
         assert row[: heads.index("stacks") + len("stacks ")].endswith("unknown ")
     assert "1 package, 1 spec, stacks unknown\n" in cachelog("show", "mine", catalog=catalog).out
     assert cachelog("stacks", "mine", catalog=catalog).err.endswith("its source tells none.\n")
+
+
+def test_hashes_are_proven(tmp_path: Path) -> None:
+    """A real index says how many; a forged spec in it is refused by name, or believed if asked."""
+    index = real_data.folder() / "spack-history" / "2026-06-20" / "e4s" / "index.json"
+    catalog = tmp_path / "catalog"
+    done = cachelog("import", index, "--tag", "e4s", catalog=catalog)
+    assert done.out.endswith("222 specs, stacks unknown; hashes: 222 proven\n"), done.err
+    assert "222 proven" in cachelog("show", "e4s", catalog=catalog).out
+    (revision,) = cachelog("revisions", "--json", catalog=catalog).json
+    assert (revision["num_proven"], revision["unproven"]) == (222, [])
+
+    forged = tmp_path / "forged.json"
+    forged.write_bytes(index.read_bytes().replace(b'"version":"0.11.0"', b'"version":"0.11.9"'))
+    refused = cachelog("import", forged, "--tag", "forged", catalog=catalog)
+    assert refused.code == 1
+    assert "its content has another hash" in refused.err
+    assert "Traceback" not in refused.err
+    skipped = cachelog("import", forged, "--tag", "some", "--skip-bad", catalog=catalog)
+    assert (skipped.code, skipped.out.count("221 specs")) == (0, 1), skipped.err
+    assert "skipped: " in skipped.err
+    believed = cachelog("import", forged, "--tag", "all", "--no-proof", catalog=catalog)
+    assert believed.out.endswith("222 specs, stacks unknown\n"), believed.err
 
 
 def test_a_history_of_pages_is_read_from_git(tmp_path: Path) -> None:

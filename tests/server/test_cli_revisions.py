@@ -60,7 +60,11 @@ def test_revisions_are_listed_newest_first(world: World) -> None:
         times = 2 * f"{info.taken_at:%Y-%m-%d %H:%M}".split()
         facts = [info.tag, info.digest[:12], *times]
         facts += [str(it) for it in (info.num_packages, info.num_specs, info.num_stacks)]
-        assert row.split() == [*facts, "pages", "(synthetic)", "not", "checked", info.source.location]
+        assert row.split() == [
+            *facts,
+            *["pages", "(synthetic)", "not", "checked"],
+            info.source.location,
+        ]
 
 
 def test_revisions_as_json(world: World) -> None:

@@ -33,7 +33,10 @@ def unproven_reason(
     end = b',"hash":"%s"}' % digest.encode()
     if text.endswith(end) and dag_hash(text[: -len(end)] + b"}") == digest:
         return None
-    node = json.loads(text)
+    try:
+        node = json.loads(text)
+    except (ValueError, RecursionError) as error:  # in a key that no decoder has looked at
+        raise SourceError(location, f"is no good JSON: {error}", key=key) from None
     node.pop("hash", None)
     computed = dag_hash(json.dumps(node, separators=(",", ":")).encode())
     if computed == digest:
