@@ -168,6 +168,11 @@ def _spec(draw: random.Random) -> Spec:
         namespace=draw.choice((None, "builtin")),
         package_hash=draw.choice((None, "2345abcd")),
         patches=draw.choice((None, (), ("b231fcc4", "26090f41"))),
+        provided_virtuals=draw.choice((None, (), ("libgfortran@5", "zlib-api"))),
+        external_path=draw.choice((None, None, "/usr")),
+        external_modules=draw.choice((None, None, (), ("gcc/13.2.0",))),
+        build_spec=draw.choice((None, None, f"zlib-ng/{'a' * 32}")),
+        spec_format=draw.choice((None, 5, 6)),
     )
 
 
