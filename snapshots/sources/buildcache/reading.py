@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -192,10 +193,15 @@ class _Reading:
     def add(
         self, merged: Merged, stack: str | None, fetched: FetchedIndex, data: bytearray
     ) -> None:
-        """Decode an index and take it in. Raises SourceError."""
-        with fetched.body.forgotten_if_bad():
-            is_proven = self._transport.settings.proof
-            found = specs.decode(data, fetched.place.location, self.report, proof=is_proven)
+        """Decode an index, with the older ones beside it, and take it in. Raises SourceError."""
+        with ExitStack() as bodies:
+            for it in (fetched, *fetched.older):
+                bodies.enter_context(it.body.forgotten_if_bad())
+            older = (it.load(self._transport)[0] for it in fetched.older)
+            proof = self._transport.settings.proof
+            found = specs.decode(
+                data, fetched.place.location, self.report, older=older, proof=proof
+            )
         merged.add(stack, found, fetched.place)
 
     def snapshot(self, tag: str, merged: Merged, version: str) -> Iterator[Snapshot]:

@@ -6,7 +6,8 @@ build dependency that provides a language to it.
 
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from msgspec import Raw
@@ -15,7 +16,7 @@ from snapshots.errors import SourceError
 from snapshots.escaping import quoted
 from snapshots.models import Dependency, Spec, UnprovenReason
 from snapshots.sources.buildcache import databases, parameters
-from snapshots.sources.buildcache.databases import Node, node_texts
+from snapshots.sources.buildcache.databases import External, Install, Node
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.buildcache.proof import unproven_reason
 from snapshots.sources.reports import Report
@@ -24,12 +25,15 @@ from snapshots.spack.spelling import canonical_compiler, canonical_variants
 from snapshots.spack.texts import (
     Check,
     check_number,
+    checked_build_spec,
     checked_checksum,
     checked_compiler,
     checked_items,
+    checked_line,
     checked_name,
     checked_variant,
     checked_version,
+    checked_virtual,
     checked_word,
 )
 
@@ -50,30 +54,35 @@ class IndexSpecs(NamedTuple):
 
 
 def decode(
-    data: bytes | bytearray, location: str, report: Report, *, proof: bool = True
+    data: bytes | bytearray,
+    location: str,
+    report: Report,
+    *,
+    older: Iterable[bytes | bytearray] = (),
+    proof: bool = True,
 ) -> IndexSpecs:
     """Return the specs of an index; ``location`` names it in errors.
 
-    With ``proof`` their hashes are computed anew, and a spec that has another one is bad.
-
-    Raises SourceError with the key of what is wrong. An entry that cannot be read goes to
-    ``report.bad``, a compiler that the index does not hold to ``report.warn``.
+    ``older`` are indexes of older versions that the same build cache has beside it, newest first:
+    they are joined by hash. With ``proof`` the hashes are computed anew, and a spec that has
+    another one is bad. Raises SourceError with the key of what is wrong. An entry that cannot be
+    read goes to ``report.bad``, a compiler that the index does not hold to ``report.warn``.
     """
-    installs = databases.installs(data, location, report)
+    installs: Mapping[str, Install] = {}
+    unproven: dict[str, UnprovenReason | None] = {}
+    for document in chain([data], older):
+        entries = databases.installs(document, location, report)
+        if proof:
+            entries = _with_right_hashes(document, entries, location, report, unproven)
+        installs = databases.joined(installs, entries)
     reader = SpecReader({digest: it.spec for digest, it in installs.items()}, location)
-    written_format, texts = node_texts(data) if proof else (None, {})
     in_cache: dict[str, Spec] = {}
     outside: dict[str, Spec] = {}
-    unproven: dict[str, UnprovenReason | None] = {}
 
     def read(digest: str, into: dict[str, Spec]) -> None:
         try:
             entry = f"installs.{digest}"
-            spec = reader.spec(digest, entry, f"{entry}.spec")
-            if proof:
-                text = bytes(texts[digest])
-                unproven[digest] = unproven_reason(text, digest, written_format, location, entry)
-            into[digest] = spec
+            into[digest] = reader.spec(digest, entry, f"{entry}.spec")
         except SourceError as error:
             report.bad(error)
 
@@ -90,6 +99,31 @@ def decode(
         who = f"the compiler {name}/{digest} of {count:,} specs"
         report.warn(f"{location}: {who} is not in the index, so they are read without one")
     return IndexSpecs(in_cache, outside, unproven)
+
+
+def _with_right_hashes(
+    data: bytes | bytearray,
+    entries: Mapping[str, Install],
+    location: str,
+    report: Report,
+    unproven: dict[str, UnprovenReason | None],
+) -> Mapping[str, Install]:
+    """Return the entries whose hashes are right or cannot be computed; say in ``unproven`` which.
+
+    The others go to ``report.bad``. A hash that one index proves stays proven.
+    """
+    written_format, texts = databases.node_texts(data)
+    right: dict[str, Install] = {}
+    for digest, install in entries.items():
+        text, key = bytes(texts[digest]), f"installs.{digest}"
+        try:
+            reason = unproven_reason(text, digest, written_format, location, key)
+        except SourceError as error:
+            report.bad(error)
+            continue
+        right[digest] = install
+        unproven[digest] = reason and unproven.get(digest, reason)
+    return right
 
 
 class SpecReader:
@@ -125,6 +159,8 @@ class SpecReader:
         version = self._checked(checked_version, node.version, f"{place}.version")
         platform, operating_system, target = self._arch(node.arch, place)
         dependencies = self._dependencies(node.dependencies, place)
+        spec_format = self._format(node, place)
+        external_path, external_modules = self._external(node.external, f"{place}.external")
         return Spec(
             hash=digest,
             name=sys.intern(node.name),
@@ -141,7 +177,44 @@ class SpecReader:
             and self._checked(checked_checksum, node.package_hash, f"{place}.package_hash"),
             dependencies=dependencies,
             patches=self._items(checked_checksum, node.patches, f"{place}.patches"),
+            provided_virtuals=self._provided(node, spec_format, place),
+            external_path=external_path,
+            external_modules=external_modules,
+            build_spec=None
+            if node.build_spec is None
+            else self._checked(checked_build_spec, str(node.build_spec), f"{place}.build_spec"),
+            spec_format=spec_format,
         )
+
+    def _format(self, node: Node, place: str) -> int | None:
+        """Return the format that a node was first written in, None where that is not told."""
+        if node.annotations is None or node.annotations.original_specfile_version is None:
+            return None
+        found = node.annotations.original_specfile_version
+        if not 0 < found <= databases.NEWEST_FORMAT:
+            reason = (
+                f"{found} is not a format of specs that can be read: 1 to "
+                f"{databases.NEWEST_FORMAT}; a newer cachelog may read it"
+            )
+            raise self._wrong(f"{place}.annotations.original_specfile_version", reason)
+        return found
+
+    def _external(
+        self, external: External | None, place: str
+    ) -> tuple[str | None, tuple[str, ...] | None]:
+        """Return the path and the modules of an external node; None for another."""
+        if external is None:
+            return None, None
+        path = external.path and self._checked(checked_line, external.path, f"{place}.path")
+        return path, self._items(checked_line, external.modules, f"{place}.module")
+
+    def _provided(self, node: Node, spec_format: int | None, place: str) -> tuple[str, ...] | None:
+        """Return the virtuals that a node provides; None where its format does not tell them."""
+        virtuals = node.provided_virtuals
+        if virtuals is None and (spec_format or 0) < databases.FORMAT_OF_VIRTUALS:
+            return None
+        key = f"{place}.provided_virtuals"
+        return self._items(checked_virtual, sorted(set(virtuals or ())), key)
 
     def _arch(self, raw: Raw, place: str) -> tuple[str, str, str]:
         text = bytes(raw)
