@@ -62,6 +62,17 @@ OLD_INDEX = database(
     ),
     version="7",
 )
+NEW_INDEX = database(
+    node(
+        "openmpi",
+        LIBELF,
+        annotations={"original_specfile_version": 6},
+        provided_virtuals=["mpi@3.1", "libgfortran@5"],
+        external={"path": "/usr", "module": ["openmpi/5"], "extra_attributes": {}},
+        build_spec={"name": "openmpi", "hash": hash_of("openmpi")},
+    ),
+    version="9",
+)
 RULES = """# Before publishing.
 [[rule]]
 name = "Users of e4s lose nothing"
@@ -134,18 +145,20 @@ def _page_of_values(random: Random, _: Path) -> None:
 
 
 def _index(random: Random, _: Path) -> None:
-    index = random.choice((small_database(), OLD_INDEX))
+    index = random.choice((small_database(), OLD_INDEX, NEW_INDEX))
     if random.random() < 0.7:
         data = written(mutated_json(index, random), random)
     else:
         data = mutated_bytes(json.dumps(index).encode(), random)
-    found = decode(data, "index.json", _report(random), proof=random.random() < 0.5)
+    older = [json.dumps(small_database()).encode()] if random.random() < 0.2 else []
+    found = decode(data, "index.json", _report(random), older=older, proof=random.random() < 0.5)
     _checked(found.in_cache.values(), found.outside.values())
 
 
 def _lock_file(random: Random, _: Path) -> None:
-    version = random.choice((4, 5, 6))
+    version = random.choice((4, 5, 6, 8))
     lock = small_lock_file(version)
+    lock["roots"][0]["group"] = "apps"
     lock["include_concrete"] = {"/other": small_lock_file(version)}
     nodes = [*lock["concrete_specs"].values()]
     value: Any = random.choice((lock, printed(*nodes), nodes))
