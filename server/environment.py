@@ -10,8 +10,8 @@ import msgspec
 from server.settings import PREFIX, Names, Settings, Switch, variable_of
 from snapshots.errors import InvalidArgument
 
-RESERVED = ("CACHELOG_TEST_",)
-"""How variables begin that are no settings: those of cachelog's own tests."""
+RESERVED = ("CACHELOG_TEST_", "CACHELOG_BUILD_")
+"""How variables begin that are no settings: those of cachelog's own tests and of its build."""
 
 _KUBERNETES = re.compile(PREFIX + r"(SERVICE_HOST|SERVICE_PORT\w*|PORT_\d+_(TCP|UDP|SCTP)\w*)")
 """What Kubernetes sets in each container beside a service named cachelog, and CACHELOG_PORT."""

@@ -67,6 +67,15 @@ def test_the_libraries_are_those_of_the_project(tmp_path: Path) -> None:
     assert lines == tomllib.loads(text)["project"]["dependencies"]
 
 
+def test_what_it_copies_is_sent_to_the_builder() -> None:
+    """The files that are named are not among those that .dockerignore keeps back."""
+    sent = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    copied = [it.split()[:-1] for it in arguments("COPY") if not it.startswith("--from")]
+    for name in (name for names in copied for name in names if name != "."):
+        assert (ROOT / name).is_file()
+        assert f"!{name}" in sent
+
+
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
     """Return all variables of the image, whose folders stand in another, with cachelog installed.

@@ -1,6 +1,8 @@
 """deploy/kubernetes.yaml: valid, and of this cachelog."""
 
+import re
 from typing import Any
+from urllib.parse import urlsplit
 
 import kubernetes_validate
 import pytest
@@ -28,7 +30,7 @@ def environ() -> dict[str, str]:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_it_is_valid(version: str) -> None:
     """Each object is as the schemas of Kubernetes want it, without anything unknown."""
-    assert len(manifests()) == 7
+    assert len(manifests()) == 11
     for it in manifests():
         kubernetes_validate.validate(it, version, strict=True)
 
@@ -57,7 +59,7 @@ def test_settings() -> None:
 def test_each_container(container: dict[str, Any]) -> None:
     """Its command can be parsed; it is not root, writes to no root, and has no privileges."""
     require_command(container["args"])
-    assert container["image"] == "cachelog:latest"
+    assert container["image"].endswith(f"/cachelog:{newest_release()}")
     assert container["resources"]["limits"]["memory"]
     assert container["securityContext"] == {
         "allowPrivilegeEscalation": False,
@@ -76,6 +78,7 @@ def test_pods_run_as_the_user_of_the_image() -> None:
             "runAsNonRoot": True,
             "runAsUser": 1000,
             "runAsGroup": 1000,
+            "fsGroup": 1000,
             "seccompProfile": {"type": "RuntimeDefault"},
         }
 
@@ -83,7 +86,6 @@ def test_pods_run_as_the_user_of_the_image() -> None:
 def test_servers_are_asked_where_they_listen() -> None:
     """Probes and the service name the port, and paths that the server has."""
     deployment = manifest("Deployment")["spec"]
-    assert deployment["replicas"] >= 2
     (server,) = deployment["template"]["spec"]["containers"]
     context = require_command(server["args"])
     assert (context.params["port"], context.params["host"]) == (PORT, "0.0.0.0")  # noqa: S104
@@ -103,10 +105,65 @@ def test_selectors_find_the_pods_of_servers() -> None:
     assert deployment["selector"]["matchLabels"] == labels
     assert manifest("Service")["spec"]["selector"] == labels
     assert manifest("PodDisruptionBudget")["spec"]["selector"]["matchLabels"] == labels
-    for job in (it for it in manifests() if it["kind"] == "CronJob"):
+    policies = {it["metadata"]["name"]: it["spec"] for it in objects("NetworkPolicy")}
+    assert policies["cachelog-server"]["podSelector"]["matchLabels"] == labels
+    for job in objects("CronJob"):
         pod = job["spec"]["jobTemplate"]["spec"]["template"]
         assert pod["metadata"]["labels"] != labels
+
+
+def test_jobs_that_come_late_do_not_pile_up() -> None:
+    """None runs beside itself, and one that could not start in time is not made up for."""
+    for job in objects("CronJob"):
         assert job["spec"]["concurrencyPolicy"] == "Forbid"
+        # Where it is missing a hundred missed starts end a cron job for good.
+        assert job["spec"]["startingDeadlineSeconds"] >= 600
+        assert job["spec"]["jobTemplate"]["spec"]["activeDeadlineSeconds"]
+
+
+def test_the_load_says_how_many_servers_there_are() -> None:
+    """Never fewer than two, of which one may be moved; the deployment names no number."""
+    scaler, deployment = manifest("HorizontalPodAutoscaler")["spec"], manifest("Deployment")
+    target = scaler["scaleTargetRef"]
+    assert (target["kind"], target["name"]) == ("Deployment", deployment["metadata"]["name"])
+    assert manifest("PodDisruptionBudget")["spec"]["minAvailable"] < scaler["minReplicas"]
+    assert "replicas" not in deployment["spec"]
+    # What it counts is a share of what is requested.
+    (metric,) = scaler["metrics"]
+    for container in deployment["spec"]["template"]["spec"]["containers"]:
+        assert metric["resource"]["name"] in container["resources"]["requests"]
+
+
+def test_only_servers_can_be_reached() -> None:
+    """All pods are closed but for the port of servers; they reach names and HTTPS alone."""
+    policies = {it["metadata"]["name"]: it["spec"] for it in objects("NetworkPolicy")}
+    every = policies["cachelog"]
+    assert (
+        every["podSelector"]["matchLabels"].items()
+        <= manifest("Deployment")["spec"]["selector"]["matchLabels"].items()
+    )
+    for job in objects("CronJob"):
+        labels = job["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["labels"]
+        assert every["podSelector"]["matchLabels"].items() <= labels.items()
+    assert every["policyTypes"] == ["Ingress", "Egress"]
+    assert "ingress" not in every
+    assert {port["port"] for rule in every["egress"] for port in rule["ports"]} == {53, 443}
+    (rule,) = policies["cachelog-server"]["ingress"]
+    assert [port["port"] for port in rule["ports"]] == ["http"]
+    assert rule["from"]
+
+
+def test_the_ingress_ends_tls_where_people_are_led() -> None:
+    """For its one host, which links that are to be shared name; lock files pass."""
+    ingress = manifest("Ingress")
+    (rule,) = ingress["spec"]["rules"]
+    assert ingress["spec"]["ingressClassName"]
+    (tls,) = ingress["spec"]["tls"]
+    assert tls["hosts"] == [rule["host"]]
+    settings = settings_from(environ())
+    assert urlsplit(settings.public_url)[:2] == ("https", rule["host"])
+    allowed = ingress["metadata"]["annotations"]["nginx.ingress.kubernetes.io/proxy-body-size"]
+    assert int(allowed.removesuffix("m")) << 20 == 8 * settings.max_body
 
 
 def test_servers_have_memory_and_time() -> None:
@@ -127,6 +184,19 @@ def test_the_ingress_leads_to_all_that_is_for_people() -> None:
     assert {it for it in asked if not any(leads(path, it) for path in paths)} == KEPT_INSIDE
     for path in paths:
         assert any(leads(path, it) for it in asked), f"{path['path']} leads to nothing"
+
+
+def objects(kind: str) -> list[dict[str, Any]]:
+    """Return all objects of a kind."""
+    return [it for it in manifests() if it["kind"] == kind]
+
+
+def newest_release() -> str:
+    """Return the version of the newest release that the changelog tells of."""
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    found = re.search(r"^## \[(\d+\.\d+\.\d+)\]", text, re.MULTILINE)
+    assert found
+    return found[1]
 
 
 def routes() -> set[str]:

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.deploy.files import DEPLOY, manifests, own_services
+from tests.deploy.files import DEPLOY, ROOT, containers, manifest, manifests, own_services
 
 TEXT = (DEPLOY / "README.md").read_text("utf-8")
 
@@ -19,16 +19,31 @@ def test_each_variable_of_compose_is_told() -> None:
 
 
 def test_what_it_names_is_there() -> None:
-    """The cron job that is started by hand, the secret, and the files."""
-    (job,) = re.findall(r"--from=cronjob/(\S+)", TEXT)
-    assert job in {it["metadata"]["name"] for it in manifests() if it["kind"] == "CronJob"}
-    (secret,) = re.findall(r"create secret generic (\S+)", TEXT)
-    assert secret in (DEPLOY / "kubernetes.yaml").read_text("utf-8")
+    """The cron jobs that are started by hand, the secrets, and the files."""
+    jobs = set(re.findall(r"--from=cronjob/([\w-]+)", TEXT))
+    assert jobs
+    assert jobs <= {it["metadata"]["name"] for it in manifests() if it["kind"] == "CronJob"}
+    secrets = set(re.findall(r"create secret (?:generic|tls) (\S+)", TEXT))
+    (tls,) = manifest("Ingress")["spec"]["tls"]
+    (source,) = (it["secretRef"] for it in containers()[0]["envFrom"] if "secretRef" in it)
+    assert secrets == {tls["secretName"], source["name"]}
+    policies = {it["metadata"]["name"] for it in manifests() if it["kind"] == "NetworkPolicy"}
+    assert set(re.findall(r"polic(?:y|ies) `(\S+)`", TEXT)) == policies
     for name in re.findall(r"deploy/([\w.]+)", TEXT):
         assert (DEPLOY / name).is_file()
 
 
 def test_the_image_is_the_one_that_is_built() -> None:
-    """Both deployments run it by the name that it is given."""
-    (name,) = re.findall(r"docker build --tag (\S+) ", TEXT)
-    assert {it["image"] for it in own_services().values()} == {f"{name}:latest"}
+    """Both deployments run it by the name that it is given, which is pushed where it has to be."""
+    on_one, on_kubernetes = re.findall(r"docker build --tag (\S+) ", TEXT)
+    assert {it["image"] for it in own_services().values()} == {f"{on_one}:latest"}
+    assert {it["image"] for it in containers()} == {on_kubernetes}
+    assert re.findall(r"docker push (\S+)", TEXT) == [on_kubernetes]
+
+
+def test_arguments_of_the_build_are_those_of_the_dockerfile() -> None:
+    """An engine takes any other with a warning, and does nothing."""
+    text = (ROOT / "Dockerfile").read_text("utf-8")
+    named = re.findall(r"--build-arg (\w+)=", TEXT)
+    assert {"CACHELOG_BUILD_OFFLINE", "VERSION"} <= set(named)
+    assert set(named) <= set(re.findall(r"^ARG (\w+)", text, re.MULTILINE))

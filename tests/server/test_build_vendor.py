@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from server.build_vendor import Assets, FetchFailed, VendorHook, WrongContent, fetch, missing
+from server.build_vendor import (
+    OFFLINE,
+    Assets,
+    FetchFailed,
+    VendorHook,
+    WrongContent,
+    fetch,
+    missing,
+)
 
 CONTENT = b"let graphiql"
 PUBLISHES = f"""#!{sys.executable}
@@ -36,13 +44,14 @@ def pretend_npm(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     (folder / "npm").write_text(script)
     (folder / "npm").chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.delenv(OFFLINE, raising=False)
     return tmp_path
 
 
-def project(tmp_path: Path) -> VendorHook:
-    """Return the hook of a project that wants one asset."""
+def project(tmp_path: Path, content: bytes = CONTENT) -> VendorHook:
+    """Return the hook of a project that wants one asset, with this content."""
     (tmp_path / "server").mkdir()
-    text = "\n".join(f'{key} = "{value}"' for key, value in assets()["it.js"].items())
+    text = "\n".join(f'{key} = "{value}"' for key, value in assets(content)["it.js"].items())
     (tmp_path / "server/vendor.toml").write_text(f'["it.js"]\n{text}\n')
     none: dict[str, object] = {}
     return VendorHook(str(tmp_path), none, None, None, "", "wheel")  # type: ignore[arg-type]
@@ -90,17 +99,46 @@ def test_a_build_fetches_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     hook.initialize("standard", {})
 
 
-def test_a_build_goes_on_without_a_network(
+@pytest.mark.parametrize(
+    ("npm", "pinned", "reason"),
+    [
+        (CANNOT, CONTENT, "npm error code ENOTFOUND"),
+        (PUBLISHES, b"pinned", "is pinned in server/vendor.toml"),
+    ],
+)
+def test_a_build_that_lacks_a_file_fails(
+    npm: str,
+    pinned: bytes,
+    reason: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Where npm fails, or brings other content, the build ends with the reason alone."""
+    hook = project(pretend_npm(npm, tmp_path, monkeypatch), pinned)
+    with pytest.raises(SystemExit) as ended:
+        hook.initialize("standard", {})
+    assert ended.value.code == 1
+    assert not (tmp_path / "server/static/vendor").exists()
+    printed = "".join(capsys.readouterr())
+    assert reason in printed
+    assert (f"set {OFFLINE}=yes" in printed) is (npm == CANNOT)
+
+
+def test_a_build_goes_without_them_where_it_is_asked_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where npm fails the build warns, and leaves no file that another version brought."""
-    hook = project(pretend_npm(CANNOT, tmp_path, monkeypatch))
+    """It warns, runs no npm, and leaves no file that another version brought."""
+    hook = project(pretend_npm(PUBLISHES, tmp_path, monkeypatch))
     stale = tmp_path / "server/static/vendor/it.js"
     stale.parent.mkdir(parents=True)
     stale.write_bytes(b"older")
+    monkeypatch.setenv(OFFLINE, "yes")
     hook.initialize("standard", {})
     assert not stale.exists()
     assert "it.js are not included" in "".join(capsys.readouterr())
+    monkeypatch.setenv("PATH", "")
+    assert hook.dependencies() == []
 
 
 def test_a_machine_without_npm_gets_it_from_pypi(

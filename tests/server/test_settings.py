@@ -155,6 +155,7 @@ def test_a_port_is_no_setting() -> None:
     ("variable", "text"),
     [
         ("CACHELOG_TEST_DATA", "data"),
+        ("CACHELOG_BUILD_OFFLINE", "yes"),
         ("CACHELOG_SERVICE_HOST", "10.0.0.11"),
         ("CACHELOG_SERVICE_PORT", "8000"),
         ("CACHELOG_SERVICE_PORT_HTTP", "8000"),
@@ -165,7 +166,7 @@ def test_a_port_is_no_setting() -> None:
     ],
 )
 def test_variables_of_others_are_left_alone(variable: str, text: str) -> None:
-    """Those of the tests, and those that Kubernetes sets beside a service named cachelog."""
+    """Those of tests, of builds, and of Kubernetes beside a service named cachelog."""
     assert settings_from({variable: text}) == Settings()
 
 

@@ -1,0 +1,121 @@
+"""deploy/trim_libraries.py and try_image.py: what the image is made of, and how it is tried."""
+
+import csv
+import os
+import shutil
+import subprocess
+import sys
+from base64 import urlsafe_b64encode
+from hashlib import sha256
+from importlib.metadata import distribution
+from pathlib import Path
+from sysconfig import get_path
+
+import pytest
+
+from deploy.trim_libraries import trim
+from deploy.try_image import base_name, megabytes
+from tests.deploy.files import DEPLOY, ROOT
+
+HEAVY = ("arro3-core", "deltalake", "numpy", "pyarrow", "uvloop", "zstandard")
+"""Libraries of which much is trimmed."""
+
+
+def digest(content: bytes) -> str:
+    """Return a checksum as RECORD has it."""
+    return "sha256=" + urlsafe_b64encode(sha256(content).digest()).decode().rstrip("=")
+
+
+def rows_of(record: Path) -> dict[str, tuple[str, str]]:
+    """Return the checksum and the size of each file that a RECORD lists."""
+    with record.open(encoding="utf-8", newline="") as file:
+        return {name: (checksum, size) for name, checksum, size in csv.reader(file)}
+
+
+@pytest.mark.parametrize(
+    ("name", "stays"),
+    [
+        ("pyarrow/lib.cpython-313-x86_64-linux-gnu.so", True),
+        ("pyarrow/libarrow_python.so.2600", True),
+        ("pyarrow/_fs.cpython-313-x86_64-linux-gnu.so", True),
+        ("pyarrow/libarrow_substrait.so.2600", True),  # others are linked with it
+        ("jinja2/tests.py", True),
+        ("pyarrow/libarrow_python.so", False),
+        ("pyarrow/libarrow_python.so.2600.1.0", False),
+        ("pyarrow/libarrow_flight.so.2600", False),
+        ("pyarrow/_flight.cpython-313-x86_64-linux-gnu.so", False),
+        ("pyarrow/include/arrow/api.h", False),
+        ("numpy/_core/tests/data/numbers.csv", False),
+        ("numpy/__init__.pyi", False),
+    ],
+)
+def test_what_is_removed(name: str, stays: bool, tmp_path: Path) -> None:
+    """And RECORD lists what is left, so that pip knows what to uninstall."""
+    file, record = tmp_path / name, tmp_path / "library-1.0.dist-info/RECORD"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"content")
+    record.parent.mkdir()
+    record.write_text(f"{name},{digest(b'content')},7\nlibrary-1.0.dist-info/RECORD,,\n", "utf-8")
+    assert trim(tmp_path) == (0 if stays else 7)
+    assert file.exists() is stays
+    expected = {name: (digest(b"content"), "7")} if stays else {}
+    assert rows_of(record) == expected | {"library-1.0.dist-info/RECORD": ("", "")}
+
+
+@pytest.fixture
+def packages(tmp_path: Path) -> Path:
+    """Return a copy, by hard links where it can be, of the libraries that are trimmed most."""
+    copied, source = tmp_path / "packages", Path(get_path("platlib"))
+    for name in HEAVY:
+        for file in distribution(name).files or ():
+            if ".." not in file.parts and (source / file).is_file():
+                (copied / file).parent.mkdir(parents=True, exist_ok=True)
+                try:
+                    (copied / file).hardlink_to(source / file)
+                except OSError:  # the other file system has none of them
+                    shutil.copy(source / file, copied / file)
+    return copied
+
+
+@pytest.mark.skipif(
+    not shutil.which("strip") and "CI" not in os.environ, reason="strip is not installed"
+)
+def test_cachelog_runs_with_what_is_left(packages: Path, tmp_path: Path) -> None:
+    """It publishes and verifies; each file is as RECORD says, and much is spared."""
+    assert trim(packages) > 80e6
+    for record in packages.glob("*/RECORD"):
+        for name, (checksum, size) in rows_of(record).items():
+            if checksum and ".." not in name:
+                content = (packages / name).read_bytes()
+                assert (digest(content), str(len(content))) == (checksum, size), name
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(packages), str(ROOT)])}
+    catalog = str(tmp_path / "catalog")
+    run = [sys.executable, "-m", "server"]
+    made = ["demo", "--revisions", "2", "--packages", "9", "--specs", "30", "--catalog", catalog]
+    for words in (made, ["verify", "--catalog", catalog]):
+        subprocess.run([*run, *words], env=environ, cwd=tmp_path, check=True)
+    imports = "import pyarrow.compute, pyarrow.dataset, pyarrow.fs, pyarrow.parquet, uvloop as it"
+    asking = [sys.executable, "-c", f"{imports}; print(pyarrow.__file__, it.__file__)"]
+    done = subprocess.run(asking, env=environ, check=True, capture_output=True, text=True)
+    assert all(path.startswith(str(packages)) for path in done.stdout.split())
+
+
+def test_all_stages_begin_with_one_base() -> None:
+    """What one of them builds runs in another; a stand-in of the base is one for all."""
+    lines = (ROOT / "Dockerfile").read_text("utf-8").splitlines()
+    assert {line.split()[1] for line in lines if line.startswith("FROM ")} == {base_name()}
+
+
+@pytest.mark.parametrize(("size", "number"), [("532 MB", 532), ("1.21 GB", 1210), ("900 KB", 0.9)])
+def test_sizes_are_read(size: str, number: float) -> None:
+    """As buildah prints them."""
+    assert megabytes(size) == pytest.approx(number)
+
+
+def test_without_buildah_it_says_so(tmp_path: Path) -> None:
+    """Both programs are named where both are wanted, and nothing is begun."""
+    command = [sys.executable, str(DEPLOY / "try_image.py"), "--debian"]
+    done = subprocess.run(
+        command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (2, "buildah and debootstrap must be installed\n")
