@@ -22,8 +22,8 @@ from snapshots.frames.package_names import UNKNOWN_NAMES_MAX
 COUNTING = 1_000
 """Units of counting all rows of a revision by a column."""
 
-NAMING = 60_000
-"""Units of comparing a name or two with those of all packages."""
+NAMING = 80_000
+"""Units of comparing a few names with those of all packages."""
 
 
 class SpecPage(Page[Spec]):
@@ -189,7 +189,7 @@ class UnknownName:
 
 @strawberry.type(description="A page of specs.")
 class SpecConnection(Connection[Spec]):
-    """A connection with facets, and with what is to be said of its query."""
+    """A connection with facets and with the unknown names of its query."""
 
     @strawberry.field(description="Counts over all specs of the connection, not the page alone.")
     def facets(self) -> Facets:

@@ -21,7 +21,7 @@ from snapshots.spack.virtuals import LANGUAGES, LANGUAGES_OF_COMPILERS, VERSIONE
 _KNOWN_TO_SPACK = LANGUAGES | LANGUAGES_OF_COMPILERS.keys() | VERSIONED
 
 UNKNOWN_NAMES_MAX = 3
-"""How many unknown names of a query are told: each is compared with thousands."""
+"""How many unknown names of a query are reported: each is compared with thousands."""
 
 Load = Callable[[], DependencyGraph]
 """Returns the graph of the frame that is asked."""
@@ -65,7 +65,7 @@ def require_known(asked: SpecConstraint, frame: Frame, load: Load, elsewhere: El
     That is UnknownPackage for a name that neither this revision nor others know, and
     InvalidArgument for a virtual package in the place of a real one. ``load`` and ``elsewhere`` are
     asked only where there is need to. A name that differs from a known one in case alone is no
-    error: ``unknown_names`` tells it.
+    error: ``unknown_names`` returns it.
     """
     name = asked.name
     if name is None or name in frame.package.index:
