@@ -236,6 +236,14 @@ def test_two_states_without_dates(write: Write, tmp_path: Path, name: str) -> No
     assert len(report.skipped) == 1
 
 
+def test_two_states_without_a_tag(write: Write, tmp_path: Path) -> None:
+    """Nothing can be said of folders' names where no tag is known."""
+    write("old/a.txt", "1", title="a")
+    write("young/a.txt", "1", title="a")
+    with pytest.raises(SourceError, match=r"Import them one by one, each with --taken-at DATE$"):
+        snapshots(tmp_path, tags=("develop",))
+
+
 def test_real_pages_of_several_tags() -> None:
     """Real pages of all years, each under its tag."""
     found = snapshots(real_data.folder() / "pages-more", real_data.folder() / "pages")
