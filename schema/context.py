@@ -31,11 +31,10 @@ from snapshots.frames import matching
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-from snapshots.frames.package_names import require_known
+from snapshots.frames.package_names import UnknownName, require_known, unknown_names
 from snapshots.history import History
 from snapshots.models import RevisionInfo
 from snapshots.refs import is_whole_digest
-from snapshots.spack.constraints import SpecConstraint
 
 Value = TypeVar("Value")
 
@@ -72,6 +71,10 @@ class LoadedRevision(NamedTuple):
         Raises as ``snapshots.frames.matching`` does.
         """
         return self.context.matching(self, query)
+
+    def unknown_names(self, query: str) -> tuple[UnknownName, ...]:
+        """Return the names in a query that neither this revision nor others know."""
+        return self.context.unknown_names(self, query)
 
 
 def _nobody_publishes(_is_wanted: Callable[[RevisionInfo], bool]) -> AsyncIterator[RevisionInfo]:
@@ -277,18 +280,22 @@ class Context:
                 raise NotLoaded  # each ^ walks through the whole graph, up to 30 ms
             mask = matching.select(loaded.frame, asked, loaded.dependencies)
             if not mask.any():
-                self._require_known_names(loaded, asked)
+                require_known(asked, loaded.frame, loaded.dependencies, self._names_elsewhere)
             self._masks[key] = mask
         return mask
 
-    def _require_known_names(self, loaded: LoadedRevision, asked: SpecConstraint) -> None:
-        def elsewhere() -> Collection[str]:
-            self.is_permanent = False
-            if not self.may_load:
-                raise NotLoaded  # this can take reading the whole catalog
-            return self.library.package_names()
+    def unknown_names(self, loaded: LoadedRevision, query: str) -> tuple[UnknownName, ...]:
+        """Return the names in a query that neither a revision nor the newest of any tag knows."""
+        if not self.may_take_long:
+            raise NotLoaded
+        asked = matching.read(query)
+        return unknown_names(asked, loaded.frame, loaded.dependencies, self._names_elsewhere)
 
-        require_known(asked, loaded.frame, loaded.dependencies, elsewhere)
+    def _names_elsewhere(self) -> Collection[str]:
+        self.is_permanent = False
+        if not self.may_load:
+            raise NotLoaded  # this can take reading the whole catalog
+        return self.library.package_names()
 
 
 Info = strawberry.Info[Context, None]

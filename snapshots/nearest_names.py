@@ -8,11 +8,18 @@ _LONGEST_NAME = 200
 
 
 def nearest_names(name: str, known: Iterable[str], *, most: int = _NUM_NEAREST) -> list[str]:
-    """Return the known names that resemble a name, best first; of a long one its beginning."""
+    """Return the known names that resemble a name, best first; of a long one its beginning.
+
+    Upper and lower case are alike.
+    """
     # Imported late: every command imports the errors, few have to look for names.
     from difflib import get_close_matches
 
-    return get_close_matches(name[:_LONGEST_NAME], {*known}, most, _LIKENESS)
+    spellings: dict[str, list[str]] = {}
+    for other in {*known}:
+        spellings.setdefault(other.lower(), []).append(other)
+    alike = get_close_matches(name[:_LONGEST_NAME].lower(), spellings, most, _LIKENESS)
+    return [other for lower in alike for other in sorted(spellings[lower])][:most]
 
 
 def nearest_hint(nearest: Sequence[str]) -> str:

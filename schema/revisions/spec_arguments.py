@@ -90,7 +90,8 @@ MatchingArgument = Annotated[
         "cannot be read is an error with extensions.code BAD_USER_INPUT and extensions.position, "
         "the number of characters before the one at fault. So is, without a position, `^` where "
         "the revision does not tell dependencies, and the name of a package that no revision "
-        "knows: the message says which names are nearest, and extensions.nearest lists them."
+        "knows: the message says which names are nearest, and extensions.nearest lists them. "
+        "Behind `%` or `^` such a name is no error: nothing matches, and `unknownNames` tells why."
     ),
 ]
 FilterArgument = Annotated[

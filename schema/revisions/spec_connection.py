@@ -8,7 +8,7 @@ import strawberry
 
 from schema.context import LoadedRevision
 from schema.fields.connections import Connection, Page, PageInfo
-from schema.fields.cost import Cost
+from schema.fields.cost import Cost, texts
 from schema.fields.many import ColumnSlice, LazyList, Table
 from schema.fields.ordering import OrderDirection
 from schema.fields.paging import PageArguments, Window, bad_cursor, window
@@ -17,20 +17,30 @@ from schema.revisions.spec import Spec, SpecRows
 from schema.revisions.spec_arguments import SpecFilter, SpecOrder
 from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.frame import Frame, SpecField
+from snapshots.frames.package_names import UNKNOWN_NAMES_MAX
 
 COUNTING = 1_000
 """Units of counting all rows of a revision by a column."""
 
+NAMING = 80_000
+"""Units of comparing a few names with those of all packages."""
+
 
 class SpecPage(Page[Spec]):
-    """A page of the specs that a question is about; ``rows`` are all of them, in their order."""
+    """A page of the specs that a question is about; ``rows`` are all of them, in their order.
 
-    def __init__(self, loaded: LoadedRevision, rows: Rows, part: Window) -> None:
+    ``query`` is what they were asked for by, in Spack's language.
+    """
+
+    def __init__(
+        self, loaded: LoadedRevision, rows: Rows, part: Window, query: str | None = None
+    ) -> None:
         self.shown = rows[part.start : part.stop]
         cursors = ColumnSlice(loaded.frame, "hashes", self.shown)
         super().__init__(part, SpecRows(loaded, self.shown), cursors)
         self.loaded = loaded
         self.rows = rows
+        self.query = query
         self._facets: dict[str, list[tuple[str, int]]] = {}
 
     def facet(self, column: str) -> list[tuple[str, int]]:
@@ -166,14 +176,39 @@ class Facets:
     stacks: list[FacetCount] = facet("stacks", "Stacks", 50)
 
 
+@strawberry.type(description="A name in a query that nothing has.")
+class UnknownName:
+    """A slip of the pen, perhaps."""
+
+    name: str = strawberry.field(description="The name.")
+    nearest: list[str] = strawberry.field(
+        description="Names of packages that resemble it, best first.",
+        metadata=texts(100).metadata,
+    )
+
+
 @strawberry.type(description="A page of specs.")
 class SpecConnection(Connection[Spec]):
-    """A connection with facets."""
+    """A connection with facets and with the unknown names of its query."""
 
     @strawberry.field(description="Counts over all specs of the connection, not the page alone.")
     def facets(self) -> Facets:
         assert isinstance(self.page, SpecPage)  # noqa: S101 - narrows the type of the base class
         return Facets(page=self.page)
+
+    @strawberry.field(
+        description="Why `matching` matches nothing, where that is because of a name behind `%` or "
+        "`^` that no revision knows, or in front where only the case differs from a known one. At "
+        f"most {UNKNOWN_NAMES_MAX} names.",
+        metadata=Cost(weight=NAMING, items=UNKNOWN_NAMES_MAX).metadata,
+    )
+    def unknown_names(self) -> list[UnknownName]:
+        page = self.page
+        assert isinstance(page, SpecPage)  # noqa: S101 - narrows the type of the base class
+        if page.query is None or len(page.rows):
+            return []
+        names = page.loaded.unknown_names(page.query)
+        return [UnknownName(name=it.name, nearest=list(it.nearest)) for it in names]
 
 
 def spec_connection(
@@ -218,7 +253,7 @@ def spec_page(
         place = -ranks[row] if falling else ranks[row]
         return int(np.searchsorted(signed, place)), int(np.searchsorted(signed, place, "right"))
 
-    return SpecPage(loaded, rows, window(arguments, len(rows), places))
+    return SpecPage(loaded, rows, window(arguments, len(rows), places), query)
 
 
 def _selected(frame: Frame, within: slice | Mask, filter: SpecFilter | None) -> Rows:

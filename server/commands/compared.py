@@ -106,8 +106,12 @@ def compare(location: str, refs: tuple[str, str], only: "Only") -> Compared:
 
 
 def _scope(library: "Library", digests: tuple[str, str], only: "Only") -> "Scope":
-    """Return which specs are asked for; raises InvalidArgument for names that are not there."""
+    """Return which specs are asked for; raises InvalidArgument for names that are not there.
+
+    Raises UnknownPackage for a name in a query that nothing has.
+    """
     from server.commands.names import require_package, require_stack
+    from snapshots.errors import UnknownPackage
     from snapshots.notes.scope import scope_of
 
     base, head = sides = tuple(map(library.frames.get, digests))
@@ -118,5 +122,9 @@ def _scope(library: "Library", digests: tuple[str, str], only: "Only") -> "Scope
     matching = None
     if only.matching is not None:
         before, after = (library.find(digest, only.matching) for digest in digests)
+        if not before.any() and not after.any():
+            # A slip of the pen would say that nothing changed.
+            for unknown in library.unknown_names(digests[1], only.matching):
+                raise UnknownPackage(unknown.name, unknown.nearest)
         matching = before, after
     return scope_of(only, (base, head), matching)

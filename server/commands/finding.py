@@ -1,5 +1,7 @@
 """``cachelog find``: the specs of a revision that a query in Spack's language matches."""
 
+from typing import Any
+
 import click
 
 from server.terminal.completion import complete_query, complete_ref, complete_stack
@@ -10,13 +12,12 @@ from server.terminal.parameters import REF_FORMS, catalog_option, json_option
 @click.command("find")
 @click.argument(
     "words",
-    metavar="SPEC...",
+    metavar="[SPEC]...",
     nargs=-1,
-    required=True,
     shell_complete=complete_query,
     help="What to look for, in Spack's language: hdf5@1.12: +mpi %gcc@13 ^zlib. What stands behind "
     "% or ^ describes that dependency, so the spec's own facts come first. Write ~NAME for a "
-    "variant that is off, or put the query in quotes.",
+    "variant that is off, or put the query in quotes. Without a query all specs are printed.",
 )
 @click.option(
     "--in",
@@ -51,14 +52,17 @@ def find_command(
     Packages are in natural order, the newest version of each first. That nothing matches is a
     success too.
     """
+    from msgspec import to_builtins
+
     from server.commands.names import require_stack
     from server.terminal.printing.specs import in_natural_order, spec_facts, spec_lines
     from snapshots.catalog.asking.library import Library
     from snapshots.catalog.catalog import Catalog
     from snapshots.models import revision_facts
+    from snapshots.spack.parser import query_of
     from snapshots.wording import counted, title
 
-    query = " ".join(words)
+    query = query_of(words)
     opened = Catalog(catalog)
     history = opened.require_history()
     revision = history.revisions[0] if ref is None else history.resolve(ref)
@@ -70,13 +74,21 @@ def find_command(
         found = found & frame.in_stack(stack)
     rows = in_natural_order(frame, found)
     specs = [frame.spec(row) for row in rows[:limit]]
+    unknown = () if found.any() else library.unknown_names(revision.digest, query)
     if as_json:
-        facts = {"revision": revision_facts(revision), "query": query, "stack": stack}
-        say_json(facts | {"total": len(rows), "specs": list(map(spec_facts, specs))})
+        facts: dict[str, Any] = {
+            "revision": revision_facts(revision),
+            "query": query,
+            "stack": stack,
+        }
+        facts |= {"total": len(rows), "specs": list(map(spec_facts, specs))}
+        say_json(facts | {"unknown_names": to_builtins(unknown)})
         return
     where = title(revision) if stack is None else f"the stack {stack} of {title(revision)}"
     if not rows:
         note(f"No spec in {where} matches {query}.")
+        for name in unknown:
+            note(f"In this catalog {name}.")
         return
     for spec in specs:
         for line in spec_lines(spec, width()):

@@ -51,7 +51,8 @@ _UNTOLD = 3
     "--taken-at",
     type=Time(),
     metavar="TIME",
-    help="When the cache had this state (RFC 3339). By default the date in the tag, or now.",
+    help="When the cache had this state (RFC 3339). By default the date in the tag, or in the name "
+    "of a folder of pages (TAG-DATE), or now.",
 )
 @click.option(
     "--sizes", is_flag=True, help="Ask a build cache for the size of each binary package."
@@ -185,7 +186,7 @@ def import_command(
             else:
                 publications += publish_locations(
                     locations,
-                    lambda found: publish(reading(found, spans)),
+                    lambda found: publish(reading(_undated(found, taken_at), spans)),
                     catalog=opened,
                     tags=tags,
                     sizes=sizes,
@@ -208,6 +209,30 @@ def import_command(
     _tell(publications, report, notifier, as_json=as_json)
     if notifier.failures:
         click.get_current_context().exit(_UNTOLD)
+
+
+def _undated(
+    snapshots: "Iterable[PackedSnapshot]", taken_at: datetime | None
+) -> "Iterator[PackedSnapshot]":
+    """Yield snapshots without dates of their own where a moment is given for all of them.
+
+    Raises InvalidArgument for several states of one tag: they cannot all be of that moment.
+    """
+    from msgspec.structs import replace
+
+    from snapshots.errors import InvalidArgument
+
+    has_date: dict[str, bool] = {}
+    for snapshot in snapshots:
+        if taken_at is None:
+            yield snapshot
+            continue
+        is_dated = snapshot.taken_at is not None
+        if snapshot.tag in has_date and (is_dated or has_date[snapshot.tag]):
+            reason = f"is one moment, and the folders of {snapshot.tag} are of several"
+            raise InvalidArgument("--taken-at", f"{reason}: leave it out, or import them apart")
+        has_date[snapshot.tag] = is_dated
+        yield replace(snapshot, taken_at=None)
 
 
 def _publish(

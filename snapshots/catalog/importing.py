@@ -177,7 +177,7 @@ def _read(reader: ContentReader, settings: ReadSettings, skip_bad: bool, part: P
     found = ReadHere(settings, report, partial(_pack, reader)).here(part)
     rows = [None if it.rows is None else _bytes_of(it.rows) for it in found.snapshots]
     bare = [replace(it, rows=None) for it in found.snapshots]
-    return _Sent(PartRead(bare, found.tags), rows, report.skipped, report.warnings)
+    return _Sent(PartRead(bare, found.states), rows, report.skipped, report.warnings)
 
 
 def _received(sent: _Sent) -> PartRead[PackedSnapshot]:
@@ -185,7 +185,7 @@ def _received(sent: _Sent) -> PartRead[PackedSnapshot]:
         it if data is None else replace(it, rows=pa.ipc.open_stream(data).read_all())
         for it, data in zip(sent.found.snapshots, sent.rows, strict=True)
     ]
-    return PartRead(snapshots, sent.found.tags)
+    return PartRead(snapshots, sent.found.states)
 
 
 def _bytes_of(rows: pa.Table) -> bytes:

@@ -1,6 +1,7 @@
 """Parts of an import that can be read apart from each other, here or in other processes."""
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from snapshots.contents import Snapshot
@@ -12,11 +13,15 @@ Found = TypeVar("Found")
 """What becomes of a ``Snapshot`` where it is read: itself, or its packed form."""
 
 
+State = tuple[str | None, datetime | None]
+"""A tag, None where none is stated, and the moment that it is stated of, if there is one."""
+
+
 class PartRead(NamedTuple, Generic[Found]):
-    """What was read of a part; ``tags`` are all that it states, None where it states none."""
+    """What was read of a part, and all ``states`` that it tells of, snapshots or not."""
 
     snapshots: Sequence[Found]
-    tags: frozenset[str | None]
+    states: frozenset[State]
 
 
 class Part(Protocol):
@@ -54,7 +59,7 @@ class ReadHere(Generic[Found]):
         """Read a part."""
         with self._report.part() as own:
             found = part.read(self._settings, own)
-        return PartRead(list(map(self._make, found.snapshots)), found.tags)
+        return PartRead(list(map(self._make, found.snapshots)), found.states)
 
 
 class NotApart(CachelogError):

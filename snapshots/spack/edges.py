@@ -20,6 +20,7 @@ _PROPERTY = re.compile(
 )
 # Spack reads ^ KEY=VALUE so too, where somebody may have meant a variant.
 _PROVIDER = re.compile(rf"\s*(?P<virtuals>{_NAME}(?:,{_NAME})*)=(?=[A-Za-z0-9_])")
+_NAME_WITH_VALUE = re.compile(rf"{_NAME}(?:\.{_NAME})*(?=:?=)")
 
 
 class Edge(NamedTuple):
@@ -47,6 +48,8 @@ def read_edge(scanner: Scanner) -> Edge | None:
         scanner.accept(_CLOSE)
     if provider := scanner.accept(_PROVIDER):
         virtuals.update(provider["virtuals"].split(","))
+        if name := scanner.accept(_NAME_WITH_VALUE):
+            scanner.fail(f"{name[0]} is the package that provides it, and has no value")
     return Edge(sigil[0] != "^", tuple(sorted(types)), tuple(sorted(virtuals)))
 
 

@@ -12,10 +12,11 @@ import re
 from collections.abc import Sequence
 from typing import NoReturn
 
+from snapshots.errors import ConstraintSyntaxError
 from snapshots.spack.constraints import ANYTHING, DependencyConstraint, SpecConstraint
 from snapshots.spack.edges import Edge, read_edge
-from snapshots.spack.predicates import ANY_VALUE, VariantConstraint, variant_value
-from snapshots.spack.quoting import unquote
+from snapshots.spack.predicates import VariantConstraint, variant_value
+from snapshots.spack.quoting import quote, unquote
 from snapshots.spack.scanner import Scanner
 from snapshots.spack.spelling import COMPILER_FLAGS
 from snapshots.spack.targets import TargetRange, TargetSet, is_target
@@ -73,6 +74,26 @@ def parse(text: str) -> SpecConstraint:
             below.append((edge, node))
             owner = node
     return root.constraint(below)
+
+
+def query_of(words: Sequence[str]) -> str:
+    """Return the query that the words of a command line make, as Spack joins them.
+
+    The shell has taken quotes away, so a word KEY=VALUE that cannot be read as it stands gets them
+    again around all of its value. No words ask for everything.
+    """
+    return " ".join(map(_with_quotes, words)) or ANYTHING
+
+
+def _with_quotes(word: str) -> str:
+    match = _ASSIGNMENT.match(word)
+    if match is None or match.end() == len(word):
+        return word
+    try:
+        parse(word)
+    except ConstraintSyntaxError:
+        return match[0] + quote(word[match.end() :])
+    return word
 
 
 class _Node:
@@ -181,22 +202,21 @@ class _Node:
         scanner = self._scanner
         if scanner.sees(_QUOTE):
             match = scanner.accept(_QUOTED) or scanner.fail("a quote that is never closed")
-        else:
-            match = scanner.expect(_BARE_VALUE, "a value")
-            if key in COMPILER_FLAGS and scanner.sees(_MORE_FLAGS):
-                scanner.fail(f'several flags need quotes around them ({key}="...")')
+            return unquote(match[0])
+        match = scanner.expect(_BARE_VALUE, "a value")
+        if key in COMPILER_FLAGS and scanner.sees(_MORE_FLAGS):
+            scanner.fail(f'several flags need quotes around them ({key}="...")')
         if glued := scanner.sees(_GLUED):
             scanner.fail(f"unexpected {glued[0]!r} (put a space before it, or the value in quotes)")
-        return unquote(match[0])
+        return match[0]
 
     def _variant(self, match: re.Match[str], text: str) -> VariantConstraint:
         name = match["key"]
         value = variant_value(name, text)
         if name in COMPILER_FLAGS:
-            # Spack ignores ':=' and '==' where it compares flags.
-            exact = propagate = False
-        else:
-            exact, propagate = match["exact"] is not None, match["propagate"] is not None
+            # Spack ignores ':=' and '==' where it compares flags, and '*' is a flag like others.
+            return VariantConstraint(name, value)
+        exact, propagate = match["exact"] is not None, match["propagate"] is not None
         if isinstance(value, bool):
             return VariantConstraint(name, value, propagate=propagate)
         if len(value) > 1 and "" in value:
@@ -209,9 +229,12 @@ class _Node:
         if match["exact"] or match["propagate"]:
             self._scanner.fail("only '=' goes with an architecture", match.end("key"))
         parts = _ARCHITECTURE[match["key"]]
+        if parts == _TRIPLET and "-" not in value:
+            parts = ("target",)
         values = value.split("-") if parts == _TRIPLET else [value]
         if len(values) != len(parts):
-            self._scanner.fail(f"{match['key']} is PLATFORM-OS-TARGET", match.end())
+            reason = f"{match['key']} is PLATFORM-OS-TARGET, or a target alone"
+            self._scanner.fail(reason, match.end())
         for part, text in zip(parts, values, strict=True):
             if parts == _TRIPLET and text == _UNSET:
                 continue
@@ -246,6 +269,8 @@ class _Node:
             self._scanner.fail(f"this is no {match['key']}", match.end())
 
     def _add_variant(self, variant: VariantConstraint, position: int) -> None:
+        if variant.value == ():
+            return  # no flags
         known = self._variants.get(variant.name)
         if known is not None and variant.name in COMPILER_FLAGS:
             variant = _with_flags_of(variant, known)
@@ -260,8 +285,7 @@ class _Node:
 
 def _with_flags_of(one: VariantConstraint, other: VariantConstraint) -> VariantConstraint:
     flags = {flag for it in (one, other) if not isinstance(it.value, bool) for flag in it.value}
-    asked = tuple(sorted(flags - set(ANY_VALUE))) or ANY_VALUE
-    return VariantConstraint(one.name, asked, one.exact, one.propagate)
+    return VariantConstraint(one.name, tuple(sorted(flags)))
 
 
 def _dependencies(found: Sequence[tuple[Edge, _Node]]) -> tuple[DependencyConstraint, ...]:

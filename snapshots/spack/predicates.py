@@ -15,7 +15,7 @@ from snapshots.spack.quoting import quote, recorded_value
 from snapshots.spack.spelling import COMPILER_FLAGS
 
 ANY_VALUE = ("*",)
-"""The values of a variant that only has to be there, written ``KEY=*``."""
+"""The values of a variant that only has to be there, written ``KEY=*``; no flags are meant so."""
 
 VariantValue = bool | tuple[str, ...]
 
@@ -64,13 +64,17 @@ class VariantConstraint(msgspec.Struct, frozen=True):
         return [(name, self._accepts(value)) for name, value in recorded if name == self.name]
 
     def _accepts(self, value: VariantValue) -> bool:
-        if self.value == ANY_VALUE or self.value == value:
+        if self.value == value or self._is_any:
             return True
         if isinstance(value, bool) or isinstance(self.value, bool):
             return False
         if self.name == _PATCHES:
             return _has_patches(value, self.value, exact=self.exact)
         return not self.exact and set(self.value) <= set(value)
+
+    @property
+    def _is_any(self) -> bool:
+        return self.value == ANY_VALUE and self.name not in COMPILER_FLAGS
 
     def __str__(self) -> str:
         if isinstance(self.value, bool):
@@ -79,7 +83,7 @@ class VariantConstraint(msgspec.Struct, frozen=True):
         separator = " " if self.name in COMPILER_FLAGS else ","
         operator = (":=" if self.exact else "=") + "=" * self.propagate
         value = separator.join(self.value)
-        return f"{self.name}{operator}{value if self.value == ANY_VALUE else quote(value)}"
+        return f"{self.name}{operator}{value if self._is_any else quote(value)}"
 
 
 @lru_cache(maxsize=1 << 16)

@@ -20,6 +20,8 @@ IN_REVISION = {
     "cachelog: an order": "specs(orderBy: {field: SIZE}) { nodes { hash } }",
     "cachelog: a query": 'specs(matching: "%gcc") { totalCount }',
     "cachelog: two queries of dependencies": 'specs(matching: "^acts ^adios2") { totalCount }',
+    "cachelog: unknown names": 'specs(matching: "^zlip ^py-nunpy ^ninjja") '
+    "{ unknownNames { name nearest } }",
     "cachelog: facets": "specs(first: 0) { facets { packages { value count } "
     "versions { value count } stacks { value count } } }",
     "cachelog: stacks": "stacks { name numSpecs numPackages totalSize }",

@@ -36,7 +36,7 @@ SPECS = f"""query($ref: String!, $hash: String!) {{
   revision(ref: $ref) {{
     spec(hash: $hash) {{ ...S id package {{ name }} }}
     specs(first: 1000) {{
-      totalCount pageInfo {{ hasNextPage }}
+      totalCount pageInfo {{ hasNextPage }} unknownNames {{ name nearest }}
       nodes {{ ...S package {{ name numSpecs }} }} edges {{ cursor node {{ hash }} }}
       facets {{ packages {{ ...F }} versions {{ ...F }} compilers {{ ...F }}
         operatingSystems {{ ...F }} platforms {{ ...F }} targets {{ ...F }} stacks {{ ...F }} }}

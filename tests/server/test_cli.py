@@ -144,7 +144,6 @@ def test_the_schema_is_printed() -> None:
         ("prune",),
         ("vacuum", "--older-than", "soon"),
         ("vacuum", "--older-than", "1.5d"),
-        ("find",),
         ("find", "zlib", "--limit", "-1"),
         ("serve", "--port", "70000"),
         ("serve", "--workers", "0"),

@@ -150,6 +150,34 @@ def test_nothing_found(find: Find, demo_catalog: Path) -> None:
     assert (found["total"], found["specs"]) == (0, [])
 
 
+@pytest.mark.parametrize(
+    ("query", "unknown", "remark"),
+    [
+        ("hdf5 ^zlip", [{"name": "zlip", "nearest": ["zlib"]}], "'zlip'; nearest: zlib"),
+        ("HDF5", [{"name": "HDF5", "nearest": ["hdf5"]}], "'HDF5'; nearest: hdf5"),
+        ("hdf5 %[deptypes=build] qqq", [{"name": "qqq", "nearest": []}], "'qqq'"),
+    ],
+)
+def test_a_name_that_nothing_has(
+    find: Find, tmp_path: Path, query: str, unknown: list[Any], remark: str
+) -> None:
+    """Nothing matches, as Spack says; what may have been meant is a remark."""
+    specs = [a_spec(name, name=name, dependencies=()) for name in ("zlib", "hdf5")]
+    Catalog(str(tmp_path)).publish([a_snapshot(specs)])
+    code, out, err = find(tmp_path, query)
+    assert (code, out) == (0, "")
+    assert err.splitlines()[1:] == [f"In this catalog nothing is named {remark}."]
+    found = orjson.loads(find(tmp_path, query, "--json").out)
+    assert (found["specs"], found["unknown_names"]) == ([], unknown)
+    assert cachelog("diff", "develop..develop", "--matching", query, catalog=tmp_path).code == 1
+
+
+def test_without_a_query(find: Find, demo_catalog: Path) -> None:
+    """All specs are printed, as Spack does."""
+    assert find(demo_catalog) == find(demo_catalog, "*")
+    assert find(demo_catalog, "--limit", "2") == find(demo_catalog, "*", "--limit", "2")
+
+
 def test_a_package_that_only_another_revision_has(find: Find, tmp_path: Path) -> None:
     """Nothing is found where the asked revision lacks a package that the catalog knows."""
     source = Source(kind="pages", location="_cache", importer="a test")

@@ -125,6 +125,37 @@ def test_a_page_is_published_under_another_tag(tmp_path: Path) -> None:
     assert (revision.tag, revision.taken_at) == ("mine", datetime(2024, 2, 3, 3, 5, 6, tzinfo=UTC))
 
 
+def test_folders_of_dates_are_a_history(tmp_path: Path) -> None:
+    """Pages of one tag below folders TAG-DATE are its states on those dates."""
+    dates, catalog = ("2025-01-05", "2025-01-12"), tmp_path / "catalog"
+    folders = [tmp_path / f"develop-{date}" for date in dates]
+    for folder, digests in zip(folders, (HASHES[:2], HASHES[1:]), strict=True):
+        written(folder, page(spec_details=[detail(it) for it in digests]), "zlib/specs.txt")
+    done = cachelog("import", *reversed(folders), catalog=catalog)
+    assert (done.code, done.err) == (0, "")
+    taken = [(it.tag, f"{it.taken_at:%Y-%m-%d}") for it in history_of(catalog).revisions]
+    assert taken == [("develop", date) for date in reversed(dates)]
+    again = cachelog("import", *folders, "--jobs", 2, catalog=catalog)
+    assert again.out.count("develop: unchanged, nothing published") == 2
+
+
+def test_a_moment_for_folders_of_dates(tmp_path: Path) -> None:
+    """What is given counts before what folders say, where it is that of one state."""
+    folders = [tmp_path / f"develop-{date}" for date in ("2025-01-05", "2025-01-12")]
+    for folder in folders:
+        written(folder, page(), "zlib/specs.md")
+    options = ("--taken-at", "2025-01-13")
+    done = cachelog("import", *folders, *options, catalog=tmp_path / "catalog")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        "cachelog: --taken-at: is one moment, and the folders of develop are of several: "
+        "leave it out, or import them apart\n"
+    )
+    assert cachelog("import", folders[0], *options, catalog=tmp_path / "catalog").code == 0
+    (revision,) = history_of(tmp_path / "catalog").revisions
+    assert revision.taken_at == datetime(2025, 1, 13, tzinfo=UTC)
+
+
 def test_what_cannot_be_read_is_left_out_where_that_is_asked_for(tmp_path: Path) -> None:
     """Whole pages and single specs; each is listed, for people and for programs."""
     good = written(tmp_path / "pages", page())

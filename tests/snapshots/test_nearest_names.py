@@ -11,6 +11,7 @@ from snapshots.nearest_names import nearest_hint, nearest_names
         ("zlb", ["hdf5", "zlib", "zlib-ng", "zlib"], ["zlib", "zlib-ng"]),
         ("hdf", ["hdf5", "hdf4", "hdfeos", "hdf6"], ["hdf6", "hdf5", "hdf4"]),
         ("x" * 1_000, ["x" * 200], ["x" * 200]),
+        ("HDF", ["hdf5", "HDF5", "zlib"], ["HDF5", "hdf5"]),
         ("zlib", ["openmpi"], []),
         ("zlib", [], []),
     ],

@@ -24,7 +24,7 @@ from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.gathered import Shared
 from snapshots.frames.hash_sets import HashSet
-from snapshots.frames.package_names import require_known
+from snapshots.frames.package_names import UnknownName, require_known, unknown_names
 from snapshots.frames.pools import Pools
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
@@ -173,7 +173,8 @@ class Library:
     def find(self, digest: str, query: str) -> Mask:
         """Return a mask over the rows of a content's frame: those that a query matches.
 
-        Raises as ``snapshots.frames.matching`` does for a query that cannot be answered.
+        Raises as ``snapshots.frames.matching`` does for a query that cannot be answered, and as
+        ``require_known`` does for the name of a spec that nothing has.
         """
         constraint = matching.read(query)
         frame = self.frames.get(digest)
@@ -185,6 +186,15 @@ class Library:
         if not found.any():
             require_known(constraint, frame, graph, self.package_names)
         return found
+
+    def unknown_names(self, digest: str, query: str) -> tuple[UnknownName, ...]:
+        """Return the names in a query that neither a content nor the newest of any tag knows."""
+        frame = self.frames.get(digest)
+
+        def graph() -> DependencyGraph:
+            return self.dependencies.get(digest)
+
+        return unknown_names(matching.read(query), frame, graph, self.package_names)
 
     def compare(self, base: str, head: str) -> Comparison:
         """Return what changed from one content to the other."""

@@ -131,7 +131,7 @@ class _OpenIndex:
         self._reading.add(merged, None, self._fetched, data)
         del data
         found = self._reading.snapshot(self._tag, merged, self._version)
-        return PartRead(list(found), frozenset([self._tag]))
+        return PartRead(list(found), frozenset([(self._tag, None)]))
 
 
 class ListedTag(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,7 +151,7 @@ class ListedTag(msgspec.Struct, frozen=True, kw_only=True):
             reading = _Reading(self.location, transport, sizes=self.sizes)
             merged, version = reading.merge(self.tag, self.stacks, self.listed_in)
             found = reading.snapshot(self.tag, merged, version)
-            return PartRead(list(found), frozenset([self.tag]))
+            return PartRead(list(found), frozenset([(self.tag, None)]))
 
 
 class _Reading:

@@ -1,16 +1,27 @@
 """The files that hold cache pages: which they are, and their bytes."""
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from stat import S_ISDIR
 
 from snapshots.errors import SourceError
-from snapshots.sources.files import read_regular, unreadable
+from snapshots.sources.files import open_regular, read_regular, unreadable
 from snapshots.sources.reports import Report
 
 MAX_PAGE_BYTES = 64 << 20
 """How large a page may be; those of the public build cache have less than a hundredth of it."""
+
+_PAGE = "specs.md"
+"""What the site's generator calls every page: one that is damaged is no other file."""
+
+_HEAD_BYTES = 4096
+_HEAD = re.compile(
+    rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n"
+    rb"(?:.*\n)*?(?:meta:[ \t]*\{|spec_(?:details|names|files):|layout:[ \t]*[\"']?cache\b)"
+)
+"""How a cache page begins: front matter, and below one of the keys that only such pages have."""
 
 
 def page_files(paths: Sequence[Path], report: Report) -> Iterator[Path]:
@@ -32,7 +43,7 @@ def page_files(paths: Sequence[Path], report: Report) -> Iterator[Path]:
             num_skipped = len(report.skipped)
             found = sorted(_pages_below(str(path), real_path, report))
             if not found and len(report.skipped) == num_skipped:
-                raise SourceError(str(path), "holds no cache pages (files named *.md)")
+                raise SourceError(str(path), "holds no cache pages")
         else:
             found = [([], str(path), real_path)]
         for _, file, real in found:
@@ -46,12 +57,21 @@ def read_bytes(file: Path) -> bytes:
     return read_regular(str(file), MAX_PAGE_BYTES)
 
 
+def absolute(file: Path) -> Path:
+    """Return the whole path of a file. Raises SourceError where the working directory is gone."""
+    try:
+        return file.absolute()
+    except OSError as error:
+        raise unreadable(str(file), error) from None
+
+
 def _pages_below(
     folder: str, real_folder: str, report: Report
 ) -> Iterator[tuple[list[str], str, str]]:
     """Yield the parts of each page's path, which pages are sorted by, the path and the real path.
 
-    Links to folders are not followed. Hidden files and folders and READMEs are no pages.
+    How a file begins tells whether it is a page. Links to folders are not followed; hidden files
+    and folders are passed over. ``report.warn`` has the Markdown files that are no pages.
     """
     # pathlib takes several times as long for this.
     pending = [(folder, real_folder)]
@@ -68,7 +88,7 @@ def _pages_below(
             try:
                 if entry.is_dir(follow_symlinks=False):
                     pending.append((entry.path, real))
-                elif _is_page(entry):
+                elif _is_page(entry, report):
                     if entry.is_symlink():
                         real = os.path.realpath(real)
                     yield entry.path.split(os.sep), entry.path, real  # noqa: PTH206
@@ -76,11 +96,26 @@ def _pages_below(
                 report.bad(unreadable(entry.path, error))
 
 
-def _is_page(entry: os.DirEntry[str]) -> bool:
-    """Tell whether an entry has a page's name; a link to a folder is none.
+def _is_page(entry: os.DirEntry[str], report: Report) -> bool:
+    """Tell whether an entry is a page by its name or, under any other name, by its content.
 
-    Whether it can be read shows where it is read.
+    Whether it can be read as one shows where it is read. Raises OSError.
     """
-    if not entry.name.endswith(".md") or entry.name.lower() == "readme.md":
+    if entry.name == _PAGE:
+        return not (entry.is_symlink() and entry.is_dir())
+    is_markdown = entry.name.endswith(".md") and entry.name.lower() != "readme.md"
+    if not entry.is_file():
+        return is_markdown and not entry.is_dir()
+    try:
+        file, _ = open_regular(entry.path)
+        with file:
+            head = file.read(_HEAD_BYTES)
+    except SourceError as error:
+        report.bad(error)
         return False
-    return not (entry.is_symlink() and entry.is_dir())
+    # What a crash leaves of a page, nothing or zeros, must not pass for another file.
+    if _HEAD.match(head) or (is_markdown and (not head or b"\0" in head)):
+        return True
+    if is_markdown:
+        report.warn(f"{entry.path}: is no cache page, and is passed over")
+    return False

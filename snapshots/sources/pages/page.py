@@ -1,5 +1,6 @@
 """One cache page: its front matter to the package, the tag and the specs that it states."""
 
+from datetime import datetime
 from pathlib import PurePath
 
 import msgspec
@@ -7,7 +8,7 @@ import msgspec
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.escaping import quoted
 from snapshots.models import Spec
-from snapshots.refs import check_tag
+from snapshots.refs import check_tag, tag_date
 from snapshots.sources import frontmatter
 from snapshots.sources.frontmatter import FrontMatter
 from snapshots.sources.pages.details import DETAILS, usual_specs
@@ -55,8 +56,18 @@ def parse_page(data: bytes, location: str, report: Report) -> Page:
 
 def tag_in_path(path: PurePath, name: str) -> str | None:
     """Return the tag that a path of the form ``TAG/PACKAGE/specs.md`` states; None for others."""
-    if path.name == "specs.md" and path.parent.name == name:
+    if path.stem == "specs" and path.parent.name == name:
         return path.parent.parent.name or None
+    return None
+
+
+def date_in_path(path: PurePath, tag: str) -> datetime | None:
+    """Return the date in the nearest folder above a page that is named ``TAG-DATE``, if any."""
+    for folder in path.parents:
+        if folder.name.startswith(f"{tag}-"):
+            date = tag_date(folder.name)
+            if date is not None and folder.name == f"{tag}-{date:%Y-%m-%d}":
+                return date
     return None
 
 

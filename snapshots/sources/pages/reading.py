@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -10,12 +11,11 @@ from snapshots.contents import Content, Snapshot
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
 from snapshots.models import Source, Spec
 from snapshots.program import importer_name
-from snapshots.refs import check_tag, fits, is_glob
-from snapshots.sources.files import unreadable
-from snapshots.sources.pages.files import page_files, read_bytes
+from snapshots.refs import check_tag, fits, is_glob, tag_date
+from snapshots.sources.pages.files import absolute, page_files, read_bytes
 from snapshots.sources.pages.folders import folders_of_tags
-from snapshots.sources.pages.page import Page, parse_page, tag_in_path
-from snapshots.sources.parts import Found, NotApart, PartRead, PartReader, ReadHere
+from snapshots.sources.pages.page import Page, date_in_path, parse_page, tag_in_path
+from snapshots.sources.parts import Found, NotApart, PartRead, PartReader, ReadHere, State
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 
@@ -24,9 +24,10 @@ def read(paths: Sequence[Path], *, tags: Sequence[str] = (), report: Report) -> 
     """Read page files, and every page below the folders among the paths.
 
     ``tags`` (names or globs) select among the tags that the pages state. A single plain name that
-    matches none of them is the tag to publish under, where the pages state one tag or none. Yields
-    one Snapshot per tag. Raises SourceError, TagNeeded, and InvalidArgument for a tag that is not
-    there.
+    matches none of them is the tag to publish under, where the pages state one tag or none. Pages
+    of a tag below folders named TAG-DATE are states of it, taken on those dates. Yields one
+    Snapshot per tag and date. Raises SourceError, TagNeeded, and InvalidArgument for a tag that is
+    not there.
     """
     reader = ReadHere(ReadSettings(), report, lambda snapshot: snapshot)
     return read_apart(paths, tags=tags, report=report, reader=reader, is_whole=True)
@@ -52,14 +53,14 @@ def read_apart(
     for folder in [list(map(str, files))] if is_whole else folders_of_tags(files):
         parts.append(PagesPart(folder, location, tuple(tags), first, len(files)))
         first += len(folder)
-    stated: set[str | None] = set()
+    states: set[State] = set()
     for found in reader.each(parts):
-        if not stated.isdisjoint(found.tags):
+        if not states.isdisjoint(found.states):
             raise NotApart(location)
-        stated |= found.tags
+        states |= found.states
         yield from found.snapshots
     if len(parts) != 1:
-        pairs = selected(stated, tags, location)
+        pairs = selected({tag for tag, _ in states}, tags, location)
         if any(tag != of_pages for tag, of_pages in pairs):
             raise NotApart(location)
 
@@ -84,7 +85,7 @@ class PagesPart(msgspec.Struct, frozen=True):
         else:
             known = sorted(tag for tag in gathered.tags if tag is not None)
             pairs = [(tag, tag) for tag in known if not self.tags or fits(tag, self.tags)]
-        return PartRead(list(gathered.snapshots(pairs)), gathered.tags)
+        return PartRead(list(gathered.snapshots(pairs)), gathered.states)
 
     def _gathered(self, report: Report) -> "_TaggedSpecs":
         gathered = _TaggedSpecs(self.location, report)
@@ -124,43 +125,51 @@ def selected(
     raise InvalidArgument("--tag", reason)
 
 
-def _absolute(file: Path) -> Path:
-    try:
-        return file.absolute()
-    except OSError as error:  # the working directory was deleted
-        raise unreadable(str(file), error) from None
-
-
 class _TaggedSpecs:
-    """Gathers the specs of pages by tag. A hash that a tag already has goes to ``report.bad``."""
+    """Gathers the specs of pages by tag and date.
+
+    What one state of a tag cannot have goes to ``report.bad``: a hash twice, and a page of the same
+    package in another folder where hashes are the same, which is of another state.
+    """
 
     def __init__(self, location: str, report: Report) -> None:
         self._location = location
         self._report = report
-        self._specs: defaultdict[str | None, list[Spec]] = defaultdict(list)
-        self._files: defaultdict[str | None, dict[str, Path]] = defaultdict(dict)
-        """The file that each hash of a tag was read from."""
-        self._synthetic: set[str | None] = set()
+        self._specs: defaultdict[State, list[Spec]] = defaultdict(list)
+        self._places: defaultdict[State, dict[str, tuple[Path, str]]] = defaultdict(dict)
+        """The file that each hash of a state was read from, and the package that it is about."""
+        self._synthetic: set[State] = set()
+
+    @property
+    def states(self) -> frozenset[State]:
+        """The tags that the pages state, with the dates that their folders have."""
+        return frozenset(self._specs)
 
     @property
     def tags(self) -> frozenset[str | None]:
         """The tags that the pages state."""
-        return frozenset(self._specs)
+        return frozenset(tag for tag, _ in self._specs)
 
     def add(self, page: Page, file: Path) -> None:
-        tag = page.tag or tag_in_path(_absolute(file), page.name)
-        specs, files = self._specs[tag], self._files[tag]
+        path = absolute(file)
+        tag = page.tag or tag_in_path(path, page.name)
+        state = tag, date_in_path(path, tag) if tag else None
+        specs, places = self._specs[state], self._places[state]
         if page.synthetic:
-            self._synthetic.add(tag)
-        hashes = dict.fromkeys((spec.hash for spec in page.specs), file)
-        if len(hashes) == len(page.specs) and files.keys().isdisjoint(hashes):
-            files.update(hashes)
+            self._synthetic.add(state)
+        own = dict.fromkeys((spec.hash for spec in page.specs), (file, page.name))
+        if len(own) == len(page.specs) and places.keys().isdisjoint(own):
+            places.update(own)
             specs += page.specs
             return
+        for first, name in (places[digest] for digest in own if digest in places):
+            if name == page.name and _folder(first, name) != _folder(file, name):
+                self._report.bad(_of_another_state(file, first, name, tag))
+                return
         for spec in page.specs:
-            first = files.get(spec.hash)
-            if first is None:
-                files[spec.hash] = file
+            first, _ = places.setdefault(spec.hash, (file, page.name))
+            if first == file and spec.hash in own:
+                del own[spec.hash]  # a second one on the page finds it gone
                 specs.append(spec)
                 continue
             reason = f"the hash {spec.hash} stands there already"
@@ -171,14 +180,42 @@ class _TaggedSpecs:
         for tag, stated in pairs:
             if stated not in (None, tag):
                 self._report.warn(f"{self._location}: says tag {stated}; published as {tag}")
-            content = Content.of(self._specs[stated])
-            source = Source(
-                kind="pages",
-                location=self._location,
-                importer=importer_name(),
-                synthetic=stated in self._synthetic,
-            )
-            if content:
-                yield Snapshot(tag=tag, content=content, source=source)
-            else:
-                self._report.warn(f"{self._location}: no spec of {tag}; nothing to publish")
+            states = [state for state in self._specs if state[0] == stated]
+            if len(states) > 1 and tag_date(tag) is not None:
+                reason = f"{tag} has one date, and the folders of {stated} have {len(states)}"
+                raise InvalidArgument("--tag", f"{reason}: import them one by one")
+            for state in sorted(states, key=_age):
+                yield from self._snapshot(tag, state)
+
+    def _snapshot(self, tag: str, state: State) -> Iterator[Snapshot]:
+        content = Content.of(self._specs[state])
+        source = Source(
+            kind="pages",
+            location=self._location,
+            importer=importer_name(),
+            synthetic=state in self._synthetic,
+        )
+        if content:
+            taken_at = None if tag_date(tag) else state[1]
+            yield Snapshot(tag=tag, content=content, source=source, taken_at=taken_at)
+        else:
+            self._report.warn(f"{self._location}: no spec of {tag}; nothing to publish")
+
+
+def _age(state: State) -> tuple[bool, datetime]:
+    """Return a key that sorts states of a tag by date; what has none is the newest."""
+    date = state[1]
+    return date is None, date or datetime.min.replace(tzinfo=UTC)
+
+
+def _folder(file: Path, name: str) -> Path:
+    """Return the folder that is likely to hold all pages of a tag: ``FOLDER/PACKAGE/specs.md``."""
+    return file.parent.parent if file.parent.name == name else file.parent
+
+
+def _of_another_state(file: Path, first: Path, name: str, tag: str | None) -> SourceError:
+    reason = f"{first} is a page of the same package and tag: one of them is of another state. "
+    reason += "Import them one by one, each with --taken-at DATE"
+    if tag is not None:
+        reason += f", or from folders named by tag and date, such as {tag}-2025-01-05"
+    return SourceError(str(file), reason, key=name)

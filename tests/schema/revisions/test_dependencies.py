@@ -286,6 +286,30 @@ def test_matching_in_packages_and_stacks(world: World) -> None:
     assert names(found["stack"]["specs"]) == ["app", "lib"]
 
 
+@pytest.mark.parametrize(
+    ("query", "unknown"),
+    [
+        ("app", []),
+        ("app@999", []),
+        ("app ^lip", [{"name": "lip", "nearest": ["lib"]}]),
+        ("APP", [{"name": "APP", "nearest": ["app"]}]),
+        ("app %quite-another", [{"name": "quite-another", "nearest": []}]),
+    ],
+)
+def test_unknown_names(world: World, query: str, unknown: list[Any]) -> None:
+    """Nothing matches a name that nothing has, and what may have been meant is told."""
+    found = world.data(
+        'query Q($matching: String) { revision(ref: "full") { '
+        "specs(matching: $matching) { totalCount unknownNames { name nearest } } "
+        'package(name: "app") { specs(matching: $matching) { unknownNames { name } } } } }',
+        matching=query,
+    )["revision"]
+    assert found["specs"]["unknownNames"] == unknown
+    assert not unknown or found["specs"]["totalCount"] == 0
+    names = [{"name": it["name"]} for it in unknown]
+    assert found["package"]["specs"]["unknownNames"] == names
+
+
 TOO_MANY = "".join(f" ^lib@{number}" for number in range(MAX_DEPENDENCIES + 1))
 
 
@@ -302,12 +326,6 @@ TOO_MANY = "".join(f" ^lib@{number}" for number in range(MAX_DEPENDENCIES + 1))
             "full",
             "ap",
             "no package 'ap' in this revision or in the newest of any tag; nearest: app",
-            None,
-        ),
-        (
-            "full",
-            "app ^lip",
-            "no package 'lip' in this revision or in the newest of any tag; nearest: lib",
             None,
         ),
         ("bare", "app ^lib", "does not tell the dependencies of any spec", None),

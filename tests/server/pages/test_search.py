@@ -58,6 +58,20 @@ def test_an_unknown_package_leads_to_the_nearest(tmp_path: Path) -> None:
         assert "1 spec matches zlib" in shown(client, links["zlib"]).texts("h2")
 
 
+@pytest.mark.parametrize("q", ["hdf5 ^zlibb", "ZLIB"])
+def test_a_name_that_nothing_has(tmp_path: Path, q: str) -> None:
+    """Nothing matches, and each of the nearest names is a search of its own."""
+    specs = [a_spec(it, name=it, dependencies=()) for it in ("zlib", "hdf5")]
+    with served(tmp_path, specs) as client:
+        page = find(client, q=q)
+        assert f"0 specs match {q}" in page.texts("h2")
+        name = q.split("^")[-1]
+        assert f"Nothing is named {name}. Is it one of these?" in page.texts("#results p")
+        links = page.links("section[aria-labelledby=specs] .names a")
+        assert [*links] == ["zlib"]
+        assert "1 spec matches zlib" in shown(client, links["zlib"]).texts("h2")
+
+
 @pytest.mark.parametrize(
     ("q", "before", "there", "reason"),
     [

@@ -77,6 +77,19 @@ def test_the_same_whoever_reads(tmp_path: Path) -> None:
     assert len(held(tmp_path / "others")[2]) == len(TAGS)
 
 
+@pytest.mark.usefixtures("each_way")
+def test_states_of_one_tag_are_read_apart(tmp_path: Path) -> None:
+    """Each date is a part of its own, and nothing is read twice."""
+    for tag in TAGS:
+        put(tmp_path / "pages" / tag / "zlib" / "specs.md", page("zlib", "z", tag, tag="develop"))
+    steps: list[int | None] = []
+    report = Report(progress=lambda _task, _done, total: steps.append(total))
+    made = published(tmp_path / "catalog", tmp_path / "pages", jobs=2, report=report)
+    days = [f"develop-{it.revision.taken_at:%Y-%m-%d}" for it in made]
+    assert days == [*TAGS]
+    assert steps == [3, 3, 3, 3]
+
+
 def test_what_a_worker_sends(tmp_path: Path) -> None:
     """Contents come back as they were, with their rows if they are new, and what was skipped."""
     catalog = Catalog(str(tmp_path / "catalog"))
@@ -89,7 +102,7 @@ def test_what_a_worker_sends(tmp_path: Path) -> None:
         sent: _Sent = pickle.loads(pickle.dumps(work(part)))  # noqa: S301
         received = _received(sent)
         expected = ReadHere(READ, Report(skip_bad=True), Snapshot.summary).here(part)
-        assert received.tags == expected.tags == {*TAGS}
+        assert received.states == expected.states == {(tag, None) for tag in TAGS}
         assert [it.summary() for it in received.snapshots] == expected.snapshots
         assert [it.location for it in sent.skipped] == [str(bad)]
         for found in received.snapshots:

@@ -8,7 +8,13 @@ from snapshots.contents import Content
 from snapshots.errors import InvalidArgument, UnknownPackage
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-from snapshots.frames.package_names import names_asked, names_known, require_known
+from snapshots.frames.package_names import (
+    UnknownName,
+    names_asked,
+    names_known,
+    require_known,
+    unknown_names,
+)
 from snapshots.models import Dependency
 from snapshots.spack.parser import parse
 from tests.snapshots.factories import a_spec, hash_of
@@ -61,6 +67,7 @@ def test_names_known() -> None:
 def test_known_names(query: str) -> None:
     """A name is known here, elsewhere in the catalog, or to Spack as a compiler or language."""
     require_known(parse(query), FRAME, graph, lambda: ["petsc"])
+    assert unknown_names(parse(query), FRAME, graph, lambda: ["petsc"]) == ()
 
 
 def test_nobody_is_asked_without_need() -> None:
@@ -69,21 +76,18 @@ def test_nobody_is_asked_without_need() -> None:
     def refuse() -> NoReturn:
         raise AssertionError("more was read")
 
-    require_known(parse("hdf5 ^zlib-ng"), FRAME, refuse, refuse)
-    require_known(parse("hdf5 ^cuda ^zlib-api"), FRAME, graph, refuse)
+    require_known(parse("hdf5 ^meson"), FRAME, refuse, refuse)
+    require_known(parse("cuda"), FRAME, graph, refuse)
+    unknown_names(parse("hdf5 ^zlib-ng"), FRAME, refuse, refuse)
+    unknown_names(parse("hdf5 ^cuda ^zlib-api"), FRAME, graph, refuse)
 
 
 @pytest.mark.parametrize(
     ("query", "name", "nearest"),
-    [
-        ("hdf", "hdf", ("hdf5",)),
-        ("hdf5 ^zlib-nh", "zlib-nh", ("zlib-ng", "zlib-api")),
-        ("hdf5 %pets", "pets", ("petsc",)),
-        ("nothing-like-it", "nothing-like-it", ()),
-    ],
+    [("hdf ^nothing", "hdf", ("hdf5",)), ("nothing-like-it", "nothing-like-it", ())],
 )
-def test_unknown_names(query: str, name: str, nearest: tuple[str, ...]) -> None:
-    """A name that nothing has is said to be unknown, with the nearest of all that are known."""
+def test_an_unknown_spec(query: str, name: str, nearest: tuple[str, ...]) -> None:
+    """That nothing has the name of the spec itself is an error, with the nearest of all names."""
     with pytest.raises(UnknownPackage) as caught:
         require_known(parse(query), FRAME, graph, lambda: ["petsc"])
     assert (caught.value.name, caught.value.nearest) == (name, nearest)
@@ -92,6 +96,29 @@ def test_unknown_names(query: str, name: str, nearest: tuple[str, ...]) -> None:
         str(caught.value)
         == f"no package {name!r} in this revision or in the newest of any tag{hint}"
     )
+
+
+@pytest.mark.parametrize(
+    ("query", "unknown"),
+    [
+        ("hdf5 ^zlib-nh", {"zlib-nh": ("zlib-ng", "zlib-api")}),
+        ("hdf5 %pets", {"pets": ("petsc",)}),
+        ("hdf5 ^[virtuals=mip] ^Cuda", {"Cuda": ("cuda",), "mip": ("mpi",)}),
+        ("HDF5", {"HDF5": ("hdf5",)}),
+        ("^aaa ^bbb ^ccc ^ddd", {"aaa": (), "bbb": (), "ccc": ()}),
+    ],
+)
+def test_unknown_names(query: str, unknown: dict[str, tuple[str, ...]]) -> None:
+    """Behind ``%`` and ``^``, and where only the case differs, the name is told and no error."""
+    names = parse(query), FRAME, graph, lambda: ["petsc"]
+    require_known(*names)
+    assert {it.name: it.nearest for it in unknown_names(*names)} == unknown
+
+
+def test_what_is_said_of_an_unknown_name() -> None:
+    """The name, and which are nearest."""
+    assert str(UnknownName("meson")) == "nothing is named 'meson'"
+    assert str(UnknownName("meso", ("meson",))) == "nothing is named 'meso'; nearest: meson"
 
 
 def test_a_virtual_package_in_the_place_of_a_real_one() -> None:

@@ -13,6 +13,7 @@ from snapshots.contents import Snapshot
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
 from snapshots.sources.pages import read
 from snapshots.sources.reports import Report
+from tests import real_data
 from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.page_trees import page
 
@@ -86,6 +87,173 @@ def test_which_files_are_pages(write: Write, tmp_path: Path) -> None:
     (tmp_path / "again").symlink_to(tmp_path / "develop")
     found = snapshots(tmp_path, tmp_path / "develop", tmp_path / "again" / "a" / "specs.md")
     assert packages(found) == {"develop": ["a"]}
+
+
+def test_pages_of_any_name(write: Write, tmp_path: Path) -> None:
+    """A page is told by how it begins; what else lies beside it is passed over."""
+    for name, head in {"hdf5.txt": b"", "zlib": b"\xef\xbb\xbf", "mpich.html": b""}.items():
+        file = write(f"saved/{name}", name, title=name.partition(".")[0], tag="develop")
+        file.write_bytes(head + file.read_bytes())
+    write("saved/late.md", "late", title="late", tag="develop", sources="x" * 5_000)
+    (tmp_path / "saved" / "notes.txt").write_text("---\nnotes\n---\n")
+    (tmp_path / "saved" / "index.md").write_text("---\ntitle: All packages\nlayout: page\n---\n")
+    (tmp_path / "saved" / "about.md").write_text("# About\n")
+    (tmp_path / "saved" / "picture.png").write_bytes(bytes(range(256)))
+    os.mkfifo(tmp_path / "saved" / "pipe")
+    report = Report()
+    found = snapshots(tmp_path, report=report)
+    assert packages(found) == {"develop": ["hdf5", "late", "mpich", "zlib"]}
+    folder = tmp_path / "saved"
+    passed_over = [f"{folder / name}: is no cache page" for name in ("about.md", "index.md")]
+    assert sorted(report.warnings) == [f"{it}, and is passed over" for it in passed_over]
+
+
+@pytest.mark.parametrize("name", ["specs.md", "hdf5.md", "hdf5.txt"])
+def test_a_page_that_is_cut(name: str, write: Write, tmp_path: Path) -> None:
+    """It ends the import: it is a page, and must not seem removed."""
+    write("develop/zlib/specs.md", "1")
+    cut = write(f"develop/hdf5/{name}", "2")
+    cut.write_bytes(cut.read_bytes()[:60])
+    with pytest.raises(SourceError, match="is cut") as caught:
+        snapshots(tmp_path)
+    assert caught.value.location == str(cut)
+
+
+@pytest.mark.parametrize("name", ["specs.md", "hdf5.md"])
+@pytest.mark.parametrize(("rest", "reason"), [(b"", "is empty"), (bytes(100), "does not begin")])
+def test_what_a_crash_leaves_of_a_page(
+    name: str, rest: bytes, reason: str, write: Write, tmp_path: Path
+) -> None:
+    """So does one that is named as a page and has nothing in it, or zeros."""
+    write("develop/zlib/specs.md", "1")
+    (tmp_path / "develop" / name).write_bytes(rest)
+    with pytest.raises(SourceError, match=reason):
+        snapshots(tmp_path)
+
+
+def test_a_file_that_cannot_be_looked_into(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be a page, so it is bad."""
+    write("develop/zlib/specs.md", "1")
+    closed = write("develop/hdf5/specs.txt", "2")
+    opened = os.open
+
+    def refuse(path: str, *more: Any) -> int:
+        if path == str(closed):
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *more)
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(SourceError, match="Permission denied"):
+        snapshots(tmp_path)
+    report = Report(skip_bad=True)
+    assert packages(snapshots(tmp_path, report=report)) == {"develop": ["zlib"]}
+    assert [error.location for error in report.skipped] == [str(closed)]
+
+
+def states(*paths: Path, tags: tuple[str, ...] = ()) -> list[tuple[str, str, list[str]]]:
+    """Return what is read: tags, dates and packages."""
+    return [
+        (it.tag, f"{it.taken_at:%Y-%m-%d}" if it.taken_at else "", [*it.content.packages])
+        for it in read(paths, tags=tags, report=Report())
+    ]
+
+
+DATED = ("develop-2025-01-12", "develop-2025-01-05")
+
+
+@pytest.fixture
+def dated(write: Write, tmp_path: Path) -> Path:
+    """Return a folder with two states of develop and a release, each hash in all of them."""
+    for folder in DATED:
+        write(f"{folder}/a/specs.md", "1", categories=["package", "develop"])
+    write("develop-2025-01-12/b/specs.md", "2", categories=["package", "develop"])
+    write("v0.22.0/a/specs.md", "1")
+    return tmp_path
+
+
+def test_folders_that_are_named_by_dates(dated: Path) -> None:
+    """Their pages are states of the tag that they name, however the folders are given."""
+    history = [("develop", "2025-01-05", ["a"]), ("develop", "2025-01-12", ["a", "b"])]
+    assert states(dated / DATED[0]) == history[1:]
+    assert states(dated / DATED[0], dated / DATED[1]) == history
+    assert states(dated) == [*history, ("v0.22.0", "", ["a"])]
+    assert states(dated, tags=("develop",)) == history
+    assert states(dated / DATED[0] / "b" / "specs.md") == [("develop", "2025-01-12", ["b"])]
+
+
+def test_a_date_beside_none(dated: Path, write: Write) -> None:
+    """A folder without a date has the newest state, whose moment is left to the import."""
+    write("develop/a/specs.md", "1")
+    found = states(*(dated / name for name in ("develop", *DATED)))
+    assert [date for _, date, _ in found] == ["2025-01-05", "2025-01-12", ""]
+
+
+@pytest.mark.parametrize(
+    ("folder", "tag"),
+    [
+        ("develop-2025-01-12", "main"),
+        ("develop-2025-13-12", "develop"),
+        ("develop-2025-01-12-copy", "develop"),
+        ("develop-e4s-2025-01-12", "develop"),
+        ("develop-2025-01-12", "develop-2025-01-12"),
+    ],
+)
+def test_folders_whose_date_is_not_that_of_the_tag(write: Write, folder: str, tag: str) -> None:
+    """Nothing is read into names of other tags, and a dated tag has its own date."""
+    page = write(f"{folder}/a/specs.md", "1", categories=["package", tag])
+    assert states(page) == [(tag, "", ["a"])]
+
+
+def test_dates_under_another_tag(dated: Path) -> None:
+    """Another tag has the same dates, unless its own name has one."""
+    both = [dated / name for name in DATED]
+    assert [it[:2] for it in states(*both, tags=("main",))] == [
+        ("main", "2025-01-05"),
+        ("main", "2025-01-12"),
+    ]
+    assert states(both[0], tags=("x-2025-02-01",)) == [("x-2025-02-01", "", ["a", "b"])]
+    with pytest.raises(InvalidArgument, match="x-2025-02-01 has one date"):
+        states(*both, tags=("x-2025-02-01",))
+
+
+@pytest.mark.parametrize("name", ["{}/a/specs.md", "{}/a.txt"])
+def test_two_states_without_dates(write: Write, tmp_path: Path, name: str) -> None:
+    """What is meant cannot be known; how to say it is said once a page."""
+    keys = {"title": "a", "categories": ["package", "develop"]}
+    first = write(name.format("old"), "1", "2", **keys)
+    second = write(name.format("young"), "1", "2", **keys)
+    with pytest.raises(SourceError) as caught:
+        snapshots(tmp_path)
+    assert str(caught.value) == (
+        f"{second}, a: {first} is a page of the same package and tag: one of them is of another "
+        "state. Import them one by one, each with --taken-at DATE, or from folders named by tag "
+        "and date, such as develop-2025-01-05"
+    )
+    report = Report(skip_bad=True)
+    assert len(snapshots(tmp_path, report=report)["develop"].content) == 2
+    assert len(report.skipped) == 1
+
+
+def test_two_states_without_a_tag(write: Write, tmp_path: Path) -> None:
+    """Nothing can be said of folders' names where no tag is known."""
+    write("old/a.txt", "1", title="a")
+    write("young/a.txt", "1", title="a")
+    with pytest.raises(SourceError, match=r"Import them one by one, each with --taken-at DATE$"):
+        snapshots(tmp_path, tags=("develop",))
+
+
+def test_real_pages_of_several_tags() -> None:
+    """Real pages of all years, each under its tag."""
+    found = snapshots(real_data.folder() / "pages-more", real_data.folder() / "pages")
+    assert packages(found) == {
+        "develop": ["py-safetensors", "py-tokenizers"],
+        "develop-2025-03-23": ["rocblas"],
+        "develop-2025-03-30": ["cp2k", "rocblas"],
+        "develop-2025-07-13": ["cp2k"],
+        "v0.18.1": ["aml"],
+    }
 
 
 def test_folders_however_deep_they_stand(write: Write, tmp_path: Path) -> None:

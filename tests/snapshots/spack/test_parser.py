@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from snapshots.errors import ConstraintSyntaxError
 from snapshots.spack.constraints import DependencyConstraint, SpecConstraint
-from snapshots.spack.parser import parse
+from snapshots.spack.parser import parse, query_of
 from snapshots.spack.predicates import VariantConstraint
 from snapshots.spack.targets import TargetRange, TargetSet
 from snapshots.spack.version_sets import parse_versions
@@ -41,7 +41,9 @@ ALL_TYPES = "hdf5 ^[deptypes=build,link,run,test virtuals=mpi] mpich"
         ("hdf5 cflags='-O2'", "hdf5 cflags=-O2"),
         ("hdf5 cflags='-O2 -g' cflags=-O2", "hdf5 cflags='-O2 -g'"),
         ("hdf5 cflags:='-O2' ldflags==-lm", "hdf5 cflags=-O2 ldflags=-lm"),
-        ('hdf5 cflags=* cflags="-g"', "hdf5 cflags=-g"),
+        ('hdf5 cflags=* cflags="-g"', "hdf5 cflags='* -g'"),
+        ("hdf5 cflags=''", "hdf5"),
+        ("hdf5 cflags='-O2'+mpi%gcc", "hdf5 cflags=-O2 +mpi %gcc"),
         (r"""hdf5 note='-DX=\"a\" "b"'""", r"""hdf5 note='-DX=\"a\" "b"'"""),
         (r"""hdf5 note="it's \"a\" \n" """, r"""hdf5 note="it's \"a\" \n" """.strip()),
         ('hdf5 note="a%b"', "hdf5 note='a%b'"),
@@ -55,6 +57,8 @@ ALL_TYPES = "hdf5 ^[deptypes=build,link,run,test virtuals=mpi] mpich"
             "hdf5 arch=linux-ubuntu24.04-x86_64_v3",
             "hdf5 platform=linux os=ubuntu24.04 target=x86_64_v3",
         ),
+        ("arch=*", "* target=*"),
+        ("hdf5 arch=zen2:,m1", "hdf5 target=m1,zen2:"),
         ("hdf5 architecture=linux-None-zen2", "hdf5 platform=linux target=zen2"),
         ("/abcdefg", "* /abcdefg"),
         ("hdf5/abc123", "hdf5 /abc123"),
@@ -216,3 +220,22 @@ def refusal(text: str) -> ConstraintSyntaxError | None:
     except ConstraintSyntaxError as error:
         return error
     return None
+
+
+@pytest.mark.parametrize(
+    ("words", "query"),
+    [
+        ((), "*"),
+        (("hdf5", "+mpi", "%gcc"), "hdf5 +mpi %gcc"),
+        (("hdf5", "cflags=-O2 -g"), "hdf5 cflags='-O2 -g'"),
+        (("hdf5", "cflags=-O2"), "hdf5 cflags=-O2"),
+        (("weird=it's",), 'weird="it\'s"'),
+        (('weird="it',), "weird='\"it'"),
+        (("target=zen2 %gcc@13",), "target=zen2 %gcc@13"),
+        (("hdf5 cflags=-O2 -g",), "hdf5 cflags=-O2 -g"),
+        (("foo=",), "foo="),
+    ],
+)
+def test_words_of_a_command_line(words: tuple[str, ...], query: str) -> None:
+    """A value whose quotes the shell took away gets them again, where it cannot be read without."""
+    assert query_of(words) == query

@@ -72,7 +72,7 @@ SPEC = Spec(
         ("cflags='-O3'", False),
         ("cflags:=-O2", True),  # Spack heeds := among flags no more than their order
         ('cflags:="-O2 -g"', True),
-        ("cflags=*", True),
+        ("cflags=*", False),
         ("cxxflags=*", False),
         ("ldflags=-Wl,--as-needed", True),
         ("patches=26090f4", True),
