@@ -45,6 +45,8 @@ describe_enum(
         CauseKind.DEPENDENCY_REMOVED: "A dependency that it has no longer.",
         CauseKind.PROVIDER: "Another package provides a virtual package.",
         CauseKind.EXTERNAL: "A dependency outside the cache; a source tells its hash alone.",
+        CauseKind.FORMAT: "Spack counts hashes otherwise: it wrote specs in another format, and "
+        "nothing else explains them.",
         CauseKind.UNKNOWN: "The sources do not tell; whyUnknown says what is missing.",
     },
 )
@@ -130,10 +132,13 @@ class Cause(Node):
 
     id: strawberry.ID = for_many(_ids, "Opaque and stable.", cost=Cost(weight=1.5))
     kind: CauseKind = _of_name(lambda it: it.kind, "What changed.")
-    package: str = _of_name(lambda it: it.package, "The package that changed by itself.")
+    package: str | None = _of_name(
+        lambda it: it.package, "The package that changed by itself; null of FORMAT alone."
+    )
     before: str | None = _of_name(
         lambda it: it.before,
-        "As in 3.3.1, +shared, openmpi; null where there was nothing, or where it is not known.",
+        "As in 3.3.1, +shared, openmpi; null where there was nothing, or where it is not known. "
+        "Of FORMAT the version of the format.",
     )
     after: str | None = _of_name(lambda it: it.after, "As `before`, in head.")
     title: str = _of_name(

@@ -195,7 +195,10 @@ class Comparison(Node):
         self,
         info: Info,
         kind: Annotated[CauseKind, strawberry.argument(description="Its kind.")],
-        package: Annotated[str, strawberry.argument(description="The package that changed.")],
+        package: Annotated[
+            str | None,
+            strawberry.argument(description="The package that changed; none of FORMAT."),
+        ] = strawberry.UNSET,
         before: Annotated[
             str | None, strawberry.argument(description="As `Cause.before` has it.")
         ] = strawberry.UNSET,
@@ -204,7 +207,8 @@ class Comparison(Node):
         ] = strawberry.UNSET,
     ) -> Cause | None:
         sides = none_if_omitted(before), none_if_omitted(after)
-        return cause_named(self.loaded(info), CauseName(kind, package, *sides))
+        name = CauseName(kind, none_if_omitted(package), *sides)
+        return cause_named(self.loaded(info), name)
 
     @strawberry.field(
         description="How many causes are of each kind, and how many specs they explain; kinds "

@@ -16,6 +16,7 @@ class CauseKind(Enum):
     DEPENDENCY_REMOVED = "dependency_removed"
     PROVIDER = "provider"
     EXTERNAL = "external"
+    FORMAT = "format"
     UNKNOWN = "unknown"
 
 
@@ -40,30 +41,33 @@ class CauseName(NamedTuple):
     - of COMPILER name@version, of TARGET platform-os-target;
     - of DEPENDENCY_ADDED and DEPENDENCY_REMOVED the dependency, on both sides where no more than
       the types or virtuals of the edge to it differ, of PROVIDER what provided and what provides;
+    - of FORMAT the versions of Spack's format of specs, which decides what a hash covers;
     - None of RECIPE, so that an edit is one cause whatever versions and variants of the package
       feel it, and of UNKNOWN.
+
+    ``package`` is None of FORMAT alone, which is one cause for all packages.
     """
 
     kind: CauseKind
-    package: str
+    package: str | None
     before: str | None = None
     after: str | None = None
 
     @property
     def order(self) -> tuple[str, int, str, str]:
         """A sort key: the name, then kind, before and after."""
-        return self.package, _PLACES[self.kind], self.before or "", self.after or ""
+        return self.package or "", _PLACES[self.kind], self.before or "", self.after or ""
 
     @property
     def key(self) -> str:
         """The name as one text, for ever the same."""
-        parts = (self.kind.value, self.package, self.before or "", self.after or "")
+        parts = (self.kind.value, self.package or "", self.before or "", self.after or "")
         return "|".join(part.replace("%", "%25").replace("|", "%7C") for part in parts)
 
     @property
     def title(self) -> str:
         """One line for people: openssl 3.3.1 → 3.4.0."""
-        package, before, after = self.package, self.before, self.after
+        package, before, after = self.package or "", self.before, self.after
         match self.kind:
             case CauseKind.RECIPE:
                 return f"recipe of {package} changed"
@@ -82,6 +86,8 @@ class CauseName(NamedTuple):
             case CauseKind.EXTERNAL:
                 known = f"{before or '?'} → {after or '?'}" if before or after else "changed"
                 return f"{package} {known} (outside the cache)"
+            case CauseKind.FORMAT:
+                return f"Spack's format of specs {before} → {after}"
             case CauseKind.UNKNOWN:
                 return f"{package} changed, it is not known why"
         return _told(package, before, after)

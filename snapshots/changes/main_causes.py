@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.cause import KINDS
+from snapshots.changes.cause import KINDS, CauseKind
 from snapshots.changes.cause_walk import PairGraph
 from snapshots.changes.involvement import Involvement, Totals
 from snapshots.changes.own_causes import Numbers, OwnCauses
@@ -17,7 +17,8 @@ class Found(NamedTuple):
     """All that is found of the causes of some counterparts, which are the first pairs of the graph.
 
     ``facts`` are the own facts of each pair that differ. ``best`` is for each pair the cause, out
-    of those that it has and leads to, that is involved in most counterparts; ``main`` the main one
+    of those that it has and leads to, that is involved in most counterparts, one of kind FORMAT
+    where there is no other; ``main`` the main one
     of each counterpart. ``totals`` are those over all counterparts.
     """
 
@@ -38,7 +39,9 @@ def main_causes(graph: PairGraph, facts: Facts, order: PairOrder, own: OwnCauses
     by_name = sorted(range(size), key=lambda number: own.names[number].order)
     names = np.empty(size, np.int64)
     names[by_name] = np.arange(size)
-    best = _best_causes(graph, order, own, np.lexsort((names, -totals.num_involved)))
+    # A format explains what nothing else does, of however many specs.
+    is_format = np.array([name.kind is CauseKind.FORMAT for name in own.names], np.bool_)
+    best = _best_causes(graph, order, own, np.lexsort((names, -totals.num_involved, is_format)))
     main = _main_causes(graph, facts, own, names, best)
     num_specs = np.bincount(main, minlength=size)
     numbers = np.lexsort((names, -totals.num_involved, -num_specs))

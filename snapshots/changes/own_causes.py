@@ -2,7 +2,9 @@
 
 What differs of a node itself is one cause, named by the first fact that differs; a new version
 nearly always comes with a new recipe and other dependencies, and that is no second cause. Where the
-dependencies are the first that differs, each that only one side has is a cause of the node.
+dependencies are the first that differs, each that only one side has is a cause of the node. Where
+nothing else explains a pair and its nodes were written in two formats of specs, which have other
+hashes for the same content, that is its cause: one for all packages.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,6 +34,7 @@ _COLUMNS = {
     CauseKind.COMPILER: ("compiler",),
     CauseKind.TARGET: ("platform", "operating_system", "target"),
     CauseKind.EXTERNAL: ("version",),
+    CauseKind.FORMAT: ("spec_format",),
     CauseKind.UNKNOWN: (),
 }
 """The columns that before and after are told by."""
@@ -75,13 +78,16 @@ class _Naming:
 
     def run(self, facts: Facts, is_unknown: Mask) -> OwnCauses:
         first = facts & -facts
+        are_of_other_formats = self._are_of_other_formats()
         for kind in _COLUMNS:
             named = [fact.value for fact, of_kind in _KINDS.items() if of_kind is kind]
             pairs: Mask = np.isin(first, named)
             if kind is CauseKind.EXTERNAL:
                 pairs = self._graph.is_external
+            elif kind is CauseKind.FORMAT:
+                pairs = is_unknown & are_of_other_formats
             elif kind is CauseKind.UNKNOWN:
-                pairs = is_unknown
+                pairs = is_unknown & ~are_of_other_formats
             self._add_simple(kind, np.flatnonzero(pairs))
         self._add_dependencies(np.flatnonzero(first == OwnFact.DEPENDENCIES.value))
         nothing = np.empty(0, np.int64)
@@ -90,6 +96,18 @@ class _Naming:
             np.concatenate([nothing, *(pairs for pairs, _ in self._found)]),
             np.concatenate([nothing, *(numbers for _, numbers in self._found)]),
         )
+
+    def _are_of_other_formats(self) -> Mask:
+        """Return which pairs have nodes of two formats of specs, where both are known."""
+        name = _COLUMNS[CauseKind.FORMAT][0]
+        codes = [
+            node_columns.codes(side, name)[nodes]
+            for side, nodes in zip(self._sides, self._nodes, strict=True)
+        ]
+        values = [node_columns.fingerprints(side, name) for side in self._sides]
+        are_known = [node_columns.known(side, name) for side in self._sides]
+        mask: Mask = values[0][codes[0]] != values[1][codes[1]]
+        return mask & are_known[0][codes[0]] & are_known[1][codes[1]]
 
     def _add_simple(self, kind: CauseKind, pairs: Numbers) -> None:
         columns = [node_columns.codes(self._sides[0], "package")[self._nodes[0][pairs]]]
@@ -126,7 +144,8 @@ class _Naming:
         values = [
             [frame.columns[name].at(row) for name in _COLUMNS[kind]] for frame, row in (base, head)
         ]
-        return CauseName(kind, base[0].package.at(base[1]), *_texts(kind, *values))
+        package = None if kind is CauseKind.FORMAT else base[0].package.at(base[1])
+        return CauseName(kind, package, *_texts(kind, *values))
 
     def _of_dependencies(self, pair: int) -> list[CauseName]:
         (frame, row), _ = self._rows(pair)
@@ -155,6 +174,8 @@ def _texts(
             return _only(before[0], after[0]), _only(after[0], before[0])
         case CauseKind.TARGET:
             return "-".join(before), "-".join(after)
+        case CauseKind.FORMAT:
+            return str(before[0]), str(after[0])
     return before[0], after[0]
 
 

@@ -35,7 +35,7 @@ def causes_sentence(rebuilds: Rebuilds) -> Sentence | None:
 
 def noun_phrase(cause: CauseEntry) -> list[str]:
     """Return the pieces that name a cause in a list, or after "by"."""
-    package, before, after = Name(cause.package), cause.before, cause.after
+    package, before, after = Name(cause.package or ""), cause.before, cause.after
     step = _step(before, after)
     in_brackets = [" (", *step, ")"] if step else []
     match CauseKind(cause.kind):
@@ -59,6 +59,8 @@ def noun_phrase(cause: CauseEntry) -> list[str]:
             return [package, " with ", Name(after or ""), " in place of ", Name(before or "")]
         case CauseKind.EXTERNAL:
             return [package, *in_brackets, " from outside the cache"]
+        case CauseKind.FORMAT:
+            return ["Spack's format of specs", *in_brackets]
     return [package, " for a reason that is not known"]
 
 
@@ -129,7 +131,7 @@ def _themselves(groups: Sequence[Group], *, is_more: bool) -> list[str]:
 
 def _what_happened(cause: CauseEntry) -> list[str]:
     """Return the pieces of a main clause."""
-    package = Name(cause.package)
+    package = Name(cause.package or "")
     before, after = cause.before or "", cause.after or ""
     match CauseKind(cause.kind):
         case CauseKind.VERSION if cause.before and cause.after:

@@ -31,7 +31,7 @@ class CauseEntry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     key: str
     kind: str
-    package: str
+    package: str | None
     before: str | None
     after: str | None
     title: str
@@ -58,7 +58,7 @@ class Reach:
 
     def num_others(self, cause: CauseEntry) -> int:
         """Return how many specs of other packages a cause is involved in."""
-        own = self._head.package.index.get(cause.package, -1)
+        own = -1 if cause.package is None else self._head.package.index.get(cause.package, -1)
         return int(np.count_nonzero(self._head.package.codes[self._rows(cause)] != own))
 
     def num_shared(self, cause: CauseEntry, other: CauseEntry) -> int:

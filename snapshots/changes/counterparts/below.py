@@ -1,8 +1,8 @@
-"""What lies below specs: the names and versions of all that they depend on, as sets of bits.
+"""What lies below specs: names, versions and more of all that they depend on, as sets of bits.
 
-A set is a whole number with a bit for each name with a version. Such sets are made from below: what
-lies below a spec is what it depends on, and what lies below that. Few specs are asked for, so only
-what they reach is looked at.
+A set is a whole number with a bit for each item, a name with a version, say. Such sets are made
+from below: what lies below a spec is what it depends on, and what lies below that. Few specs are
+asked for, so only what they reach is looked at.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,18 +32,20 @@ Sets = list[int]
 
 
 class Below:
-    """What lies below some rows of base and of head.
+    """What lies below some rows of base and of head: items made of the named columns.
 
     ``base_numbers`` and ``head_numbers`` have a number for the set of each row: equal sets have the
     same one.
 
-    A spec itself is not below it, unless another one of its name and version is. A compiler that
+    A spec itself is not below it, unless another one is the same item. A compiler that
     is no dependency counts as one of each spec that states it. Of what is not stated the version is
     None, which is a version like others.
     """
 
-    def __init__(self, base: Side, base_rows: Rows, head: Side, head_rows: Rows) -> None:
-        self._walks = _Walk(base, base_rows), _Walk(head, head_rows)
+    def __init__(
+        self, base: Side, base_rows: Rows, head: Side, head_rows: Rows, columns: Sequence[str]
+    ) -> None:
+        self._walks = _Walk(base, base_rows, columns), _Walk(head, head_rows, columns)
         items = [it for walk in self._walks for it in (walk.items, walk.compilers)]
         distinct = np.unique(np.concatenate(items))
         self._num_items = len(distinct)
@@ -120,11 +122,11 @@ class _Block(NamedTuple):
 class _Walk:
     """The part of one side's graph that some rows reach, worked off from below.
 
-    ``items`` has a hash of each node's name and version, ``compilers`` those of the compilers that
-    nodes state.
+    ``items`` has a hash of each node's values in the columns, ``compilers`` those of the compilers
+    that nodes state.
     """
 
-    def __init__(self, side: Side, rows: Rows) -> None:
+    def __init__(self, side: Side, rows: Rows, columns: Sequence[str]) -> None:
         graph = side.graph
         nodes = np.flatnonzero(graph.nodes_below(rows))
         place_of = np.full(graph.num_nodes, _NONE, np.int32)
@@ -136,7 +138,7 @@ class _Walk:
         self._order = from_below(sources, targets, len(nodes))
         self._targets: list[int] = targets.tolist()
         self._starts: list[int] = np.searchsorted(sources, np.arange(len(nodes) + 1)).tolist()
-        self.items = mixed(*(of_nodes(side, name)[nodes] for name in ("package", "version")))
+        self.items = mixed(*(of_nodes(side, name)[nodes] for name in columns))
         self._stating = np.flatnonzero(stating_compilers(side)[nodes])
         self.compilers = mixed(*(it[nodes[self._stating]] for it in compilers(side)))
 

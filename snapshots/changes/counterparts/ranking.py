@@ -4,6 +4,7 @@ All pairs of one key are put in one order, and from its top each pair is taken o
 still free. A pair stands before another one if, in this order,
 
 - more of what lies below both is common: the share of (name, version) of all their dependencies,
+- more of it is common where variants count too: the share of (name, version, variants),
 - more of their stacks is common, root left out,
 - more of their variants is common,
 - fewer distinct versions, among all that the package has on either side, lie between theirs in
@@ -20,6 +21,7 @@ paired. Where a stack in common is asked for, that begins with some 250,000 pair
 have one.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +46,9 @@ from snapshots.spack.names import ROOT_STACK
 
 Places = npt.NDArray[np.int64]
 
+_BELOW = (("package", "version"), ("package", "version", "variants"))
+"""The columns that tell what lies below specs, in the order in which it ranks."""
+
 
 class Group(NamedTuple):
     """Some candidates of one side: their places among all, rising, and the number of each's key."""
@@ -55,18 +60,18 @@ class Group(NamedTuple):
 class _Ranked(NamedTuple):
     """The candidates of one side, with what they are ranked by.
 
-    ``sets`` are the numbers of the sets of what lies below each, ``versions`` places in Spack's
-    order.
+    ``sets`` are the numbers of the sets of what lies below each, without and with variants,
+    ``versions`` places in Spack's order.
     """
 
     candidates: Candidates
-    sets: Numbers
+    sets: Sequence[Numbers]
     versions: Places
 
     def marks(self, group: Group) -> Fingerprints:
         """Return what is the same for those that are alike in all but the hash."""
         facts = self.candidates.keys(("stacks", "variants", "version"))[group.places]
-        numbers = self.sets[group.places], group.keys
+        numbers = *(numbers[group.places] for numbers in self.sets), group.keys
         return mixed(facts, *(it.astype(np.uint64) for it in numbers))
 
     def stacks(self, classes: Classes) -> Items:
@@ -99,10 +104,9 @@ class Ranking:
     ) -> None:
         versions = version_places(base.side.frame, base.rows, head.side.frame, head.rows)
         rows = base.rows[base_places], head.rows[head_places]
-        self._below = Below(base.side, rows[0], head.side, rows[1])
-        ours, theirs = np.full(len(base), -1, np.int64), np.full(len(head), -1, np.int64)
-        ours[base_places] = self._below.base_numbers
-        theirs[head_places] = self._below.head_numbers
+        self._below = [Below(base.side, rows[0], head.side, rows[1], columns) for columns in _BELOW]
+        ours = [_placed(len(base), base_places, below.base_numbers) for below in self._below]
+        theirs = [_placed(len(head), head_places, below.head_numbers) for below in self._below]
         self._base = _Ranked(base, ours, versions[0])
         self._head = _Ranked(head, theirs, versions[1])
 
@@ -140,7 +144,12 @@ class Ranking:
         """Return what pairs are ranked by, the smallest first, all but their hashes."""
         before, after = self._base.versions[base], self._head.versions[head]
         return (
-            -self._below.shares(self._base.sets[base], self._head.sets[head]),
+            *(
+                -below.shares(ours[base], theirs[head])
+                for below, ours, theirs in zip(
+                    self._below, self._base.sets, self._head.sets, strict=True
+                )
+            ),
             -stacks,
             -self._shares("variants", base, head),
             np.abs(before - after),
@@ -154,6 +163,13 @@ class Ranking:
         before, after = (getattr(it.side.frame, name) for it in (ours, theirs))
         left_out = frozenset({ROOT_STACK})
         return shares(before, ours.rows[base], after, theirs.rows[head], left_out)
+
+
+def _placed(size: int, places: Places, numbers: Numbers) -> Numbers:
+    """Return the numbers at their places among ``size``, and -1 elsewhere."""
+    placed = np.full(size, -1, np.int64)
+    placed[places] = numbers
+    return placed
 
 
 def _begins(ranks: tuple[npt.NDArray[Any], ...], order: Places) -> Mask:

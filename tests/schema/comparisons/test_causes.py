@@ -81,7 +81,7 @@ def expected() -> Causes:
     return Causes(BASE, HEAD, counterparts(BASE, HEAD))
 
 
-def named(cause: Any) -> tuple[str, str, str | None, str | None]:
+def named(cause: Any) -> tuple[str, str | None, str | None, str | None]:
     """Return what a cause is, of the API or of the records."""
     if isinstance(cause, Cause):
         return cause.kind.name, cause.package, cause.before, cause.after

@@ -11,7 +11,7 @@ class CauseRecord(NamedTuple):
     """A cause: its name, and what ``Causes`` tells of its number under the same names."""
 
     kind: CauseKind
-    package: str
+    package: str | None
     before: str | None
     after: str | None
     title: str

@@ -47,7 +47,7 @@ def told(causes: Causes) -> list[tuple[str, int, int]]:
     return [(it.title, it.num_specs, it.num_involved) for it in records(causes)]
 
 
-def named(causes: Causes) -> list[tuple[CauseKind, str, str | None, str | None]]:
+def named(causes: Causes) -> list[tuple[CauseKind, str | None, str | None, str | None]]:
     """Return the name of each cause."""
     return [(it.kind, it.package, it.before, it.after) for it in records(causes)]
 

@@ -35,6 +35,7 @@ LONG = " ".join(f"variant{number:02}=yes" for number in range(20))
         (CauseKind.PROVIDER, "mpich", "openmpi", "a with openmpi in place of mpich"),
         (CauseKind.EXTERNAL, "12", None, "a 12 → ? (outside the cache)"),
         (CauseKind.EXTERNAL, None, None, "a changed (outside the cache)"),
+        (CauseKind.FORMAT, "5", "6", "Spack's format of specs 5 → 6"),
         (CauseKind.UNKNOWN, None, None, "a changed, it is not known why"),
     ],
 )

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
+from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.spec_changes import SpecChangeKind
 from tests.snapshots.changes.oracle.explained import Explained
 from tests.snapshots.changes.oracle.own import Cause, Kind
@@ -50,6 +51,36 @@ def the_week(stacks: Iterable[str]) -> Explained:
     """Return what is said of the week."""
     stacks = list(stacks)
     return Explained(State(*records(BEFORE, stacks)), State(*records(AFTER, stacks)))
+
+
+FORMAT = Cause(Kind.FORMAT, None, "5", "6")
+
+
+@pytest.mark.parametrize("date", [BEFORE, AFTER])
+@pytest.mark.parametrize("stack", STACKS)
+def test_another_format_is_one_cause(stack: str, date: str) -> None:
+    """Where a Spack of another format concretizes the same, that explains every spec."""
+    base, head = State(*records(date, [stack])), State(*records(date, [stack], in_format_6=True))
+    changed = head.specs.keys() - base.specs.keys()
+    explained = Explained(base, head)
+    assert len(changed) > 150
+    assert explained.num_specs == explained.num_involved == {FORMAT: len(changed)}
+    reasons = explained.reasons(SpecChangeKind.ADDED)
+    assert reasons == dict.fromkeys(changed, SpecChangeReason.REBUILT.value)
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_what_changes_beside_the_format(stack: str) -> None:
+    """It keeps its causes, main ones too; the format explains the specs that they do not."""
+    base, head = State(*records(BEFORE, [stack])), State(*records(AFTER, [stack], in_format_6=True))
+    explained = Explained(base, head)
+    num_involved = explained.num_involved
+    num_changed = len(head.specs.keys() - base.specs.keys())
+    assert num_involved.pop(FORMAT) > 150
+    assert num_involved == NUM_INVOLVED[stack]
+    num_specs = explained.num_specs
+    assert num_specs[FORMAT] == num_changed - NUM_REPLACED[stack]
+    assert sum(num_specs.values()) == num_changed
 
 
 @pytest.mark.parametrize("stack", STACKS)

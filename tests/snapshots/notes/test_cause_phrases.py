@@ -59,6 +59,7 @@ def an_entry(
         (CauseKind.PROVIDER, "q", "r", "`p` with `r` in place of `q`"),
         (CauseKind.EXTERNAL, "1", "2", "`p` (1 → 2) from outside the cache"),
         (CauseKind.EXTERNAL, None, None, "`p` from outside the cache"),
+        (CauseKind.FORMAT, "5", "6", "Spack's format of specs (5 → 6)"),
         (CauseKind.UNKNOWN, None, None, "`p` for a reason that is not known"),
     ],
 )

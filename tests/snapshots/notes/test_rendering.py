@@ -231,6 +231,8 @@ def test_json() -> None:
             "importer": "cachelog 1",
             "synthetic": False,
         },
+        "num_proven": None,
+        "unproven": None,
     }
     assert document["only"] == {"package": None, "stack": None, "matching": None}
     assert document["after"] == {"num_packages": 10, "num_specs": 14, "num_stacks": 2}

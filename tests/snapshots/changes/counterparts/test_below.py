@@ -64,7 +64,7 @@ def check(base: Sequence[Spec], head: Sequence[Spec]) -> None:
     """Hold numbers and shares of all rows of two contents against plain sets."""
     sides = side_of(base), side_of(head)
     rows = [np.arange(len(side.frame), dtype=np.int32) for side in sides]
-    made = Below(sides[0], rows[0], sides[1], rows[1])
+    made = Below(sides[0], rows[0], sides[1], rows[1], ("package", "version"))
     sets = [
         [below_by_walking(specs, next(it for it in specs if it.hash == digest)) for digest in texts]
         for specs, texts in zip(
@@ -122,7 +122,7 @@ def test_only_some_rows() -> None:
     specs = [node("a", "b"), node("b", "c"), node("c"), node("d", "c")]
     side = side_of(specs)
     rows = np.array([side.frame.hashes.find(specs[it].hash) for it in (1, 0)], np.int32)
-    made = Below(side, rows, side, rows[:1])
+    made = Below(side, rows, side, rows[:1], ("package", "version"))
     assert made.base_numbers[0] == made.head_numbers[0] != made.base_numbers[1]
     assert made.shares(made.base_numbers, np.repeat(made.head_numbers, 2)).tolist() == [1.0, 0.5]
     assert made.shares(made.base_numbers[:0], made.head_numbers[:0]).tolist() == []

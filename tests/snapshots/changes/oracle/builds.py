@@ -43,11 +43,12 @@ class Build(NamedTuple):
     place: str = "cache"
     is_told: bool = True
     needs: tuple[Need, ...] = ()
+    spec_format: int | None = None
 
     @property
     def text(self) -> str:
         """What a hash covers of the build itself."""
-        return repr(self[:6]) + str(self.compiler)
+        return repr(self[:6]) + str(self.compiler) + str(self.spec_format or "")
 
 
 Builds = Sequence[Build]
@@ -114,6 +115,7 @@ def _spec(
         namespace=build.namespace,
         package_hash=build.recipe,
         dependencies=edges if build.is_told else None,
+        spec_format=build.spec_format,
     )
 
 
@@ -144,6 +146,6 @@ def _reached(inside: dict[str, Spec], outside: dict[str, Spec]) -> set[str]:
 def as_pages_tell(state: State) -> State:
     """Return what is left of a state where no dependencies and no recipes are told."""
     return State(
-        replace(spec, dependencies=None, package_hash=None, namespace=None)
+        replace(spec, dependencies=None, package_hash=None, namespace=None, spec_format=None)
         for spec in state.specs.values()
     )

@@ -27,6 +27,7 @@ _VALUES: dict[str, Sequence[Any]] = {
     "compiler": (None, "gcc@12.3.0", "gcc@13.2.0", "clang@16.0.6"),
     "place": (*["cache"] * 6, "stated", "named"),
     "is_told": (*[True] * 7, False),
+    "spec_format": (5, 5, 6, None),
 }
 _TYPES = (("build", "link"), ("build",), ("run",))
 _VIRTUALS: tuple[tuple[str, ...], ...] = ((), (), ("mpi",), ("c",), ("c", "mpi"))

@@ -6,7 +6,13 @@ from functools import cached_property
 from itertools import pairwise
 
 from tests.snapshots.changes.oracle.edges import PairedEdges, pair_edges
-from tests.snapshots.changes.oracle.own import Cause, Kind, own_causes, own_differences
+from tests.snapshots.changes.oracle.own import (
+    Cause,
+    Kind,
+    format_cause,
+    own_causes,
+    own_differences,
+)
 from tests.snapshots.changes.oracle.states import State
 
 Pair = tuple[str, str]
@@ -36,7 +42,9 @@ class Causes:
                 waiting += self.below[pair]
         self._own = {pair: self._causes_at(pair) for pair in self.below}
         for pair in [it for it in self.below if self._ends_without_cause(it)]:
-            self._own[pair] = [Cause(Kind.UNKNOWN, self._packages[pair])]
+            nodes = self._base.nodes.get(pair[0]), self._head.nodes.get(pair[1])
+            unknown = Cause(Kind.UNKNOWN, self._packages[pair])
+            self._own[pair] = [format_cause(*nodes) or unknown]
 
     def _pairs_below(self, pair: Pair) -> list[Pair]:
         before, after = self._base.nodes.get(pair[0]), self._head.nodes.get(pair[1])
@@ -105,11 +113,14 @@ class Causes:
 
     def _main(self, digest: str, pair: Pair) -> Cause:
         """Return the first cause of the spec's own, where facts of its own differ."""
-        own = [it for it in self._own[pair] if it.kind is not Kind.UNKNOWN]
+        own = [it for it in self._own[pair] if it.kind not in (Kind.UNKNOWN, Kind.FORMAT)]
         return own[0] if own else self._most_involved(digest)
 
     def _most_involved(self, digest: str) -> Cause:
-        return min(self.involved[digest], key=lambda it: (-self.num_involved[it], it.order))
+        def key(cause: Cause) -> tuple[object, ...]:
+            return cause.kind is Kind.FORMAT, -self.num_involved[cause], cause.order
+
+        return min(self.involved[digest], key=key)
 
     # -- of one cause
 

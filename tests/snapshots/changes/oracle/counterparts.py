@@ -97,6 +97,7 @@ def _rank(base: State, head: State, pair: Candidate, order: dict[str, int]) -> t
     old, new = order.get(before.version, 0), order.get(after.version, 0)
     return (
         -share(base.below(before), head.below(after)),
+        -share(base.below(before, with_variants=True), head.below(after, with_variants=True)),
         -share(stacks_of(before), stacks_of(after)),
         -share(set(before.variants), set(after.variants)),
         abs(old - new),

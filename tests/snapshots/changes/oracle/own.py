@@ -22,6 +22,7 @@ class Kind(Enum):
     DEPENDENCY_REMOVED = auto()
     PROVIDER = auto()
     EXTERNAL = auto()
+    FORMAT = auto()
     UNKNOWN = auto()
 
 
@@ -29,14 +30,14 @@ class Cause(NamedTuple):
     """Why specs changed: one thing that happened to one package."""
 
     kind: Kind
-    package: str
+    package: str | None
     before: str | None = None
     after: str | None = None
 
     @property
     def order(self) -> tuple[str, ...]:
         """What puts causes in the order of their names."""
-        return self.package, f"{self.kind.value:02}", self.before or "", self.after or ""
+        return self.package or "", f"{self.kind.value:02}", self.before or "", self.after or ""
 
 
 def own_facts_differ(before: Spec, after: Spec) -> bool:
@@ -66,6 +67,14 @@ def own_differences(before: Spec, after: Spec) -> list[str]:
         "target": [before.target, after.target],
     }
     return [name for name, (old, new) in facts.items() if None not in (old, new) and old != new]
+
+
+def format_cause(before: Spec | None, after: Spec | None) -> Cause | None:
+    """Return the cause of two specs that were written in two formats; None for others."""
+    formats = [it.spec_format if it else None for it in (before, after)]
+    if None in formats or formats[0] == formats[1]:
+        return None
+    return Cause(Kind.FORMAT, None, *map(str, formats))
 
 
 def own_causes(before: Spec, after: Spec, edges: PairedEdges) -> list[Cause]:

@@ -1,6 +1,8 @@
 """The indexes of a real Spack."""
 
+import json
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -9,6 +11,7 @@ from snapshots.models import Spec
 from snapshots.sources.buildcache.specs import decode
 from snapshots.sources.reports import Report
 from tests import real_data
+from tests.snapshots.sources.buildcache.rehashing import rehashed
 
 STACKS = ("developer-tools", "e4s", "ml-linux-aarch64-cpu")
 
@@ -26,13 +29,20 @@ def dates() -> list[str]:
     return sorted(it.name for it in history().iterdir() if it.is_dir())
 
 
-def records(date: str, stacks: Sequence[str] = STACKS) -> Records:
+@cache
+def index_of(date: str, stack: str, *, in_format_6: bool) -> bytes:
+    """Return an index, as it is or as a Spack that writes format 6 of specs has it."""
+    data = (history() / date / stack / "index.json").read_bytes()
+    return json.dumps(rehashed(json.loads(data))[0]).encode() if in_format_6 else data
+
+
+def records(date: str, stacks: Sequence[str] = STACKS, *, in_format_6: bool = False) -> Records:
     """Return what the indexes of some stacks hold together, as a tag of them would."""
     inside: dict[str, Spec] = {}
     outside: dict[str, Spec] = {}
     for stack in stacks:
-        path = history() / date / stack / "index.json"
-        found = decode(path.read_bytes(), str(path), Report())
+        data = index_of(date, stack, in_format_6=in_format_6)
+        found = decode(data, f"{date}/{stack}", Report())
         outside |= found.outside
         for digest, spec in found.in_cache.items():
             known = inside.get(digest, spec).stacks

@@ -7,7 +7,8 @@ from snapshots.spack.names import ROOT_STACK
 
 LANGUAGES = frozenset({"c", "cxx", "fortran"})
 
-NameAndVersion = tuple[str, str | None]
+Item = tuple[str, str | None] | tuple[str, str | None, frozenset[str]]
+"""A name and a version, and variants where they count."""
 
 
 class State:
@@ -19,7 +20,7 @@ class State:
     def __init__(self, specs: Iterable[Spec], outside: Iterable[Spec] = ()) -> None:
         self.specs = {spec.hash: spec for spec in specs}
         self.nodes = {spec.hash: spec for spec in outside} | self.specs
-        self._below: dict[str, frozenset[NameAndVersion]] = {}
+        self._below: dict[str, frozenset[Item]] = {}
 
     def __repr__(self) -> str:
         """Return how to make the state, for a test that fails on it."""
@@ -40,16 +41,18 @@ class State:
         """Whether its source tells stacks: there is one, or there are no specs."""
         return bool(self.stacks) or not self.specs
 
-    def below(self, spec: Spec) -> frozenset[NameAndVersion]:
+    def below(self, spec: Spec, *, with_variants: bool = False) -> frozenset[Item]:
         """Return name and version of all that a spec depends on, however far, itself left out.
 
-        The version of what is not stated is None.
+        The version of what is not stated is None. With variants, these stand third, but not of a
+        compiler that is no dependency.
         """
         if spec.hash not in self._below:
-            self._below[spec.hash] = frozenset(self._names_below(spec))
-        return self._below[spec.hash]
+            self._below[spec.hash] = frozenset(self._items_below(spec))
+        items = self._below[spec.hash]
+        return items if with_variants else frozenset(item[:2] for item in items)
 
-    def _names_below(self, spec: Spec) -> Iterator[NameAndVersion]:
+    def _items_below(self, spec: Spec) -> Iterator[Item]:
         seen = {spec.hash}
         waiting = [spec]
         while waiting:
@@ -63,9 +66,10 @@ class State:
                 seen.add(edge.hash)
                 if edge.hash in self.nodes:
                     waiting.append(self.nodes[edge.hash])
-                    yield self.nodes[edge.hash].name, self.nodes[edge.hash].version
+                    below = self.nodes[edge.hash]
+                    yield below.name, below.version, frozenset(below.variants)
                 else:
-                    yield edge.name, None
+                    yield edge.name, None, frozenset()
 
 
 def stacks_of(spec: Spec) -> set[str]:

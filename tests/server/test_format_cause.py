@@ -1,0 +1,70 @@
+"""A cache that a Spack of another format rebuilt: one cause, wherever causes are told."""
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests import real_data
+from tests.server.commands import cachelog
+from tests.server.pages.reading import shown
+from tests.server.servers import serving
+from tests.snapshots.sources.buildcache.rehashing import rehashed
+
+TITLE = "Spack's format of specs 5 → 6"
+REFS = "develop-2026-06-20", "develop-2026-06-27"
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Publish a real index, and the same as a newer Spack concretizes it."""
+    folder = tmp_path_factory.mktemp("formats")
+    source = real_data.folder() / "spack-history" / "2026-06-20" / "e4s" / "index.json"
+    (folder / "index.json").write_text(json.dumps(rehashed(json.loads(source.read_bytes()))[0]))
+    for index, tag in zip((source, folder / "index.json"), REFS, strict=True):
+        done = cachelog("import", index, "--tag", tag, catalog=folder / "catalog")
+        assert done.out.endswith("hashes: 222 proven\n"), done.err
+    return folder / "catalog"
+
+
+def test_why(catalog: Path) -> None:
+    """One line explains every spec, and nothing is said to be unknown."""
+    done = cachelog("why", "..".join(REFS), catalog=catalog)
+    assert done.lines[1:] == [
+        "220 specs took the place of another: 220 rebuilt, 0 whose own facts differ",
+        "specs  involved  cause",
+        f"  220       220  {TITLE}",
+    ]
+    (cause,) = cachelog("why", "..".join(REFS), "--json", catalog=catalog).json["causes"]
+    assert (cause["kind"], cause["package"]) == ("format", None)
+    assert (cause["before"], cause["after"]) == ("5", "6")
+
+
+def test_notes(catalog: Path) -> None:
+    """They begin with it in a sentence, and list it among the causes."""
+    text = cachelog("notes", *REFS, catalog=catalog).out
+    assert "Spack's format of specs (5 → 6) changed, which rebuilt 220 specs." in text
+    assert "not known" not in text
+
+
+def test_pages_and_api(catalog: Path, tmp_path: Path) -> None:
+    """The comparison leads to the page of the cause, which belongs to no package."""
+    comparison = "...".join(REFS)
+    with (
+        serving(catalog, tmp_path / "serve.log") as server,
+        httpx.Client(base_url=server.url, timeout=60) as client,
+    ):
+        page = shown(client, f"/compare/{comparison}")
+        (link,) = {element.get("href", "") for element in page.dom.cssselect(".causes a[href]")}
+        cause = shown(client, str(page.response.url.join(link)))
+        assert cause.text("#tab h2") == TITLE
+        assert "Spack wrote these specs in another format" in cause.text("#cause")
+        assert len(cause.dom.cssselect("#cause tbody tr")) == 50
+        query = (
+            f'{{ compare(base: "{REFS[0]}", head: "{REFS[1]}") '
+            '{ cause(kind: FORMAT, before: "5", after: "6") { package title numSpecs } } }'
+        )
+        answer = client.post("/graphql", json={"query": query}).json()
+    expected = {"package": None, "title": TITLE, "numSpecs": 220}
+    assert answer == {"data": {"compare": {"cause": expected}}}
