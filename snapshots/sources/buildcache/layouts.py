@@ -16,6 +16,7 @@ from snapshots.sources.buildcache.caches import Cache
 from snapshots.sources.buildcache.databases import VERSIONS
 from snapshots.sources.buildcache.locations import is_url, join, path_of, with_path
 from snapshots.sources.buildcache.manifests import Blob, Manifest, parse_manifest, warn_if_signed
+from snapshots.sources.buildcache.responses import Forbidden
 from snapshots.sources.buildcache.transport import Transport
 from snapshots.sources.files import Missing
 
@@ -24,6 +25,7 @@ LAYOUT_2_INDEX = "build_cache/index.json"
 
 _INDEX_FILES = (LAYOUT_3_INDEX, LAYOUT_2_INDEX, "index.json", "index.manifest.json")
 _LAYOUT_3_MARK = "v3/layout.json"
+_LAYOUT_3_SPECS = "v3/manifests/spec"
 _INDEX_BLOB = re.compile(r"application/vnd\.spack\.db\.v(\d+)\+json")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _BLOB = re.compile(
@@ -33,10 +35,14 @@ _BLOB = re.compile(
 
 
 class Place(msgspec.Struct, frozen=True):
-    """A file that should be an index or its manifest, and the build cache that it belongs to."""
+    """A file that should be an index or its manifest, and the build cache that it belongs to.
+
+    Where the cache has no index, it is the folder with the manifests of its specs, ``is_listed``.
+    """
 
     location: str
     cache: Cache | None
+    is_listed: bool = False
 
 
 class Checksum(msgspec.Struct, frozen=True):
@@ -99,10 +105,21 @@ def locate(location: str, transport: Transport) -> Place:
         if transport.exists(candidate):
             return Place(candidate, cache_of(candidate))
     if transport.exists(join(location, _LAYOUT_3_MARK)):
-        reason = "is a build cache of layout 3 without an index"
-        raise SourceError(location, f"{reason}; 'spack buildcache update-index' makes one")
+        folder = join(location, _LAYOUT_3_SPECS)
+        if transport.can_list(folder):
+            return Place(folder, cache_of(join(location, LAYOUT_3_INDEX)), is_listed=True)
+        reason = "is a build cache of layout 3 without an index, and HTTP lists no specs"
+        advice = "read it at its s3:// URL or in its folder, or have an index made of it by"
+        raise SourceError(location, f"{reason}; {advice} 'spack buildcache update-index'")
     if not is_url(location) and not Path(location).exists():
         raise SourceError(location, "does not exist")
+    if transport.can_list(location) and is_url(location):
+        try:
+            transport.read(join(location, LAYOUT_3_INDEX))
+        except Forbidden as error:  # HEAD, by which the files were looked for, says no reasons
+            raise SourceError(location, error.reason) from None
+        except Missing:
+            pass
     raise SourceError(location, f"holds no build cache: none of {', '.join(_INDEX_FILES)} is there")
 
 

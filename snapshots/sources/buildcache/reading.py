@@ -1,7 +1,8 @@
 """From a location to snapshots: one index, one build cache, or the list of tags and stacks."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -15,7 +16,8 @@ from snapshots.sources.addresses import Reached
 from snapshots.sources.buildcache import layouts, specs
 from snapshots.sources.buildcache.bodies import GZIP_HEAD
 from snapshots.sources.buildcache.decoding import decode_json
-from snapshots.sources.buildcache.layouts import FetchedIndex
+from snapshots.sources.buildcache.layouts import FetchedIndex, Place
+from snapshots.sources.buildcache.listings import read_specs
 from snapshots.sources.buildcache.locations import is_url, public, resolve, resolve_listed
 from snapshots.sources.buildcache.lookalikes import explain
 from snapshots.sources.buildcache.manifests import DOCUMENT_HEADS, cleartext
@@ -88,16 +90,25 @@ def read_apart(
         place = layouts.locate(origin, transport)
         if place.cache is not None:
             only_tag(tags, location)  # its error comes before anything large is fetched
+        reading = _Reading(location, transport, sizes=sizes)
+        if place.is_listed:
+            opened = _Opened(reading, only_tag(tags, location), partial(reading.list_specs, place))
+            yield from reader.here(opened).snapshots
+            return
         fetched = layouts.fetch(place, transport)
         data, version = fetched.load(transport)
         with fetched.body.forgotten_if_bad():
             listed = None if place.cache else _listed(data, location)
         if listed is None:
             tag = only_tag(tags, location)
-            index = _OpenIndex(_Reading(location, transport, sizes=sizes), tag, fetched, version)
-            index.data = data
+            held = [data]
             del data
-            yield from reader.here(index).snapshots
+
+            def add(merged: Merged) -> str:
+                reading.add(merged, None, fetched, held.pop())
+                return version
+
+            yield from reader.here(_Opened(reading, tag, add)).snapshots
             return
         reached = transport.reached
     parts = [
@@ -116,23 +127,22 @@ def read_apart(
         yield from found.snapshots
 
 
-class _OpenIndex:
-    """The one index that lies at a location."""
+class _Opened:
+    """The one index or build cache that lies at a location.
 
-    def __init__(self, reading: "_Reading", tag: str, fetched: FetchedIndex, version: str) -> None:
-        self.data = bytearray()
+    ``add`` takes it in, and returns the version that was read.
+    """
+
+    def __init__(self, reading: "_Reading", tag: str, add: Callable[[Merged], str]) -> None:
         self._reading = reading
         self._tag = tag
-        self._fetched = fetched
-        self._version = version
+        self._add = add
 
     def read(self, settings: ReadSettings, report: Report) -> PartRead[Snapshot]:  # noqa: ARG002
         """Decode it; what is bad goes to the report of who opened it."""
         merged = Merged(self._reading.report)
-        data, self.data = self.data, bytearray()
-        self._reading.add(merged, None, self._fetched, data)
-        del data
-        found = self._reading.snapshot(self._tag, merged, self._version)
+        version = self._add(merged)
+        found = self._reading.snapshot(self._tag, merged, version)
         return PartRead(list(found), frozenset([self._tag]))
 
 
@@ -172,9 +182,10 @@ class _Reading:
         of them is in memory.
         """
 
-        def fetch(stack: Stack) -> FetchedIndex:
+        def fetch(stack: Stack) -> FetchedIndex | Place:
             location = resolve_listed(stack.url, listed_in, self._transport.settings)
-            return layouts.fetch(layouts.locate(location, self._transport), self._transport)
+            place = layouts.locate(location, self._transport)
+            return place if place.is_listed else layouts.fetch(place, self._transport)
 
         merged = Merged(self.report)
         versions = hashlib.sha256()
@@ -182,12 +193,15 @@ class _Reading:
             self._transport.progress(f"reading {tag}", done, len(stacks))
             try:
                 fetched = result.result()
-                data, version = fetched.load(self._transport)
-                self.add(merged, stack.label, fetched, data)
+                if isinstance(fetched, Place):
+                    version = self.list_specs(fetched, merged, stack.label)
+                else:
+                    data, version = fetched.load(self._transport)
+                    self.add(merged, stack.label, fetched, data)
+                    del data
             except SourceError as error:
                 self.report.bad(error)
                 continue
-            del data
             versions.update(f"{stack.label} {version}\n".encode())
         self._transport.progress(f"reading {tag}", len(stacks), len(stacks))
         return merged, f"sha256:{versions.hexdigest()}"
@@ -200,11 +214,18 @@ class _Reading:
             found = specs.decode(data, fetched.place.location, self.report)
         merged.add(stack, found, fetched.place)
 
+    def list_specs(self, place: Place, merged: Merged, stack: str | None = None) -> str:
+        """Take in a build cache without an index; return its version. Raises SourceError."""
+        assert place.cache is not None  # noqa: S101 - there are no specs outside of one
+        found = read_specs(place.cache, place.location, self._transport)
+        merged.add(stack, found.specs, place, found.packages)
+        return found.version
+
     def snapshot(self, tag: str, merged: Merged, version: str) -> Iterator[Snapshot]:
         """Yield the snapshot of a tag, unless all that it has was skipped."""
-        packages = {}
+        packages = merged.packages
         if self._sizes:
-            packages = read_packages(merged.by_cache(), self._transport)
+            packages = packages | read_packages(merged.by_cache(), self._transport)
         content = Content.of(merged.specs(packages), merged.outside())
         if content or not self.report.skipped:
             source = Source(
