@@ -34,10 +34,11 @@ _UNTOLD = 3
 @click.command("import")
 @click.argument(
     "locations",
-    metavar="[LOCATION...]",
+    metavar="[[STACK=]LOCATION...]",
     nargs=-1,
     help="Cache pages (files, or folders of them), an index.json, a build cache, or the list of "
-    "tags and stacks of a public one: a path, or an http(s):// or s3:// URL.",
+    "tags and stacks of a public one: a path, or an http(s):// or s3:// URL. Several as "
+    "STACK=LOCATION are the stacks of one revision.",
 )
 @click.option(
     "--tag",

@@ -4,6 +4,13 @@ The index is a database of Spack's, of versions 5 to 8; build caches are of layo
 is what a public cache offers. All lie in folders or at http(s):// and s3:// URLs.
 """
 
-from snapshots.sources.buildcache.reading import read, read_apart, recognise
+from snapshots.sources.buildcache.reading import (
+    labelled,
+    read,
+    read_apart,
+    read_stacks_apart,
+    recognise,
+)
+from snapshots.sources.buildcache.tags import Stack
 
-__all__ = ["read", "read_apart", "recognise"]
+__all__ = ["Stack", "labelled", "read", "read_apart", "read_stacks_apart", "recognise"]

@@ -57,6 +57,11 @@ class Merged:
             if stack is not None:
                 self._stacks[digest].add(stack)
 
+    def add_to_all(self, stack: str) -> None:
+        """Let every spec be in a stack."""
+        for digest in self._specs:
+            self._stacks[digest].add(stack)
+
     def by_cache(self) -> Mapping[Cache | None, Sequence[Spec]]:
         """Return the specs whose package is not known by the build cache that it lies in.
 

@@ -1,6 +1,7 @@
 """From a location to snapshots: one index, one build cache, or the list of tags and stacks."""
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -23,12 +24,13 @@ from snapshots.sources.buildcache.lookalikes import explain
 from snapshots.sources.buildcache.manifests import DOCUMENT_HEADS, cleartext
 from snapshots.sources.buildcache.merging import Merged
 from snapshots.sources.buildcache.packages import read_packages
-from snapshots.sources.buildcache.tags import Stack, chosen_tags, only_tag
+from snapshots.sources.buildcache.tags import Stack, chosen_tags, named_stacks, only_tag
 from snapshots.sources.buildcache.transport import Transport
 from snapshots.sources.files import open_regular
 from snapshots.sources.parts import Found, PartRead, PartReader, ReadHere
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
+from snapshots.spack.names import ROOT_STACK, is_name
 
 _HEAD_BYTES = 4096
 
@@ -114,7 +116,7 @@ def read_apart(
     parts = [
         ListedTag(
             location=location,
-            origin=origin,
+            origins=(origin,),
             listed_in=place.location,
             tag=tag,
             stacks=stacks,
@@ -124,6 +126,47 @@ def read_apart(
         for tag, stacks in chosen_tags(listed, tags, location, report)
     ]
     for found in reader.each(parts):
+        yield from found.snapshots
+
+
+def labelled(location: str, settings: ReadSettings) -> Stack | None:
+    """Return the stack that a location is given for, as STACK=LOCATION; None where it is for none.
+
+    What stands before ``=`` has to be the name of a stack. A path that is there itself is taken as
+    a whole, unless what stands behind ``=`` looks like an index or a build cache.
+    """
+    label, _, rest = location.partition("=")
+    if not rest or not is_name(label):
+        return None
+    if os.path.lexists(location) and not recognise(rest, settings):
+        return None
+    return Stack(label, rest)
+
+
+def read_stacks_apart(
+    stacks: Sequence[Stack],
+    *,
+    tags: Sequence[str] = (),
+    sizes: bool = False,
+    settings: ReadSettings,
+    reader: PartReader[Found],
+) -> Iterator[Found]:
+    """Read indexes and build caches that the user names as the stacks of one revision.
+
+    As in a public list each spec is in root, too: what that names if it is among them, otherwise
+    the union of all. Raises what ``read`` does.
+    """
+    ordered = named_stacks(stacks)
+    location = " ".join(f"{it.label}={public(it.url)}" for it in ordered)
+    part = ListedTag(
+        location=location,
+        origins=[resolve(it.url, settings) for it in ordered],
+        listed_in="",
+        tag=only_tag(tags, location),
+        stacks=ordered,
+        sizes=sizes,
+    )
+    for found in reader.each([part]):
         yield from found.snapshots
 
 
@@ -147,21 +190,27 @@ class _Opened:
 
 
 class ListedTag(msgspec.Struct, frozen=True, kw_only=True):
-    """A tag of the list at a location, with its stacks; ``reached`` is where reading that led."""
+    """A tag of the list at a location, with its stacks; ``reached`` is where reading that led.
+
+    Of stacks that the user names ``listed_in`` is empty. Where none of them is root, the union of
+    all is made one.
+    """
 
     location: str
-    origin: str
+    origins: Sequence[str]
     listed_in: str
     tag: str
     stacks: list[Stack]
     sizes: bool
-    reached: Reached
+    reached: Reached | None = None
 
     def read(self, settings: ReadSettings, report: Report) -> PartRead[Snapshot]:
         """Read the indexes of its stacks."""
-        with Transport(settings, report, self.origin, self.reached) as transport:
+        with Transport(settings, report, self.origins, self.reached) as transport:
             reading = _Reading(self.location, transport, sizes=self.sizes)
             merged, version = reading.merge(self.tag, self.stacks, self.listed_in)
+            if not self.listed_in and all(it.label != ROOT_STACK for it in self.stacks):
+                merged.add_to_all(ROOT_STACK)
             found = reading.snapshot(self.tag, merged, version)
             return PartRead(list(found), frozenset([self.tag]))
 
@@ -197,6 +246,7 @@ class _Reading:
                     version = self.list_specs(fetched, merged, stack.label)
                 else:
                     data, version = fetched.load(self._transport)
+                    _check_index(data, fetched.place.location)
                     self.add(merged, stack.label, fetched, data)
                     del data
             except SourceError as error:
@@ -235,6 +285,13 @@ class _Reading:
                 importer=importer_name(),
             )
             yield Snapshot(tag=tag, content=content, source=source)
+
+
+def _check_index(data: bytearray, location: str) -> None:
+    """Raise SourceError for what plainly is no index."""
+    if b'"database"' not in data[:_HEAD_BYTES] and _listed(data, location) is not None:
+        reason = "is a list of tags, which have stacks themselves; name an index or a build cache"
+        raise SourceError(location, reason)
 
 
 def _listed(data: bytearray, location: str) -> dict[str, Raw] | None:

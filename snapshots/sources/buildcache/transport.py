@@ -8,7 +8,7 @@ else none are used.
 import os
 import random
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -56,9 +56,9 @@ class Listed(NamedTuple):
 class Transport:
     """Reads locations; a context manager, and safe to share between threads.
 
-    ``origin`` is where the import begins: only if that has a special address (loopback, private
-    ...) may other locations have such. None takes the first host that is asked for. ``reached`` is
-    what another transport of the same import learned of the hosts.
+    ``origin`` is where the import begins, one location or several: only if such a one has a special
+    address (loopback, private ...) may other locations have such. None takes the first host that is
+    asked for. ``reached`` is what another transport of the same import learned of the hosts.
 
     Leaving it closes every body. A request that is still running then, in any thread, ends with a
     SourceError: at the next bytes received, or when the server was silent for too long.
@@ -68,7 +68,7 @@ class Transport:
         self,
         settings: ReadSettings,
         report: Report,
-        origin: str | None = None,
+        origin: str | Sequence[str] | None = None,
         reached: Reached | None = None,
     ) -> None:
         self.settings = settings
@@ -356,11 +356,12 @@ class Transport:
         return folder
 
 
-def _trusted(settings: ReadSettings, origin: str | None) -> list[str] | None:
+def _trusted(settings: ReadSettings, origin: str | Sequence[str] | None) -> list[str] | None:
     """Return the hosts that the user names; None where the first that is asked for is named."""
     if origin is None:
         return None
-    return named_hosts(origin, settings.s3.endpoint, *settings.s3_prefixes.values())
+    origins = [origin] if isinstance(origin, str) else origin
+    return named_hosts(*origins, settings.s3.endpoint, *settings.s3_prefixes.values())
 
 
 def _files(location: str) -> Iterator[tuple[str, None]]:
