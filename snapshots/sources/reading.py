@@ -79,6 +79,8 @@ def read_apart(
         else:
             of_pages.append(Path(location))
     if of_pages:
+        if settings.view is not None:
+            raise InvalidArgument("--view", f"{of_pages[0]} is no build cache")
         yield from pages.read_apart(
             of_pages, tags=tags, report=report, reader=reader, is_whole=is_whole
         )

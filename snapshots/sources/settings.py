@@ -60,7 +60,8 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     attempts, or the fetching of a repository, and ``backoff`` the wait before a second attempt,
     which doubles with each one after it, all in seconds; a request is tried ``attempts`` times,
     ``workers`` of them at once. ``s3_prefixes`` maps buckets to the HTTPS prefixes they are served
-    at, in addition to PUBLIC_BUCKETS; other buckets are reached as ``s3`` says.
+    at, in addition to PUBLIC_BUCKETS; other buckets are reached as ``s3`` says. ``view`` names the
+    one of a build cache's smaller indexes that is read instead of the whole one.
     """
 
     cache_dir: Path | None = None
@@ -73,6 +74,7 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     workers: int = 8
     s3_prefixes: dict[str, str] = {}
     s3: S3Access = S3Access()
+    view: str | None = None
 
     def __post_init__(self) -> None:
         for name, value in (("attempts", self.attempts), ("workers", self.workers)):

@@ -92,7 +92,7 @@ def read_apart(
         place = layouts.locate(origin, transport)
         if place.cache is not None:
             only_tag(tags, location)  # its error comes before anything large is fetched
-        reading = _Reading(location, transport, sizes=sizes)
+        reading = _Reading(_told(location, settings), transport, sizes=sizes)
         if place.is_listed:
             opened = _Opened(reading, only_tag(tags, location), partial(reading.list_specs, place))
             yield from reader.here(opened).snapshots
@@ -157,7 +157,7 @@ def read_stacks_apart(
     the union of all. Raises what ``read`` does.
     """
     ordered = named_stacks(stacks)
-    location = " ".join(f"{it.label}={public(it.url)}" for it in ordered)
+    location = " ".join(f"{it.label}={_told(it.url, settings)}" for it in ordered)
     part = ListedTag(
         location=location,
         origins=[resolve(it.url, settings) for it in ordered],
@@ -168,6 +168,13 @@ def read_stacks_apart(
     )
     for found in reader.each([part]):
         yield from found.snapshots
+
+
+def _told(location: str, settings: ReadSettings) -> str:
+    """Return the location that a revision tells of itself: that of the view where it is of one."""
+    if settings.view is None:
+        return public(location)
+    return f"{public(location).rstrip('/')}/{layouts.view_index(settings.view)}"
 
 
 class _Opened:
