@@ -34,7 +34,7 @@ _UNTOLD = 3
 @click.command("import")
 @click.argument(
     "locations",
-    metavar="[[STACK=]LOCATION...]",
+    metavar="[LOCATION...]",
     nargs=-1,
     help="Cache pages (files, or folders of them), an index.json, a build cache, or the list of "
     "tags and stacks of a public one: a path, or an http(s):// or s3:// URL. Several as "
