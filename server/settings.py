@@ -1,6 +1,7 @@
 """What an operator can set, and the parts that each room takes of it."""
 
 import dataclasses
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -12,7 +13,7 @@ from schema.limits import Limits
 from server.http.limits import ConnectionLimits
 from snapshots.catalog.asking.library import COMPARISON_BYTES, FRAME_BYTES
 from snapshots.errors import InvalidArgument
-from snapshots.sources.settings import ReadSettings
+from snapshots.sources.settings import ReadSettings, S3Access
 
 PREFIX = "CACHELOG_"
 
@@ -189,7 +190,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Where an import keeps what it need not fetch again; empty to keep nothing."""
 
     cache_bytes: Bytes = 4 << 30
-    """How many bytes an import keeps there."""
+    """How many bytes of indexes an import keeps there, and as many of single specs."""
 
     max_index_bytes: Bytes = 2 << 30
     """How many bytes an index may have when it is unpacked."""
@@ -252,7 +253,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def reading(self) -> ReadSettings:
-        """Return the settings of an import; raises InvalidArgument for a malformed prefix."""
+        """Return the settings of an import, with what the variables of AWS say of S3.
+
+        Raises InvalidArgument for a malformed prefix.
+        """
         prefixes = {}
         for text in self.s3_prefixes:
             bucket, separator, url = text.partition("=")
@@ -266,6 +270,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             timeout=self.http_timeout,
             deadline=self.http_deadline,
             s3_prefixes=prefixes,
+            s3=S3Access.of(os.environ),
         )
 
 

@@ -37,7 +37,8 @@ _UNTOLD = 3
     metavar="[LOCATION...]",
     nargs=-1,
     help="Cache pages (files, or folders of them), an index.json, a build cache, or the list of "
-    "tags and stacks of a public one: a path, or an http(s):// or s3:// URL.",
+    "tags and stacks of a public one: a path, or an http(s):// or s3:// URL. Several as "
+    "STACK=LOCATION are the stacks of one revision.",
 )
 @click.option(
     "--tag",
@@ -62,6 +63,11 @@ _UNTOLD = 3
     is_flag=True,
     help="Believe the hashes of an index; by default each that can be is computed anew, and a "
     "spec that has another one is refused.",
+)
+@click.option(
+    "--view",
+    metavar="NAME",
+    help="Read the index of this view of a build cache instead of the whole one.",
 )
 @click.option(
     "--git",
@@ -109,6 +115,7 @@ def import_command(
     taken_at: datetime | None,
     sizes: bool,
     no_proof: bool,
+    view: str | None,
     git: str | None,
     path: str | None,
     since: datetime | None,
@@ -135,6 +142,7 @@ def import_command(
         of_locations={
             "--taken-at": taken_at,
             "--sizes": sizes or None,
+            "--view": view,
             "--no-proof": no_proof or None,
         },
     )
@@ -190,7 +198,7 @@ def import_command(
                     catalog=opened,
                     tags=tags,
                     sizes=sizes,
-                    settings=replace(settings.reading(), proof=not no_proof),
+                    settings=replace(settings.reading(), proof=not no_proof, view=view),
                     report=report,
                     jobs=jobs,
                     cluster=cluster,

@@ -11,17 +11,28 @@ from snapshots.sources.files import Missing
 if TYPE_CHECKING:
     from httpx import Response
 
-_MISSING = frozenset({403, 404, 410})  # S3 answers 403 for what is missing where it may not list
+_MISSING = frozenset({404, 410})
+
+
+class Forbidden(Missing):
+    """HTTP 403, which S3 answers for what is missing, too, where it may not be listed."""
 
 
 def check_status(response: "Response", url: str) -> None:
-    """Return if the response is what was asked for. Raises Missing or SourceError."""
+    """Return if the response is what was asked for. Raises Missing, Forbidden or SourceError."""
     code = response.status_code
-    if code == 200 or (code == 304 and "If-None-Match" in response.request.headers):
+    if is_fine(response):
         return
-    if code in _MISSING:
-        raise Missing(url, f"{status_of(response)}: it is not there, or not for everyone to read")
+    if code == 403 or code in _MISSING:
+        kind = Forbidden if code == 403 else Missing
+        raise kind(url, f"{status_of(response)}: it is not there, or not for everyone to read")
     raise SourceError(url, f"{status_of(response)}: check the URL, and that it asks for no login")
+
+
+def is_fine(response: "Response") -> bool:
+    """Tell whether the response is what was asked for."""
+    code = response.status_code
+    return code == 200 or (code == 304 and "If-None-Match" in response.request.headers)
 
 
 def status_of(response: "Response") -> str:

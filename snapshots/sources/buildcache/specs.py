@@ -6,9 +6,9 @@ build dependency that provides a language to it.
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from msgspec import Raw
 
@@ -75,14 +75,41 @@ def decode(
         if proof:
             entries = _with_right_hashes(document, entries, location, report, unproven)
         installs = databases.joined(installs, entries)
+
+    def place(digest: str) -> Place:
+        return Place(location, f"installs.{digest}", f"installs.{digest}.spec")
+
+    return gather(installs, location, report, place, unproven)
+
+
+class Place(NamedTuple):
+    """Where a document has a spec: its location, the key of its hash, and the key of its node."""
+
+    location: str
+    entry: str
+    node: str
+
+
+def gather(
+    installs: Mapping[str, Install],
+    location: str,
+    report: Report,
+    place: Callable[[str], Place],
+    unproven: Mapping[str, UnprovenReason | None],
+) -> IndexSpecs:
+    """Return the specs of entries by their hashes, which ``place`` finds in what was read.
+
+    An entry that cannot be read goes to ``report.bad``, a compiler that is among none of them to
+    ``report.warn``, with the location of them all. ``unproven`` is what became of their hashes.
+    """
     reader = SpecReader({digest: it.spec for digest, it in installs.items()}, location)
     in_cache: dict[str, Spec] = {}
     outside: dict[str, Spec] = {}
 
     def read(digest: str, into: dict[str, Spec]) -> None:
+        where = place(digest)
         try:
-            entry = f"installs.{digest}"
-            into[digest] = reader.spec(digest, entry, f"{entry}.spec")
+            into[digest] = reader.at(where.location).spec(digest, where.entry, where.node)
         except SourceError as error:
             report.bad(error)
 
@@ -140,6 +167,11 @@ class SpecReader:
         self._variants: dict[bytes, tuple[str, ...]] = {}
         self._edges: dict[bytes, Dependency] = {}
 
+    def at(self, location: str) -> Self:
+        """Name another document in errors from now on: that of the next node."""
+        self._location = location
+        return self
+
     def ends(self) -> set[str]:
         """Return the hashes that the specs read so far depend on."""
         return {edge.hash for edge in self._edges.values()}
@@ -171,10 +203,12 @@ class SpecReader:
             target=target,
             variants=self._parameters(node.parameters, place),
             stacks=(),
-            namespace=node.namespace
-            and self._checked(checked_word, node.namespace, f"{place}.namespace"),
-            package_hash=node.package_hash
-            and self._checked(checked_checksum, node.package_hash, f"{place}.package_hash"),
+            namespace=self._checked(checked_word, node.namespace, f"{place}.namespace")
+            if node.namespace
+            else None,
+            package_hash=self._checked(checked_checksum, node.package_hash, f"{place}.package_hash")
+            if node.package_hash
+            else None,
             dependencies=dependencies,
             patches=self._items(checked_checksum, node.patches, f"{place}.patches"),
             provided_virtuals=self._provided(node, spec_format, place),
