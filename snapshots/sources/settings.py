@@ -7,6 +7,16 @@ import msgspec
 from snapshots.errors import InvalidArgument
 
 
+class Login(msgspec.Struct, frozen=True):
+    """A user and a password; neither is shown where the record is."""
+
+    user: str
+    password: str
+
+    def __repr__(self) -> str:
+        return "Login(...)"
+
+
 class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How locations are read. Raises InvalidArgument for fewer attempts or workers than one.
 
@@ -16,7 +26,8 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     attempts, or the fetching of a repository, and ``backoff`` the wait before a second attempt,
     which doubles with each one after it, all in seconds; a request is tried ``attempts`` times,
     ``workers`` of them at once. ``s3_prefixes`` maps buckets to the HTTPS prefixes they are served
-    at, in addition to PUBLIC_BUCKETS.
+    at, in addition to PUBLIC_BUCKETS. ``oci_login`` is for OCI registries that ask for one; without
+    it ``docker_config``, a file of Docker's, is looked into.
     """
 
     cache_dir: Path | None = None
@@ -28,6 +39,8 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     backoff: float = 1.0
     workers: int = 8
     s3_prefixes: dict[str, str] = {}
+    oci_login: Login | None = None
+    docker_config: Path | None = None
 
     def __post_init__(self) -> None:
         for name, value in (("attempts", self.attempts), ("workers", self.workers)):

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -20,6 +20,8 @@ from snapshots.sources.reports import Report
 
 _PACKAGE = re.compile(r"application/vnd\.spack\.install\.v\d+\.tar\+gzip")
 _BATCH = 500
+
+Document = TypeVar("Document")
 
 
 class Package(msgspec.Struct, frozen=True):
@@ -39,7 +41,6 @@ def read_packages(
     left out and warned of. Raises SourceError for a manifest that cannot be read, unless the report
     skips what is bad.
     """
-    packages: dict[str, Package] = {}
     hash_by_manifest: dict[str, str] = {}
     elsewhere = 0
     for cache, specs in specs_by_cache.items():
@@ -50,29 +51,51 @@ def read_packages(
     if elsewhere:
         reason = "only a build cache of layout 3 states them"
         transport.report.warn(f"{elsewhere:,} sizes stay unknown: {reason}")
+
+    def use(manifest: Manifest, location: str) -> Package:
+        warn_if_signed(manifest, transport.report)
+        return _package(manifest, location)
+
+    def read(location: str) -> Manifest:
+        return parse_manifest(transport.read(location), location)
+
+    return packages_at(hash_by_manifest, read, use, transport)
+
+
+def packages_at(
+    hash_by_manifest: dict[str, str],
+    read: Callable[[str], Document],
+    use: Callable[[Document, str], Package],
+    transport: Transport,
+) -> dict[str, Package]:
+    """Return the packages that manifests name, by hash, as ``read_packages`` does.
+
+    ``read`` fetches a manifest, in any thread; ``use`` finds the package in it. Both raise
+    SourceError, ``read`` also Missing.
+    """
+    packages: dict[str, Package] = {}
     with closing(KnownPackages(transport.settings.cache_dir, transport.report)) as known:
         for location in list(hash_by_manifest):
             package = known.find(location)
             if package is not None:
                 packages[hash_by_manifest.pop(location)] = package
-        for location, package in known.keeping(_read_all(hash_by_manifest, transport)):
+        found = _read_all(hash_by_manifest, read, use, transport)
+        for location, package in known.keeping(found):
             packages[hash_by_manifest[location]] = package
     return packages
 
 
 def _read_all(
-    locations: Mapping[str, object], transport: Transport
+    locations: Mapping[str, object],
+    read: Callable[[str], Document],
+    use: Callable[[Document, str], Package],
+    transport: Transport,
 ) -> Iterator[tuple[str, Package]]:
-    def read(location: str) -> Manifest:
-        return parse_manifest(transport.read(location), location)
-
     missing: list[Missing] = []
     for done, (location, result) in enumerate(transport.ahead(read, locations)):
         transport.progress("reading sizes", done, len(locations))
         try:
-            manifest = result.result()
-            warn_if_signed(manifest, transport.report)
-            yield location, _package(manifest, location)
+            yield location, use(result.result(), location)
         except Missing as error:
             missing.append(error)
         except SourceError as error:

@@ -1,7 +1,7 @@
 """From a location to snapshots: one index, one build cache, or the list of tags and stacks."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -12,14 +12,15 @@ from snapshots.errors import SourceError
 from snapshots.models import Source
 from snapshots.program import importer_name
 from snapshots.sources.addresses import Reached
-from snapshots.sources.buildcache import layouts, specs
+from snapshots.sources.buildcache import layouts, oci, specs
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.buildcache.layouts import FetchedIndex
 from snapshots.sources.buildcache.locations import is_url, public, resolve, resolve_listed
 from snapshots.sources.buildcache.lookalikes import explain
 from snapshots.sources.buildcache.manifests import DOCUMENT_HEADS, cleartext
 from snapshots.sources.buildcache.merging import Merged
-from snapshots.sources.buildcache.packages import read_packages
+from snapshots.sources.buildcache.oci import Registry, Repository
+from snapshots.sources.buildcache.packages import Package, read_packages
 from snapshots.sources.buildcache.tags import Stack, chosen_tags, only_tag
 from snapshots.sources.buildcache.transport import Transport
 from snapshots.sources.files import open_regular
@@ -34,8 +35,11 @@ def recognise(location: str, settings: ReadSettings) -> bool:
     """Tell whether a location looks like an index, a build cache or a list of tags.
 
     Of a local path no more is looked at than which files there are and how one begins; nothing is
-    fetched: an http(s):// or s3:// URL is taken for one unless it ends in .git. Raises nothing.
+    fetched: an http(s):// or s3:// URL is taken for one unless it ends in .git, and any oci:// or
+    oci+http:// URL. Raises nothing.
     """
+    if oci.is_registry(location):
+        return True
     try:
         if is_url(location) or location[:5].lower() == "s3://":
             return not location.rstrip("/").endswith(".git")
@@ -57,12 +61,14 @@ def read(
     settings: ReadSettings,
     report: Report,
 ) -> Iterator[Snapshot]:
-    """Read what lies at a folder, a file, or an http(s):// or s3:// URL; yield a Snapshot a tag.
+    """Read what lies at a folder, a file, or a URL; yield a Snapshot a tag.
+
+    URLs are those of http(s)://, s3://, and oci:// and oci+http:// for registries.
 
     ``tags`` (names or globs) choose from a list of tags; for one index or build cache it is the
-    one tag to publish under. With ``sizes``, the manifests of a layout 3 cache are read for the
-    size and URL of each package. Raises SourceError, TagNeeded, and InvalidArgument for tags that
-    cannot be used.
+    one tag to publish under. With ``sizes``, the manifests of a layout 3 cache or a registry are
+    read for the size and URL of each package. Raises SourceError, TagNeeded, and InvalidArgument
+    for tags that cannot be used.
     """
     reader = ReadHere(settings, report, lambda snapshot: snapshot)
     return read_apart(
@@ -80,6 +86,11 @@ def read_apart(
     reader: PartReader[Found],
 ) -> Iterator[Found]:
     """Read the same as ``read``, tag by tag of a list."""
+    if oci.is_registry(location):
+        repository = oci.repository_at(location, settings)
+        published = RegistryTag(repository, only_tag(tags, location), sizes)
+        yield from reader.here(published).snapshots
+        return
     origin = resolve(location, settings)
     with Transport(settings, report, origin) as transport:
         place = layouts.locate(origin, transport)
@@ -153,6 +164,31 @@ class ListedTag(msgspec.Struct, frozen=True, kw_only=True):
             return PartRead(list(found), frozenset([self.tag]))
 
 
+class RegistryTag(msgspec.Struct, frozen=True):
+    """A repository of a registry, and the one tag that it is published under."""
+
+    repository: Repository
+    tag: str
+    sizes: bool
+
+    def read(self, settings: ReadSettings, report: Report) -> PartRead[Snapshot]:
+        """Read its index or, where it has none, the images of its specs."""
+        location = self.repository.location
+        with Transport(settings, report, self.repository.url) as transport:
+            registry = Registry(self.repository, transport)
+            reading = _Reading(location, transport, sizes=self.sizes)
+            merged, packages = Merged(report), None
+            fetched = registry.index()
+            if fetched is not None:
+                data, version = fetched.load(transport)
+                reading.add(merged, None, fetched, data)
+                del data
+                if self.sizes:
+                    packages = registry.packages(merged.by_cache()[registry.cache])
+            found = reading.snapshot(self.tag, merged, version, packages)
+            return PartRead(list(found), frozenset([self.tag]))
+
+
 class _Reading:
     """One reading of a location: what all its tags share."""
 
@@ -197,12 +233,20 @@ class _Reading:
             found = specs.decode(data, fetched.place.location, self.report)
         merged.add(stack, found, fetched.place)
 
-    def snapshot(self, tag: str, merged: Merged, version: str) -> Iterator[Snapshot]:
-        """Yield the snapshot of a tag, unless all that it has was skipped."""
-        packages = {}
-        if self._sizes:
+    def snapshot(
+        self,
+        tag: str,
+        merged: Merged,
+        version: str,
+        packages: Mapping[str, Package] | None = None,
+    ) -> Iterator[Snapshot]:
+        """Yield the snapshot of a tag, unless all that it has was skipped.
+
+        ``packages`` are by hash; where they are not known yet, they are read if sizes are wanted.
+        """
+        if packages is None and self._sizes:
             packages = read_packages(merged.by_cache(), self._transport)
-        content = Content.of(merged.specs(packages), merged.outside())
+        content = Content.of(merged.specs(packages or {}), merged.outside())
         if content or not self.report.skipped:
             source = Source(
                 kind="index",
