@@ -9,10 +9,12 @@ layer, where there is one.
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from contextlib import suppress
+from typing import Annotated, Self
 from urllib.parse import urlsplit
 
 import msgspec
+import zstandard
 
 from snapshots.errors import SourceError
 from snapshots.escaping import quoted
@@ -20,10 +22,13 @@ from snapshots.models import SIZE_MAX, Spec
 from snapshots.sources.buildcache.authorization import Authorization
 from snapshots.sources.buildcache.caches import OCI, Cache
 from snapshots.sources.buildcache.decoding import decode_json
+from snapshots.sources.buildcache.kept_rows import KeptDocuments
 from snapshots.sources.buildcache.layouts import Checksum, FetchedIndex, Place
 from snapshots.sources.buildcache.locations import resolve
 from snapshots.sources.buildcache.packages import Package, packages_at
 from snapshots.sources.buildcache.responses import Document, Forbidden
+from snapshots.sources.buildcache.spec_documents import SpecDocuments
+from snapshots.sources.buildcache.specs import IndexSpecs
 from snapshots.sources.buildcache.transport import Transport
 from snapshots.sources.files import Missing
 from snapshots.sources.settings import ReadSettings
@@ -37,7 +42,7 @@ _LOCATION = re.compile(
 _PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _NAME = re.compile(rf"{_PART}(?:/{_PART})*")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}")
-_HASH = re.compile(r"-([a-z2-7]{32})\.spack\Z")
+_HASH_OF_TAG = re.compile(r"-([a-z2-7]{32})\.spack\Z")
 
 _MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _INDEX = "application/vnd.oci.image.index.v1+json"
@@ -125,6 +130,31 @@ class Image(msgspec.Struct, frozen=True):
     manifests: list[Descriptor] = []
 
 
+class SpecImage(msgspec.Struct, frozen=True):
+    """The image of a spec: its config, which holds the spec, and its package."""
+
+    config: bytes | bytearray
+    package: Package
+
+    def packed(self) -> bytes:
+        """Return it as it is kept."""
+        return zstandard.compress(msgspec.msgpack.encode(self))
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> Self:
+        """Return what was packed. Raises ZstdError and DecodeError for anything else."""
+        return msgspec.msgpack.decode(zstandard.decompress(data), type=cls)
+
+
+class Published(msgspec.Struct, frozen=True, kw_only=True):
+    """What the images of all specs hold; ``version`` stands for their tags."""
+
+    specs: IndexSpecs
+    packages: dict[str, Package]
+    place: Place
+    version: str
+
+
 class _TagList(msgspec.Struct):
     tags: list[str] | None
 
@@ -171,11 +201,51 @@ class Registry:
         found: dict[str, None] = {}
         for page in self._pages(f"{self._repository.url}/tags/list?n={_TAGS_A_PAGE}", found):
             found.update(dict.fromkeys(page))
-        specs = [tag for tag in found if _HASH.search(tag)]
+        specs = [tag for tag in found if _HASH_OF_TAG.search(tag)]
         if not specs:
             reason = f"holds no build cache: neither {INDEX_TAG} nor a tag of a spec"
             raise SourceError(self._repository.location, reason)
         return sorted(specs)
+
+    def published(self) -> Published:
+        """Read the image of every spec, several at a time. Raises SourceError.
+
+        What was read is kept in the cache folder, so that a later run fetches only what is new: an
+        image is named after the hash of its spec. One that cannot be read goes to ``report.bad``.
+        """
+        transport, location = self._transport, self._repository.location
+        tags = self.tags()
+        documents = SpecDocuments(location, transport.report)
+        packages: dict[str, Package] = {}
+        settings = transport.settings
+        with KeptDocuments(settings.cache_dir, settings.cache_bytes, transport.report) as kept:
+
+            def items() -> Iterator[tuple[str, bytes | None]]:
+                for tag in tags:
+                    url = self._manifest_url(tag)
+                    yield url, kept.find(url)
+
+            found = transport.ahead(lambda item: self._spec_image(*item), items())
+            for done, ((url, known), result) in enumerate(found):
+                transport.progress(f"reading {location}", done, len(tags))
+                try:
+                    image = result.result()
+                    digest = _hash_in(url)
+                    documents.add(digest, image.config, url)
+                except SourceError as error:
+                    transport.report.bad(error)
+                    continue
+                packages[digest] = image.package
+                if known is None:
+                    kept.keep(url, image.packed())
+        transport.progress(f"reading {location}", len(tags), len(tags))
+        names = hashlib.sha256("\n".join(tags).encode())
+        return Published(
+            specs=documents.specs(),
+            packages=packages,
+            place=Place(location, self.cache),
+            version=f"sha256:{names.hexdigest()}",
+        )
 
     def packages(self, specs: Sequence[Spec]) -> dict[str, Package]:
         """Return the package of each spec, by hash, from the manifests of their images.
@@ -188,6 +258,16 @@ class Registry:
             self._manifest_url(tag_of(it.name, it.version, it.hash)): it.hash for it in specs
         }
         return packages_at(hash_by_manifest, self._image, _package, self._transport)
+
+    def _spec_image(self, url: str, known: bytes | None) -> SpecImage:
+        """Return the image of a spec, from what is ``known`` of it where that is undamaged."""
+        if known is not None:
+            with suppress(zstandard.ZstdError, msgspec.DecodeError):
+                return SpecImage.unpacked(known)
+        image = self._image(url)
+        if image.config is None:
+            raise SourceError(url, "names no config that holds the spec", key="config")
+        return SpecImage(config=self._blob(image.config, url), package=_package(image, url))
 
     def _pages(self, url: str, found: dict[str, None]) -> Iterator[list[str]]:
         seen = {url}
@@ -273,6 +353,12 @@ class Registry:
 
     def _blob_url(self, blob: Descriptor) -> str:
         return f"{self._repository.url}/blobs/{blob.digest}"
+
+
+def _hash_in(url: str) -> str:
+    """Return the hash of the spec that a manifest's URL names."""
+    match = _HASH_OF_TAG.search(url)
+    return match[1] if match else ""
 
 
 def _package(image: Image, location: str) -> Package:

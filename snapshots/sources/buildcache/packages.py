@@ -1,17 +1,16 @@
 """The sizes of binary packages, from the manifests of a build cache of layout 3."""
 
 import re
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from snapshots.errors import SourceError
 from snapshots.models import Spec
 from snapshots.sources.buildcache.caches import Cache
+from snapshots.sources.buildcache.kept_rows import KeptRows
 from snapshots.sources.buildcache.locations import is_url, public
 from snapshots.sources.buildcache.manifests import Manifest, parse_manifest, warn_if_signed
 from snapshots.sources.buildcache.transport import Transport
@@ -54,7 +53,7 @@ def read_packages(
 
     def use(manifest: Manifest, location: str) -> Package:
         warn_if_signed(manifest, transport.report)
-        return _package(manifest, location)
+        return package_of(manifest, location)
 
     def read(location: str) -> Manifest:
         return parse_manifest(transport.read(location), location)
@@ -74,7 +73,7 @@ def packages_at(
     SourceError, ``read`` also Missing.
     """
     packages: dict[str, Package] = {}
-    with closing(KnownPackages(transport.settings.cache_dir, transport.report)) as known:
+    with KnownPackages(transport.settings.cache_dir, transport.report) as known:
         for location in list(hash_by_manifest):
             package = known.find(location)
             if package is not None:
@@ -107,41 +106,29 @@ def _read_all(
         transport.report.warn(f"{count}, as their manifests are missing; the first: {missing[0]}")
 
 
-def _package(manifest: Manifest, location: str) -> Package:
+def package_of(manifest: Manifest, location: str) -> Package:
+    """Return the package that a spec's manifest names. Raises SourceError where it names none."""
     for blob in manifest.data:
         if _PACKAGE.fullmatch(blob.media_type):
             return Package(blob.content_length, blob.path)
     raise SourceError(location, "names no package: no application/vnd.spack.install blob")
 
 
-class KnownPackages:
-    """The packages that earlier runs read, by the URL of their manifest, in an SQLite file.
-
-    Where the file cannot be used, the report is warned, and nothing more is known or kept.
-    """
+class KnownPackages(KeptRows):
+    """The packages that earlier runs read, by the URL of their manifest."""
 
     def __init__(self, folder: Path | None, report: Report) -> None:
-        self._report = report
-        self._database: sqlite3.Connection | None = None
-        if folder is None:
-            return
-        self._file = folder / "packages.sqlite3"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._database = sqlite3.connect(self._file, timeout=60)
-        except (OSError, sqlite3.Error) as error:
-            self._give_up(error)
-        self._try(
-            lambda database: database.execute(
-                "CREATE TABLE IF NOT EXISTS packages (manifest TEXT PRIMARY KEY, "
-                "size INTEGER NOT NULL, path TEXT NOT NULL) WITHOUT ROWID"
-            )
+        super().__init__(
+            folder and folder / "packages.sqlite3",
+            report,
+            what="sizes",
+            schema="CREATE TABLE IF NOT EXISTS packages (manifest TEXT PRIMARY KEY, "
+            "size INTEGER NOT NULL, path TEXT NOT NULL) WITHOUT ROWID",
         )
 
     def find(self, manifest: str) -> Package | None:
         """Return what is known of a manifest's package."""
-        query = "SELECT size, path FROM packages WHERE manifest = ?"
-        row = self._try(lambda database: database.execute(query, (public(manifest),)).fetchone())
+        row = self.row("SELECT size, path FROM packages WHERE manifest = ?", public(manifest))
         return Package(*row) if row else None
 
     def keeping(self, found: Iterable[tuple[str, Package]]) -> Iterator[tuple[str, Package]]:
@@ -157,28 +144,7 @@ class KnownPackages:
         finally:
             self._keep(rows)
 
-    def close(self) -> None:
-        """Close the file."""
-        if self._database is not None:
-            self._database.close()
-            self._database = None
-
     def _keep(self, rows: list[tuple[str, int, str]]) -> None:
         statement = "INSERT OR REPLACE INTO packages VALUES (?, ?, ?)"
-        self._try(lambda database: database.executemany(statement, rows))
+        self.attempt(lambda database: database.executemany(statement, rows))
         rows.clear()
-
-    def _try(self, use: Callable[[sqlite3.Connection], Any]) -> Any:
-        if self._database is None:
-            return None
-        try:
-            with self._database:
-                return use(self._database)
-        except sqlite3.Error as error:
-            self._give_up(error)
-            return None
-
-    def _give_up(self, error: Exception) -> None:
-        reason = f"cannot keep sizes; delete it if it is damaged: {error}"
-        self._report.warn(f"{self._file}: {reason}")
-        self.close()

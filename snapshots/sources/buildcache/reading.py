@@ -177,9 +177,14 @@ class RegistryTag(msgspec.Struct, frozen=True):
         with Transport(settings, report, self.repository.url) as transport:
             registry = Registry(self.repository, transport)
             reading = _Reading(location, transport, sizes=self.sizes)
-            merged, packages = Merged(report), None
+            merged = Merged(report)
+            packages: Mapping[str, Package] = {}
             fetched = registry.index()
-            if fetched is not None:
+            if fetched is None:
+                published = registry.published()
+                merged.add(None, published.specs, published.place)
+                packages, version = published.packages, published.version
+            else:
                 data, version = fetched.load(transport)
                 reading.add(merged, None, fetched, data)
                 del data

@@ -6,8 +6,8 @@ build dependency that provides a language to it.
 
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Self
 
 from msgspec import Raw
 
@@ -15,7 +15,7 @@ from snapshots.errors import SourceError
 from snapshots.escaping import quoted
 from snapshots.models import Dependency, Spec
 from snapshots.sources.buildcache import databases, parameters
-from snapshots.sources.buildcache.databases import Node
+from snapshots.sources.buildcache.databases import Install, Node
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.reports import Report
 from snapshots.spack.names import is_hash, is_name
@@ -52,14 +52,40 @@ def decode(data: bytes | bytearray, location: str, report: Report) -> IndexSpecs
     ``report.bad``, a compiler that the index does not hold to ``report.warn``.
     """
     installs = databases.installs(data, location, report)
+
+    def place(digest: str) -> Place:
+        return Place(location, f"installs.{digest}", f"installs.{digest}.spec")
+
+    return gather(installs, location, report, place)
+
+
+class Place(NamedTuple):
+    """Where a document has a spec: its location, the key of its hash, and the key of its node."""
+
+    location: str
+    entry: str
+    node: str
+
+
+def gather(
+    installs: Mapping[str, Install],
+    location: str,
+    report: Report,
+    place: Callable[[str], Place],
+) -> IndexSpecs:
+    """Return the specs of entries by their hashes, which ``place`` finds in what was read.
+
+    An entry that cannot be read goes to ``report.bad``, a compiler that is among none of them to
+    ``report.warn``, with the location of them all.
+    """
     reader = SpecReader({digest: it.spec for digest, it in installs.items()}, location)
     in_cache: dict[str, Spec] = {}
     outside: dict[str, Spec] = {}
 
     def read(digest: str, into: dict[str, Spec]) -> None:
+        where = place(digest)
         try:
-            entry = f"installs.{digest}"
-            into[digest] = reader.spec(digest, entry, f"{entry}.spec")
+            into[digest] = reader.at(where.location).spec(digest, where.entry, where.node)
         except SourceError as error:
             report.bad(error)
 
@@ -91,6 +117,11 @@ class SpecReader:
         self._arches: dict[bytes, tuple[str, str, str]] = {}
         self._variants: dict[bytes, tuple[str, ...]] = {}
         self._edges: dict[bytes, Dependency] = {}
+
+    def at(self, location: str) -> Self:
+        """Name another document in errors from now on: that of the next node."""
+        self._location = location
+        return self
 
     def ends(self) -> set[str]:
         """Return the hashes that the specs read so far depend on."""

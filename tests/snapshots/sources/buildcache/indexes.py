@@ -58,3 +58,24 @@ def small_database() -> dict[str, Any]:
         node("gcc-runtime", RUNTIME, "10.2.1", dependencies=runtime_edges),
         node("libelf", LIBELF, "0.8.13", dependencies=edges),
     )
+
+
+def spec_document(*nodes: dict[str, Any], version: int = 5) -> dict[str, Any]:
+    """Return the document of one spec, the first node, with what it depends on."""
+    return {"spec": {"_meta": {"version": version}, "nodes": list(nodes)}}
+
+
+def documents_of(index: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the document of each spec that an index has in the cache, by hash."""
+    installs = index["database"]["installs"]
+    documents = {}
+    for digest, install in installs.items():
+        if install["in_buildcache"]:
+            below, pending = {digest: install["spec"]}, [install["spec"]]
+            while pending:
+                for found in pending.pop().get("dependencies", []):
+                    if found["hash"] not in below and found["hash"] in installs:
+                        below[found["hash"]] = installs[found["hash"]]["spec"]
+                        pending.append(below[found["hash"]])
+            documents[digest] = spec_document(*below.values())
+    return documents

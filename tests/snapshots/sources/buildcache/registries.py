@@ -8,8 +8,10 @@ import gzip
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
@@ -20,7 +22,6 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 
 from snapshots.sources.buildcache.oci import tag_of
-from tests.server.servers import free_port, until
 from tests.snapshots.sources.buildcache.misbehaving import Reply, Server, content, send, status
 
 DISTRIBUTION = shutil.which("docker-registry", path=f"{os.environ['PATH']}{os.pathsep}/usr/bin")
@@ -28,6 +29,7 @@ DISTRIBUTION = shutil.which("docker-registry", path=f"{os.environ['PATH']}{os.pa
 
 USER, PASSWORD = "reader", "swordfish"
 _HTPASSWD = f"{USER}:$2a$04$uArZ/ZEsTabEBLy/CBT0AeOy6iu.BRyJqxKhUvHr6W9O0OIi8NcaC"
+_LISTENING = re.compile(r"listening on (127\.0\.0\.1:\d+)")
 
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 IMAGE_INDEX = "application/vnd.oci.image.index.v1+json"
@@ -155,22 +157,18 @@ def distribution(folder: Path, *, auth: str = "") -> Iterator[str]:
     """
     assert DISTRIBUTION is not None, "docker-registry is not installed"
     folder.mkdir(exist_ok=True)
-    host, file = f"127.0.0.1:{free_port()}", folder / "config.yml"
+    file, log = folder / "config.yml", folder / "log"
     storage = f"storage: {{filesystem: {{rootdirectory: {folder / 'data'}}}}}"
-    file.write_text(f"version: 0.1\n{storage}\nhttp: {{addr: '{host}'}}\n{auth}\n")
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen([DISTRIBUTION, "serve", str(file)], stdout=log, stderr=log)
-
-    def answers() -> bool:
-        assert process.poll() is None, (folder / "log").read_text()
-        try:
-            return httpx.get(f"http://{host}/v2/").status_code in (200, 401)
-        except httpx.TransportError:
-            return False
-
+    file.write_text(f"version: 0.1\n{storage}\nhttp: {{addr: '127.0.0.1:0'}}\n{auth}\n")
+    with log.open("wb") as written:
+        process = subprocess.Popen([DISTRIBUTION, "serve", file], stdout=written, stderr=written)
     try:
-        until(answers, "the registry answers")
-        yield host
+        patience = time.monotonic() + 20
+        while (listening := _LISTENING.search(log.read_text("utf-8"))) is None:
+            assert process.poll() is None, log.read_text("utf-8")
+            assert time.monotonic() < patience, log.read_text("utf-8")
+            time.sleep(0.01)
+        yield listening[1]
     finally:
         process.terminate()
         process.wait(20)
