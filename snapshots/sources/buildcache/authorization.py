@@ -220,6 +220,8 @@ class Authorization:
             document = self._transport.receive(url, headers)
         except (Unauthorized, Forbidden):
             raise self.refused(credentials) from None
+        except Missing as error:  # it is not the registry that lacks something
+            raise SourceError(url, error.reason) from None
         answer = decode_json(document.data, _TokenAnswer, url)
         token = answer.token or answer.access_token or ""
         if _BEARER_TOKEN.fullmatch(token) is None:

@@ -19,7 +19,7 @@ import zstandard
 from snapshots.errors import SourceError
 from snapshots.escaping import quoted
 from snapshots.models import SIZE_MAX, Spec
-from snapshots.sources.buildcache.authorization import Authorization
+from snapshots.sources.buildcache.authorization import VARIABLES, Authorization
 from snapshots.sources.buildcache.caches import OCI, Cache
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.buildcache.kept_rows import KeptDocuments
@@ -36,9 +36,7 @@ from snapshots.sources.settings import ReadSettings
 INDEX_TAG = "index.spack"
 SUFFIX = ".spack"
 
-_LOCATION = re.compile(
-    r"(?P<scheme>oci|oci\+http)://(?P<host>[^/?#]*)/*(?P<name>.*?)/*", re.S | re.I
-)
+_HOST = re.compile(r"[a-z0-9._-]+(?::\d+)?|\[[0-9a-f:.]+\](?::\d+)?")
 _PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _NAME = re.compile(rf"{_PART}(?:/{_PART})*")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}")
@@ -83,14 +81,14 @@ def repository_at(location: str, settings: ReadSettings) -> Repository:
 
     Raises SourceError for a location that names none, or holds a login.
     """
-    match = _LOCATION.fullmatch(location)
-    if match is None:
-        raise SourceError(location, "names no registry: write oci://HOST/NAME")
-    scheme = match["scheme"].lower()
-    host, name = match["host"].lower(), match["name"].lower()
+    scheme, _, rest = location.lower().partition("://")
+    host, _, name = rest.partition("/")
+    name = name.strip("/")
     if "@" in host:
         shown = f"{scheme}://{host.rpartition('@')[2]}/{name}"
-        raise SourceError(shown, "the URL holds a login; set it as docs/operating.md says")
+        raise SourceError(shown, f"the URL holds a login; set {VARIABLES} instead")
+    if _HOST.fullmatch(host) is None:
+        raise SourceError(location, f"names no registry: write {scheme}://HOST/NAME")
     if _NAME.fullmatch(name) is None:
         reason = f"{quoted(name)} names no repository: write {scheme}://HOST/NAME, without a tag"
         raise SourceError(location, reason)
@@ -133,7 +131,7 @@ class Image(msgspec.Struct, frozen=True):
 class SpecImage(msgspec.Struct, frozen=True):
     """The image of a spec: its config, which holds the spec, and its package."""
 
-    config: bytes | bytearray
+    config: bytes
     package: Package
 
     def packed(self) -> bytes:
@@ -189,7 +187,7 @@ class Registry:
             raise SourceError(location, f"names the blob {url}: {error.reason}") from None
         return FetchedIndex(
             place=Place(self._repository.location, self.cache),
-            body=body,
+            body=msgspec.structs.replace(body, etag=None),  # its digest tells the version
             checksum=Checksum(*blob.checksum, location),
         )
 
@@ -267,7 +265,7 @@ class Registry:
         image = self._image(url)
         if image.config is None:
             raise SourceError(url, "names no config that holds the spec", key="config")
-        return SpecImage(config=self._blob(image.config, url), package=_package(image, url))
+        return SpecImage(config=bytes(self._blob(image.config, url)), package=_package(image, url))
 
     def _pages(self, url: str, found: dict[str, None]) -> Iterator[list[str]]:
         seen = {url}

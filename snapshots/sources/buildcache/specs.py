@@ -5,14 +5,14 @@ build dependency that provides a language to it.
 """
 
 import sys
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
 from msgspec import Raw
 
 from snapshots.errors import SourceError
-from snapshots.escaping import quoted
+from snapshots.escaping import quoted, shortened
 from snapshots.models import Dependency, Spec
 from snapshots.sources.buildcache import databases, parameters
 from snapshots.sources.buildcache.databases import Install, Node
@@ -32,6 +32,8 @@ from snapshots.spack.texts import (
     checked_word,
 )
 
+_SHORT = 7
+_LONGEST_CIRCLE = 400
 _LANGUAGES = ("c", "cxx", "fortran")
 
 
@@ -75,8 +77,8 @@ def gather(
 ) -> IndexSpecs:
     """Return the specs of entries by their hashes, which ``place`` finds in what was read.
 
-    An entry that cannot be read goes to ``report.bad``, a compiler that is among none of them to
-    ``report.warn``, with the location of them all.
+    An entry that cannot be read, or that depends on itself, goes to ``report.bad``, a compiler that
+    is among none of them to ``report.warn``, with the location of them all.
     """
     reader = SpecReader({digest: it.spec for digest, it in installs.items()}, location)
     in_cache: dict[str, Spec] = {}
@@ -101,7 +103,42 @@ def gather(
     for (name, digest), count in reader.absent_compilers.items():
         who = f"the compiler {name}/{digest} of {count:,} specs"
         report.warn(f"{location}: {who} is not in the index, so they are read without one")
+    for circle in _circles({**outside, **in_cache}):
+        names = " -> ".join(f"{spec.name}/{spec.hash[:_SHORT]}" for spec in (*circle, circle[0]))
+        where = place(circle[0].hash)
+        reason = f"depends on itself, which no spec can: {shortened(names, _LONGEST_CIRCLE)}"
+        report.bad(SourceError(where.location, reason, key=where.node))
+        for spec in circle:
+            in_cache.pop(spec.hash, None)
+            outside.pop(spec.hash, None)
     return IndexSpecs(in_cache, outside)
+
+
+def _circles(specs: Mapping[str, Spec]) -> Iterator[Sequence[Spec]]:
+    """Yield circles of dependencies, the specs of each in order, until without them none is left.
+
+    A hash covers those of the dependencies, so that only what was tampered with has one.
+    """
+    done: set[str] = set()
+    for start in specs:
+        path: dict[str, Iterator[Dependency]] = {}
+        if start not in done:
+            path[start] = iter(specs[start].dependencies or ())
+        while path:
+            here, edges = next(reversed(path.items()))
+            end = next((edge.hash for edge in edges), None)
+            if end is None:
+                done.add(here)
+                path.popitem()
+            elif end in path:
+                circle: deque[Spec] = deque()
+                while end in path:
+                    digest, _ = path.popitem()
+                    done.add(digest)
+                    circle.appendleft(specs[digest])
+                yield circle
+            elif end in specs and end not in done:
+                path[end] = iter(specs[end].dependencies or ())
 
 
 class SpecReader:
