@@ -71,11 +71,6 @@ class Repository(msgspec.Struct, frozen=True):
         return f"{self.scheme}://{self.host}/v2/{self.name}"
 
 
-def is_registry(location: str) -> bool:
-    """Tell whether a location names a registry."""
-    return location[:11].lower().startswith(("oci://", "oci+http://"))
-
-
 def repository_at(location: str, settings: ReadSettings) -> Repository:
     """Return the repository that a location names; as Spack has it, in lower case.
 

@@ -15,7 +15,13 @@ from snapshots.sources.addresses import Reached
 from snapshots.sources.buildcache import layouts, oci, specs
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.buildcache.layouts import FetchedIndex
-from snapshots.sources.buildcache.locations import is_url, public, resolve, resolve_listed
+from snapshots.sources.buildcache.locations import (
+    is_registry,
+    is_url,
+    public,
+    resolve,
+    resolve_listed,
+)
 from snapshots.sources.buildcache.lookalikes import explain
 from snapshots.sources.buildcache.manifests import DOCUMENT_HEADS, cleartext
 from snapshots.sources.buildcache.merging import Merged
@@ -38,7 +44,7 @@ def recognise(location: str, settings: ReadSettings) -> bool:
     fetched: an http(s):// or s3:// URL is taken for one unless it ends in .git, and any oci:// or
     oci+http:// URL. Raises nothing.
     """
-    if oci.is_registry(location):
+    if is_registry(location):
         return True
     try:
         if is_url(location) or location[:5].lower() == "s3://":
@@ -86,7 +92,7 @@ def read_apart(
     reader: PartReader[Found],
 ) -> Iterator[Found]:
     """Read the same as ``read``, tag by tag of a list."""
-    if oci.is_registry(location):
+    if is_registry(location):
         repository = oci.repository_at(location, settings)
         published = RegistryTag(repository, only_tag(tags, location), sizes)
         yield from reader.here(published).snapshots

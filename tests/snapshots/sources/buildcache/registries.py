@@ -184,6 +184,11 @@ def with_password(folder: Path) -> str:
     return f"auth: {{htpasswd: {{realm: tests, path: {file}}}}}"
 
 
+def with_tokens(realm: str) -> str:
+    """Return the section ``auth`` of a registry that wants a token of the realm, any token."""
+    return f"auth: {{silly: {{realm: '{realm}', service: tests}}}}"
+
+
 def push(host: str, name: str, images: Iterable[Image]) -> str:
     """Push images to a registry that anybody may write to; return the repository's location."""
     with httpx.Client(base_url=f"http://{host}", timeout=20) as client:
