@@ -35,9 +35,11 @@ class Unit(Enum):
 class Fact(msgspec.Struct, frozen=True):
     """A fact of a record, as the annotation of its field declares it.
 
-    ``description`` is what readers of the API and of the store are told. ``sort_key`` orders its
-    distinct values, and ``check`` raises ValueError for a text that it, or one of its items, must
-    not be. A fact that is not ``is_compared`` is no change where it differs.
+    ``description`` is what readers of the API and of the store are told. ``label`` is what people
+    read before its value, where that is not its name. ``sort_key`` orders its distinct values, and
+    ``check`` raises ValueError for a text that it, or one of its items, must not be. A fact that is
+    not ``is_compared`` is no change where it differs. One that ``is_exceptional`` is said of few
+    specs: of the others people read nothing about it.
 
     The rest follows from the field: ``value_type`` is its type without None, ``is_optional`` tells
     whether it may be None, and ``may_be_unknown`` whether None means that the source does not know
@@ -50,6 +52,8 @@ class Fact(msgspec.Struct, frozen=True):
     kept: Kept = Kept.CODES
     unit: Unit | None = None
     is_compared: bool = True
+    is_exceptional: bool = False
+    label: str = ""
     name: str = ""
     value_type: Any = None
     is_optional: bool = False

@@ -11,13 +11,16 @@ from snapshots.facts import Fact, Kept, Unit, facts_of
 from snapshots.spack.short_form import short_form
 from snapshots.spack.spelling import compiler_key
 from snapshots.spack.texts import (
+    checked_build_spec,
     checked_checksum,
     checked_compiler,
     checked_hash,
+    checked_line,
     checked_name,
     checked_url,
     checked_variant,
     checked_version,
+    checked_virtual,
     checked_word,
 )
 from snapshots.spack.versions import VersionKey, version_key
@@ -133,6 +136,57 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
             "the variant has seven digits of each.",
             check=checked_checksum,
             is_compared=False,  # they are the same as long as the hash is
+        ),
+    ] = None
+    # The hash covers all that follow: as long as it is the same, so are they.
+    provided_virtuals: Annotated[
+        tuple[str, ...] | None,
+        Fact(
+            "The virtual packages that it provides, with versions where these are limited: "
+            "zlib-api, libgfortran@5. Known from format 6 of specs on.",
+            check=checked_virtual,
+            is_compared=False,
+            label="Provides",
+        ),
+    ] = None
+    external_path: Annotated[
+        str | None,
+        Fact(
+            "Where an external spec is installed: it was there before Spack and is in no build "
+            "cache. Null for others.",
+            check=checked_line,
+            is_compared=False,
+            is_exceptional=True,
+            label="External at",
+        ),
+    ] = None
+    external_modules: Annotated[
+        tuple[str, ...] | None,
+        Fact(
+            "The environment modules that an external spec is loaded by. Null for others.",
+            check=checked_line,
+            is_compared=False,
+            is_exceptional=True,
+        ),
+    ] = None
+    build_spec: Annotated[
+        str | None,
+        Fact(
+            "The NAME/HASH of the spec that a spliced spec was built as: its binary was made for "
+            "other dependencies. Null for others.",
+            check=checked_build_spec,
+            is_compared=False,
+            is_exceptional=True,
+            label="Spliced, built as",
+        ),
+    ] = None
+    spec_format: Annotated[
+        int | None,
+        Fact(
+            "The version of Spack's format of specs that it was first written in, which decides "
+            "what its hash covers.",
+            sort_key=int,
+            is_compared=False,
         ),
     ] = None
 

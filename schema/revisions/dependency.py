@@ -64,6 +64,14 @@ def _versions(nodes: "DependencyNodes") -> list[str | None]:
     return [inside(node) if node < num_rows else outside(node - num_rows) for node in nodes.numbers]
 
 
+def _external_paths(nodes: "DependencyNodes") -> list[str | None]:
+    num_rows = nodes.graph.num_rows
+    inside, outside = (
+        it.columns["external_path"].at for it in (nodes.loaded.frame, nodes.graph.outside)
+    )
+    return [inside(node) if node < num_rows else outside(node - num_rows) for node in nodes.numbers]
+
+
 @strawberry.type(
     description="A spec that depends on another, or that another depends on. What a spec depends "
     "on need not be in the revision: external compilers, for example, are not."
@@ -81,6 +89,12 @@ class Dependency:
         _versions,
         "The version. Null where it is not in the revision and the revision's source does not "
         "tell it.",
+    )
+    external_path: str | None = for_many(
+        _external_paths,
+        "Where it is installed, if it is external: there before Spack, and in no build cache. Null "
+        "for others.",
+        cost=texts(100),
     )
 
     @strawberry.field(description="The spec itself; null where it is not in the revision.")

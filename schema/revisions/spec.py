@@ -89,7 +89,17 @@ def _with_fact_fields(cls: Kind) -> Kind:
     return cls
 
 
-_LENGTHS = {"variants": 600, "stacks": 400, "patches": 300, "tarball": 200, "package_hash": 64}
+_LENGTHS = {
+    "variants": 600,
+    "stacks": 400,
+    "patches": 300,
+    "tarball": 200,
+    "package_hash": 64,
+    "provided_virtuals": 100,
+    "external_path": 100,
+    "external_modules": 100,
+    "build_spec": 64,
+}
 """The bytes of the JSON of long facts, as the largest packages of real caches have them."""
 
 

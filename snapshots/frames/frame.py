@@ -93,6 +93,8 @@ class Frame:
     tarball: PlainColumn
     namespace: Column[str | None]
     package_hash: Column[str | None]
+    provided_virtuals: ListColumn
+    spec_format: Column[int | None]
 
     def __init__(self, table: pa.Table, digest: str, *, in_cache: bool = True) -> None:
         self.digest = digest

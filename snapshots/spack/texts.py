@@ -21,6 +21,9 @@ WORD_LENGTH_MAX = 200
 VARIANT_LENGTH_MAX = 8_192
 """How many characters a variant may have; compiler flags are the longest."""
 
+LINE_LENGTH_MAX = 4_096
+"""How many characters a path or the name of an environment module may have."""
+
 URL_LENGTH_MAX = 2_048
 """How many characters a URL may have."""
 
@@ -33,6 +36,7 @@ URL_SCHEMES = ("http", "https", "s3", "gs", "oci", "file")
 Check = Callable[[str], str]
 
 _WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_VIRTUAL_VERSIONS = re.compile(r"[A-Za-z0-9_.:,=-]+")
 _CHECKSUM = re.compile(r"[A-Za-z0-9+/_-]+={0,6}")
 _URL = re.compile(rf"(?i:{'|'.join(URL_SCHEMES)})://\S+")
 _NOT_IN_URLS = b'"<>\\^`{|} '
@@ -97,6 +101,36 @@ def checked_variant(text: str) -> str:
         raise ValueError(f"the variant {quoted(text)} {reason}")
     if not is_plain(text):
         raise ValueError(f"the variant {quoted(text)} holds characters that are not seen")
+    return text
+
+
+@lru_cache(maxsize=1 << 16)
+def checked_virtual(text: str) -> str:
+    """Check a virtual package: its name, or ``name@versions``."""
+    name, at, versions = text.partition("@")
+    is_good = is_name(name) and len(versions) <= WORD_LENGTH_MAX
+    if not is_good or (at and _VIRTUAL_VERSIONS.fullmatch(versions) is None):
+        raise ValueError(f"{quoted(text)} is no virtual package such as mpi or mpi@3.1")
+    return text
+
+
+@lru_cache(maxsize=1 << 16)
+def checked_build_spec(text: str) -> str:
+    """Check a package with a hash: ``name/hash``."""
+    name, _, digest = text.partition("/")
+    if not is_name(name) or not is_hash(digest):
+        raise ValueError(f"{quoted(text)} is no package with its hash, NAME/HASH")
+    return text
+
+
+@lru_cache(maxsize=1 << 16)
+def checked_line(text: str) -> str:
+    """Check a text in one line: a path, the name of an environment module."""
+    if not 0 < len(text) <= LINE_LENGTH_MAX:
+        limit = f"has {len(text):,} characters, not 1 to {LINE_LENGTH_MAX:,}"
+        raise ValueError(f"{quoted(text)} {limit}")
+    if not is_plain(text):
+        raise ValueError(f"{quoted(text)} holds characters that are not seen")
     return text
 
 

@@ -52,7 +52,7 @@ DEPENDENCIES = """query($ref: String!, $far: Boolean!) {
 }
 fragment D on DependencyConnection {
   totalCount pageInfo { hasNextPage } nodes { hash }
-  edges { cursor types virtuals node { name hash version spec { hash } } }
+  edges { cursor types virtuals node { name hash version externalPath spec { hash } } }
 }"""
 STACKS = """query($ref: String!, $name: String!) {
   revision(ref: $ref) {

@@ -309,6 +309,10 @@ def test_dependencies_lead_both_ways(world: World, number: int, far: bool) -> No
                 end = edge["cursor"]
                 there = {"hash": end} if end in specs else None
                 name = specs[end].name if there else names[end]
-                version = specs[end].version if there else None
-                expected_node = {"name": name, "hash": end, "version": version, "spec": there}
-                assert edge["node"] == expected_node
+                assert edge["node"] == {
+                    "name": name,
+                    "hash": end,
+                    "version": specs[end].version if there else None,
+                    "externalPath": specs[end].external_path if there else None,
+                    "spec": there,
+                }

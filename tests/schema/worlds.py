@@ -153,6 +153,7 @@ def _contents(draw: random.Random, num_specs: int) -> Iterator[list[Spec]]:
 def _spec(draw: random.Random) -> Spec:
     platform, operating_system, target = draw.choice(_MACHINES)
     digest = sha1(draw.randbytes(8), usedforsecurity=False).digest()
+    rare = random.Random(digest)  # so that what is drawn of the others does not depend on these
     return Spec(
         hash=b32encode(digest).decode().lower(),
         name=draw.choice(_NAMES),
@@ -168,6 +169,11 @@ def _spec(draw: random.Random) -> Spec:
         namespace=draw.choice((None, "builtin")),
         package_hash=draw.choice((None, "2345abcd")),
         patches=draw.choice((None, (), ("b231fcc4", "26090f41"))),
+        provided_virtuals=rare.choice((None, (), ("libgfortran@5", "zlib-api"))),
+        external_path=rare.choice((None, None, "/usr")),
+        external_modules=rare.choice((None, None, (), ("gcc/13.2.0",))),
+        build_spec=rare.choice((None, None, f"zlib-ng/{'a' * 32}")),
+        spec_format=rare.choice((None, 5, 6)),
     )
 
 

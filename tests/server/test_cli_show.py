@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
+from snapshots.contents import Content, Snapshot
 from snapshots.models import SPEC_FACTS, Dependency, Source, Spec, revision_facts
 from tests.server.commands import Done, cachelog
 from tests.server.remembered import (
@@ -22,7 +23,7 @@ from tests.server.remembered import (
     Remembered,
     remembered,
 )
-from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
+from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, day, full_spec, hash_of
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -154,8 +155,11 @@ def test_every_fact_of_a_spec(world: Remembered, spec: Spec) -> None:
             assert found["spec"][name] == (list(value) if isinstance(value, tuple) else value)
     texts = labelled(good(world, f"/{spec.hash[:8]}").lines)
     assert set(texts) >= {
-        name.replace("_", " ").capitalize() for name in SPEC_FACTS if name != "dependencies"
+        fact.label or name.replace("_", " ").capitalize()
+        for name, fact in SPEC_FACTS.items()
+        if name != "dependencies" and not fact.is_exceptional
     }
+    assert not {"External at", "External modules", "Spliced, built as"} & set(texts)
     assert texts["Hash"] == spec.hash
 
 
@@ -170,6 +174,7 @@ def test_dependencies_of_a_spec(world: Remembered) -> None:
             "types": ["link"],
             "virtuals": [],
             "is_in_revision": True,
+            "external_path": None,
         },
         {
             "name": "gcc",
@@ -178,6 +183,7 @@ def test_dependencies_of_a_spec(world: Remembered) -> None:
             "types": ["link"],
             "virtuals": [],
             "is_in_revision": False,
+            "external_path": None,
         },
     ]
     assert found["dependents"] == []
@@ -188,6 +194,24 @@ def test_dependencies_of_a_spec(world: Remembered) -> None:
     assert f"  /{hash_of('gcc')} gcc (link, not in the revision)" in lines
     assert "1 spec needs it directly:" in good(world, f"/{ZLIB.hash}").lines
     assert "Depends on nothing." in good(world, f"/{CMAKE.hash}").lines
+
+
+def test_what_only_some_specs_have(tmp_path: Path) -> None:
+    """What it provides, where it is external, what it was spliced from, in plain words."""
+    gcc = full_spec("gcc", name="gcc", stacks=(), external_modules=(), external_path="/usr")
+    content = Content.of([full_spec()], [gcc])
+    catalog = str(tmp_path / "catalog")
+    Catalog(catalog).publish([Snapshot(tag="develop", content=content, source=SOURCE)])
+    lines = cachelog("show", f"/{full_spec().hash}", catalog=catalog).lines
+    texts = labelled(lines)
+    assert texts["Provides"] == "libgfortran@5 zlib-api"
+    assert texts["External at"] == "/opt/my libs"
+    assert texts["External modules"] == "PrgEnv-cray/8.3 gcc/13.2.0"
+    assert texts["Spliced, built as"] == f"zlib-ng/{hash_of('zlib-ng')}"
+    assert texts["Spec format"] == "6"
+    assert f"  /{hash_of('gcc')} gcc@1.14.5 (build as c, cxx, external at /usr)" in lines
+    found = cachelog("show", f"/{full_spec().hash}", "--json", catalog=catalog).json
+    assert [it["external_path"] for it in found["dependencies"]] == ["/usr", None]
 
 
 def test_whose_place_a_spec_took(world: Remembered) -> None:

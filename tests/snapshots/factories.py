@@ -76,6 +76,11 @@ def full_spec(label: str = "a", **facts: Any) -> Spec:
             "namespace": "builtin",
             "package_hash": "ejr32l7tkp6uhdrlunqv4adkuxqwyac7====",
             "patches": ("b231fcc4d5cf", "26090f418891"),
+            "provided_virtuals": ("libgfortran@5", "zlib-api"),
+            "external_path": "/opt/my libs",
+            "external_modules": ("PrgEnv-cray/8.3", "gcc/13.2.0"),
+            "build_spec": f"zlib-ng/{hash_of('zlib-ng')}",
+            "spec_format": 6,
             "dependencies": (
                 Dependency("gcc", hash_of("gcc"), ("build",), ("c", "cxx")),
                 Dependency("zlib", hash_of("zlib"), ("build", "link")),
@@ -147,6 +152,11 @@ def random_facts(random: Random) -> dict[str, Any]:
         "package_hash": random.choice((None, "abc====", "def====")),
         "dependencies": random.choice((None, tuple(sorted(edges)))),
         "patches": random.choice((None, (), ("b231fcc4d5cf", "26090f418891"))),
+        "provided_virtuals": random.choice((None, (), ("mpi@3.1", "zlib-api"))),
+        "external_path": random.choice((None, "/usr")),
+        "external_modules": random.choice((None, (), ("gcc/13.2.0",))),
+        "build_spec": random.choice((None, f"zlib-ng/{hash_of('zlib-ng')}")),
+        "spec_format": random.choice((None, 5, 6)),
     }
 
 

@@ -10,6 +10,7 @@ from server.terminal.printing.layout import wrapped
 from server.terminal.printing.log_documents import hash_facts
 from server.terminal.printing.logs import span_lines
 from server.terminal.printing.specs import spec_facts
+from snapshots.facts import Fact, Unit
 from snapshots.frames.dependencies import DependencyGraph, DependencyType
 from snapshots.frames.frame import Frame
 from snapshots.models import SPEC_FACTS, RevisionInfo, Spec, revision_facts
@@ -21,7 +22,10 @@ _NAMED = 20
 
 
 class Needed(NamedTuple):
-    """A direct dependency; ``version`` is None where nothing tells it."""
+    """A direct dependency; ``version`` is None where nothing tells it.
+
+    ``external_path`` is where it is installed without Spack, if it is.
+    """
 
     name: str
     version: str | None
@@ -29,6 +33,7 @@ class Needed(NamedTuple):
     types: Sequence[str]
     virtuals: Sequence[str]
     is_in_revision: bool
+    external_path: str | None
 
 
 class Counterpart(NamedTuple):
@@ -77,6 +82,7 @@ def _needed(frame: Frame, graph: DependencyGraph, node: int, edge: int) -> Neede
         types=[str(kind.name).lower() for kind in DependencyType if kind & mask],
         virtuals=graph.virtuals.at(edge),
         is_in_revision=is_inside,
+        external_path=side.columns["external_path"].at(row),
     )
 
 
@@ -93,7 +99,7 @@ def shown_spec_lines(shown: ShownSpec, width: int | None) -> Iterator[str]:
     yield from map(styles.name, wrapped(shown.spec.short, width))
     yield from labelled(
         [
-            *((in_words(name).capitalize(), _fact_text(shown.spec, name)) for name in SPEC_FACTS),
+            *((_label(fact), _fact_text(shown.spec, fact)) for fact in SPEC_FACTS.values()),
             ("As of", title(shown.revision)),
         ],
         width,
@@ -130,13 +136,17 @@ def spec_document(shown: ShownSpec) -> dict[str, Any]:
     }
 
 
-def _fact_text(spec: Spec, name: str) -> str:
-    value = getattr(spec, name)
-    if name == "dependencies":
+def _label(fact: Fact) -> str:
+    return fact.label or in_words(fact.name).capitalize()
+
+
+def _fact_text(spec: Spec, fact: Fact) -> str:
+    value = getattr(spec, fact.name)
+    if fact.name == "dependencies" or (value is None and fact.is_exceptional):
         return ""
     if value is None:
-        return "unknown" if SPEC_FACTS[name].may_be_unknown else "none"
-    if name == "size":
+        return "unknown" if fact.may_be_unknown else "none"
+    if fact.unit is Unit.BYTES:
         return f"{size(value)} ({counted(value, 'byte')})"
     if isinstance(value, tuple):
         return " ".join(value) or "none"
@@ -158,6 +168,8 @@ def _dependency_lines(dependencies: Sequence[Needed] | None, width: int | None) 
         types = ", ".join(it.types)
         virtuals = f" as {', '.join(it.virtuals)}" if it.virtuals else ""
         outside = "" if it.is_in_revision else ", not in the revision"
+        if it.external_path is not None:
+            outside = f", external at {it.external_path}"
         yield from wrapped(f"  /{it.hash} {name} ({types}{virtuals}{outside})", width)
 
 

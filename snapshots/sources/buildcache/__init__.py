@@ -1,6 +1,6 @@
 """A build cache's own description: an index, a build cache with one, a list of tags and stacks.
 
-The index is a database of Spack's, of versions 5 to 8; build caches are of layout 2 or 3; the list
+The index is a database of Spack's, of versions 5 to 9; build caches are of layout 2 or 3; the list
 is what a public cache offers. All lie in folders or at http(s):// and s3:// URLs; a build cache can
 also be a repository of an OCI registry, at an oci:// or oci+http:// URL.
 """

@@ -1,7 +1,8 @@
-"""Spack's database of versions 5 to 8 as JSON, which the index of a build cache is: its entries.
+"""Spack's database of versions 5 to 9 as JSON, which the index of a build cache is: its entries.
 
-Source: the databases that Spack writes. Up to version 7 each spec has its ``compiler``; version 8
-has it among the dependencies, or in the annotations of specs that an older Spack made. Edges have
+Source: the databases that Spack writes, and its documentation of the format of specs. Up to version
+7 each spec has its ``compiler``; version 8 has it among the dependencies, or in the annotations of
+specs that an older Spack made; version 9 has specs of format 6, with what they provide. Edges have
 ``parameters``, or in older indexes ``type``. The form of version 5 before Spack 0.17, in which the
 name stands around each object, is not read.
 
@@ -19,8 +20,26 @@ from snapshots.errors import SourceError
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.reports import Report
 
-VERSIONS = ("5", "6", "7", "8")
+VERSIONS = ("5", "6", "7", "8", "9")
 """The versions of the database that can be read."""
+
+NEWEST_FORMAT = 6
+"""The newest version of Spack's format of specs that can be read."""
+
+FORMAT_OF_VIRTUALS = 6
+"""The first one that says of each spec which virtual packages it provides."""
+
+_NOT_IN_ALL = (
+    "namespace",
+    "package_hash",
+    "dependencies",
+    "patches",
+    "annotations",
+    "provided_virtuals",
+    "external",
+    "build_spec",
+)
+"""The facts of a node that some databases leave out."""
 
 Parameters = dict[str, Any]
 """The form of ``Node.parameters``: variants and flags by name."""
@@ -40,9 +59,35 @@ class Compiler(msgspec.Struct, gc=False):
 
 
 class Annotations(msgspec.Struct, gc=False):
-    """What version 8 notes of specs that an older Spack made, with ``compiler`` as gcc@=10.2.1."""
+    """What version 8 and later note of a spec: the format that it was first written in.
 
+    Of specs that an older Spack made also the ``compiler``, as gcc@=10.2.1.
+    """
+
+    original_specfile_version: int | None = None
     compiler: str | None = None
+
+
+class BuildSpec(msgspec.Struct, gc=False):
+    """The spec that a spliced spec was built as."""
+
+    name: str
+    hash: str
+
+    def __str__(self) -> str:
+        return f"{self.name}/{self.hash}"
+
+
+class External(msgspec.Struct, gc=False):
+    """Where a spec is that Spack did not install, and the environment modules that load it."""
+
+    path: str | None = None
+    module: list[str] | str | None = None
+
+    @property
+    def modules(self) -> list[str]:
+        """The modules as a list."""
+        return [self.module] if isinstance(self.module, str) else self.module or []
 
 
 class Arch(msgspec.Struct, gc=False):
@@ -83,6 +128,9 @@ class Node(msgspec.Struct, gc=False):
     annotations: Annotations | None = None
     patches: list[str] = []
     hash: str | None = None
+    provided_virtuals: list[str] | None = None
+    external: External | None = None
+    build_spec: BuildSpec | None = None
 
 
 class Install(msgspec.Struct, gc=False):
@@ -130,6 +178,30 @@ def installs(data: bytes | bytearray, location: str, report: Report) -> Mapping[
         except SourceError as error:
             report.bad(error)
     return found
+
+
+def joined(newer: Mapping[str, Install], older: Mapping[str, Install]) -> dict[str, Install]:
+    """Return the entries of two databases of one build cache, each hash once.
+
+    A cache can have one for each Spack that writes to it, and neither then holds all. Where both
+    have an entry, the one that tells more of its spec counts, and else the newer one. It is in the
+    cache where either says so.
+    """
+    entries = dict(newer)
+    for digest, install in older.items():
+        other = entries.get(digest)
+        if other is None:
+            entries[digest] = install
+            continue
+        richer = install if _richness(install.spec) > _richness(other.spec) else other
+        in_buildcache = install.in_buildcache or other.in_buildcache
+        entries[digest] = Install(in_buildcache=in_buildcache, spec=richer.spec)
+    return entries
+
+
+def _richness(node: Node) -> int:
+    """Return how many of the facts that not every database has a node tells."""
+    return sum(bool(getattr(node, name)) for name in _NOT_IN_ALL)
 
 
 def _check_version(version: str, location: str) -> None:

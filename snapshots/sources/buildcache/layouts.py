@@ -5,7 +5,9 @@ Source: Spack's documentation of build caches. Layout 2 (before Spack 1.0) has
 as a blob, which is found by its checksum.
 """
 
+import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -44,18 +46,23 @@ class Checksum(msgspec.Struct, frozen=True):
 
 
 class FetchedIndex(msgspec.Struct, frozen=True, kw_only=True):
-    """An index on disk, not yet unpacked and checked."""
+    """An index on disk, not yet unpacked and checked.
+
+    ``older`` are those of older versions that the same manifest lists, newest first.
+    """
 
     place: Place
     body: Body
     checksum: Checksum | None = None
     compression: str = "none"
     manifest: Manifest | None = None
+    older: "tuple[FetchedIndex, ...]" = ()
 
     def load(self, transport: Transport) -> tuple[bytearray, str]:
         """Return the database's JSON text and its version: an ETag, or ``ALGORITHM:CHECKSUM``.
 
-        This can be done once. Raises SourceError where the checksum is another one, or the text is
+        The version stands for the older ones, too; their texts are loaded by themselves. This can
+        be done once. Raises SourceError where the checksum is another one, or the text is
         longer than the settings allow.
         """
         if self.manifest is not None:
@@ -74,7 +81,10 @@ class FetchedIndex(msgspec.Struct, frozen=True, kw_only=True):
                 raise SourceError(self.body.location, f"{reason}; {hint}")
         if self.manifest is None and self.body.etag:
             return data, self.body.etag
-        return data, f"{algorithm}:{found}"
+        if not self.older:
+            return data, f"{algorithm}:{found}"
+        checksums = [found, *(it.checksum.value for it in self.older if it.checksum)]
+        return data, f"sha256:{hashlib.sha256(' '.join(checksums).encode()).hexdigest()}"
 
 
 def holds_index(folder: Path) -> bool:
@@ -131,31 +141,40 @@ def _fetch_blob(place: Place, transport: Transport) -> FetchedIndex:
     if place.cache is None:
         raise SourceError(place.location, "is a manifest that does not lie below v3/manifests")
     manifest = parse_manifest(transport.read(place.location), place.location)
-    blob = _newest(manifest, place.location)
-    url = join(place.cache.base, blob.path)
-    try:
-        body = transport.fetch(url, key=place.location)
-    except Missing as error:
-        raise SourceError(place.location, f"names the blob {url}: {error.reason}") from None
-    return FetchedIndex(
-        place=place,
-        body=body,
-        checksum=Checksum(blob.checksum_algorithm, blob.checksum, place.location),
-        compression=blob.compression,
-        manifest=manifest,
-    )
+    indexes: list[FetchedIndex] = []
+    for version, blob in _indexes(manifest, place.location).items():
+        url = join(place.cache.base, blob.path)
+        key = f"{place.location}#{version}" if indexes else place.location
+        try:
+            body = transport.fetch(url, key=key)
+        except Missing as error:
+            raise SourceError(place.location, f"names the blob {url}: {error.reason}") from None
+        indexes.append(
+            FetchedIndex(
+                place=place,
+                body=body,
+                checksum=Checksum(blob.checksum_algorithm, blob.checksum, place.location),
+                compression=blob.compression,
+                manifest=manifest,
+            )
+        )
+    newest, *older = indexes
+    return msgspec.structs.replace(newest, older=tuple(older))
 
 
-def _newest(manifest: Manifest, location: str) -> Blob:
-    """Return the index of the highest version that can be read."""
+def _indexes(manifest: Manifest, location: str) -> Mapping[str, Blob]:
+    """Return the indexes that can be read by their versions, the newest first.
+
+    Spacks of several releases write to one cache, each the index of its own version: none of them
+    need hold all. Raises SourceError where there is none.
+    """
     indexes = {
         match[1]: blob
         for blob in manifest.data
         if (match := _INDEX_BLOB.fullmatch(blob.media_type))
     }
-    for version in reversed(VERSIONS):
-        if version in indexes:
-            return indexes[version]
+    if readable := {it: indexes[it] for it in reversed(VERSIONS) if it in indexes}:
+        return readable
     reason = f"names no index of a version from {VERSIONS[0]} to {VERSIONS[-1]}"
     raise SourceError(location, f"{reason} (versions found: {', '.join(indexes) or 'none'})")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from snapshots.errors import SourceError
-from snapshots.models import Spec
+from snapshots.models import SPEC_FACTS, Spec
 from snapshots.sources.buildcache.caches import Cache
 from snapshots.sources.buildcache.layouts import Place
 from snapshots.sources.buildcache.locations import link
@@ -28,17 +28,22 @@ class Merged:
     def add(self, stack: str | None, specs: IndexSpecs, home: Place) -> None:
         """Take in one index. The first one that has a spec is where its package is taken from.
 
-        Of a spec outside the cache the first index that states it counts.
+        What one index does not know of a spec, another one may. Of a spec outside the cache the
+        first index that states a fact counts.
         """
         for digest, spec in specs.outside.items():
-            self._outside.setdefault(digest, spec)
+            known = self._outside.setdefault(digest, spec)
+            self._outside[digest] = _completed(known, spec)
         for digest, spec in specs.in_cache.items():
             known = self._specs.setdefault(digest, spec)
             if known is spec:
                 self._homes[digest] = home
             elif known != spec:
-                self._report.bad(self._conflict(known, spec, home))
-                continue
+                completed = _completed(known, spec)
+                if completed != _completed(spec, known):
+                    self._report.bad(self._conflict(known, spec, home))
+                    continue
+                self._specs[digest] = completed
             if stack is not None:
                 self._stacks[digest].add(stack)
 
@@ -86,11 +91,24 @@ class Merged:
     def _conflict(self, known: Spec, spec: Spec, home: Place) -> SourceError:
         for field in Spec.__struct_fields__:
             before, now = getattr(known, field), getattr(spec, field)
-            if before != now:
+            is_unknown = SPEC_FACTS[field].may_be_unknown and None in (before, now)
+            if before != now and not is_unknown:
                 break
         first = self._homes[spec.hash].location
         reason = f"{field} is {now!r}, but {before!r} in {first}"
         return SourceError(home.location, reason, key=f"installs.{spec.hash}")
+
+
+def _completed(spec: Spec, other: Spec) -> Spec:
+    """Return a spec with the facts of another record of it that its own does not know."""
+    known = {
+        name: value
+        for name, fact in SPEC_FACTS.items()
+        if fact.may_be_unknown
+        and getattr(spec, name) is None
+        and (value := getattr(other, name)) is not None
+    }
+    return msgspec.structs.replace(spec, **known) if known else spec
 
 
 def _ends(specs: Iterable[Spec]) -> set[str]:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -239,9 +240,12 @@ class _Reading:
     def add(
         self, merged: Merged, stack: str | None, fetched: FetchedIndex, data: bytearray
     ) -> None:
-        """Decode an index and take it in. Raises SourceError."""
-        with fetched.body.forgotten_if_bad():
-            found = specs.decode(data, fetched.place.location, self.report)
+        """Decode an index, with the older ones beside it, and take it in. Raises SourceError."""
+        with ExitStack() as bodies:
+            for it in (fetched, *fetched.older):
+                bodies.enter_context(it.body.forgotten_if_bad())
+            older = (it.load(self._transport)[0] for it in fetched.older)
+            found = specs.decode(data, fetched.place.location, self.report, older)
         merged.add(stack, found, fetched.place)
 
     def snapshot(

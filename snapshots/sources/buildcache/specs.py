@@ -6,7 +6,7 @@ build dependency that provides a language to it.
 
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
 from msgspec import Raw
@@ -15,7 +15,7 @@ from snapshots.errors import SourceError
 from snapshots.escaping import quoted, shortened
 from snapshots.models import Dependency, Spec
 from snapshots.sources.buildcache import databases, parameters
-from snapshots.sources.buildcache.databases import Install, Node
+from snapshots.sources.buildcache.databases import External, Install, Node
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.reports import Report
 from snapshots.spack.names import is_hash, is_name
@@ -23,12 +23,15 @@ from snapshots.spack.spelling import canonical_compiler, canonical_variants
 from snapshots.spack.texts import (
     Check,
     check_number,
+    checked_build_spec,
     checked_checksum,
     checked_compiler,
     checked_items,
+    checked_line,
     checked_name,
     checked_variant,
     checked_version,
+    checked_virtual,
     checked_word,
 )
 
@@ -47,13 +50,21 @@ class IndexSpecs(NamedTuple):
     outside: Mapping[str, Spec]
 
 
-def decode(data: bytes | bytearray, location: str, report: Report) -> IndexSpecs:
+def decode(
+    data: bytes | bytearray,
+    location: str,
+    report: Report,
+    older: Iterable[bytes | bytearray] = (),
+) -> IndexSpecs:
     """Return the specs of an index; ``location`` names it in errors.
 
-    Raises SourceError with the key of what is wrong. An entry that cannot be read goes to
-    ``report.bad``, a compiler that the index does not hold to ``report.warn``.
+    ``older`` are indexes of older versions that the same build cache has beside it, newest first:
+    they are joined by hash. Raises SourceError with the key of what is wrong. An entry that cannot
+    be read goes to ``report.bad``, a compiler that the index does not hold to ``report.warn``.
     """
     installs = databases.installs(data, location, report)
+    for text in older:
+        installs = databases.joined(installs, databases.installs(text, location, report))
 
     def place(digest: str) -> Place:
         return Place(location, f"installs.{digest}", f"installs.{digest}.spec")
@@ -179,6 +190,8 @@ class SpecReader:
         version = self._checked(checked_version, node.version, f"{place}.version")
         platform, operating_system, target = self._arch(node.arch, place)
         dependencies = self._dependencies(node.dependencies, place)
+        spec_format = self._format(node, place)
+        external_path, external_modules = self._external(node.external, f"{place}.external")
         return Spec(
             hash=digest,
             name=sys.intern(node.name),
@@ -195,7 +208,44 @@ class SpecReader:
             and self._checked(checked_checksum, node.package_hash, f"{place}.package_hash"),
             dependencies=dependencies,
             patches=self._items(checked_checksum, node.patches, f"{place}.patches"),
+            provided_virtuals=self._provided(node, spec_format, place),
+            external_path=external_path,
+            external_modules=external_modules,
+            build_spec=None
+            if node.build_spec is None
+            else self._checked(checked_build_spec, str(node.build_spec), f"{place}.build_spec"),
+            spec_format=spec_format,
         )
+
+    def _format(self, node: Node, place: str) -> int | None:
+        """Return the format that a node was first written in, None where that is not told."""
+        if node.annotations is None or node.annotations.original_specfile_version is None:
+            return None
+        found = node.annotations.original_specfile_version
+        if not 0 < found <= databases.NEWEST_FORMAT:
+            reason = (
+                f"{found} is not a format of specs that can be read: 1 to "
+                f"{databases.NEWEST_FORMAT}; a newer cachelog may read it"
+            )
+            raise self._wrong(f"{place}.annotations.original_specfile_version", reason)
+        return found
+
+    def _external(
+        self, external: External | None, place: str
+    ) -> tuple[str | None, tuple[str, ...] | None]:
+        """Return the path and the modules of an external node; None for another."""
+        if external is None:
+            return None, None
+        path = external.path and self._checked(checked_line, external.path, f"{place}.path")
+        return path, self._items(checked_line, external.modules, f"{place}.module")
+
+    def _provided(self, node: Node, spec_format: int | None, place: str) -> tuple[str, ...] | None:
+        """Return the virtuals that a node provides; None where its format does not tell them."""
+        virtuals = node.provided_virtuals
+        if virtuals is None and (spec_format or 0) < databases.FORMAT_OF_VIRTUALS:
+            return None
+        key = f"{place}.provided_virtuals"
+        return self._items(checked_virtual, sorted(set(virtuals or ())), key)
 
     def _arch(self, raw: Raw, place: str) -> tuple[str, str, str]:
         text = bytes(raw)

@@ -30,7 +30,6 @@ _MAX_INCLUDES = 16
 class LockedNode(Node):
     """A spec that somebody wants; what is external or under development is in no cache."""
 
-    external: Any = None
     dev_path: str | None = None
 
 

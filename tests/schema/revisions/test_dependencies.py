@@ -64,7 +64,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     folder = tmp_path_factory.mktemp("catalog")
     bare = [spec("app", dependencies=None), spec("lib", dependencies=None)]
     mixed = [spec("app", ("lib", "link")), spec("lib", dependencies=None)]
-    stated = Content.of(SPECS, [spec("gcc", version="13.2.0", compiler=None)])
+    gcc = spec("gcc", version="13.2.0", compiler=None, external_path="/usr")
+    stated = Content.of(SPECS, [gcc])
     contents = {"full": Content.of(SPECS), "stated": stated}
     contents |= {"bare": Content.of(bare), "mixed": Content.of(mixed)}
     Catalog(str(folder)).publish(
@@ -120,11 +121,12 @@ def test_direct_dependencies(world: World) -> None:
 
 
 def test_versions_of_what_is_outside(world: World) -> None:
-    """The version of an external compiler is told where the source states it."""
-    selection = "dependencies { nodes { name version spec { hash } } }"
-    for ref, version in (("full", None), ("stated", "13.2.0")):
+    """The version of an external compiler, and where it is, are told where the source does."""
+    selection = "dependencies { nodes { name version externalPath spec { hash } } }"
+    for ref, version, path in (("full", None, None), ("stated", "13.2.0", "/usr")):
         found = of_spec(world, "app", selection, ref)["dependencies"]["nodes"]
-        assert {"name": "gcc", "version": version, "spec": None} in found
+        assert {"name": "gcc", "version": version, "externalPath": path, "spec": None} in found
+        assert [it["externalPath"] for it in found if it["spec"]] == [None, None]
 
 
 def test_transitive_dependencies(world: World) -> None:

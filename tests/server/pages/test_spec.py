@@ -12,10 +12,11 @@ from server.pages.routes import PAGES
 from server.pages.views.spec import spec_view
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
+from snapshots.contents import Content, Snapshot
 from tests.server.pages.asked import answered, asked
 from tests.server.pages.reading import shown
 from tests.server.servers import application
-from tests.snapshots.factories import a_snapshot, a_spec, day
+from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, day, full_spec, hash_of
 
 BUSY = """
 query { revision(ref: "develop") { specs(first: 1000) { nodes {
@@ -134,6 +135,26 @@ def test_commands_are_quoted(kind: str, location: str, added: str | None) -> Non
     assert alike == """spack install --cache-only 'zlib cflags='"'"'-O2; rm'"'"''"""
 
 
+def test_what_only_some_specs_have(tmp_path: Path) -> None:
+    """What it provides, where it is external, what it was spliced from; of others nothing."""
+    spec = full_spec(provided_virtuals=())
+    gcc = full_spec("gcc", name="gcc", stacks=(), external_path="/usr")
+    snapshot = Snapshot(tag="develop", content=Content.of([spec], [gcc]), source=SOURCE)
+    Catalog(str(tmp_path)).publish([snapshot, a_snapshot([a_spec()], "v1")])
+    with application(Settings(catalog=str(tmp_path))) as client:
+        pages = [shown(client, f"/r/{ref}/specs/{spec.hash}") for ref in ("develop", "v1")]
+    full, bare = (
+        dict(zip(it.texts("dl.facts dt"), it.texts("dl.facts dd"), strict=True)) for it in pages
+    )
+    assert full["Provides"] == "nothing virtual"
+    assert full["External"] == "at /opt/my libs by the modules PrgEnv-cray/8.3 gcc/13.2.0"
+    assert full["Spliced"] == f"built as zlib-ng/{hash_of('zlib-ng')}"
+    assert full["Spec format"] == "6"
+    assert "external at /usr" in pages[0].text("#needs")
+    assert bare["Provides"].startswith("unknown")
+    assert not {"External", "Spliced"} & set(bare)
+
+
 def test_what_a_source_does_not_tell_is_said(tmp_path: Path) -> None:
     """Sizes, recipes, dependencies and mirrors: unknown is neither nothing nor zero."""
     spec = a_spec("zlib", compiler=None, variants=(), stacks=(), namespace=None)
@@ -142,7 +163,7 @@ def test_what_a_source_does_not_tell_is_said(tmp_path: Path) -> None:
         page = shown(client, f"/r/develop/specs/{spec.hash}")
     assert page.status == 200
     facts = dict(zip(page.texts("dl.facts dt"), page.texts("dl.facts dd"), strict=True))
-    for name in ("Stacks", "Size", "Tarball", "Package hash", "Patches"):
+    for name in ("Stacks", "Size", "Tarball", "Package hash", "Patches", "Spec format"):
         assert facts[name].startswith("unknown"), name
     for name in ("Compiler", "Variants"):
         assert facts[name] == "none"

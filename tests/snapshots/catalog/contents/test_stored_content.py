@@ -97,7 +97,7 @@ def test_a_tail_has_no_dependencies() -> None:
         read(["hash", "dependencies"])
 
 
-@pytest.mark.parametrize("missing", ["namespace", "size", "patches", "in_cache"])
+@pytest.mark.parametrize("missing", ["namespace", "size", "patches", "spec_format", "in_cache"])
 def test_a_base_that_is_older_than_a_column(missing: str) -> None:
     """Its rows do not know the fact; those of the content itself do."""
     old, new = a_spec("old", namespace="builtin", size=1), a_spec("new", namespace="own", size=2)

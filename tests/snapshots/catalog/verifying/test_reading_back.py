@@ -28,7 +28,7 @@ def test_rows_of_before() -> None:
     """Columns that are younger than the rows are null in them."""
     content = Content.of([a_spec("1"), a_spec("2", name="zlib")])
     rows = content.table().drop_columns(["digest"])
-    for name in ("in_cache", "patches", "dependencies"):
+    for name in ("in_cache", "patches", "dependencies", "provided_virtuals", "spec_format"):
         place = SPEC_ROWS.get_field_index(name)
         field = SPEC_ROWS.field(name)
         rows = rows.set_column(place, field, pa.nulls(len(rows), field.type))

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +36,17 @@ def put_layout_2(folder: Path, index: bytes = EMPTY_INDEX, *, checked: bool = Tr
 
 def put_layout_3(folder: Path, index: bytes = EMPTY_INDEX, *, version: int = 8) -> Path:
     """Write the index of a build cache of layout 3, packed."""
-    media_type = f"application/vnd.spack.db.v{version}+json"
-    entry = put_blob(folder, gzip.compress(index), media_type)
+    return put_indexes(folder, {version: index})
+
+
+def put_indexes(folder: Path, indexes: Mapping[int, bytes]) -> Path:
+    """Write the indexes of a build cache of layout 3 by their versions, packed."""
+    entries = [
+        put_blob(folder, gzip.compress(index), f"application/vnd.spack.db.v{version}+json")
+        for version, index in indexes.items()
+    ]
     put(folder / "v3" / "layout.json", b'{"signing": "gpg"}')
-    return put(folder / LAYOUT_3_INDEX, text(manifest(entry)))
+    return put(folder / LAYOUT_3_INDEX, text(manifest(*entries)))
 
 
 def put_blob(folder: Path, data: bytes, media_type: str, **more: Any) -> dict[str, Any]:

@@ -152,19 +152,27 @@ def test_a_wrong_checksum_is_not_kept(server: Server, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compression", ["gzip", "none"])
-def test_the_newest_readable_index(tmp_path: Path, compression: str) -> None:
-    """A manifest may list several versions; the highest that can be read is."""
+def test_all_readable_indexes(tmp_path: Path, compression: str) -> None:
+    """A manifest may list several versions: all that can be read are, the newest first."""
     entries = []
-    for version in (6, 8, 9):
+    for version in (8, 9, 10):
         index = f"version {version}".encode()
         data = gzip.compress(index) if compression == "gzip" else index
         media_type = f"application/vnd.spack.db.v{version}+json"
         entries.append(put_blob(tmp_path, data, media_type, compression=compression))
     file = tmp_path / LAYOUT_3_INDEX
     put(file, text(manifest(*entries)))
-    assert load(str(tmp_path))[0] == b"version 8"
+    with Transport(ReadSettings(), Report()) as transport:
+        fetched = fetch(locate(str(tmp_path), transport), transport)
+        of_both = fetched.load(transport)
+        assert of_both[0] == b"version 9"
+        assert [it.load(transport)[0] for it in fetched.older] == [b"version 8"]
+    put(file, text(manifest(entries[1])))
+    of_one = load(str(tmp_path))
+    assert of_one[0] == b"version 9"
+    assert of_one[1] != of_both[1]
     put(file, text(manifest(entries[2])))
-    with pytest.raises(SourceError, match=r"no index of a version from 5 to 8 .*found: 9\)"):
+    with pytest.raises(SourceError, match=r"no index of a version from 5 to 9 .*found: 10\)"):
         load(str(tmp_path))
     put(file, text(manifest(blob())))
     with pytest.raises(SourceError, match=r"found: none\)"):

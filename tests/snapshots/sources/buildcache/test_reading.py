@@ -18,16 +18,20 @@ from tests.snapshots.sources.buildcache.folders import (
     blob,
     manifest,
     put,
+    put_indexes,
     put_layout_2,
     put_layout_3,
     signed,
     text,
 )
 from tests.snapshots.sources.buildcache.indexes import (
+    GCC,
     LIBELF,
     RUNTIME,
     WRAPPER,
     database,
+    edge,
+    node,
     small_database,
 )
 from tests.snapshots.sources.buildcache.misbehaving import (
@@ -193,3 +197,30 @@ def test_what_is_no_index_at_a_url(server: Server) -> None:
     server["/index.json"] = unmeasured(b"<html>Sign in</html>")
     with pytest.raises(SourceError, match="is neither an index"):
         snapshots(server.at("/index.json"), "mine")
+
+
+def test_a_cache_of_two_indexes(tmp_path: Path) -> None:
+    """Where a manifest lists an index of each of two versions, what either holds is read."""
+    edges = [edge("gcc", GCC, ["build"], ["c"])]
+    newer = database(
+        node("libelf", LIBELF, provided_virtuals=["elf"], dependencies=edges), version="9"
+    )
+    older = database(node("gcc", GCC, "10.2.1"), node("gcc-runtime", RUNTIME))
+    put_indexes(tmp_path, {8: text(older), 9: text(newer)})
+    (both,) = snapshots(tmp_path, "develop")
+    assert set(by_hash(both)) == {LIBELF, RUNTIME}
+    assert by_hash(both)[LIBELF].provided_virtuals == ("elf",)
+    assert [spec.hash for spec in both.content.outside.specs] == [GCC]
+    put_indexes(tmp_path, {9: text(newer)})
+    (one,) = snapshots(tmp_path, "develop")
+    assert one.source.version != both.source.version
+
+
+@pytest.mark.parametrize("damaged", [8, 9])
+def test_one_of_two_indexes_is_damaged(tmp_path: Path, damaged: int) -> None:
+    """Nothing is read, and the error names the manifest."""
+    indexes = {8: text(small_database()), 9: text(small_database())}
+    file = put_indexes(tmp_path, indexes | {damaged: b'{"database": {}}'})
+    with pytest.raises(SourceError, match="is missing") as caught:
+        snapshots(tmp_path, "develop")
+    assert caught.value.location == str(file)

@@ -60,6 +60,7 @@ def test_a_small_index() -> None:
             Dependency("gcc-runtime", RUNTIME, ("link",)),
         ),
         patches=(),
+        spec_format=5,
     )
 
 
@@ -90,6 +91,56 @@ def test_patches() -> None:
     """They stand in the order that they were applied in, whole."""
     sums = ["b231fcc" + "0" * 57, "26090f4" + "1" * 57]
     assert only(node("libelf", LIBELF, patches=sums)).patches == tuple(sums)
+
+
+@pytest.mark.parametrize(
+    ("more", "provided", "spec_format"),
+    [
+        ({}, None, 5),
+        ({"annotations": None}, None, None),
+        ({"annotations": {"original_specfile_version": 6}}, (), 6),
+        ({"annotations": None, "provided_virtuals": ["elf"]}, ("elf",), None),
+        (
+            {
+                "annotations": {"original_specfile_version": 6},
+                "provided_virtuals": ["zlib-api", "libgfortran@5", "mpi@:3.1,=4"],
+            },
+            ("libgfortran@5", "mpi@:3.1,=4", "zlib-api"),
+            6,
+        ),
+    ],
+)
+def test_provided_virtuals(
+    more: dict[str, Any], provided: tuple[str, ...] | None, spec_format: int | None
+) -> None:
+    """They are told from format 6 on, where an absent key says that there are none."""
+    spec = only(node("libelf", LIBELF, **more), "9")
+    assert (spec.provided_virtuals, spec.spec_format) == (provided, spec_format)
+
+
+@pytest.mark.parametrize(
+    ("external", "path", "modules"),
+    [
+        ({"path": "/usr", "module": None, "extra_attributes": {"a": 1}}, "/usr", ()),
+        ({"path": None, "module": ["PrgEnv-cray", "gcc/13.2"]}, None, ("PrgEnv-cray", "gcc/13.2")),
+        ({"path": "/opt/my gcc", "module": "gcc/13.2"}, "/opt/my gcc", ("gcc/13.2",)),
+        ({}, None, ()),
+        (None, None, None),
+    ],
+)
+def test_external_specs(
+    external: dict[str, Any] | None, path: str | None, modules: tuple[str, ...] | None
+) -> None:
+    """They say where they are, or by which modules they are loaded."""
+    spec = only(node("libelf", LIBELF, external=external))
+    assert (spec.external_path, spec.external_modules) == (path, modules)
+
+
+def test_spliced_specs() -> None:
+    """They say what they were built as."""
+    spec = only(node("libelf", LIBELF, build_spec={"name": "libelf", "hash": RUNTIME}))
+    assert spec.build_spec == f"libelf/{RUNTIME}"
+    assert only(node("libelf", LIBELF)).build_spec is None
 
 
 def test_a_bad_spec_outside_the_cache() -> None:
@@ -179,7 +230,12 @@ def test_the_order_of_parameters_says_nothing(names: list[str], draw: Any) -> No
 SPEC = f"installs.{LIBELF}.spec"
 BAD = [
     (["version"], 8, "database.version", "expected `str`, got `int`"),
-    (["version"], "9", "database.version", "'9' is not a version that can be read: 5, 6, 7, 8"),
+    (
+        ["version"],
+        "10",
+        "database.version",
+        "'10' is not a version that can be read: 5, 6, 7, 8, 9",
+    ),
     (["installs"], [], "database.installs", "expected `object`, got `array`"),
     (["installs"], ..., "database.installs", "is missing"),
     (["installs", LIBELF, "in_buildcache"], ..., f"installs.{LIBELF}.in_buildcache", "is missing"),
@@ -194,6 +250,20 @@ BAD = [
     (["spec", "arch", "target"], {}, f"{SPEC}.arch.target.name", "is missing"),
     (["spec", "arch", "target"], 3, f"{SPEC}.arch.target", "expected `str | object`, got `int`"),
     (["spec", "namespace"], 3, f"{SPEC}.namespace", "expected `str | null`, got `int`"),
+    (
+        ["spec", "annotations", "original_specfile_version"],
+        7,
+        f"{SPEC}.annotations.original_specfile_version",
+        "7 is not a format of specs that can be read: 1 to 6; a newer cachelog may read it",
+    ),
+    (["spec", "provided_virtuals"], "mpi", f"{SPEC}.provided_virtuals", "expected `array | null`"),
+    (["spec", "provided_virtuals"], ["a b"], f"{SPEC}.provided_virtuals", "is no virtual package"),
+    (["spec", "provided_virtuals"], ["mpi@"], f"{SPEC}.provided_virtuals", "is no virtual package"),
+    (["spec", "external"], "/usr", f"{SPEC}.external", "expected `object | null`, got `str`"),
+    (["spec", "external"], {"path": "/\n"}, f"{SPEC}.external.path", "are not seen"),
+    (["spec", "external"], {"module": [""]}, f"{SPEC}.external.module", "has 0 characters"),
+    (["spec", "build_spec"], {"name": "a"}, f"{SPEC}.build_spec.hash", "is missing"),
+    (["spec", "build_spec"], {"name": "a", "hash": "b"}, f"{SPEC}.build_spec", "NAME/HASH"),
     (["spec", "parameters"], [], f"{SPEC}.parameters", "expected `object`, got `array`"),
     (["spec", "parameters", "mpi"], {}, f"{SPEC}.parameters.mpi", "is none of true, false"),
     (["spec", "parameters", "mpi"], [[]], f"{SPEC}.parameters.mpi", "is none of true, false"),

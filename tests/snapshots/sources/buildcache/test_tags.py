@@ -247,3 +247,21 @@ def test_unchanged_indexes_are_not_fetched_again(server: Server, tmp_path: Path)
     assert first.content.digest == second.content.digest
     assert first.source == second.source
     assert sum("If-None-Match" in headers for headers in server.headers) == 3
+
+
+def test_stacks_that_know_more_than_others(server: Server) -> None:
+    """What one index does not know of a spec is taken from another; what both know must agree."""
+    unknowing = database(node("libelf", LIBELF, annotations=None, package_hash=None))
+    indexes = {"hep": unknowing, "e4s": database(node("libelf", LIBELF), version="9")}
+    for order in (("hep", "e4s"), ("e4s", "hep")):
+        url = serve_tags(server, {"develop": {it: indexes[it] for it in order}})
+        (snapshot,) = snapshots(url)
+        (spec,) = snapshot.content.specs()
+        assert (spec.spec_format, spec.stacks) == (5, ("e4s", "hep"))
+        assert spec.package_hash is not None
+    older = {"original_specfile_version": 4}
+    indexes["hep"] = database(node("libelf", LIBELF, annotations=older, namespace=None))
+    url = serve_tags(server, {"develop": indexes})
+    with pytest.raises(SourceError, match="spec_format is 4, but 5 in") as caught:
+        snapshots(url)
+    assert caught.value.key == f"installs.{LIBELF}"
