@@ -2,7 +2,7 @@
 
 Source: Spack's documentation of build caches. Layout 2 (before Spack 1.0) has
 ``build_cache/index.json`` and its sha256 beside it; layout 3 has a manifest that names the index
-as a blob, which is found by its checksum.
+as a blob, which is found by its checksum. Public lists name such blobs themselves.
 """
 
 import hashlib
@@ -28,6 +28,10 @@ _INDEX_FILES = (LAYOUT_3_INDEX, LAYOUT_2_INDEX, "index.json", "index.manifest.js
 _LAYOUT_3_MARK = "v3/layout.json"
 _INDEX_BLOB = re.compile(r"application/vnd\.spack\.db\.v(\d+)\+json")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_BLOB = re.compile(
+    r"(?P<base>.*)/blobs/(?P<algorithm>sha256|sha384|sha512)/"
+    r"(?P<start>[0-9a-f]{2})/(?P<checksum>(?P=start)[0-9a-f]+)"
+)
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -54,7 +58,7 @@ class FetchedIndex(msgspec.Struct, frozen=True, kw_only=True):
     place: Place
     body: Body
     checksum: Checksum | None = None
-    compression: str = "none"
+    compression: str | None = "none"
     manifest: Manifest | None = None
     older: "tuple[FetchedIndex, ...]" = ()
 
@@ -93,9 +97,10 @@ def holds_index(folder: Path) -> bool:
 
 
 def locate(location: str, transport: Transport) -> Place:
-    """Find the index below a folder or URL; a file, or a URL that ends in .json, is taken as one.
+    """Find the index below a folder or URL.
 
-    Raises SourceError where none is there.
+    A file, a URL that ends in .json, and one of a blob are taken as an index themselves. Raises
+    SourceError where none is there.
     """
     if _is_document(location, transport):
         return Place(location, cache_of(location))
@@ -112,8 +117,10 @@ def locate(location: str, transport: Transport) -> Place:
 
 
 def cache_of(location: str) -> Cache | None:
-    """Return the build cache that an index or manifest lies in, as its path tells."""
+    """Return the build cache that an index, a manifest or a blob lies in, as its path tells."""
     path = path_of(location)
+    if blob := _BLOB.fullmatch(path):
+        return Cache(3, with_path(location, blob["base"] or "/"))
     base, manifest, _ = path.rpartition("/v3/manifests/")
     if manifest:
         return Cache(3, with_path(location, base or "/"))
@@ -124,8 +131,17 @@ def cache_of(location: str) -> Cache | None:
 
 def fetch(place: Place, transport: Transport) -> FetchedIndex:
     """Download the index at a place to disk. Raises Missing or SourceError."""
-    if path_of(place.location).endswith(".manifest.json"):
+    path = path_of(place.location)
+    if path.endswith(".manifest.json"):
         return _fetch_blob(place, transport)
+    if place.cache and (blob := _BLOB.fullmatch(path)):
+        return FetchedIndex(
+            place=place,
+            # A new index has another name: it takes the place of the one before it.
+            body=transport.fetch(place.location, key=join(place.cache.base, "blobs")),
+            checksum=Checksum(blob["algorithm"], blob["checksum"], "its name"),
+            compression=None,
+        )
     return FetchedIndex(
         place=place,
         body=transport.fetch(place.location),
@@ -133,8 +149,15 @@ def fetch(place: Place, transport: Transport) -> FetchedIndex:
     )
 
 
+def is_blob(location: str) -> bool:
+    """Tell whether a location is that of a blob in a build cache, named by its checksum."""
+    return _BLOB.fullmatch(path_of(location)) is not None
+
+
 def _is_document(location: str, transport: Transport) -> bool:
-    return path_of(location).endswith(".json") if is_url(location) else transport.exists(location)
+    if is_url(location):
+        return path_of(location).endswith(".json") or is_blob(location)
+    return transport.exists(location)
 
 
 def _fetch_blob(place: Place, transport: Transport) -> FetchedIndex:

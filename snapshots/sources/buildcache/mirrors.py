@@ -1,8 +1,8 @@
 """The mirror that Spack installs from, told from where a build cache was read.
 
 Source: Spack's documentation of build caches. A mirror is the folder or URL that has
-``build_cache`` (layout 2), or ``v3`` and ``blobs`` (layout 3), directly below it, or a repository of
-an OCI registry.
+``build_cache`` (layout 2), or ``v3`` and ``blobs`` (layout 3), directly below it, or a repository
+of an OCI registry.
 """
 
 import re

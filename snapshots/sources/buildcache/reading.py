@@ -14,6 +14,7 @@ from snapshots.models import Source
 from snapshots.program import importer_name
 from snapshots.sources.addresses import Reached
 from snapshots.sources.buildcache import layouts, oci, specs
+from snapshots.sources.buildcache.bodies import GZIP_HEAD
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.buildcache.layouts import FetchedIndex
 from snapshots.sources.buildcache.locations import (
@@ -55,7 +56,9 @@ def recognise(location: str, settings: ReadSettings) -> bool:
             return layouts.holds_index(path)
         file, _ = open_regular(str(path))
         with file:
-            return file.read(_HEAD_BYTES).lstrip().startswith(DOCUMENT_HEADS)
+            head = file.read(_HEAD_BYTES).lstrip()
+        is_packed = head.startswith(GZIP_HEAD) and layouts.is_blob(str(path))
+        return is_packed or head.startswith(DOCUMENT_HEADS)
     except (SourceError, OSError, ValueError):
         return False
 

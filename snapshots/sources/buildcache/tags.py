@@ -69,8 +69,13 @@ def _stacks(tag: str, raw: Raw, location: str) -> list[Stack]:
     if len(stacks) > ITEMS_MAX:
         reason = f"lists {len(stacks):,} stacks, more than {ITEMS_MAX:,}"
         raise SourceError(location, reason, key=tag)
+    positions: dict[Stack, int] = {}
     for position, stack in enumerate(stacks):
         if not is_name(stack.label):
             reason = f"{quoted(stack.label)} cannot name a stack"
             raise SourceError(location, reason, key=f"{tag}[{position}].label")
+        first = positions.setdefault(stack, position)
+        if first != position:
+            reason = f"names the index that {tag}[{first}] names, for the same stack"
+            raise SourceError(location, reason, key=f"{tag}[{position}].url")
     return sorted(stacks, key=lambda stack: (stack.label != ROOT_STACK, stack.label))
