@@ -148,6 +148,8 @@ def _fact_text(spec: Spec, fact: Fact) -> str:
         return "unknown" if fact.may_be_unknown else "none"
     if fact.unit is Unit.BYTES:
         return f"{size(value)} ({counted(value, 'byte')})"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, tuple):
         return " ".join(value) or "none"
     return str(value)

@@ -24,7 +24,16 @@ from snapshots.sources.files import Missing
 LAYOUT_3_INDEX = "v3/manifests/index/index.manifest.json"
 LAYOUT_2_INDEX = "build_cache/index.json"
 
-_INDEX_FILES = (LAYOUT_3_INDEX, LAYOUT_2_INDEX, "index.json", "index.manifest.json")
+INSTALLATION_INDEX = ".spack-db/index.json"
+"""Where an installation has its database, below the folder of its install tree."""
+
+_INDEX_FILES = (
+    LAYOUT_3_INDEX,
+    LAYOUT_2_INDEX,
+    "index.json",
+    "index.manifest.json",
+    INSTALLATION_INDEX,
+)
 _LAYOUT_3_MARK = "v3/layout.json"
 _INDEX_BLOB = re.compile(r"application/vnd\.spack\.db\.v(\d+)\+json")
 _SHA256 = re.compile(r"[0-9a-f]{64}")

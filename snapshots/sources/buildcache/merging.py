@@ -16,9 +16,13 @@ from snapshots.sources.reports import Report
 
 
 class Merged:
-    """The specs of several indexes; what contradicts an earlier one goes to ``report.bad``."""
+    """The specs of several indexes; what contradicts an earlier one goes to ``report.bad``.
+
+    ``is_installation`` tells whether one of them is the database of an installation.
+    """
 
     def __init__(self, report: Report) -> None:
+        self.is_installation = False
         self._report = report
         self._specs: dict[str, Spec] = {}
         self._outside: dict[str, Spec] = {}
@@ -31,6 +35,7 @@ class Merged:
         What one index does not know of a spec, another one may. Of a spec outside the cache the
         first index that states a fact counts.
         """
+        self.is_installation |= specs.is_installation
         for digest, spec in specs.outside.items():
             known = self._outside.setdefault(digest, spec)
             self._outside[digest] = _completed(known, spec)

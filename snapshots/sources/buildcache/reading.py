@@ -267,7 +267,7 @@ class _Reading:
         content = Content.of(merged.specs(packages or {}), merged.outside())
         if content or not self.report.skipped:
             source = Source(
-                kind="index",
+                kind="installation" if merged.is_installation else "index",
                 location=public(self._location),
                 version=version,
                 importer=importer_name(),

@@ -9,6 +9,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
+import msgspec
 from msgspec import Raw
 
 from snapshots.errors import SourceError
@@ -44,10 +45,12 @@ class IndexSpecs(NamedTuple):
     """What an index says of specs, by hash: of those in the cache, and of others.
 
     ``outside`` are those that specs in the cache depend on, near or far. No spec knows its stacks.
+    ``is_installation`` tells whether it is an installation that has them, and no build cache.
     """
 
     in_cache: Mapping[str, Spec]
     outside: Mapping[str, Spec]
+    is_installation: bool = False
 
 
 def decode(
@@ -102,14 +105,21 @@ def gather(
         except SourceError as error:
             report.bad(error)
 
+    is_installation = False
     for digest, install in installs.items():
-        if install.in_buildcache:
+        if install.is_held:
             read(digest, in_cache)
+        if install.in_buildcache is None:
+            is_installation = True
+            if spec := in_cache.get(digest):
+                in_cache[digest] = msgspec.structs.replace(
+                    spec, explicit=install.explicit, installed_at=install.installed_at
+                )
     seen: set[str] = set()
     while pending := reader.ends() - seen:
         seen |= pending
         for digest in sorted(pending):
-            if digest in installs and not installs[digest].in_buildcache:
+            if digest in installs and not installs[digest].is_held:
                 read(digest, outside)
     for (name, digest), count in reader.absent_compilers.items():
         who = f"the compiler {name}/{digest} of {count:,} specs"
@@ -122,7 +132,7 @@ def gather(
         for spec in circle:
             in_cache.pop(spec.hash, None)
             outside.pop(spec.hash, None)
-    return IndexSpecs(in_cache, outside)
+    return IndexSpecs(in_cache, outside, is_installation)
 
 
 def _circles(specs: Mapping[str, Spec]) -> Iterator[Sequence[Spec]]:

@@ -96,7 +96,7 @@ def test_what_is_no_document_of_the_spec(document: Any, key: str, reason: str) -
     with pytest.raises(SourceError, match=reason) as caught:
         together.add(LIBELF, json.dumps(document).encode(), "cache/one.json")
     assert (caught.value.location, caught.value.key) == ("cache/one.json", key)
-    assert together.specs() == ({}, {})
+    assert together.specs() == IndexSpecs({}, {})
 
 
 def test_a_node_that_cannot_be_read() -> None:
