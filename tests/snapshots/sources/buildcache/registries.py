@@ -4,6 +4,7 @@ The small one is the misbehaving server: its replies can be replaced one by one.
 that of the CNCF's distribution project, as Debian has it.
 """
 
+import base64
 import gzip
 import hashlib
 import json
@@ -99,6 +100,11 @@ def serve(server: Server, name: str, images: Iterable[Image]) -> str:
     listed = json.dumps({"name": name, "tags": tags}).encode()
     server[f"/v2/{name}/tags/list?n=1000"] = content(listed)
     return f"oci+{server.at('/')}{name}"
+
+
+def basic(user: str, password: str) -> str:
+    """Return the Authorization header of a login."""
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
 
 
 class Tokens:

@@ -22,6 +22,7 @@ from tests.snapshots.sources.buildcache.registries import (
     PASSWORD,
     USER,
     Tokens,
+    basic,
     digest_of,
     index_image,
     serve,
@@ -30,7 +31,7 @@ from tests.snapshots.sources.buildcache.registries import (
 
 INDEX = small_database()
 IMAGES = [spec_image(it) for it in documents_of(INDEX).values()]
-BASIC = f"Basic {base64.b64encode(f'{USER}:{PASSWORD}'.encode()).decode()}"
+BASIC = basic(USER, PASSWORD)
 WITH_LOGIN = msgspec.structs.replace(QUICK, oci_login=Login(USER, PASSWORD))
 
 

@@ -26,7 +26,9 @@ from tests.snapshots.sources.buildcache.misbehaving import Server, document
 from tests.snapshots.sources.buildcache.readings import QUICK, by_hash, snapshots
 
 
-def installation(version: str = "8", **records: dict[str, Any]) -> dict[str, Any]:
+def installation(
+    records: dict[str, dict[str, Any]] | None = None, version: str = "8"
+) -> dict[str, Any]:
     """Return the database of an installation; ``records`` have other facts, by hash.
 
     libelf was asked for, and gcc is external.
@@ -41,7 +43,7 @@ def installation(version: str = "8", **records: dict[str, Any]) -> dict[str, Any
             "ref_count": 1,
             "explicit": digest == LIBELF,
             "installation_time": 1_743_336_000.987,
-            **records.get(digest, {}),
+            **(records or {}).get(digest, {}),
         }
     return {"database": {"version": version, "installs": installs}}
 
@@ -78,7 +80,7 @@ def test_an_installation_at_a_url(server: Server) -> None:
 @pytest.mark.parametrize("version", ["5", "6", "7", "8", "9"])
 def test_what_is_known_of_what_is_installed(tmp_path: Path, version: str) -> None:
     """Whether it was asked for, and when it was installed, in whole seconds."""
-    specs = by_hash(read_tree(tmp_path, installation(version)))
+    specs = by_hash(read_tree(tmp_path, installation(version=version)))
     assert {digest: spec.explicit for digest, spec in specs.items()} == {
         LIBELF: True,
         WRAPPER: False,
@@ -98,7 +100,7 @@ def test_an_external_spec_is_in_the_installation(tmp_path: Path) -> None:
 def test_what_is_not_installed_is_outside(tmp_path: Path) -> None:
     """It is known because something depends on it; so is what was deprecated."""
     gone = {"installed": False, "deprecated_for": WRAPPER}
-    found = read_tree(tmp_path, installation(**{RUNTIME: gone}))
+    found = read_tree(tmp_path, installation({RUNTIME: gone}))
     assert by_hash(found).keys() == {LIBELF, WRAPPER, GCC}
     (outside,) = found.content.outside.specs
     assert (outside.hash, outside.explicit, outside.installed_at) == (RUNTIME, None, None)
@@ -106,7 +108,7 @@ def test_what_is_not_installed_is_outside(tmp_path: Path) -> None:
 
 def test_what_is_not_told(tmp_path: Path) -> None:
     """Old databases have no times, and a null is none."""
-    database = installation(**{LIBELF: {"installation_time": None, "explicit": None}})
+    database = installation({LIBELF: {"installation_time": None, "explicit": None}})
     for key in ("installation_time", "explicit"):
         del database["database"]["installs"][WRAPPER][key]
     specs = by_hash(read_tree(tmp_path, database))
@@ -137,7 +139,7 @@ def test_a_build_cache_tells_neither(tmp_path: Path) -> None:
 )
 def test_bad_records(tmp_path: Path, record: dict[str, Any], key: str, reason: str) -> None:
     """The error names the key; on request the entry is left out."""
-    tree = installed(tmp_path, installation(**{LIBELF: record}))
+    tree = installed(tmp_path, installation({LIBELF: record}))
     with pytest.raises(SourceError) as error:
         snapshots(tree, "mysite")
     assert error.value.key == f"installs.{LIBELF}.{key}"
@@ -163,6 +165,12 @@ def test_what_changes_of_an_installation(tmp_path: Path) -> None:
     unasked = msgspec.structs.replace(again, explicit=False)
     comparison = Comparison(frame_of(libelf), frame_of(unasked))
     (change,) = comparison.specs
-    assert [(it.path, it.before, it.after) for it in change.fields] == [("explicit", True, False)]
+    ((field,),) = comparison.specs.fields()
+    assert (change.hash, field.path, field.before, field.after) == (
+        LIBELF,
+        "explicit",
+        True,
+        False,
+    )
     cached = msgspec.structs.replace(libelf, explicit=None, installed_at=None)
     assert len(Comparison(frame_of(libelf), frame_of(cached)).specs) == 0
