@@ -13,7 +13,7 @@ from schema.limits import Limits
 from server.http.limits import ConnectionLimits
 from snapshots.catalog.asking.library import COMPARISON_BYTES, FRAME_BYTES
 from snapshots.errors import InvalidArgument
-from snapshots.sources.settings import Login, ReadSettings
+from snapshots.sources.settings import Login, ReadSettings, S3Access
 
 PREFIX = "CACHELOG_"
 
@@ -259,7 +259,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def reading(self) -> ReadSettings:
-        """Return the settings of an import.
+        """Return the settings of an import, with what the variables of AWS and Docker say.
 
         Raises InvalidArgument for a malformed prefix, and for half a login.
         """
@@ -276,6 +276,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             timeout=self.http_timeout,
             deadline=self.http_deadline,
             s3_prefixes=prefixes,
+            s3=S3Access.of(os.environ),
             oci_login=self._oci_login(),
             docker_config=Path(os.environ.get("DOCKER_CONFIG") or "~/.docker").expanduser()
             / "config.json",

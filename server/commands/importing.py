@@ -34,11 +34,11 @@ _UNTOLD = 3
 @click.command("import")
 @click.argument(
     "locations",
-    metavar="[LOCATION...]",
+    metavar="[[STACK=]LOCATION...]",
     nargs=-1,
     help="Cache pages (files, or folders of them), an index.json, a build cache, the list of "
     "tags and stacks of a public one, or the install tree of a Spack: a path, or an http(s)://, "
-    "s3:// or oci:// URL.",
+    "s3:// or oci:// URL. Several as STACK=LOCATION are the stacks of one revision.",
 )
 @click.option(
     "--tag",
@@ -56,6 +56,11 @@ _UNTOLD = 3
 )
 @click.option(
     "--sizes", is_flag=True, help="Ask a build cache for the size of each binary package."
+)
+@click.option(
+    "--view",
+    metavar="NAME",
+    help="Read the index of this view of a build cache instead of the whole one.",
 )
 @click.option(
     "--git",
@@ -102,6 +107,7 @@ def import_command(
     tags: tuple[str, ...],
     taken_at: datetime | None,
     sizes: bool,
+    view: str | None,
     git: str | None,
     path: str | None,
     since: datetime | None,
@@ -125,8 +131,10 @@ def import_command(
         locations,
         git,
         of_git={"--since": since, "--path": path, "--every": every},
-        of_locations={"--taken-at": taken_at, "--sizes": sizes or None},
+        of_locations={"--taken-at": taken_at, "--sizes": sizes or None, "--view": view},
     )
+    from msgspec.structs import replace
+
     from server.environment import settings_from
     from server.terminal.progress import progress
     from server.tracing.spans import closing, reading, spans_from
@@ -177,7 +185,7 @@ def import_command(
                     catalog=opened,
                     tags=tags,
                     sizes=sizes,
-                    settings=settings.reading(),
+                    settings=replace(settings.reading(), view=view),
                     report=report,
                     jobs=jobs,
                     cluster=cluster,

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from snapshots.demo import history, write_pages
+from snapshots.sources.buildcache.layouts import LAYOUT_3_INDEX
 from tests.server.cache_pages import (
     HASHES,
     as_pages_tell,
@@ -20,6 +21,8 @@ from tests.server.cache_pages import (
     written,
 )
 from tests.server.commands import cachelog
+from tests.snapshots.sources.buildcache.folders import put, put_layout_3, text
+from tests.snapshots.sources.buildcache.indexes import small_database
 
 
 def test_a_tree_of_pages_becomes_revisions(tmp_path: Path) -> None:
@@ -215,3 +218,38 @@ def commit(repository: Path, date: str) -> None:
     git(repository, "add", "_cache")
     dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
     git(repository, "commit", "--quiet", "--message", date, **dates)
+
+
+def test_several_caches_as_the_stacks_of_one_revision(tmp_path: Path) -> None:
+    """Each is given for a stack; a location that is given for none is refused beside them."""
+    for name in ("one", "other"):
+        put_layout_3(tmp_path / name, text(small_database()))
+    catalog = tmp_path / "catalog"
+    stacks = [f"e4s={tmp_path / 'one'}", f"ml={tmp_path / 'other'}"]
+    done = cachelog("import", *stacks, "--tag", "develop-2026-06-27", catalog=catalog)
+    assert (done.code, done.err) == (0, "")
+    assert "develop-2026-06-27: published" in done.out
+    assert "3 packages, 3 specs, 2 stacks" in done.out
+    mixed = cachelog("import", stacks[0], tmp_path / "other", "--tag", "mine", catalog=catalog)
+    assert mixed.code == 1
+    assert "give each as STACK=LOCATION, or import them one by one" in mixed.err
+    assert len(history_of(catalog).revisions) == 1
+
+
+def test_a_view_of_a_build_cache(tmp_path: Path) -> None:
+    """It is published instead of the whole, and one that is not there is refused."""
+    put_layout_3(tmp_path / "cache", text(small_database()))
+    index = tmp_path / "cache" / LAYOUT_3_INDEX
+    put(index.parent / "tools" / index.name, index.read_bytes())
+    index.unlink()
+    command = ("import", tmp_path / "cache", "--tag", "mine", "--view")
+    done = cachelog(*command, "tools", catalog=tmp_path / "catalog")
+    assert (done.code, done.err) == (0, "")
+    (revision,) = history_of(tmp_path / "catalog").revisions
+    assert revision.source.location == str(index.parent / "tools" / index.name)
+    refused = cachelog(*command, "tool", catalog=tmp_path / "catalog")
+    assert refused.code == 1
+    assert "has no view 'tool'; those there are: tools" in refused.err
+    mixed = cachelog("import", "--git", tmp_path, "--view", "tools", catalog=tmp_path / "catalog")
+    assert mixed.code == 2
+    assert "--view does not go with --git" in mixed.err

@@ -13,6 +13,7 @@ from tests.snapshots.sources.buildcache.registries import (
     USER,
     Tokens,
     basic,
+    index_image,
     serve,
     spec_image,
 )
@@ -73,6 +74,22 @@ def test_a_registry_that_breaks_off(tmp_path: Path) -> None:
         assert [it for it in server.asked if ".spack" in it and "index" not in it] == [
             f"GET {path}"
         ]
+
+
+def test_registries_as_stacks(tmp_path: Path) -> None:
+    """Each repository is the stack that it is named for, with an index or without."""
+    settings: dict[str, Any] = {"catalog": tmp_path / "catalog"}
+    index = small_database()
+    with serving() as server:
+        e4s = serve(server, "site/e4s", [index_image(index)])
+        images = [spec_image(it) for it in documents_of(index).values()]
+        ml = serve(server, "site/ml", images[:1])
+        done = cachelog("import", f"e4s={e4s}", f"ml={ml}", "--tag", "mysite", **settings)
+        assert (done.code, done.err) == (0, "")
+        assert "3 specs, 2 stacks" in done.out
+        view = cachelog("import", e4s, "--tag", "mysite", "--view", "small", **settings)
+        assert "--view" in view.err
+        assert "no index has views" in view.err
 
 
 def test_an_installation_night_by_night(tmp_path: Path) -> None:

@@ -5,6 +5,13 @@ is what a public cache offers. All lie in folders or at http(s):// and s3:// URL
 also be a repository of an OCI registry, at an oci:// or oci+http:// URL.
 """
 
-from snapshots.sources.buildcache.reading import read, read_apart, recognise
+from snapshots.sources.buildcache.reading import (
+    labelled,
+    read,
+    read_apart,
+    read_stacks_apart,
+    recognise,
+)
+from snapshots.sources.buildcache.tags import Stack
 
-__all__ = ["read", "read_apart", "recognise"]
+__all__ = ["Stack", "labelled", "read", "read_apart", "read_stacks_apart", "recognise"]

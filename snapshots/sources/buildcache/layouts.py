@@ -12,16 +12,22 @@ from pathlib import Path
 
 import msgspec
 
-from snapshots.errors import SourceError
+from snapshots.errors import InvalidArgument, SourceError
+from snapshots.escaping import quoted
 from snapshots.sources.buildcache.bodies import Body
 from snapshots.sources.buildcache.caches import Cache
 from snapshots.sources.buildcache.databases import VERSIONS
 from snapshots.sources.buildcache.locations import is_url, join, path_of, with_path
 from snapshots.sources.buildcache.manifests import Blob, Manifest, parse_manifest, warn_if_signed
+from snapshots.sources.buildcache.responses import Forbidden
 from snapshots.sources.buildcache.transport import Transport
 from snapshots.sources.files import Missing
+from snapshots.spack.names import is_name
 
-LAYOUT_3_INDEX = "v3/manifests/index/index.manifest.json"
+_LAYOUT_3_INDEXES = "v3/manifests/index"
+_MANIFEST = "index.manifest.json"
+
+LAYOUT_3_INDEX = f"{_LAYOUT_3_INDEXES}/{_MANIFEST}"
 LAYOUT_2_INDEX = "build_cache/index.json"
 
 INSTALLATION_INDEX = ".spack-db/index.json"
@@ -31,10 +37,13 @@ _INDEX_FILES = (
     LAYOUT_3_INDEX,
     LAYOUT_2_INDEX,
     "index.json",
-    "index.manifest.json",
+    _MANIFEST,
     INSTALLATION_INDEX,
 )
 _LAYOUT_3_MARK = "v3/layout.json"
+_LAYOUT_3_SPECS = "v3/manifests/spec"
+_VIEW_INDEX = re.compile(rf".*/{_LAYOUT_3_INDEXES}/(?P<view>[^/]+)/{re.escape(_MANIFEST)}")
+_MOST_VIEWS = 20
 _INDEX_BLOB = re.compile(r"application/vnd\.spack\.db\.v(\d+)\+json")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _BLOB = re.compile(
@@ -44,10 +53,14 @@ _BLOB = re.compile(
 
 
 class Place(msgspec.Struct, frozen=True):
-    """A file that should be an index or its manifest, and the build cache that it belongs to."""
+    """A file that should be an index or its manifest, and the build cache that it belongs to.
+
+    Where the cache has no index, it is the folder with the manifests of its specs, ``is_listed``.
+    """
 
     location: str
     cache: Cache | None
+    is_listed: bool = False
 
 
 class Checksum(msgspec.Struct, frozen=True):
@@ -108,21 +121,63 @@ def holds_index(folder: Path) -> bool:
 def locate(location: str, transport: Transport) -> Place:
     """Find the index below a folder or URL.
 
-    A file, a URL that ends in .json, and one of a blob are taken as an index themselves. Raises
-    SourceError where none is there.
+    A file, a URL that ends in .json, and one of a blob are taken as an index themselves. The
+    settings may name a view, the smaller index of a cache. Raises SourceError where none is there.
     """
+    view = transport.settings.view
     if _is_document(location, transport):
+        if view is not None:
+            reason = "is a file; --view names a view of a build cache: give its folder or URL"
+            raise SourceError(location, reason)
         return Place(location, cache_of(location))
+    if view is not None:
+        return _view(location, view, transport)
     for file in _INDEX_FILES:
         candidate = join(location, file)
         if transport.exists(candidate):
             return Place(candidate, cache_of(candidate))
     if transport.exists(join(location, _LAYOUT_3_MARK)):
-        reason = "is a build cache of layout 3 without an index"
-        raise SourceError(location, f"{reason}; 'spack buildcache update-index' makes one")
+        folder = join(location, _LAYOUT_3_SPECS)
+        if transport.can_list(folder):
+            return Place(folder, cache_of(join(location, LAYOUT_3_INDEX)), is_listed=True)
+        reason = "is a build cache of layout 3 without an index, and HTTP lists no specs"
+        advice = "read it at its s3:// URL or in its folder, or have an index made of it by"
+        raise SourceError(location, f"{reason}; {advice} 'spack buildcache update-index'")
     if not is_url(location) and not Path(location).exists():
         raise SourceError(location, "does not exist")
+    if transport.can_list(location) and is_url(location):
+        try:
+            transport.read(join(location, LAYOUT_3_INDEX))
+        except Forbidden as error:  # HEAD, by which the files were looked for, says no reasons
+            raise SourceError(location, error.reason) from None
+        except Missing:
+            pass
     raise SourceError(location, f"holds no build cache: none of {', '.join(_INDEX_FILES)} is there")
+
+
+def view_index(view: str) -> str:
+    """Return where a build cache has the index of a view. Raises InvalidArgument."""
+    if not is_name(view):
+        raise InvalidArgument("--view", f"{quoted(view)} cannot name a view")
+    return f"{_LAYOUT_3_INDEXES}/{view}/{_MANIFEST}"
+
+
+def _view(location: str, view: str, transport: Transport) -> Place:
+    """Find the index of a view; where there is none, say which views there are."""
+    file = join(location, view_index(view))
+    if transport.exists(file):
+        return Place(file, cache_of(file))
+    folder = join(location, _LAYOUT_3_INDEXES)
+    if not transport.can_list(folder):
+        advice = f"HTTP lists none; look for folders below {_LAYOUT_3_INDEXES}"
+        raise SourceError(location, f"has no view {quoted(view)}, and {advice}")
+    try:
+        paths = [path_of(found.location) for found in transport.listing(folder)]
+    except SourceError:
+        paths = []
+    views = [match["view"] for path in paths if (match := _VIEW_INDEX.fullmatch(path))]
+    known = ", ".join(views[:_MOST_VIEWS]) or "none"
+    raise SourceError(location, f"has no view {quoted(view)}; those there are: {known}")
 
 
 def cache_of(location: str) -> Cache | None:

@@ -8,7 +8,7 @@ layer, where there is one.
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Annotated, Self
 from urllib.parse import urlsplit
@@ -24,11 +24,11 @@ from snapshots.sources.buildcache.caches import OCI, Cache
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.buildcache.kept_rows import KeptDocuments
 from snapshots.sources.buildcache.layouts import Checksum, FetchedIndex, Place
+from snapshots.sources.buildcache.listings import ListedSpecs
 from snapshots.sources.buildcache.locations import resolve
 from snapshots.sources.buildcache.packages import Package, packages_at
 from snapshots.sources.buildcache.responses import Document, Forbidden
 from snapshots.sources.buildcache.spec_documents import SpecDocuments
-from snapshots.sources.buildcache.specs import IndexSpecs
 from snapshots.sources.buildcache.transport import Transport
 from snapshots.sources.files import Missing
 from snapshots.sources.settings import ReadSettings
@@ -139,15 +139,6 @@ class SpecImage(msgspec.Struct, frozen=True):
         return msgspec.msgpack.decode(zstandard.decompress(data), type=cls)
 
 
-class Published(msgspec.Struct, frozen=True, kw_only=True):
-    """What the images of all specs hold; ``version`` stands for their tags."""
-
-    specs: IndexSpecs
-    packages: dict[str, Package]
-    place: Place
-    version: str
-
-
 class _TagList(msgspec.Struct):
     tags: list[str] | None
 
@@ -156,7 +147,7 @@ class Registry:
     """Reads one repository; safe to share between threads."""
 
     def __init__(self, repository: Repository, transport: Transport) -> None:
-        self.cache = Cache(OCI, repository.url)
+        self.place = Place(repository.location, Cache(OCI, repository.url))
         self._repository = repository
         self._transport = transport
         self._authorization = Authorization(
@@ -181,7 +172,7 @@ class Registry:
         except Missing as error:
             raise SourceError(location, f"names the blob {url}: {error.reason}") from None
         return FetchedIndex(
-            place=Place(self._repository.location, self.cache),
+            place=self.place,
             body=msgspec.structs.replace(body, etag=None),  # its digest tells the version
             checksum=Checksum(*blob.checksum, location),
         )
@@ -200,7 +191,7 @@ class Registry:
             raise SourceError(self._repository.location, reason)
         return sorted(specs)
 
-    def published(self) -> Published:
+    def published(self) -> ListedSpecs:
         """Read the image of every spec, several at a time. Raises SourceError.
 
         What was read is kept in the cache folder, so that a later run fetches only what is new: an
@@ -233,14 +224,9 @@ class Registry:
                     kept.keep(url, image.packed())
         transport.progress(f"reading {location}", len(tags), len(tags))
         names = hashlib.sha256("\n".join(tags).encode())
-        return Published(
-            specs=documents.specs(),
-            packages=packages,
-            place=Place(location, self.cache),
-            version=f"sha256:{names.hexdigest()}",
-        )
+        return ListedSpecs(documents.specs(), packages, f"sha256:{names.hexdigest()}")
 
-    def packages(self, specs: Sequence[Spec]) -> dict[str, Package]:
+    def packages(self, specs: Iterable[Spec]) -> dict[str, Package]:
         """Return the package of each spec, by hash, from the manifests of their images.
 
         What was read is kept in the cache folder. Hashes without an image are left out and warned

@@ -9,7 +9,7 @@ import msgspec
 
 from snapshots.errors import SourceError
 from snapshots.models import Spec
-from snapshots.sources.buildcache.caches import Cache
+from snapshots.sources.buildcache.caches import OCI, Cache
 from snapshots.sources.buildcache.kept_rows import KeptRows
 from snapshots.sources.buildcache.locations import is_url, public
 from snapshots.sources.buildcache.manifests import Manifest, parse_manifest, warn_if_signed
@@ -45,7 +45,7 @@ def read_packages(
     for cache, specs in specs_by_cache.items():
         if cache is not None and cache.layout == 3:
             hash_by_manifest |= {cache.spec_manifest(spec): spec.hash for spec in specs}
-        else:
+        elif cache is None or cache.layout != OCI:  # a registry was asked already
             elsewhere += len(specs)
     if elsewhere:
         reason = "only a build cache of layout 3 states them"

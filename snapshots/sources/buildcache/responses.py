@@ -41,9 +41,9 @@ def check_status(response: "Response", url: str) -> None:
 
     Raises Missing, Forbidden, Unauthorized and SourceError.
     """
-    code = response.status_code
-    if code == 200 or (code == 304 and "If-None-Match" in response.request.headers):
+    if is_fine(response):
         return
+    code = response.status_code
     status = status_of(response)
     if code == 403 or code in _MISSING:
         kind = Forbidden if code == 403 else Missing
@@ -52,6 +52,12 @@ def check_status(response: "Response", url: str) -> None:
     if code == 401 and _is_first(response):
         raise Unauthorized(url, reason, response.headers.get_list("WWW-Authenticate"))
     raise SourceError(url, reason)
+
+
+def is_fine(response: "Response") -> bool:
+    """Tell whether the response is what was asked for."""
+    code = response.status_code
+    return code == 200 or (code == 304 and "If-None-Match" in response.request.headers)
 
 
 def status_of(response: "Response") -> str:

@@ -140,6 +140,12 @@ def test_sizes_beside_an_index(server: Server) -> None:
     assert sizes == {digest: spec.size for digest, spec in by_hash(published).items()}
     assert None not in sizes.values()
     assert len(set(sizes.values())) > 1
+    location = serve(server, "site/partly", [index_image(INDEX), *IMAGES[1:]])
+    report = Report()
+    (partly,) = snapshots(location, "mysite", sizes=True, report=report)
+    assert [spec.size for spec in partly.content.specs()].count(None) == 1
+    (warning,) = report.warnings
+    assert warning.startswith("1 of 3 sizes stay unknown, as their manifests are missing")
     (without,) = snapshots(location, "mysite")
     assert without.content.total_size() is None
 
