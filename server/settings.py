@@ -190,7 +190,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Where an import keeps what it need not fetch again; empty to keep nothing."""
 
     cache_bytes: Bytes = 4 << 30
-    """How many bytes an import keeps there."""
+    """How many bytes of indexes an import keeps there, and as many of single specs."""
 
     max_index_bytes: Bytes = 2 << 30
     """How many bytes an index may have when it is unpacked."""

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 REFERENCES = {
     "start": "Python",
     "import": "orjson",
+    "listed": "an index",
     "load": "pyarrow",
     "compare": "Python",
     "explain": "Python",

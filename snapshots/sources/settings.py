@@ -64,16 +64,16 @@ class S3Access(msgspec.Struct, frozen=True, kw_only=True):
 class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How locations are read. Raises InvalidArgument for fewer attempts or workers than one.
 
-    ``cache_dir`` keeps what later runs need not fetch again: clones, and at most ``cache_bytes`` of
-    indexes; None keeps nothing. An index may hold ``max_index_bytes`` when unpacked. ``timeout`` is
-    the longest silence of a server, ``deadline`` the time that one answer may take with all
-    attempts, or the fetching of a repository, and ``backoff`` the wait before a second attempt,
-    which doubles with each one after it, all in seconds; a request is tried ``attempts`` times,
-    ``workers`` of them at once. ``s3_prefixes`` maps buckets to the HTTPS prefixes they are served
-    at, in addition to PUBLIC_BUCKETS; other buckets are reached as ``s3`` says. ``oci_login`` is
-    for OCI registries that ask for one; without it ``docker_config``, a file of Docker's, is looked
-    into. ``view`` names the one of a build cache's smaller indexes that is read instead of the
-    whole one.
+    ``cache_dir`` keeps what later runs need not fetch again: clones, at most ``cache_bytes`` of
+    indexes, and as many of documents of single specs; None keeps nothing. An index may hold
+    ``max_index_bytes`` when unpacked. ``timeout`` is the longest silence of a server, ``deadline``
+    the time that one answer may take with all attempts, or the fetching of a repository, and
+    ``backoff`` the wait before a second attempt, which doubles with each one after it, all in
+    seconds; a request is tried ``attempts`` times, ``workers`` of them at once. ``s3_prefixes``
+    maps buckets to the HTTPS prefixes they are served at, in addition to PUBLIC_BUCKETS; other
+    buckets are reached as ``s3`` says. ``oci_login`` is for OCI registries that ask for one;
+    without it ``docker_config``, a file of Docker's, is looked into. ``view`` names the one of a build cache's smaller indexes
+    that is read instead of the whole one.
     """
 
     cache_dir: Path | None = None

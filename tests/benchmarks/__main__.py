@@ -20,6 +20,7 @@ Benchmark = Callable[[Plan], Iterator[Measurement]]
 BENCHMARKS = {
     "start": "starting",
     "import": "importing",
+    "listed": "listed_caches",
     "load": "loading",
     "memory": "memory",
     "compare": "comparing",

@@ -21,8 +21,8 @@ from tests.server.cache_pages import (
     written,
 )
 from tests.server.commands import cachelog
-from tests.snapshots.sources.buildcache.folders import put, put_layout_3, text
-from tests.snapshots.sources.buildcache.indexes import small_database
+from tests.snapshots.sources.buildcache.folders import put, put_layout_3, put_specs, text
+from tests.snapshots.sources.buildcache.indexes import LIBELF, small_database
 
 
 def test_a_tree_of_pages_becomes_revisions(tmp_path: Path) -> None:
@@ -253,3 +253,18 @@ def test_a_view_of_a_build_cache(tmp_path: Path) -> None:
     mixed = cachelog("import", "--git", tmp_path, "--view", "tools", catalog=tmp_path / "catalog")
     assert mixed.code == 2
     assert "--view does not go with --git" in mixed.err
+
+
+def test_nothing_is_published_of_a_cache_with_a_bad_spec(tmp_path: Path) -> None:
+    """The error names the place in one line; with --skip-bad the others are published."""
+    manifest = put_specs(tmp_path / "cache", small_database())[LIBELF]
+    manifest.write_bytes(manifest.read_bytes()[:-1])
+    command, catalog = ("import", tmp_path / "cache", "--tag", "mine"), tmp_path / "catalog"
+    refused = cachelog(*command, catalog=catalog)
+    assert (refused.code, refused.out) == (1, "")
+    assert f"{manifest.name}: is no good JSON" in refused.err
+    assert not catalog.exists()
+    done = cachelog(*command, "--skip-bad", catalog=catalog)
+    assert done.code == 0
+    assert "2 packages, 2 specs" in done.out
+    assert f"skipped: {manifest}" in done.err

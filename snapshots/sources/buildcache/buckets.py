@@ -262,7 +262,8 @@ def _chunks(response: "Response") -> Iterator[bytes]:
 def _xml(data: bytes | bytearray) -> ElementTree.Element | None:
     if b"<!" in data:  # S3 has neither; entities could be made to grow
         return None
+    parser = ElementTree.XMLParser(encoding="utf-8")  # noqa: S314 - without any entities
     try:
-        return ElementTree.fromstring(bytes(data))  # noqa: S314 - without any entities
+        return ElementTree.fromstring(bytes(data), parser)  # noqa: S314
     except ElementTree.ParseError:
         return None

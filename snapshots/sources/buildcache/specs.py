@@ -212,10 +212,12 @@ class SpecReader:
             target=target,
             variants=self._parameters(node.parameters, place),
             stacks=(),
-            namespace=node.namespace
-            and self._checked(checked_word, node.namespace, f"{place}.namespace"),
-            package_hash=node.package_hash
-            and self._checked(checked_checksum, node.package_hash, f"{place}.package_hash"),
+            namespace=self._checked(checked_word, node.namespace, f"{place}.namespace")
+            if node.namespace
+            else None,
+            package_hash=self._checked(checked_checksum, node.package_hash, f"{place}.package_hash")
+            if node.package_hash
+            else None,
             dependencies=dependencies,
             patches=self._items(checked_checksum, node.patches, f"{place}.patches"),
             provided_virtuals=self._provided(node, spec_format, place),

@@ -314,6 +314,7 @@ def test_lists_of_several_pages(server: Server) -> None:
         (lambda token: listing(f"a/{token}", following=f"{token}+"), "more than 20 files"),
         (lambda _: listing("a/1", following=""), "the list breaks off: it names no next page"),
         (lambda _: b"<html></html>", "cannot be listed: the answer is no list of objects"),
+        (lambda _: b'<?xml version="1.0" encoding="UTG-8"?><a/>', "is no list of objects"),
         (lambda _: b"{}", "cannot be listed: the answer is no list of objects"),
         (lambda _: b'<!DOCTYPE a [<!ENTITY b "c">]>' + listing(), "is no list of objects"),
     ],

@@ -387,3 +387,9 @@ def test_any_damage_is_read_or_named(place: tuple[Any, ...], value: Any) -> None
     except SourceError:
         return
     assert set(found) <= set(index["database"]["installs"])
+
+
+def test_facts_that_are_empty() -> None:
+    """A namespace or a hash without a letter tells nothing."""
+    spec = only(node("libelf", LIBELF, namespace="", package_hash=""))
+    assert (spec.namespace, spec.package_hash) == (None, None)
