@@ -99,7 +99,7 @@ def check_command(
     revision = covered[0].revision if covered else _revision(past.history, ref)
     lookup = Lookup(wanted, past.library.frames.get(revision.digest))
     seen = _last_seen(past, lookup, revision) if len(lookup.missing) else {}
-    checked = Checked(revision, lookup, locked.left_out, seen, covered)
+    checked = Checked(revision, lookup, locked, seen, covered)
     if as_json:
         say_json(check_document(checked))
     else:

@@ -114,6 +114,7 @@ class CheckEndpoint:
             raise Unreadable(_first(answered), asked)
         text = asked.text(_KEPT_TEXT)
         shown = {"covering": covering.data.get("bestCovering") or [], "left_out": locked.left_out}
+        shown |= {"writer": locked.writer, "groups": locked.groups}
         shown |= {"text": text, "name": asked.name, "num_asked": _SPECS_SHOWN}
         return await self._page(
             RESULT, scope, asked.ref, {**answered.data, **shown}, variables, answered.errors

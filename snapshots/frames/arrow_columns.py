@@ -27,6 +27,10 @@ def fact_column(fact: Fact, values: pa.ChunkedArray) -> FactColumn:
         is_number = fact.value_type is int
         return number_column_of(values) if is_number else PlainColumn(values.combine_chunks())
     is_list = fact.value_type == tuple[str, ...]
+    if len(values) and values.null_count == len(values):  # as many facts of older sources are
+        codes = np.zeros(len(values), np.int32)
+        unknown: list[Any] = [None]
+        return ListColumn(codes, unknown, [], codes[:0]) if is_list else Column(codes, unknown)
     return list_column_of(values) if is_list else column_of(values, fact.sort_key)
 
 

@@ -11,8 +11,9 @@ What the conditions mean is Spack's (version 1.1), as its answers about concrete
   an edge of type build from the spec itself. With virtuals in brackets it provides all of them;
   types in brackets say nothing.
 - Where x is a virtual package, the edge provides it. Of the provider itself Spack then asks for
-  nothing but versions, and those are the versions that it provides. Where only a recipe tells them
-  (``snapshots.spack.virtuals.VERSIONED``) the question is refused.
+  nothing but versions, and some of those that it provides are among them. Specs tell these from
+  format 6 on; where only a recipe does (``snapshots.spack.virtuals.VERSIONED``) the question is
+  refused.
 - ``++x``, ``x==y``: neither the spec nor anything below it has the variant x otherwise.
 
 **Specs of older formats** are built by a compiler that is no dependency. They are those with a
@@ -34,7 +35,8 @@ from snapshots.frames.filters import having_where
 from snapshots.frames.frame import Frame
 from snapshots.spack.constraints import ANYTHING, DependencyConstraint, SpecConstraint
 from snapshots.spack.parser import parse
-from snapshots.spack.virtuals import LANGUAGES, LANGUAGES_OF_COMPILERS, VERSIONED
+from snapshots.spack.version_sets import VersionList
+from snapshots.spack.virtuals import LANGUAGES, LANGUAGES_OF_COMPILERS, VERSIONED, provides
 
 MAX_LENGTH = 2_000
 """How many characters a query may have."""
@@ -63,8 +65,8 @@ def select(frame: Frame, asked: SpecConstraint, load: Callable[[], DependencyGra
 
     ``load`` is asked for the frame's graph where the query is about dependencies. Raises
     DependenciesUnknown where ``^`` or a propagated variant needs dependencies that the graph does
-    not know for every row, and InvalidArgument for versions of a virtual package that no record
-    tells.
+    not know for every row, and InvalidArgument for versions of a virtual package that some of its
+    providers do not tell.
     """
     if asked.is_about_dependencies:
         return _Search(frame, load()).rows(asked)
@@ -200,10 +202,9 @@ class _Search:
         Raises InvalidArgument for versions that only a recipe tells.
         """
         virtual = asked.name or ""
-        if asked.versions is not None and virtual in VERSIONED:
-            reason = f"{virtual} is a virtual package; which versions are provided is not known"
-            raise InvalidArgument(f"versions of {virtual}", reason)
         mask = np.ones(self._graph.num_nodes, np.bool_)
+        if asked.versions is not None:
+            mask = self._providing(virtual, asked.versions)
         for compiler, languages in LANGUAGES_OF_COMPILERS.items():
             if variant := languages.get(virtual):
                 lacking = self._having_facts(SpecConstraint(name=compiler))
@@ -212,6 +213,24 @@ class _Search:
                 mask &= ~lacking
         for dependency in asked.direct:
             mask &= self._having_direct(dependency)
+        return mask
+
+    def _providing(self, virtual: str, versions: VersionList) -> Mask:
+        """Return a mask over the nodes: those that provide such versions, if they provide any."""
+        columns = (self._frame.provided_virtuals, self._graph.outside.provided_virtuals)
+        is_told = np.concatenate([it.known()[it.codes] for it in columns])
+        masks = [
+            it.where(lambda told: told is not None and provides(told, virtual, versions))[it.codes]
+            for it in columns
+        ]
+        providers = self._graph.targets[self._provides(virtual)]
+        if virtual in VERSIONED and not is_told[providers].all():
+            reason = (
+                f"{virtual} is a virtual package; which versions are provided is not known: specs "
+                "tell it from format 6 on (Spack 1.3), and some that provide it are older"
+            )
+            raise InvalidArgument(f"versions of {virtual}", reason)
+        mask: Mask = np.concatenate(masks) | ~is_told
         return mask
 
     def _require_known(self) -> None:

@@ -72,8 +72,8 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     seconds; a request is tried ``attempts`` times, ``workers`` of them at once. ``s3_prefixes``
     maps buckets to the HTTPS prefixes they are served at, in addition to PUBLIC_BUCKETS; other
     buckets are reached as ``s3`` says. ``oci_login`` is for OCI registries that ask for one;
-    without it ``docker_config``, a file of Docker's, is looked into. ``view`` names the one of a build cache's smaller indexes
-    that is read instead of the whole one.
+    without it ``docker_config``, a file of Docker's, is looked into. ``view`` names the one of a
+    build cache's smaller indexes that is read instead of the whole one.
     """
 
     cache_dir: Path | None = None

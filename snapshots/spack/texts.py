@@ -11,8 +11,10 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 
+from snapshots.errors import ConstraintSyntaxError
 from snapshots.escaping import is_plain, quoted
 from snapshots.spack.names import is_hash, is_name
+from snapshots.spack.version_sets import parse_versions
 from snapshots.spack.versions import is_version
 
 WORD_LENGTH_MAX = 200
@@ -37,7 +39,6 @@ Check = Callable[[str], str]
 
 _MOMENT = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z")
 _WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
-_VIRTUAL_VERSIONS = re.compile(r"[A-Za-z0-9_.:,=-]+")
 _CHECKSUM = re.compile(r"[A-Za-z0-9+/_-]+={0,6}")
 _URL = re.compile(rf"(?i:{'|'.join(URL_SCHEMES)})://\S+")
 _NOT_IN_URLS = b'"<>\\^`{|} '
@@ -109,9 +110,13 @@ def checked_variant(text: str) -> str:
 def checked_virtual(text: str) -> str:
     """Check a virtual package: its name, or ``name@versions``."""
     name, at, versions = text.partition("@")
-    is_good = is_name(name) and len(versions) <= WORD_LENGTH_MAX
-    if not is_good or (at and _VIRTUAL_VERSIONS.fullmatch(versions) is None):
-        raise ValueError(f"{quoted(text)} is no virtual package such as mpi or mpi@3.1")
+    try:
+        if not is_name(name) or len(versions) > WORD_LENGTH_MAX or not versions.isascii():
+            raise ValueError
+        if at:
+            parse_versions(versions)
+    except (ValueError, ConstraintSyntaxError):
+        raise ValueError(f"{quoted(text)} is no virtual package such as mpi or mpi@3.1") from None
     return text
 
 

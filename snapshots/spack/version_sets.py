@@ -7,6 +7,7 @@ behind its pre-releases. ``1.2`` alone is the range from 1.2 to 1.2, ``=1.2`` th
 """
 
 import re
+from itertools import product
 
 import msgspec
 
@@ -81,6 +82,24 @@ class VersionRange(msgspec.Struct, frozen=True):
 VersionItem = ExactVersion | GitVersion | VersionRange
 
 
+def _intersect(first: VersionItem, second: VersionItem) -> bool:
+    """Tell whether some version is in both."""
+    if isinstance(first, VersionRange) and isinstance(second, VersionRange):
+        return _begins_within(first, second) and _begins_within(second, first)
+    if isinstance(first, VersionRange):
+        first, second = second, first
+    if isinstance(first, ExactVersion):
+        return second.includes(first.version)
+    return isinstance(first, GitVersion) and second.includes(f"git.{first.ref}={first.version}")
+
+
+def _begins_within(first: VersionRange, second: VersionRange) -> bool:
+    """Tell whether a range begins before the end of another."""
+    if first.low is None or second.high is None:
+        return True
+    return version_key(first.low) < end_of_range(second.high)
+
+
 class VersionList(msgspec.Struct, frozen=True):
     """Versions and ranges, any of which will do."""
 
@@ -89,6 +108,10 @@ class VersionList(msgspec.Struct, frozen=True):
     def includes(self, version: str) -> bool:
         """Tell whether the version is one of the items or in one of them."""
         return any(item.includes(version) for item in self.items)
+
+    def intersects(self, other: "VersionList") -> bool:
+        """Tell whether some version is in both."""
+        return any(_intersect(*pair) for pair in product(self.items, other.items))
 
     def __str__(self) -> str:
         return ",".join(map(str, self.items))
@@ -106,6 +129,15 @@ def read_versions(scanner: Scanner) -> VersionList:
     while scanner.accept(_COMMA):
         items.append(_read_item(scanner))
     return VersionList(tuple(dict.fromkeys(items)))
+
+
+def parse_versions(text: str) -> VersionList:
+    """Return the versions that a text is, all of it. Raises ConstraintSyntaxError."""
+    scanner = Scanner(text)
+    versions = read_versions(scanner)
+    if scanner.peek():
+        scanner.fail_expecting("the end")
+    return versions
 
 
 def _read_git_version(scanner: Scanner) -> GitVersion | None:

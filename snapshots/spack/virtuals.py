@@ -1,13 +1,17 @@
-"""What Spack's packages say of virtual packages that no record of a spec holds.
+"""What is known of virtual packages: what specs provide, and what only Spack's packages say.
 
-A record says which package provides a virtual one to a spec, in the edge between them. Three facts
-stand in the recipes alone: the names that compilers had before they were packages, when a compiler
-provides a language, and which virtual packages have versions.
+A record says which package provides a virtual one to a spec, in the edge between them; from format
+6 of specs on also which virtual packages a spec provides, with their versions. Three facts stand in
+the recipes alone: the names that compilers had before they were packages, when a compiler provides
+a language, and which virtual packages have versions.
 
-Source: Spack's builtin packages.
+Source: Spack's builtin packages, and its documentation of the format of specs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from snapshots.spack.version_sets import VersionList, parse_versions
 
 LANGUAGES = frozenset({"c", "cxx", "fortran"})
 """The virtual packages that compilers provide."""
@@ -53,6 +57,25 @@ VERSIONED = frozenset(
 
 What provides any other one provides every version of it.
 """
+
+
+def provides(provided: Iterable[str], virtual: str, versions: VersionList) -> bool:
+    """Tell whether a spec provides some of these versions of a virtual package.
+
+    ``provided`` are its virtual packages, as ``checked_virtual`` of ``snapshots.spack.texts`` takes
+    them. One without versions is provided in all of them.
+    """
+    for text in provided:
+        name, _, limits = text.partition("@")
+        if name == virtual and (not limits or _versions(limits).intersects(versions)):
+            return True
+    return False
+
+
+@lru_cache(maxsize=1 << 10)
+def _versions(text: str) -> VersionList:
+    return parse_versions(text)
+
 
 _PACKAGES_OF_COMPILERS = {
     "arm": "acfl",

@@ -76,6 +76,17 @@ OBJECTS = (
     b"<Size>3</Size></Contents><Contents><Key>d</Key></Contents>"
     b"<NextContinuationToken>e</NextContinuationToken></ListBucketResult>"
 )
+NEW_INDEX = database(
+    node(
+        "openmpi",
+        LIBELF,
+        annotations={"original_specfile_version": 6},
+        provided_virtuals=["mpi@3.1", "libgfortran@5"],
+        external={"path": "/usr", "module": ["openmpi/5"], "extra_attributes": {}},
+        build_spec={"name": "openmpi", "hash": hash_of("openmpi")},
+    ),
+    version="9",
+)
 RULES = """# Before publishing.
 [[rule]]
 name = "Users of e4s lose nothing"
@@ -148,12 +159,13 @@ def _page_of_values(random: Random, _: Path) -> None:
 
 
 def _index(random: Random, _: Path) -> None:
-    index = random.choice((small_database(), OLD_INDEX))
+    index = random.choice((small_database(), OLD_INDEX, NEW_INDEX))
     if random.random() < 0.7:
         data = written(mutated_json(index, random), random)
     else:
         data = mutated_bytes(json.dumps(index).encode(), random)
-    found = decode(data, "index.json", _report(random))
+    older = [json.dumps(small_database()).encode()] if random.random() < 0.2 else []
+    found = decode(data, "index.json", _report(random), older)
     _checked(found.in_cache.values(), found.outside.values())
 
 
@@ -181,8 +193,9 @@ def _objects(random: Random, _: Path) -> None:
 
 
 def _lock_file(random: Random, _: Path) -> None:
-    version = random.choice((4, 5, 6))
+    version = random.choice((4, 5, 6, 8))
     lock = small_lock_file(version)
+    lock["roots"][0]["group"] = "apps"
     lock["include_concrete"] = {"/other": small_lock_file(version)}
     nodes = [*lock["concrete_specs"].values()]
     value: Any = random.choice((lock, printed(*nodes), nodes))

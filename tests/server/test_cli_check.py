@@ -96,6 +96,49 @@ def test_what_is_there_and_what_is_missing(catalog: Path, lock: Path) -> None:
     assert seen.endswith("): replaced")
 
 
+@pytest.mark.parametrize(
+    ("writer", "text"),
+    [
+        ({"version": "1.3.0", "type": "release"}, "Spack 1.3.0 (release)"),
+        (
+            {"version": "1.3.0.dev0", "type": "git", "commit": "c7c444853d" + "0" * 30},
+            "Spack 1.3.0.dev0 (git, c7c444853d)",
+        ),
+    ],
+)
+def test_who_wrote_it_and_groups_of_roots(
+    catalog: Path, tmp_path: Path, writer: dict[str, str], text: str
+) -> None:
+    """The Spack that wrote the file is named; each group of roots is counted."""
+    specs = [locked("old"), locked("zlib", "zlib", "1.3"), locked("gcc", "gcc", external={})]
+    value = lock_file(specs, [], 8, spack=writer)
+    value["roots"] = [
+        {"hash": hash_of(label), "spec": "any", "group": group}
+        for label, group in (("old", "apps"), ("zlib", "apps"), ("zlib", "libs"), ("gcc", "none"))
+    ]
+    file = tmp_path / "spack.lock"
+    file.write_bytes(as_bytes(value))
+    lines = check(catalog, file).lines
+    assert lines[0].endswith(f"), for a lock file of {text}")
+    assert lines[1:7] == [
+        "  roots         1 of 2   50.0 %",
+        "    apps        1 of 2   50.0 %",
+        "    libs        1 of 1  100.0 %",
+        "    none        0 of 0  100.0 %",
+        "  dependencies  0 of 0  100.0 %",
+        "  all           1 of 2   50.0 %",
+    ]
+    found = check(catalog, file, "--json").json
+    assert found["spack"] == {"type": None, "commit": None} | writer
+    assert [tuple(it.values()) for it in found["groups"]] == [
+        ("apps", 2, 1),
+        ("libs", 1, 1),
+        ("none", 0, 0),
+    ]
+    text_of_doc = (Path(__file__).parents[2] / "docs" / "lock-files.md").read_text("utf-8")
+    assert all(f"`{key}`" in text_of_doc for key in (*found["spack"], *found["groups"][0]))
+
+
 def test_one_revision(catalog: Path, lock: Path) -> None:
     """A ref names it; a hash that is still in a newer one is said to be there."""
     done = check(catalog, lock, "--in", "develop~1")

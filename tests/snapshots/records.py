@@ -6,23 +6,12 @@ from snapshots.contents import Content
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
 from snapshots.spack.constraints import SpecConstraint
-from snapshots.spack.scanner import Scanner
-from snapshots.spack.version_sets import VersionList, read_versions
 
 
 def frame_of(specs: Sequence[Spec]) -> Frame:
     """Build a frame of records that no catalog holds."""
     content = Content.of(specs)
     return Frame(content.table(), content.digest)
-
-
-def parse_versions(text: str) -> VersionList:
-    """Parse what stands behind an ``@``. Raises ConstraintSyntaxError."""
-    scanner = Scanner(text)
-    versions = read_versions(scanner)
-    if scanner.peek():
-        scanner.fail_expecting("the end")
-    return versions
 
 
 def has_facts(asked: SpecConstraint, spec: Spec) -> bool:

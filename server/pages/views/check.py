@@ -8,9 +8,15 @@ from snapshots.wording import percent
 
 
 def check_view(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the totals, and for each missing spec what differs in the nearest."""
+    """Return the totals, and for each missing spec its groups and what differs in the nearest."""
     found = data["revision"]["lookup"]
+    groups = data.get("groups", ())
     return {
+        "writer": data.get("writer"),
+        "groups_of": {
+            it["hash"]: [group.name for group in groups if it["hash"] in group.roots]
+            for it in found["missing"]
+        },
         "totals": list(_totals(found)),
         "num_missing": found["numWanted"] - found["numFound"],
         "differences": {

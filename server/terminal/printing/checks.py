@@ -14,8 +14,9 @@ from snapshots.catalog.asking.covering import Covered
 from snapshots.changes.facts import FieldChange
 from snapshots.changes.lookup import Lookup
 from snapshots.digests import short_digest
+from snapshots.escaping import shortened
 from snapshots.models import ConcreteSpec, RevisionInfo, revision_facts
-from snapshots.sources.lockfiles import LeftOut
+from snapshots.sources.lockfiles import LockFile
 from snapshots.timelines.last_seen import LastSeen
 from snapshots.wording import counted, in_words, minute, percent, short_hash, title, versioned
 
@@ -23,10 +24,11 @@ FORMAT = 1
 """The version of the document that ``check --json`` prints."""
 
 _MOST_LISTED = 10
+_LONGEST_GROUP = 30
 
 
 class Checked(NamedTuple):
-    """A revision with what it holds of a lock file.
+    """A revision with what it holds of a lock file, ``locked``.
 
     ``seen`` says where hashes that are missing were last, None where that cannot be told; a spec
     that the catalog never saw is not in it. ``covered`` are the revisions that were searched, best
@@ -35,7 +37,7 @@ class Checked(NamedTuple):
 
     revision: RevisionInfo
     lookup: Lookup
-    left_out: Sequence[LeftOut]
+    locked: LockFile
     seen: Mapping[str, LastSeen] | None
     covered: Sequence[Covered] = ()
 
@@ -43,15 +45,28 @@ class Checked(NamedTuple):
         """Tell whether less of what is wanted is there."""
         return 100 * self.lookup.num_found < percent * len(self.lookup.wanted)
 
+    def shares_of_groups(self) -> Iterator[tuple[str, int, int]]:
+        """Yield each group of roots: how many of its roots are there, and how many count."""
+        is_there = dict(
+            zip(
+                (spec.hash for spec in self.lookup.wanted.specs),
+                (self.lookup.rows >= 0).tolist(),
+                strict=True,
+            )
+        )
+        for group in self.locked.groups:
+            found = [is_there[root] for root in group.roots if root in is_there]
+            yield group.name, sum(found), len(found)
+
 
 def check_lines(checked: Checked, width: int | None) -> Iterator[str]:
     """Yield what is there, what is missing, and what was left out."""
     if checked.covered:
         yield from _best_lines(checked, width)
         yield ""
-    yield from _summary(checked)
-    if checked.left_out:
-        left = (f"{versioned(it.name, it.version)} ({it.why.value})" for it in checked.left_out)
+    yield from _summary(checked, width)
+    if left_out := checked.locked.left_out:
+        left = (f"{versioned(it.name, it.version)} ({it.why.value})" for it in left_out)
         yield from wrapped(f"Left out, as in no build cache: {', '.join(left)}.", width)
     missing = checked.lookup.missing
     if len(missing):
@@ -81,19 +96,28 @@ def _best_lines(checked: Checked, width: int | None) -> Iterator[str]:
         yield styles.quiet(f"and {counted(further, 'revision')} more")
 
 
-def _summary(checked: Checked) -> Iterator[str]:
-    lookup = checked.lookup
+def _summary(checked: Checked, width: int | None) -> Iterator[str]:
+    lookup, writer = checked.lookup, checked.locked.writer
     num_roots, found_roots = lookup.wanted.num_roots, lookup.num_roots_found
-    yield f"Looked in {title(checked.revision)}"
-    rows = (
+    looked = f"Looked in {title(checked.revision)}"
+    if writer is not None:
+        looked += f", for a lock file of {writer}"
+    yield from wrapped(looked, width)
+    of_groups = [
+        (f"  {shortened(name, _LONGEST_GROUP)}", found, wanted)
+        for name, found, wanted in checked.shares_of_groups()
+    ]
+    rows = [
         ("roots", found_roots, num_roots),
+        *of_groups,
         ("dependencies", lookup.num_found - found_roots, len(lookup.wanted) - num_roots),
         ("all", lookup.num_found, len(lookup.wanted)),
-    )
+    ]
     wide = len(f"{len(lookup.wanted):,}")
+    widest = max(len(name) for name, *_ in rows)
     for name, found, wanted in rows:
         numbers = f"{found:>{wide},} of {wanted:>{wide},}"
-        yield f"  {name:<12}  {numbers}  {percent(found, wanted):>7}"
+        yield f"  {name:<{widest}}  {numbers}  {percent(found, wanted):>7}"
 
 
 def _missing_lines(checked: Checked, number: int, width: int | None) -> Iterator[str]:
@@ -153,7 +177,12 @@ def check_document(checked: Checked) -> dict[str, Any]:
         "num_roots_wanted": lookup.wanted.num_roots,
         "num_roots_found": lookup.num_roots_found,
         "is_history_known": checked.seen is not None,
-        "left_out": [msgspec.to_builtins(it) for it in checked.left_out],
+        "spack": msgspec.to_builtins(checked.locked.writer),
+        "groups": [
+            {"name": name, "num_roots": wanted, "num_roots_found": found}
+            for name, found, wanted in checked.shares_of_groups()
+        ],
+        "left_out": [msgspec.to_builtins(it) for it in checked.locked.left_out],
         "found": [lookup.frame.hashes.at(row) for row in lookup.found.tolist()],
         "missing": [_missing_facts(checked, number) for number in range(len(lookup.missing))],
     }

@@ -237,4 +237,5 @@ def _richness(node: Node) -> int:
 def _check_version(version: str, location: str) -> None:
     if version not in VERSIONS:
         reason = f"{version!r} is not a version that can be read: {', '.join(VERSIONS)}"
+        reason += "; newer ones take a newer cachelog"
         raise SourceError(location, reason, key="database.version")

@@ -1,30 +1,34 @@
 """Where the concrete specs stand in each form of document, and which of them are roots.
 
-Sources: the lock files that Spack 0.18 to 1.1 writes, and what ``spack spec --json`` and ``spack
-find --json`` print. Lock files up to version 3 have other hashes than build caches do.
+Sources: Spack's documentation of its lock files, those that Spack 0.18 to 1.3 writes, and what
+``spack spec --json`` and ``spack find --json`` print. Lock files up to version 3 have other hashes
+than build caches do.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Raw
 
 from snapshots.errors import SourceError
-from snapshots.escaping import quoted
-from snapshots.sources.buildcache.databases import Edge, Node
+from snapshots.escaping import legible, quoted
+from snapshots.sources.buildcache.databases import NEWEST_FORMAT, Edge, Node
 from snapshots.sources.buildcache.decoding import decode_json
 
-LOCK_FILE_VERSIONS = (4, 5, 6, 7)
+LOCK_FILE_VERSIONS = (4, 5, 6, 7, 8)
 """The versions of a lock file that can be read."""
 
-SPEC_VERSIONS = (3, 4, 5)
+SPEC_VERSIONS = tuple(range(3, NEWEST_FORMAT + 1))
 """The versions of Spack's format of specs that can be read: those of these lock files."""
 
 MAX_SPECS = 100_000
 """How many concrete specs may be wanted; the largest real environments have some 10,000."""
 
 _MAX_INCLUDES = 16
+_LONGEST_TEXT = 100
+_SHORT_COMMIT = 10
 
 
 class LockedNode(Node):
@@ -34,17 +38,48 @@ class LockedNode(Node):
 
 
 class LockedSpec(NamedTuple):
-    """A node with its hash, and the keys that the hash and the node stand at."""
+    """A node with its hash, and the keys that the hash and the node stand at.
+
+    ``groups`` are those of the environment that it is a root in.
+    """
 
     hash: str
     node: LockedNode
     entry: str
     place: str
     is_root: bool
+    groups: tuple[str, ...] = ()
+
+
+class Writer(msgspec.Struct, frozen=True):
+    """The Spack that wrote a lock file: its version, ``git`` or ``release``, and its commit."""
+
+    version: str
+    type: str | None = None
+    commit: str | None = None
+
+    def __post_init__(self) -> None:
+        # Nothing depends on these texts: they may be whatever can be shown.
+        for name, text in msgspec.structs.asdict(self).items():
+            if text is not None:
+                msgspec.structs.force_setattr(self, name, legible(text, _LONGEST_TEXT))
+
+    def __str__(self) -> str:
+        """Return it as people read it: Spack 1.3.0.dev0 (git, c7c4448)."""
+        more = ", ".join(filter(None, (self.type, self.commit and self.commit[:_SHORT_COMMIT])))
+        return f"Spack {self.version} ({more})" if more else f"Spack {self.version}"
+
+
+class LockedDocument(NamedTuple):
+    """The specs of a document, and who wrote it where it tells."""
+
+    specs: Iterator[LockedSpec]
+    writer: Writer | None = None
 
 
 class _Root(msgspec.Struct, gc=False):
     hash: str
+    group: str | None = None
 
 
 class _Environment(msgspec.Struct):
@@ -55,10 +90,12 @@ class _Environment(msgspec.Struct):
 
 class _LockMeta(msgspec.Struct):
     version: Any = msgspec.field(name="lockfile-version")
+    spec_version: Any = msgspec.field(name="specfile-version", default=None)
 
 
 class _Lock(msgspec.Struct):
     meta: _LockMeta = msgspec.field(name="_meta")
+    spack: Writer | None = None
 
 
 class _SpecMeta(msgspec.Struct):
@@ -74,31 +111,37 @@ class _Printed(msgspec.Struct):
     spec: _Spec
 
 
-def locked_specs(document: Raw, location: str, prefix: str = "") -> Iterator[LockedSpec]:
-    """Yield the specs of a document of any form; ``prefix`` stands before the keys in errors.
+def locked_document(document: Raw, location: str, prefix: str = "") -> LockedDocument:
+    """Return the specs of a document of any form; ``prefix`` stands before the keys in errors.
 
-    Raises SourceError for what is none of the forms, or of a version that cannot be read.
+    Raises SourceError for what is none of the forms, or of a version that cannot be read, now or as
+    the specs are read.
     """
     if bytes(memoryview(document)[:1]) == b"[":
-        return _of_list(decode_json(document, list[Raw], location, prefix), location, prefix)
+        listed = decode_json(document, list[Raw], location, prefix)
+        return LockedDocument(_of_list(listed, location, prefix))
     keys: Mapping[str, Raw] = decode_json(document, dict[str, Raw], location, prefix)
     if "concrete_specs" in keys or "_meta" in keys:
         return _of_lock_file(document, location, prefix)
     if "spec" in keys:
-        return _of_printed(document, location, prefix)
+        return LockedDocument(_of_printed(document, location, prefix))
     reason = "is neither a lock file nor what 'spack spec --json' prints"
     if "database" in keys:
         reason += ", but the index of a build cache; 'cachelog import' reads it"
     raise SourceError(location, reason, key=prefix or None)
 
 
-def _of_lock_file(document: Raw, location: str, prefix: str) -> Iterator[LockedSpec]:
-    version = decode_json(document, _Lock, location, prefix).meta.version
-    if version not in LOCK_FILE_VERSIONS:
-        key = f"{prefix}._meta.lockfile-version".lstrip(".")
-        advice = "; concretize the environment anew" if version in (1, 2, 3) else ""
-        raise _wrong_version(location, key, version, LOCK_FILE_VERSIONS, advice)
-    return _of_environment(document, location, prefix, 0)
+def _of_lock_file(document: Raw, location: str, prefix: str) -> LockedDocument:
+    lock = decode_json(document, _Lock, location, prefix)
+    meta, key = lock.meta, f"{prefix}._meta".lstrip(".")
+    if meta.version not in LOCK_FILE_VERSIONS:
+        advice = "concretize the environment anew" if meta.version in (1, 2, 3) else ""
+        key = f"{key}.lockfile-version"
+        raise _wrong_version(location, key, meta.version, LOCK_FILE_VERSIONS, advice)
+    if isinstance(meta.spec_version, int) and meta.spec_version > NEWEST_FORMAT:
+        key = f"{key}.specfile-version"
+        raise _wrong_version(location, key, meta.spec_version, SPEC_VERSIONS)
+    return LockedDocument(_of_environment(document, location, prefix, 0), lock.spack)
 
 
 def _of_environment(document: Raw, location: str, prefix: str, depth: int) -> Iterator[LockedSpec]:
@@ -109,6 +152,8 @@ def _of_environment(document: Raw, location: str, prefix: str, depth: int) -> It
     found = decode_json(document, _Environment, location, prefix)
     start = f"{prefix}." if prefix else ""
     roots = {root.hash: number for number, root in enumerate(found.roots)}
+    # Those of an environment that is included are told apart from its own by no name.
+    groups = _groups(found.roots) if depth == 0 else {}
     for digest, number in roots.items():
         if digest not in found.concrete_specs:
             reason = f"{quoted(digest)} is not among the concrete specs"
@@ -116,10 +161,19 @@ def _of_environment(document: Raw, location: str, prefix: str, depth: int) -> It
     for digest, raw in found.concrete_specs.items():
         place = f"{start}concrete_specs.{digest}"
         node = decode_json(raw, LockedNode, location, place)
-        yield LockedSpec(digest, node, place, place, digest in roots)
+        yield LockedSpec(digest, node, place, place, digest in roots, groups.get(digest, ()))
     for name, raw in found.include_concrete.items():
         place = f"{start}include_concrete.{quoted(name)}"
         yield from _of_environment(raw, location, place, depth + 1)
+
+
+def _groups(roots: Sequence[_Root]) -> Mapping[str, tuple[str, ...]]:
+    """Return the groups of each root that has any, by its hash."""
+    groups: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    for root in roots:
+        if root.group is not None:
+            groups[root.hash][legible(root.group, _LONGEST_TEXT)] = None
+    return {digest: tuple(names) for digest, names in groups.items()}
 
 
 def _of_printed(document: Raw, location: str, prefix: str) -> Iterator[LockedSpec]:
@@ -166,5 +220,7 @@ def _wrong_version(
     location: str, key: str, version: object, known: tuple[int, ...], advice: str = ""
 ) -> SourceError:
     shown = quoted(str(version))
-    reason = f"{shown} is not a version that can be read: {', '.join(map(str, known))}{advice}"
-    return SourceError(location, reason, key=key)
+    reason = f"{shown} is not a version that can be read: {', '.join(map(str, known))}"
+    if isinstance(version, int) and version > known[-1]:
+        advice = "a newer cachelog may read it"
+    return SourceError(location, f"{reason}; {advice}" if advice else reason, key=key)

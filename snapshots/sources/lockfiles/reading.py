@@ -1,6 +1,7 @@
 """Lock files, and specs that Spack prints, to records of what is wanted."""
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
@@ -12,7 +13,13 @@ from snapshots.models import ConcreteSpec, Spec
 from snapshots.sources.buildcache.specs import SpecReader
 from snapshots.sources.files import read_regular
 from snapshots.sources.lockfiles.documents import documents
-from snapshots.sources.lockfiles.nodes import MAX_SPECS, LockedNode, LockedSpec, locked_specs
+from snapshots.sources.lockfiles.nodes import (
+    MAX_SPECS,
+    LockedNode,
+    LockedSpec,
+    Writer,
+    locked_document,
+)
 
 MAX_BYTES = 128 << 20
 """How many bytes a lock file may have; one of 1,500 specs has some three million."""
@@ -37,11 +44,24 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     is_root: bool
 
 
+class RootGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """A group of the roots of an environment: its name, and the hashes of the roots."""
+
+    name: str
+    roots: tuple[str, ...]
+
+
 class LockFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The concrete specs that somebody wants, each hash once, in the order of the file."""
+    """The concrete specs that somebody wants, each hash once, in the order of the file.
+
+    ``groups`` are those that the environment sorts its roots into, ``writer`` is the Spack that
+    wrote the first document that tells one.
+    """
 
     specs: tuple[ConcreteSpec, ...]
     left_out: tuple[LeftOut, ...] = ()
+    groups: tuple[RootGroup, ...] = ()
+    writer: Writer | None = None
 
 
 def read(location: str) -> LockFile:
@@ -61,12 +81,16 @@ def parse(data: bytes, location: str) -> LockFile:
     if len(data) > MAX_BYTES:
         raise SourceError(location, f"holds more than {MAX_BYTES:,} bytes")
     found: dict[str, LockedSpec] = {}
-    for number, locked in enumerate(_all_specs(data, location)):
+    groups: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    writers: list[Writer] = []
+    for number, locked in enumerate(_all_specs(data, location, writers)):
         if number == MAX_SPECS:
             raise SourceError(location, f"holds more than {MAX_SPECS:,} concrete specs")
         known = found.setdefault(locked.hash, locked)
         if locked.is_root and not known.is_root:
             found[locked.hash] = known._replace(is_root=True)
+        for name in locked.groups:
+            groups[name][locked.hash] = None
     reader = SpecReader({digest: it.node for digest, it in found.items()}, location)
     specs: list[ConcreteSpec] = []
     left_out: list[LeftOut] = []
@@ -81,13 +105,22 @@ def parse(data: bytes, location: str) -> LockFile:
                     hash=digest, name=spec.name, version=spec.version, why=why, is_root=it.is_root
                 )
             )
-    return LockFile(specs=tuple(specs), left_out=tuple(left_out))
+    return LockFile(
+        specs=tuple(specs),
+        left_out=tuple(left_out),
+        groups=tuple(RootGroup(name=name, roots=tuple(it)) for name, it in groups.items()),
+        writer=writers[0] if writers else None,
+    )
 
 
-def _all_specs(data: bytes, location: str) -> Iterator[LockedSpec]:
+def _all_specs(data: bytes, location: str, writers: list[Writer]) -> Iterator[LockedSpec]:
+    """Yield the specs of all documents; who wrote them is added to ``writers``."""
     for number, document in enumerate(documents(data, location)):
         prefix = f"document {number + 1}" if number else ""
-        yield from locked_specs(document, location, prefix)
+        locked = locked_document(document, location, prefix)
+        if locked.writer is not None:
+            writers.append(locked.writer)
+        yield from locked.specs
 
 
 def _why_left_out(node: LockedNode, spec: Spec) -> WhyLeftOut | None:

@@ -106,6 +106,19 @@ def test_what_is_there_and_what_is_missing(client: httpx.Client) -> None:
         assert client.get(link).status_code == 200, link
 
 
+def test_who_wrote_it_and_groups_of_roots(client: httpx.Client) -> None:
+    """The Spack that wrote the file is named, and of each missing root the groups it is in."""
+    writer = {"version": "1.3.0.dev0", "type": "git", "commit": "c7c444853d" + "0" * 30}
+    lock = lock_file([locked("new", version="2.0"), locked("old")], [], 8, spack=writer)
+    lock["roots"] = [
+        {"hash": hash_of(label), "spec": "any", "group": group}
+        for label, group in (("new", "apps"), ("old", "apps"), ("old", "<b>tools"))
+    ]
+    page = checked(client, as_bytes(lock), "develop")
+    assert "Written by Spack 1.3.0.dev0 (git, c7c444853d)." in page.text("main")
+    assert "root of apps, <b>tools" in rows(page)["hdf5@1.14.5"]
+
+
 def test_a_tag_that_has_nothing_is_not_praised(client: httpx.Client) -> None:
     """Where no tag has any of a lock file, none has most of it."""
     nothing = as_bytes(lock_file([locked("never", "nothing-like-it", "1.0")], [hash_of("never")]))

@@ -11,6 +11,7 @@ from tests.snapshots.factories import hash_of, random_facts, some_of
 TYPES = ("build", "link", "run", "test")
 VIRTUALS = ("blas", "c", "mpi")
 OUTSIDE = ("gcc", "clang", "cuda")
+PROVIDED = ("blas", "c", "mpi@1.2", "mpi@3.1")
 
 PARTS = (
     ("@1.2", "@1.2:", "@:1.10", "@develop"),
@@ -34,6 +35,9 @@ def random_specs(random: Random) -> tuple[list[Spec], list[Spec]]:
         hash_of(label): Spec(hash=hash_of(label), **random_facts(random) | {"dependencies": ()})
         for label in labels
     }
+    if random.random() < 0.5:
+        for digest, spec in nodes.items():
+            nodes[digest] = replace(spec, provided_virtuals=some_of(random, PROVIDED))
     for label in OUTSIDE:
         nodes[hash_of(label)] = replace(nodes[hash_of(label)], name=label)
 
@@ -51,8 +55,6 @@ def random_node(random: Random) -> str:
     """Return a query about one spec."""
     name = random.choice(("*", "*", "zlib", "hdf5", "lib2", *OUTSIDE, "unknown", "blas", "mpi"))
     parts = list(map(random.choice, random.sample(PARTS, k=random.choice((0, 0, 1, 1, 2)))))
-    if name in VIRTUALS:
-        parts = [part for part in parts if not part.startswith("@")]
     if random.random() < 0.1:
         label = random.choice((*map(str, range(8)), *OUTSIDE))
         parts.append(f"/{hash_of(label)[: random.choice((1, 7, 32))]}")

@@ -32,7 +32,12 @@ def selected(specs: Sequence[Spec], query: str, outside: Sequence[Spec] = ()) ->
 def test_any_query(specs: tuple[list[Spec], list[Spec]], query: str) -> None:
     """A query selects the specs whose records, and those below them, meet its conditions."""
     inside, outside = specs
-    assert selected(inside, query, outside) == Walk(inside, outside).selected(read(query))
+    walk, asked = Walk(inside, outside), read(query)
+    if walk.refuses(asked):
+        with pytest.raises(InvalidArgument, match="versions of mpi"):
+            selected(inside, query, outside)
+    else:
+        assert selected(inside, query, outside) == walk.selected(asked)
 
 
 APP, OLD, LIB, MPI, TOOL = (hash_of(name) for name in ("app", "old", "lib", "openmpi", "tool"))
@@ -194,9 +199,60 @@ def test_a_compiler_provides_the_languages_that_it_was_built_for() -> None:
 
 @pytest.mark.parametrize("sigil", ["%", "^"])
 def test_versions_of_a_virtual_package(sigil: str) -> None:
-    """What versions of mpi are provided is in no record: the question is refused."""
+    """Where a provider does not tell which versions of mpi it provides, they are not known."""
     with pytest.raises(InvalidArgument, match="versions of mpi: mpi is a virtual package"):
         selected(WORLD, f"lib {sigil}mpi@3")
+
+
+@pytest.mark.parametrize("sigil", ["%", "^"])
+@pytest.mark.parametrize(
+    ("versions", "provided", "is_provided"),
+    [
+        ("3:", ("mpi@:3.1",), True),
+        ("4:", ("mpi@:3.1",), False),
+        ("3.1", ("mpi@:3.1",), True),
+        ("=3.1.2", ("mpi@:3.1",), True),
+        (":2", ("blas", "mpi@3.1"), False),
+        (":2", ("mpi@2.1,3.1",), True),
+        (":2", ("mpi@3.1", "mpi@=1"), True),
+        ("4:", ("mpi",), True),
+        ("4:", ("blas",), False),
+        ("4:", (), False),
+    ],
+)
+def test_versions_that_are_told(
+    sigil: str, versions: str, provided: tuple[str, ...], is_provided: bool
+) -> None:
+    """Some version that is asked for has to be among those that the provider provides."""
+    told = [
+        replace(spec, provided_virtuals=provided) if spec.name == "openmpi" else spec
+        for spec in WORLD
+    ]
+    found = selected(told, f"lib {sigil}mpi@{versions}")
+    assert found == ({LIB} if is_provided else set())
+
+
+def test_versions_that_a_provider_outside_tells() -> None:
+    """An external mpi tells them as others do; one of which nothing is known does not."""
+    inside = [spec for spec in WORLD if spec.name != "openmpi"]
+    mpi = a_spec("openmpi", name="openmpi", stacks=(), dependencies=())
+    outside = [replace(mpi, provided_virtuals=("mpi@3.1",))]
+    assert selected(inside, "lib ^mpi@3:", outside) == {LIB}
+    assert selected(inside, "lib ^mpi@4:", outside) == set()
+    for unknown in ((), [mpi]):
+        with pytest.raises(InvalidArgument, match="from format 6 on"):
+            selected(inside, "lib ^mpi@3:", unknown)
+
+
+def test_versions_of_what_has_none() -> None:
+    """Of a virtual package without versions every one is provided, told or not."""
+    edge = Dependency("zlib-ng", hash_of("zlib-ng"), ("link",), ("zlib-api",))
+    for provided in (None, ("zlib-api",)):
+        specs = [
+            a_spec("user", name="user", dependencies=(edge,)),
+            a_spec("zlib-ng", name="zlib-ng", dependencies=(), provided_virtuals=provided),
+        ]
+        assert selected(specs, "^zlib-api@2") == {hash_of("user")}
 
 
 def test_pages_are_asked_by_compilers() -> None:

@@ -5,9 +5,14 @@ from functools import cached_property
 
 from snapshots.models import Dependency, Spec
 from snapshots.spack.constraints import DependencyConstraint, SpecConstraint
+from snapshots.spack.version_sets import parse_versions
 from tests.snapshots.records import has_facts
 
 LANGUAGES = {"c", "cxx", "fortran"}
+
+SOME_VERSIONS = ("0", "1.2", "1.2.5", "1.10", "3.1", "3.1.4", "9", "develop")
+"""Some of these are in any two sets of versions of a random query or spec that have any in common.
+"""
 
 
 class Walk:
@@ -81,13 +86,41 @@ class Walk:
 
     def _leads_to(self, edge: Dependency, asked: SpecConstraint) -> bool:
         node = self._nodes.get(edge.hash)
-        if asked.name is not None and asked.name in edge.virtuals:
+        if asked.name is not None and asked.name in edge.virtuals and self._provides(edge, asked):
             direct = node is not None and all(self._has_direct(node, it) for it in asked.direct)
             if direct or not asked.direct:
                 return True
         if node is not None:
             return self._meets(asked, node)
         return self._is_bare(edge, asked)
+
+    def _provides(self, edge: Dependency, asked: SpecConstraint) -> bool:
+        """Tell whether versions of a virtual package are provided; all are, where none are told."""
+        node = self._nodes.get(edge.hash)
+        if asked.versions is None or node is None or node.provided_virtuals is None:
+            return True
+        for text in node.provided_virtuals:
+            name, at, versions = text.partition("@")
+            limits = parse_versions(versions) if at else None
+            if name == asked.name and any(
+                asked.versions.includes(it) and (limits is None or limits.includes(it))
+                for it in SOME_VERSIONS
+            ):
+                return True
+        return False
+
+    def refuses(self, asked: SpecConstraint) -> bool:
+        """Tell whether a query is about versions of mpi that a provider does not tell."""
+        below = [it.spec for it in (*asked.direct, *asked.transitive)]
+        is_about = any(it.name == "mpi" and it.versions is not None for it in below)
+        providers = [
+            self._nodes.get(edge.hash)
+            for spec in self._nodes.values()
+            for edge in spec.dependencies or ()
+            if "mpi" in edge.virtuals
+        ]
+        is_told = all(it is not None and it.provided_virtuals is not None for it in providers)
+        return (is_about and not is_told) or any(map(self.refuses, below))
 
     def _is_bare(self, edge: Dependency, asked: SpecConstraint) -> bool:
         """Tell whether a spec of which no record is there is asked for."""

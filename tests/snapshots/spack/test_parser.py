@@ -9,7 +9,7 @@ from snapshots.spack.constraints import DependencyConstraint, SpecConstraint
 from snapshots.spack.parser import parse
 from snapshots.spack.predicates import VariantConstraint
 from snapshots.spack.targets import TargetRange, TargetSet
-from tests.snapshots.records import parse_versions
+from snapshots.spack.version_sets import parse_versions
 
 ALL_TYPES = "hdf5 ^[deptypes=build,link,run,test virtuals=mpi] mpich"
 

@@ -11,8 +11,8 @@ from snapshots.spack.version_sets import (
     VersionItem,
     VersionList,
     VersionRange,
+    parse_versions,
 )
-from tests.snapshots.records import parse_versions
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 RELEASES = st.lists(st.integers(0, 12), min_size=1, max_size=4).map(
@@ -207,3 +207,39 @@ def refusal(text: str) -> ConstraintSyntaxError | None:
     except ConstraintSyntaxError as error:
         return error
     return None
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("3:", ":3.1", True),
+        ("4:", ":3.1", False),
+        ("3.1", "3.1.2", True),
+        ("3.1", "3.2", False),
+        (":", "=1", True),
+        ("=1.2", "1.2", True),
+        ("=1.2", "=1-2", True),
+        ("=1.2", "=1.3", False),
+        ("1,3", "2,3.1", True),
+        ("1,3", "2,4", False),
+        ("git.main=1.2", "1.2", True),
+        ("git.main=1.2", "=1.2", False),
+        ("git.main=1.2", "git.main=1.2", True),
+        ("git.main=1.2", "git.other=1.2", False),
+    ],
+)
+def test_what_two_sets_have_in_common(first: str, second: str, expected: bool) -> None:
+    """Some version is in both, whichever is asked."""
+    sets = parse_versions(first), parse_versions(second)
+    assert sets[0].intersects(sets[1]) is sets[1].intersects(sets[0]) is expected
+
+
+@given(st.lists(VERSIONS, min_size=2, max_size=4), VERSIONS)
+def test_a_version_in_two_sets_is_in_common(bounds: list[str], version: str) -> None:
+    """What is in both is something in common, whatever their bounds are."""
+    low, *_, high = bounds
+    sets = [parse_versions(it) for it in (f"{low}:", f":{high}", f"={version}")]
+    for first in sets:
+        for second in sets:
+            if first.includes(version) and second.includes(version):
+                assert first.intersects(second)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from snapshots.errors import SourceError
 from snapshots.models import ConcreteSpec
 from snapshots.sources import lockfiles
-from snapshots.sources.lockfiles import LeftOut, LockFile, WhyLeftOut, nodes
+from snapshots.sources.lockfiles import LeftOut, LockFile, RootGroup, WhyLeftOut, Writer, nodes
 from snapshots.sources.lockfiles.documents import MAX_DOCUMENTS
 from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.buildcache.indexes import edge, node
@@ -40,7 +40,7 @@ def roots_of(found: LockFile) -> dict[str, bool]:
     return {spec.hash: spec.is_root for spec in found.specs}
 
 
-@pytest.mark.parametrize("version", [4, 5, 6, 7])
+@pytest.mark.parametrize("version", [4, 5, 6, 7, 8])
 def test_each_version_says_the_same(version: int) -> None:
     """The facts of each spec are told, its compiler too, and which specs are roots."""
     hdf5, zlib = parse(small_lock_file(version)).specs
@@ -84,6 +84,46 @@ def test_environments_that_are_included() -> None:
     assert roots_of(parse(lock)) == {HDF5: True, ZLIB: True, GLIBC: True}
 
 
+def test_groups_of_roots() -> None:
+    """Those of the environment itself, each with its roots; a root may be in several."""
+    inner = environment([node("glibc", GLIBC)], [])
+    inner["roots"] = [{"hash": GLIBC, "spec": "any", "group": "inner"}]
+    lock = small_lock_file(8, include_concrete={"/inner": inner})
+    lock["roots"] = [
+        {"hash": digest, "spec": "any", "group": group}
+        for digest, group in ((HDF5, "apps"), (ZLIB, "libs\n"), (HDF5, "libs\n"))
+    ]
+    found = parse(lock)
+    assert roots_of(found) == {HDF5: True, ZLIB: True, GLIBC: True}
+    assert found.groups == (
+        RootGroup(name="apps", roots=(HDF5,)),
+        RootGroup(name="libs\\x0a", roots=(HDF5, ZLIB)),
+    )
+    assert parse(small_lock_file(8)).groups == ()
+
+
+@pytest.mark.parametrize(
+    ("told", "writer", "text"),
+    [
+        ({"version": "1.1.0"}, Writer("1.1.0"), "Spack 1.1.0"),
+        (
+            {"version": "1.3.0.dev0", "type": "git", "commit": "c7c444853d00"},
+            Writer("1.3.0.dev0", "git", "c7c444853d00"),
+            "Spack 1.3.0.dev0 (git, c7c444853d)",
+        ),
+        ({"version": "1\x1b", "more": 1}, Writer("1\\x1b"), "Spack 1\\x1b"),
+    ],
+)
+def test_who_wrote_it(told: dict[str, Any], writer: Writer, text: str) -> None:
+    """The Spack that wrote a lock file is told, as it may be shown; by the first of several."""
+    first, second = (as_bytes(small_lock_file(spack=it)) for it in (told, {"version": "9"}))
+    found = lockfiles.parse(first + second, "-").writer
+    assert (found, str(found)) == (writer, text)
+    assert parse([]).writer is None
+    old = {key: value for key, value in small_lock_file().items() if key != "spack"}
+    assert parse(old).writer is None
+
+
 def test_printed_specs() -> None:
     """Of each document the first spec is the root; documents may follow one another."""
     hdf5 = node("hdf5", HDF5, dependencies=[edge("zlib", ZLIB, ["link"], [])])
@@ -119,7 +159,18 @@ MANY = [node("zlib", hash_of(f"{number}")) for number in range(4)]
         (small_lock_file() | {"_meta": {"lockfile-version": 3}}, r"_meta.lockfile-version: .*'3'"),
         (small_lock_file() | {"_meta": {"lockfile-version": 1}}, "concretize the environment anew"),
         (small_lock_file() | {"_meta": {"lockfile-version": "6"}}, "_meta.lockfile-version"),
-        (small_lock_file() | {"_meta": {"lockfile-version": 99}}, "read: 4, 5, 6, 7"),
+        (small_lock_file() | {"_meta": {"lockfile-version": 99}}, "read: 4, 5, 6, 7, 8; a newer"),
+        (
+            small_lock_file(8) | {"_meta": {"lockfile-version": 8, "specfile-version": 7}},
+            "_meta.specfile-version: '7' is not .*: 3, 4, 5, 6; a newer cachelog may read it",
+        ),
+        (small_lock_file() | {"spack": {"version": 1}}, "spack.version: expected"),
+        (small_lock_file() | {"roots": [{"hash": HDF5, "group": 1}]}, "roots.*group: expected"),
+        (
+            [node("zlib", ZLIB, annotations={"original_specfile_version": 7})],
+            r"\[0\].annotations.original_specfile_version: 7 is not a format of specs",
+        ),
+        (printed(node("zlib", ZLIB), version=7), "spec._meta.version: '7' .*; a newer cachelog"),
         (small_lock_file() | {"_meta": {}}, "_meta.lockfile-version: is missing"),
         ({"_meta": {"lockfile-version": 6}}, "roots: is missing"),
         ({"concrete_specs": {}}, "_meta: is missing"),
