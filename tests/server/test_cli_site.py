@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 
 from tests.server.commands import cachelog
-from tests.snapshots.sources.buildcache.indexes import LIBELF, documents_of, small_database
+from tests.snapshots.sources.buildcache.folders import put_installation
+from tests.snapshots.sources.buildcache.indexes import (
+    LIBELF,
+    documents_of,
+    installation,
+    small_database,
+)
 from tests.snapshots.sources.buildcache.misbehaving import serving, status
 from tests.snapshots.sources.buildcache.registries import (
     PASSWORD,
@@ -17,7 +23,6 @@ from tests.snapshots.sources.buildcache.registries import (
     serve,
     spec_image,
 )
-from tests.snapshots.sources.buildcache.test_installations import installation, installed
 
 
 def test_a_registry_with_a_login(tmp_path: Path) -> None:
@@ -97,7 +102,7 @@ def test_an_installation_night_by_night(tmp_path: Path) -> None:
     tree, settings = tmp_path / "tree", dict[str, Any](catalog=tmp_path / "catalog")
 
     def night(day: int, records: dict[str, dict[str, Any]] | None = None) -> str:
-        installed(tree, installation(records))
+        put_installation(tree, installation(records))
         taken_at = f"2025-03-0{day}"
         done = cachelog("import", tree, "--tag", "mysite", "--taken-at", taken_at, **settings)
         assert (done.code, done.err) == (0, "")

@@ -5,7 +5,6 @@ distribution project (Bearer), and the documentation of Docker's own ``config.js
 """
 
 import base64
-import binascii
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -118,7 +117,7 @@ def _docker_credentials(host: str, file: Path) -> Credentials:
         return Credentials(hint=_unused(location, f"credsStore: {store}") if store else "")
     try:
         text = base64.b64decode(entry.auth, validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:  # it is no base64, no ASCII, or no UTF-8
         raise SourceError(location, f"its login for {host} is no base64") from None
     user, colon, password = text.rstrip("\0").partition(":")
     if not colon:

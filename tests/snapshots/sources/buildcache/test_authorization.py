@@ -322,6 +322,7 @@ def test_docker_hub_has_several_names(tmp_path: Path) -> None:
         ({"credsStore": "desktop"}, "credsStore: desktop"),
         ({"auths": {HOST: {"identitytoken": "x"}}}, "identitytoken"),
         ({"auths": {HOST: {"auth": "%%%"}}}, "no base64"),
+        ({"auths": {HOST: {"auth": "\xe9"}}}, "no base64"),
         ({"auths": {HOST: {"auth": base64.b64encode(b"nobody").decode()}}}, "not USER:PASSWORD"),
         ({"auths": 1}, "auths: expected `object`"),
         ("{", "is no good JSON"),

@@ -14,56 +14,29 @@ from snapshots.frames.frame import Frame
 from snapshots.models import Spec
 from snapshots.sources.buildcache import recognise
 from snapshots.sources.reports import Report
-from tests.snapshots.sources.buildcache.folders import put
+from tests.snapshots.sources.buildcache.folders import put, put_installation
 from tests.snapshots.sources.buildcache.indexes import (
     GCC,
     LIBELF,
     RUNTIME,
     WRAPPER,
+    installation,
     small_database,
 )
 from tests.snapshots.sources.buildcache.misbehaving import Server, document
 from tests.snapshots.sources.buildcache.readings import QUICK, by_hash, snapshots
 
 
-def installation(
-    records: dict[str, dict[str, Any]] | None = None, version: str = "8"
-) -> dict[str, Any]:
-    """Return the database of an installation; ``records`` have other facts, by hash.
-
-    libelf was asked for, and gcc is external.
-    """
-    installs = {}
-    for digest, install in small_database()["database"]["installs"].items():
-        is_external = digest == GCC
-        installs[digest] = {
-            "spec": install["spec"],
-            "path": None if is_external else f"/opt/spack/linux/{digest}",
-            "installed": True,
-            "ref_count": 1,
-            "explicit": digest == LIBELF,
-            "installation_time": 1_743_336_000.987,
-            **(records or {}).get(digest, {}),
-        }
-    return {"database": {"version": version, "installs": installs}}
-
-
-def installed(tree: Path, database: dict[str, Any]) -> Path:
-    """Write a database below an install tree; return the tree."""
-    put(tree / ".spack-db" / "index.json", json.dumps(database).encode())
-    return tree
-
-
 def read_tree(tree: Path, database: dict[str, Any]) -> Snapshot:
     """Return what is installed in a tree that has the database."""
-    (found,) = snapshots(installed(tree, database), "mysite")
+    (found,) = snapshots(put_installation(tree, database), "mysite")
     return found
 
 
 @pytest.mark.parametrize("below", ["", ".spack-db", ".spack-db/index.json"])
 def test_where_an_installation_is_read(tmp_path: Path, below: str) -> None:
     """Its install tree, the folder of the database and the database itself all stand for it."""
-    location = installed(tmp_path, installation()) / below
+    location = put_installation(tmp_path, installation()) / below
     assert recognise(str(location), QUICK)
     (found,) = snapshots(location, "mysite")
     assert by_hash(found).keys() == {LIBELF, WRAPPER, RUNTIME, GCC}
@@ -78,7 +51,7 @@ def test_an_installation_at_a_url(server: Server) -> None:
 
 
 @pytest.mark.parametrize("version", ["5", "6", "7", "8", "9"])
-def test_what_is_known_of_what_is_installed(tmp_path: Path, version: str) -> None:
+def test_what_is_known_of_what_is_put_installation(tmp_path: Path, version: str) -> None:
     """Whether it was asked for, and when it was installed, in whole seconds."""
     specs = by_hash(read_tree(tmp_path, installation(version=version)))
     assert {digest: spec.explicit for digest, spec in specs.items()} == {
@@ -139,7 +112,7 @@ def test_a_build_cache_tells_neither(tmp_path: Path) -> None:
 )
 def test_bad_records(tmp_path: Path, record: dict[str, Any], key: str, reason: str) -> None:
     """The error names the key; on request the entry is left out."""
-    tree = installed(tmp_path, installation({LIBELF: record}))
+    tree = put_installation(tmp_path, installation({LIBELF: record}))
     with pytest.raises(SourceError) as error:
         snapshots(tree, "mysite")
     assert error.value.key == f"installs.{LIBELF}.{key}"
