@@ -19,6 +19,7 @@ from snapshots.spack.texts import (
     checked_compiler,
     checked_hash,
     checked_line,
+    checked_moment,
     checked_name,
     checked_url,
     checked_variant,
@@ -192,6 +193,26 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
             is_compared=False,
         ),
     ] = None
+    # An installation's database tells these.
+    explicit: Annotated[
+        bool | None,
+        Fact(
+            "Whether somebody asked for it itself: what is installed as a dependency alone is not "
+            "explicit. Null where it is in a build cache.",
+            is_exceptional=True,
+        ),
+    ] = None
+    installed_at: Annotated[
+        str | None,
+        Fact(
+            "When it was installed: RFC 3339, in UTC, to the second. Null where it is in a build "
+            "cache.",
+            check=checked_moment,
+            kept=Kept.PLAIN,
+            is_compared=False,  # what is installed again is no other spec
+            is_exceptional=True,
+        ),
+    ] = None
 
     @property
     def short(self) -> str:
@@ -262,9 +283,9 @@ class ProofCounts(msgspec.Struct, frozen=True):
 class Source(msgspec.Struct, frozen=True, kw_only=True):
     """Where a revision came from.
 
-    ``kind`` is one of the readers (pages, index, git, demo); ``version`` the commit or ETag that
-    was read, if there is one; ``importer`` the cachelog that read it. ``synthetic`` marks data
-    that a generator made up.
+    ``kind`` is one of the readers (pages, index, installation, git, demo); ``version`` the commit
+    or ETag that was read, if there is one; ``importer`` the cachelog that read it. ``synthetic``
+    marks data that a generator made up.
     """
 
     kind: str

@@ -18,6 +18,7 @@ REFERENCES = {
     "start": "Python",
     "import": "orjson",
     "listed": "an index",
+    "registry": "an index",
     "load": "pyarrow",
     "compare": "Python",
     "explain": "Python",

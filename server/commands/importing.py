@@ -36,9 +36,9 @@ _UNTOLD = 3
     "locations",
     metavar="[LOCATION...]",
     nargs=-1,
-    help="Cache pages (files, or folders of them), an index.json, a build cache, or the list of "
-    "tags and stacks of a public one: a path, or an http(s):// or s3:// URL. Several as "
-    "STACK=LOCATION are the stacks of one revision.",
+    help="Cache pages (files, or folders of them), an index.json, a build cache, the list of "
+    "tags and stacks of a public one, or the install tree of a Spack: a path, or an http(s)://, "
+    "s3:// or oci:// URL. Several as STACK=LOCATION are the stacks of one revision.",
 )
 @click.option(
     "--tag",

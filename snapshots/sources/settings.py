@@ -9,6 +9,16 @@ import msgspec
 from snapshots.errors import InvalidArgument
 
 
+class Login(msgspec.Struct, frozen=True):
+    """A user and a password; neither is shown where the record is."""
+
+    user: str
+    password: str
+
+    def __repr__(self) -> str:
+        return "Login(...)"
+
+
 class S3Access(msgspec.Struct, frozen=True, kw_only=True):
     """How buckets of S3 are reached; without a key, requests are not signed.
 
@@ -62,8 +72,9 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     seconds; a request is tried ``attempts`` times, ``workers`` of them at once. With ``proof`` the
     hashes of an index are computed anew, and a spec whose content has another hash is bad.
     ``s3_prefixes`` maps buckets to the HTTPS prefixes they are served at, in addition to
-    PUBLIC_BUCKETS; other buckets are reached as ``s3`` says. ``view`` names the one of a build
-    cache's smaller indexes that is read instead of the whole one.
+    PUBLIC_BUCKETS; other buckets are reached as ``s3`` says. ``oci_login`` is for OCI registries
+    that ask for one; without it ``docker_config``, a file of Docker's, is looked into. ``view``
+    names the one of a build cache's smaller indexes that is read instead of the whole one.
     """
 
     cache_dir: Path | None = None
@@ -76,6 +87,8 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     workers: int = 8
     proof: bool = True
     s3_prefixes: dict[str, str] = {}
+    oci_login: Login | None = None
+    docker_config: Path | None = None
     s3: S3Access = S3Access()
     view: str | None = None
 

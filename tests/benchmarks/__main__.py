@@ -21,6 +21,7 @@ BENCHMARKS = {
     "start": "starting",
     "import": "importing",
     "listed": "listed_caches",
+    "registry": "registries",
     "load": "loading",
     "memory": "memory",
     "compare": "comparing",

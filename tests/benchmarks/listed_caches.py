@@ -34,7 +34,7 @@ _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 def run(plan: Plan) -> Iterator[Measurement]:
     """Measure; each turn has a process of its own, as an import has."""
     specs = min(SPECS, plan.data.specs)
-    index = _index(specs, random.Random(1))
+    index = index_like_real_ones(specs, random.Random(1))
     with tempfile.TemporaryDirectory() as parent:
         indexed, listed = Path(parent, "indexed"), Path(parent, "listed")
         put_layout_3(indexed, text(index))
@@ -59,9 +59,9 @@ def run(plan: Plan) -> Iterator[Measurement]:
                 rounds=min(plan.rounds, _ROUNDS),
             )
             for contender, turn in (("for the first time", afresh), ("once more", again)):
-                before = _requests(server.url)
+                before = requests_to(server.url)
                 turn()
-                asked = _requests(server.url) - before
+                asked = requests_to(server.url) - before
                 yield summary(
                     "listed",
                     "requests to the bucket, a spec",
@@ -71,7 +71,7 @@ def run(plan: Plan) -> Iterator[Measurement]:
                 )
 
 
-def _requests(url: str) -> int:
+def requests_to(url: str) -> int:
     """Return how many requests for the bucket the server has had."""
     return int(httpx.get(f"{url}/requests").text)
 
@@ -88,7 +88,7 @@ def _read(location: str, kept: Path | None = None, access: S3Access | None = Non
     return perf_counter() - started
 
 
-def _index(specs: int, draw: random.Random) -> dict[str, Any]:
+def index_like_real_ones(specs: int, draw: random.Random) -> dict[str, Any]:
     """Return an index whose specs have documents of some thirty nodes, as real ones do."""
     nodes: list[dict[str, Any]] = [node("gcc", _hash(draw), "13.2.0")]
     for number in range(specs):

@@ -1,6 +1,7 @@
 """The readers of input from outside, each with good inputs to start from."""
 
 import gzip
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,14 +14,17 @@ import yaml
 
 from snapshots.changes.rules.files import read_rules
 from snapshots.contents import Content
-from snapshots.errors import CachelogError
+from snapshots.errors import CachelogError, SourceError
 from snapshots.history import History
 from snapshots.models import Spec
 from snapshots.refs import parse_moment, parse_ref
 from snapshots.sources import git, lockfiles, pages, reading
+from snapshots.sources.buildcache.authorization import challenges, credentials_for
 from snapshots.sources.buildcache.bodies import user_file
 from snapshots.sources.buildcache.buckets import parse_page
+from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.buildcache.manifests import parse_manifest
+from snapshots.sources.buildcache.oci import Image
 from snapshots.sources.buildcache.spec_documents import SpecDocuments
 from snapshots.sources.buildcache.specs import decode
 from snapshots.sources.reports import Report
@@ -35,9 +39,11 @@ from tests.snapshots.sources.buildcache.indexes import (
     LIBELF,
     database,
     documents_of,
+    installation,
     node,
     small_database,
 )
+from tests.snapshots.sources.buildcache.registries import index_image, spec_image
 from tests.snapshots.sources.git.repositories import HDF5, ZLIB, Repository, page
 from tests.snapshots.sources.lockfiles.locks import printed, small_lock_file
 
@@ -69,6 +75,13 @@ OLD_INDEX = database(
     ),
     version="7",
 )
+OBJECTS = (
+    b'<?xml version="1.0" encoding="UTF-8"?>'
+    b'<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>bucket</Name>'
+    b"<IsTruncated>true</IsTruncated><Contents><Key>a/b&amp;c</Key><ETag>&quot;1&quot;</ETag>"
+    b"<Size>3</Size></Contents><Contents><Key>d</Key></Contents>"
+    b"<NextContinuationToken>e</NextContinuationToken></ListBucketResult>"
+)
 NEW_INDEX = database(
     node(
         "openmpi",
@@ -80,13 +93,11 @@ NEW_INDEX = database(
     ),
     version="9",
 )
-OBJECTS = (
-    b'<?xml version="1.0" encoding="UTF-8"?>'
-    b'<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>bucket</Name>'
-    b"<IsTruncated>true</IsTruncated><Contents><Key>a/b&amp;c</Key><ETag>&quot;1&quot;</ETag>"
-    b"<Size>3</Size></Contents><Contents><Key>d</Key></Contents>"
-    b"<NextContinuationToken>e</NextContinuationToken></ListBucketResult>"
-)
+IMAGES = [
+    index_image(small_database()),
+    *map(spec_image, documents_of(small_database()).values()),
+]
+CHALLENGE = 'Bearer realm="https://ghcr.io/token",service="ghcr.io",scope="a:b:pull", Basic realm=x'
 RULES = """# Before publishing.
 [[rule]]
 name = "Users of e4s lose nothing"
@@ -159,7 +170,7 @@ def _page_of_values(random: Random, _: Path) -> None:
 
 
 def _index(random: Random, _: Path) -> None:
-    index = random.choice((small_database(), OLD_INDEX, NEW_INDEX))
+    index = random.choice((small_database(), OLD_INDEX, NEW_INDEX, installation()))
     if random.random() < 0.7:
         data = written(mutated_json(index, random), random)
     else:
@@ -190,6 +201,28 @@ def _objects(random: Random, _: Path) -> None:
     for key, etag in page.objects:
         key.encode()
         assert etag is None or etag.encode()
+
+
+def _image(random: Random, _: Path) -> None:
+    data = random.choice(IMAGES).manifest
+    if random.random() < 0.7:
+        data = written(mutated_json(json.loads(data), random), random)
+    else:
+        data = mutated_bytes(data, random)
+    found = decode_json(data, Image, "manifest")
+    for blob in (*found.layers, *found.manifests):
+        hashlib.new(blob.checksum[0])
+
+
+def _login(random: Random, folder: Path) -> None:
+    header = mutated_bytes(CHALLENGE.encode(), random).decode("latin-1")
+    for it in challenges([header, CHALLENGE]):
+        assert it.scheme == it.scheme.lower()
+    config = mutated_json({"auths": {"ghcr.io": {"auth": "YTpi"}}, "credsStore": "x"}, random)
+    file = put(folder / "config.json", written(config, random))
+    found = credentials_for("ghcr.io", ReadSettings(docker_config=file))
+    if found.hint:  # a registry would refuse with it
+        raise SourceError("ghcr.io", found.hint)
 
 
 def _lock_file(random: Random, _: Path) -> None:
@@ -297,6 +330,8 @@ READERS: Mapping[str, Case] = {
     "indexes": _index,
     "documents of specs": _spec_document,
     "lists of objects": _objects,
+    "images": _image,
+    "logins": _login,
     "lock files": _lock_file,
     "manifests": _manifest,
     "gzip": _gzip,

@@ -19,6 +19,11 @@ def is_url(location: str) -> bool:
     return location[:8].lower().startswith(("http://", "https://", "s3://"))
 
 
+def is_registry(location: str) -> bool:
+    """Tell whether the location is a repository of an OCI registry."""
+    return location[:11].lower().startswith(("oci://", "oci+http://"))
+
+
 def resolve(location: str, settings: ReadSettings) -> str:
     """Return the path or the http(s) URL that a location stands for.
 
@@ -36,7 +41,7 @@ def resolve(location: str, settings: ReadSettings) -> str:
         is_signed = buckets.is_signed(authority, settings)
         return f"s3://{authority}{rest}" if is_signed else resolve(url, settings)
     if scheme != "file":
-        known = "a folder, a file, or an http(s):// or s3:// URL"
+        known = "a folder, a file, or an http(s)://, s3:// or oci:// URL"
         raise SourceError(location, f"is none of what can be read: {known}")
     if authority not in ("", "localhost"):
         raise SourceError(location, f"lies on another machine, {authority}; write file:///PATH")

@@ -20,10 +20,12 @@ _NONE: Mapping[str, Package] = {}
 class Merged:
     """The specs of several indexes; what contradicts an earlier one goes to ``report.bad``.
 
+    ``is_installation`` tells whether one of them is the database of an installation.
     ``packages`` has what is known of them already, by hash.
     """
 
     def __init__(self, report: Report) -> None:
+        self.is_installation = False
         self._report = report
         self._specs: dict[str, Spec] = {}
         self._outside: dict[str, Spec] = {}
@@ -45,6 +47,7 @@ class Merged:
         first index that states a fact counts.
         ``packages`` are those that reading it told, by hash.
         """
+        self.is_installation |= specs.is_installation
         for digest, spec in specs.outside.items():
             known = self._outside.setdefault(digest, spec)
             self._outside[digest] = _completed(known, spec)

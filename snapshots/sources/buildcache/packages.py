@@ -1,14 +1,15 @@
 """The sizes of binary packages, from the manifests of a build cache of layout 3."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from snapshots.errors import SourceError
 from snapshots.models import Spec
-from snapshots.sources.buildcache.caches import Cache
+from snapshots.sources.buildcache.caches import OCI, Cache
 from snapshots.sources.buildcache.kept_rows import KeptRows
 from snapshots.sources.buildcache.locations import is_url, public
 from snapshots.sources.buildcache.manifests import Manifest, parse_manifest, warn_if_signed
@@ -18,6 +19,8 @@ from snapshots.sources.reports import Report
 
 _PACKAGE = re.compile(r"application/vnd\.spack\.install\.v\d+\.tar\+gzip")
 _BATCH = 500
+
+Document = TypeVar("Document")
 
 
 class Package(msgspec.Struct, frozen=True):
@@ -37,40 +40,61 @@ def read_packages(
     left out and warned of. Raises SourceError for a manifest that cannot be read, unless the report
     skips what is bad.
     """
-    packages: dict[str, Package] = {}
     hash_by_manifest: dict[str, str] = {}
     elsewhere = 0
     for cache, specs in specs_by_cache.items():
         if cache is not None and cache.layout == 3:
             hash_by_manifest |= {cache.spec_manifest(spec): spec.hash for spec in specs}
-        else:
+        elif cache is None or cache.layout != OCI:  # a registry was asked already
             elsewhere += len(specs)
     if elsewhere:
         reason = "only a build cache of layout 3 states them"
         transport.report.warn(f"{elsewhere:,} sizes stay unknown: {reason}")
+
+    def use(manifest: Manifest, location: str) -> Package:
+        warn_if_signed(manifest, transport.report)
+        return package_of(manifest, location)
+
+    def read(location: str) -> Manifest:
+        return parse_manifest(transport.read(location), location)
+
+    return packages_at(hash_by_manifest, read, use, transport)
+
+
+def packages_at(
+    hash_by_manifest: dict[str, str],
+    read: Callable[[str], Document],
+    use: Callable[[Document, str], Package],
+    transport: Transport,
+) -> dict[str, Package]:
+    """Return the packages that manifests name, by hash, as ``read_packages`` does.
+
+    ``read`` fetches a manifest, in any thread; ``use`` finds the package in it. Both raise
+    SourceError, ``read`` also Missing.
+    """
+    packages: dict[str, Package] = {}
     with KnownPackages(transport.settings.cache_dir, transport.report) as known:
         for location in list(hash_by_manifest):
             package = known.find(location)
             if package is not None:
                 packages[hash_by_manifest.pop(location)] = package
-        for location, package in known.keeping(_read_all(hash_by_manifest, transport)):
+        found = _read_all(hash_by_manifest, read, use, transport)
+        for location, package in known.keeping(found):
             packages[hash_by_manifest[location]] = package
     return packages
 
 
 def _read_all(
-    locations: Mapping[str, object], transport: Transport
+    locations: Mapping[str, object],
+    read: Callable[[str], Document],
+    use: Callable[[Document, str], Package],
+    transport: Transport,
 ) -> Iterator[tuple[str, Package]]:
-    def read(location: str) -> Manifest:
-        return parse_manifest(transport.read(location), location)
-
     missing: list[Missing] = []
     for done, (location, result) in enumerate(transport.ahead(read, locations)):
         transport.progress("reading sizes", done, len(locations))
         try:
-            manifest = result.result()
-            warn_if_signed(manifest, transport.report)
-            yield location, package_of(manifest, location)
+            yield location, use(result.result(), location)
         except Missing as error:
             missing.append(error)
         except SourceError as error:

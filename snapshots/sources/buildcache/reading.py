@@ -11,19 +11,26 @@ import msgspec
 from msgspec import Raw
 
 from snapshots.contents import Content, Snapshot
-from snapshots.errors import SourceError
+from snapshots.errors import InvalidArgument, SourceError
 from snapshots.models import Source
 from snapshots.program import importer_name
 from snapshots.sources.addresses import Reached
-from snapshots.sources.buildcache import layouts, specs
+from snapshots.sources.buildcache import layouts, oci, specs
 from snapshots.sources.buildcache.bodies import GZIP_HEAD
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.buildcache.layouts import FetchedIndex, Place
 from snapshots.sources.buildcache.listings import read_specs
-from snapshots.sources.buildcache.locations import is_url, public, resolve, resolve_listed
+from snapshots.sources.buildcache.locations import (
+    is_registry,
+    is_url,
+    public,
+    resolve,
+    resolve_listed,
+)
 from snapshots.sources.buildcache.lookalikes import explain
 from snapshots.sources.buildcache.manifests import DOCUMENT_HEADS, cleartext
 from snapshots.sources.buildcache.merging import Merged
+from snapshots.sources.buildcache.oci import Registry, Repository
 from snapshots.sources.buildcache.packages import read_packages
 from snapshots.sources.buildcache.tags import Stack, chosen_tags, named_stacks, only_tag
 from snapshots.sources.buildcache.transport import Transport
@@ -40,8 +47,11 @@ def recognise(location: str, settings: ReadSettings) -> bool:
     """Tell whether a location looks like an index, a build cache or a list of tags.
 
     Of a local path no more is looked at than which files there are and how one begins; nothing is
-    fetched: an http(s):// or s3:// URL is taken for one unless it ends in .git. Raises nothing.
+    fetched: an http(s):// or s3:// URL is taken for one unless it ends in .git, and any oci:// or
+    oci+http:// URL. Raises nothing.
     """
+    if is_registry(location):
+        return True
     try:
         if is_url(location) or location[:5].lower() == "s3://":
             return not location.rstrip("/").endswith(".git")
@@ -65,12 +75,12 @@ def read(
     settings: ReadSettings,
     report: Report,
 ) -> Iterator[Snapshot]:
-    """Read what lies at a folder, a file, or an http(s):// or s3:// URL; yield a Snapshot a tag.
+    """Read what lies at a folder, a file, or a URL; yield a Snapshot a tag.
 
     ``tags`` (names or globs) choose from a list of tags; for one index or build cache it is the
-    one tag to publish under. With ``sizes``, the manifests of a layout 3 cache are read for the
-    size and URL of each package. Raises SourceError, TagNeeded, and InvalidArgument for tags that
-    cannot be used.
+    one tag to publish under. With ``sizes``, the manifests of a layout 3 cache or a registry are
+    read for the size and URL of each package. Raises SourceError, TagNeeded, and InvalidArgument
+    for tags that cannot be used.
     """
     reader = ReadHere(settings, report, lambda snapshot: snapshot)
     return read_apart(
@@ -88,6 +98,13 @@ def read_apart(
     reader: PartReader[Found],
 ) -> Iterator[Found]:
     """Read the same as ``read``, tag by tag of a list."""
+    if is_registry(location):
+        repository = oci.repository_at(location, settings)
+        if settings.view is not None:
+            raise InvalidArgument("--view", f"{location} is a registry, where no index has views")
+        published = RegistryTag(repository, only_tag(tags, location), sizes)
+        yield from reader.here(published).snapshots
+        return
     origin = resolve(location, settings)
     with Transport(settings, report, origin) as transport:
         place = layouts.locate(origin, transport)
@@ -161,7 +178,7 @@ def read_stacks_apart(
     location = " ".join(f"{it.label}={_told(it.url, settings)}" for it in ordered)
     part = ListedTag(
         location=location,
-        origins=[resolve(it.url, settings) for it in ordered],
+        origins=[_origin(it.url, settings) for it in ordered],
         listed_in="",
         tag=only_tag(tags, location),
         stacks=ordered,
@@ -169,6 +186,13 @@ def read_stacks_apart(
     )
     for found in reader.each([part]):
         yield from found.snapshots
+
+
+def _origin(location: str, settings: ReadSettings) -> str:
+    """Return the path or the http(s) URL at which reading a location begins."""
+    if is_registry(location):
+        return oci.repository_at(location, settings).url
+    return resolve(location, settings)
 
 
 def _told(location: str, settings: ReadSettings) -> str:
@@ -223,6 +247,23 @@ class ListedTag(msgspec.Struct, frozen=True, kw_only=True):
             return PartRead(list(found), frozenset([(self.tag, None)]))
 
 
+class RegistryTag(msgspec.Struct, frozen=True):
+    """A repository of a registry, and the one tag that it is published under."""
+
+    repository: Repository
+    tag: str
+    sizes: bool
+
+    def read(self, settings: ReadSettings, report: Report) -> PartRead[Snapshot]:
+        """Read its index or, where it has none, the images of its specs."""
+        with Transport(settings, report, self.repository.url) as transport:
+            reading = _Reading(self.repository.location, transport, sizes=self.sizes)
+            merged = Merged(report)
+            version = reading.take_in(self.repository, merged)
+            found = reading.snapshot(self.tag, merged, version)
+            return PartRead(list(found), frozenset([(self.tag, None)]))
+
+
 class _Reading:
     """One reading of a location: what all its tags share."""
 
@@ -239,7 +280,9 @@ class _Reading:
         of them is in memory.
         """
 
-        def fetch(stack: Stack) -> FetchedIndex | Place:
+        def fetch(stack: Stack) -> FetchedIndex | Place | Repository:
+            if not listed_in and is_registry(stack.url):
+                return oci.repository_at(stack.url, self._transport.settings)
             location = resolve_listed(stack.url, listed_in, self._transport.settings)
             place = layouts.locate(location, self._transport)
             return place if place.is_listed else layouts.fetch(place, self._transport)
@@ -250,7 +293,9 @@ class _Reading:
             self._transport.progress(f"reading {tag}", done, len(stacks))
             try:
                 fetched = result.result()
-                if isinstance(fetched, Place):
+                if isinstance(fetched, Repository):
+                    version = self.take_in(fetched, merged, stack.label)
+                elif isinstance(fetched, Place):
                     version = self.list_specs(fetched, merged, stack.label)
                 else:
                     data, version = fetched.load(self._transport)
@@ -278,6 +323,23 @@ class _Reading:
             )
         merged.add(stack, found, fetched.place)
 
+    def take_in(self, repository: Repository, merged: Merged, stack: str | None = None) -> str:
+        """Take in a repository of a registry; return its version. Raises SourceError."""
+        registry = Registry(repository, self._transport)
+        fetched = registry.index()
+        if fetched is None:
+            found = registry.published()
+            merged.add(stack, found.specs, registry.place, found.packages)
+            return found.version
+        data, version = fetched.load(self._transport)
+        with fetched.body.forgotten_if_bad():
+            proof = self._transport.settings.proof
+            indexed = specs.decode(data, fetched.place.location, self.report, proof=proof)
+        del data
+        packages = registry.packages(indexed.in_cache.values()) if self._sizes else {}
+        merged.add(stack, indexed, fetched.place, packages)
+        return version
+
     def list_specs(self, place: Place, merged: Merged, stack: str | None = None) -> str:
         """Take in a build cache without an index; return its version. Raises SourceError."""
         assert place.cache is not None  # noqa: S101 - there are no specs outside of one
@@ -293,7 +355,7 @@ class _Reading:
         content = Content.of(merged.specs(packages), merged.outside())
         if content or not self.report.skipped:
             source = Source(
-                kind="index",
+                kind="installation" if merged.is_installation else "index",
                 location=public(self._location),
                 version=version,
                 importer=importer_name(),

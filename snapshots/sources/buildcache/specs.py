@@ -5,15 +5,16 @@ build dependency that provides a language to it.
 """
 
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple, Self
 
+import msgspec
 from msgspec import Raw
 
 from snapshots.errors import SourceError
-from snapshots.escaping import quoted
+from snapshots.escaping import quoted, shortened
 from snapshots.models import Dependency, Spec, UnprovenReason
 from snapshots.sources.buildcache import databases, parameters
 from snapshots.sources.buildcache.databases import External, Install, Node
@@ -37,6 +38,8 @@ from snapshots.spack.texts import (
     checked_word,
 )
 
+_SHORT = 7
+_LONGEST_CIRCLE = 400
 _LANGUAGES = ("c", "cxx", "fortran")
 
 
@@ -46,11 +49,13 @@ class IndexSpecs(NamedTuple):
     ``outside`` are those that specs in the cache depend on, near or far. No spec knows its stacks.
     ``unproven`` has the reason why a hash could not be computed anew, None where it was found
     right; it is empty where that was not asked.
+    ``is_installation`` tells whether it is an installation that has them, and no build cache.
     """
 
     in_cache: Mapping[str, Spec]
     outside: Mapping[str, Spec]
     unproven: Mapping[str, UnprovenReason | None]
+    is_installation: bool = False
 
 
 def decode(
@@ -99,8 +104,9 @@ def gather(
 ) -> IndexSpecs:
     """Return the specs of entries by their hashes, which ``place`` finds in what was read.
 
-    An entry that cannot be read goes to ``report.bad``, a compiler that is among none of them to
-    ``report.warn``, with the location of them all. ``unproven`` is what became of their hashes.
+    An entry that cannot be read, or that depends on itself, goes to ``report.bad``, a compiler that
+    is among none of them to ``report.warn``, with the location of them all. ``unproven`` is what
+    became of their hashes.
     """
     reader = SpecReader({digest: it.spec for digest, it in installs.items()}, location)
     in_cache: dict[str, Spec] = {}
@@ -113,19 +119,61 @@ def gather(
         except SourceError as error:
             report.bad(error)
 
+    is_installation = False
     for digest, install in installs.items():
-        if install.in_buildcache:
+        if install.is_held:
             read(digest, in_cache)
+        if install.in_buildcache is None:
+            is_installation = True
+            if spec := in_cache.get(digest):
+                in_cache[digest] = msgspec.structs.replace(
+                    spec, explicit=install.explicit, installed_at=install.installed_at
+                )
     seen: set[str] = set()
     while pending := reader.ends() - seen:
         seen |= pending
         for digest in sorted(pending):
-            if digest in installs and not installs[digest].in_buildcache:
+            if digest in installs and not installs[digest].is_held:
                 read(digest, outside)
     for (name, digest), count in reader.absent_compilers.items():
         who = f"the compiler {name}/{digest} of {count:,} specs"
         report.warn(f"{location}: {who} is not in the index, so they are read without one")
-    return IndexSpecs(in_cache, outside, unproven)
+    for circle in _circles({**outside, **in_cache}):
+        names = " -> ".join(f"{spec.name}/{spec.hash[:_SHORT]}" for spec in (*circle, circle[0]))
+        where = place(circle[0].hash)
+        reason = f"depends on itself, which no spec can: {shortened(names, _LONGEST_CIRCLE)}"
+        report.bad(SourceError(where.location, reason, key=where.node))
+        for spec in circle:
+            in_cache.pop(spec.hash, None)
+            outside.pop(spec.hash, None)
+    return IndexSpecs(in_cache, outside, unproven, is_installation)
+
+
+def _circles(specs: Mapping[str, Spec]) -> Iterator[Sequence[Spec]]:
+    """Yield circles of dependencies, the specs of each in order, until without them none is left.
+
+    A hash covers those of the dependencies, so that only what was tampered with has one.
+    """
+    done: set[str] = set()
+    for start in specs:
+        path: dict[str, Iterator[Dependency]] = {}
+        if start not in done:
+            path[start] = iter(specs[start].dependencies or ())
+        while path:
+            here, edges = next(reversed(path.items()))
+            end = next((edge.hash for edge in edges), None)
+            if end is None:
+                done.add(here)
+                path.popitem()
+            elif end in path:
+                circle: deque[Spec] = deque()
+                while end in path:
+                    digest, _ = path.popitem()
+                    done.add(digest)
+                    circle.appendleft(specs[digest])
+                yield circle
+            elif end in specs and end not in done:
+                path[end] = iter(specs[end].dependencies or ())
 
 
 def _with_right_hashes(

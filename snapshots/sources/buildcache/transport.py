@@ -1,8 +1,9 @@
 """Reading bytes from a folder, a file, or an http(s):// or s3:// URL.
 
 What is large is written to disk while it is downloaded, so several indexes can be fetched at once
-in little memory. Requests for s3:// URLs are signed with the credentials of the settings; for all
-else none are used.
+in little memory. Requests for s3:// URLs are signed with the credentials of the settings. For all
+else none are used but such as a caller sends along, and those reach no other server that one
+redirects to.
 """
 
 import os
@@ -24,6 +25,7 @@ from snapshots.sources.addresses import AddressRefused, Boundary, Reached, named
 from snapshots.sources.buildcache import buckets, responses
 from snapshots.sources.buildcache.bodies import Body, collected, too_large, unpacked, user_file
 from snapshots.sources.buildcache.locations import is_url
+from snapshots.sources.buildcache.responses import Document
 from snapshots.sources.buildcache.stores import Note, Store
 from snapshots.sources.files import Missing, unreadable
 from snapshots.sources.reports import Report
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 _DOCUMENT_BYTES = 16 << 20  # far more than any manifest or checksum has
 _MAX_REDIRECTS = 10
 _LONGEST_WAIT = 120.0
+_NONE: Mapping[str, str] = {}
 _PAGES_MAX = 10_000
 _LISTED_MAX = 1_000_000  # ten times what the largest cache has
 
@@ -111,26 +114,37 @@ class Transport:
         """Return the content of a small document. Raises Missing or SourceError."""
         if not is_url(location):
             return user_file(location, _DOCUMENT_BYTES).load(limit=_DOCUMENT_BYTES)[0]
+        return self.receive(location).data
 
-        def content(response: "httpx.Response") -> bytearray:
-            encoding = responses.encoding_of(response, location)
-            chunks = unpacked(response.iter_raw(), encoding, location)
-            return collected(chunks, _DOCUMENT_BYTES, location)
+    def receive(self, url: str, headers: Mapping[str, str] = _NONE) -> Document:
+        """Return a small document at a URL; ``headers`` are sent along.
 
-        return self._request("GET", location, {}, content)
+        Raises Missing, Unauthorized or SourceError.
+        """
 
-    def fetch(self, location: str, *, key: str | None = None) -> Body:
+        def content(response: "httpx.Response") -> Document:
+            encoding = responses.encoding_of(response, url)
+            chunks = unpacked(response.iter_raw(), encoding, url)
+            data = collected(chunks, _DOCUMENT_BYTES, url)
+            return Document(data, responses.next_page_of(response, url))
+
+        return self._request("GET", url, headers, content)
+
+    def fetch(
+        self, location: str, *, key: str | None = None, headers: Mapping[str, str] = _NONE
+    ) -> Body:
         """Download a large content to disk, unless it is there unchanged since an earlier run.
 
-        One content is kept for each ``key``, which is the location by default. Raises Missing or
-        SourceError.
+        One content is kept for each ``key``, which is the location by default. ``headers`` are
+        sent along to a URL. Raises Missing, Unauthorized or SourceError.
         """
         if not is_url(location):
             return self._held(user_file(location, self.settings.max_index_bytes))
         key = key or location
         store = self._opened_store()
         known = store.find(key, location)
-        headers = {"If-None-Match": known.etag} if known and known.etag else {}
+        if known and known.etag:
+            headers = {**headers, "If-None-Match": known.etag}
         if known is not None:
             self._held(known)
 

@@ -98,3 +98,9 @@ def signed(document: str) -> bytes:
         f"-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA512\n\n{escaped}\n"
         f"-----BEGIN PGP SIGNATURE-----\n\niQGzBAEBCgAdFiEE\n-----END PGP SIGNATURE-----\n"
     ).encode()
+
+
+def put_installation(tree: Path, database: dict[str, Any]) -> Path:
+    """Write a database below an install tree; return the tree."""
+    put(tree / ".spack-db" / "index.json", text(database))
+    return tree

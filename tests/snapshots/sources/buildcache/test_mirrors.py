@@ -31,6 +31,13 @@ URL = "https://cache.example/develop/e4s"
         ("pages", "https://site.example/_cache", None, None),
         ("git", "https://site.example/cache.git", None, None),
         ("demo", "demo: 40 packages", None, None),
+        ("index", "oci://ghcr.example/a/b", None, "oci://ghcr.example/a/b"),
+        (
+            "index",
+            "oci://ghcr.example/a/b",
+            "https://ghcr.example/v2/a/b/blobs/sha256:0",
+            "oci://ghcr.example/a/b",
+        ),
         ("index", "/caches/e4s", "https://elsewhere.example/b.spack", "/caches/e4s"),
     ],
 )

@@ -243,7 +243,12 @@ BAD = [
     ),
     (["installs"], [], "database.installs", "expected `object`, got `array`"),
     (["installs"], ..., "database.installs", "is missing"),
-    (["installs", LIBELF, "in_buildcache"], ..., f"installs.{LIBELF}.in_buildcache", "is missing"),
+    (
+        ["installs", LIBELF, "in_buildcache"],
+        ...,
+        f"installs.{LIBELF}",
+        "has neither in_buildcache nor installed",
+    ),
     (["installs", LIBELF, "in_buildcache"], 1, f"installs.{LIBELF}.in_buildcache", "expected"),
     (["installs", LIBELF, "spec"], None, SPEC, "expected `object`, got `null`"),
     (["spec", "name"], ..., f"{SPEC}.name", "is missing"),
