@@ -54,7 +54,7 @@ class Room:
         return Place(self, client_address(scope, None), scope.get("extensions", {}).get(DROP))
 
     def hold(self, place: "Place", num_bytes: int) -> None:
-        """Have a place hold so many bytes in all; raises BadRequest with status 503 without room."""
+        """Have a place hold so many bytes in all; raises as ``Place.hold``."""
         ended, left = [], self.num_bytes - place.num_bytes
         if left and left + num_bytes > self.max_bytes:
             for other in self._that_may_end(place, num_bytes):
@@ -91,18 +91,13 @@ class Room:
         share = self.max_bytes // _SHARES
         is_modest = self._of_clients[place.client] - place.num_bytes + num_bytes <= share
         idle_since = self._clock() - self.patience
-        return sorted(
-            (
-                other
-                for other, moved_at in self._places.items()
-                if other is not place
-                and other.may_end
-                and (
-                    moved_at < idle_since or (is_modest and self._of_clients[other.client] > share)
-                )
-            ),
-            key=self._places.__getitem__,
-        )
+
+        def may_end(other: Place) -> bool:
+            is_idle = self._places[other] < idle_since
+            is_greedy = is_modest and self._of_clients[other.client] > share
+            return other is not place and other.may_end and (is_idle or is_greedy)
+
+        return sorted(filter(may_end, self._places), key=self._places.__getitem__)
 
 
 class Place:

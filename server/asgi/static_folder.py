@@ -49,7 +49,7 @@ class StaticFolder:
             for query, response in _responses(file)
         }
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         """Answer one request; raises HTTPException."""
         if scope["method"] not in ("GET", "HEAD"):
             raise HTTPException(405, headers={"allow": "GET, HEAD"})
@@ -64,8 +64,8 @@ class StaticFolder:
         found = self._files.get((path, scope["query_string"])) or self._files.get((path, b""))
         if found is None:
             raise HTTPException(404)
-        headers = dict(scope["headers"])
-        await send_response(found, scope, headers, send, compressing=self._compressing)
+        asked: dict[bytes, bytes] = dict(scope["headers"])
+        await send_response(found, scope, asked, send, compressing=self._compressing)
 
 
 def _responses(file: Path) -> list[tuple[bytes, Response]]:

@@ -17,6 +17,12 @@ from snapshots.sources.lockfiles.nodes import MAX_SPECS, LockedNode, LockedSpec,
 MAX_BYTES = 128 << 20
 """How many bytes a lock file may have; one of 1,500 specs has some three million."""
 
+_MIN_VALUE_BYTES, _FEW_VALUES = 10, 10_000
+"""How many bytes a value has on average, names and punctuation included: in real files twenty.
+
+Values that are but digits take a hundred times the time and memory of the text that they are in.
+"""
+
 _DEVELOPMENT = "dev_path="
 
 
@@ -60,6 +66,8 @@ def parse(data: bytes, location: str) -> LockFile:
     """
     if len(data) > MAX_BYTES:
         raise SourceError(location, f"holds more than {MAX_BYTES:,} bytes")
+    if data.count(b",") > max(_FEW_VALUES, len(data) // _MIN_VALUE_BYTES):
+        raise SourceError(location, f"holds more values than a lock file of {len(data):,} bytes")
     found: dict[str, LockedSpec] = {}
     for number, locked in enumerate(_all_specs(data, location)):
         if number == MAX_SPECS:
