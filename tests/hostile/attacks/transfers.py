@@ -17,6 +17,7 @@ ELSEWHERE = "127.0.0.2"
 _FILE = "/static/vendor/graphiql.js"
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 _LARGEST_FORM = 8 << 20
+_READERS = 520
 _SETTLE = 0.3
 _STALLS = 1.2
 """For how many seconds an upload stalls before others need the room."""
@@ -47,10 +48,10 @@ def _opened(held: contextlib.ExitStack, target: Target, request: bytes) -> None:
 
 
 def _files_not_read(target: Target) -> list[Answer]:
-    """Ask for a file over 700 connections, and for pages meanwhile."""
+    """Ask for a file so often that as many open files were too many, and for pages meanwhile."""
     request = f"GET {_FILE} HTTP/1.1\r\nHost: {target.host}\r\n\r\n".encode()
     with contextlib.ExitStack() as held:
-        for _ in range(700):
+        for _ in range(_READERS):
             _opened(held, target, request)
         time.sleep(_SETTLE)
         pages = ("/", "/search", "/graphql?query={tags{name}}")
@@ -117,7 +118,7 @@ def _lists_of_numbers(_target: Target) -> Iterator[Ask]:
 
 ATTACKS = (
     Attack("transfers: files", "50 at a time, to be compressed", asking(_files, at_once=50)),
-    Attack("transfers: files not read", "by 700 clients", _files_not_read),
+    Attack("transfers: files not read", f"by {_READERS} clients", _files_not_read),
     Attack("transfers: an upload that stalls", "100 bytes before its end", _stalled_upload),
     Attack("transfers: greedy uploads", "20 of the largest", _greedy_upload),
     Attack("transfers: answers not read", "60 large ones", _answers_not_read),
