@@ -70,17 +70,16 @@ class PageContext:
         It counts as large answers do: with too many of them on their way another page says so.
         """
         try:
-            counted = self.outgoing.begin(response)
+            place = self.outgoing.begin(response, scope)
         except BadRequest as error:
-            response, counted = self.error_pages.refused(bare_address(scope), error), 0
+            response = self.error_pages.refused(bare_address(scope), error)
+            place = self.outgoing.begin(response, scope)
         if isinstance(response, PageResponse) and response.code:
             scope[CODE] = response.code
         headers: dict[bytes, bytes] = dict(scope["headers"])
         compressing = self.lanes.compressing
-        try:
+        with place:
             return await send_response(response, scope, headers, send, compressing=compressing)
-        finally:
-            self.outgoing.end(counted)
 
 
 class PageEndpoint:

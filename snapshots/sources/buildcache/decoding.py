@@ -7,7 +7,7 @@ import msgspec
 
 from snapshots.errors import SourceError
 
-_VALIDATION = re.compile(r"(?P<reason>.*?)(?: - at `(?:key in )?\$(?P<path>[^`]*)`)?", re.S)
+_VALIDATION = re.compile(r"(?P<reason>.*?)(?: - at `(?:key` in `)?\$(?P<path>[^`]*)`)?", re.S)
 _ABSENT = re.compile(r"Object missing required field `(?P<field>.+)`")
 
 T = TypeVar("T")
