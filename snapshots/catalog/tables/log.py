@@ -64,6 +64,15 @@ class Log:
         has_rows = any(name.endswith(".parquet") for name in self._storage.sizes(table))
         return has_rows and not self._storage.sizes(self.folder)
 
+    def sync(self, since: int) -> int:
+        """Have the commits and checkpoints after a version outlast a power cut; return the last."""
+        if not self._storage.location.is_folder:
+            return since
+        found = map(_VERSIONED.fullmatch, self._storage.sizes(self.folder))
+        names = {it[0]: int(it[1]) for it in found if it and int(it[1]) > since}
+        self._storage.sync(f"{self.folder}/{name}" for name in names)
+        return max(names.values(), default=since)
+
     def trim(self, version: int) -> None:
         """Remove what is older than a version; there must be a checkpoint of it or of a later one.
 
