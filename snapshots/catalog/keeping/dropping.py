@@ -81,9 +81,20 @@ def out_of_use(storage: Storage, table: Table, hours: int) -> list[str]:
 
     With them come those that no commit ever named, where they were written before that.
     """
+    return _unused(storage, table, hours, with_others=True)
 
+
+def never_listed(storage: Storage, table: Table, hours: int) -> set[str]:
+    """Return the paths of files that no commit ever named, and that are so many hours old."""
+    struck_off = _unused(storage, table, hours, with_others=False)
+    return {*_unused(storage, table, hours, with_others=True)}.difference(struck_off)
+
+
+def _unused(storage: Storage, table: Table, hours: int, *, with_others: bool) -> list[str]:
     def ask(opened: DeltaTable) -> list[str]:
-        return opened.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True)
+        return opened.vacuum(
+            hours, dry_run=True, enforce_retention_duration=False, full=with_others
+        )
 
     try:
         return list(map(unquote, ask_anew(storage.location.uri(table.name), ask)))

@@ -1,7 +1,10 @@
 """Space is given back, of what nothing needs any more and of nothing else."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +21,7 @@ from snapshots.catalog.store.locations import parse_location
 from snapshots.catalog.store.parquet import named_by_bytes
 from snapshots.catalog.store.storage import Storage
 from snapshots.catalog.tables import delta, whole_table
+from snapshots.catalog.verifying.verify import verify
 from snapshots.errors import CatalogError, NoCatalog
 from tests.snapshots.importers import specs_of
 from tests.snapshots.keeping import (
@@ -125,6 +129,48 @@ def test_what_a_killed_import_left(catalog: Catalog, monkeypatch: pytest.MonkeyP
         clean(catalog, timedelta(hours=1))
     assert len(listed(catalog)) == 3
     assert len(loaded(catalog)) == 3
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Let no process write a byte to any file; to delete is possible, as where a disk is full."""
+    soft, hard = getrlimit(RLIMIT_FSIZE)
+    setrlimit(RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        setrlimit(RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk(catalog: Catalog) -> None:
+    """What is out of use is deleted before anything is written; then it says what is in the way."""
+    with hours_ago():
+        publish(catalog, 5, 5)
+        digest = drop(catalog, "develop~1").contents[0]
+    assert any(digest in file for file in stored(catalog))
+    with full_disk(), pytest.raises(CatalogError, match=r"too large.*; \d files deleted before, "):
+        clean(catalog)
+    assert not any(digest in file for file in stored(catalog))
+    assert clean(catalog).num_pairs == 1
+    assert verify(catalog.location, deep=True).is_sound
+
+
+def test_leftovers_of_a_failed_import(catalog: Catalog) -> None:
+    """They go after an hour, also where more is asked for what was in use."""
+    with full_disk(), pytest.raises(CatalogError):
+        publish(catalog, 3, 3)
+    leftover = Path(catalog.location, "specs", "digest=1", "left.parquet")
+    leftover.parent.mkdir()
+    leftover.write_bytes(b"left")
+    unfinished = leftover.with_name(".a.tmp")
+    unfinished.write_bytes(b"half")
+    with hours_ago():
+        digest = drop(catalog, "develop~1").contents[0]
+    assert not any(clean(catalog, timedelta(days=1)).files.values())
+    grow_old(catalog)
+    files = clean(catalog, timedelta(days=1)).files
+    assert files["specs"] == ("digest=1/.a.tmp", "digest=1/left.parquet")
+    assert any(digest in file for file in stored(catalog))
 
 
 def test_a_content_of_an_import_that_still_runs(
