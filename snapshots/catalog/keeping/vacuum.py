@@ -18,7 +18,6 @@ from deltalake.exceptions import DeltaError
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.keeping.contents import Contents, Listed, unnamed
-from snapshots.catalog.keeping.dropping import never_listed, out_of_use
 from snapshots.catalog.keeping.old_changes import OldChanges
 from snapshots.catalog.store.failures import reason_of, translated
 from snapshots.catalog.store.storage import Found
@@ -145,8 +144,8 @@ class _Vacuum:
         """Return the files in a table's folder that are out of use for long enough."""
         there = self._storage.find(table.name)
         unused = {
-            *out_of_use(self._storage, table, self._hours),
-            *never_listed(self._storage, table, min(self._hours, _HOURS_OF_LEFTOVERS)),
+            *table.out_of_use(self._hours),
+            *table.never_listed(min(self._hours, _HOURS_OF_LEFTOVERS)),
         }
         # Asked last: what a row names by now stays.
         named = self._contents.named_files()

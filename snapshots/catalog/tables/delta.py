@@ -30,6 +30,7 @@ from snapshots.errors import CatalogError
 _ATTEMPTS = 8
 _REOPEN_AFTER = 10
 _CHECKPOINT_EVERY = 25
+_HOURS_OF_MERGED = 24
 # To open a table, to bring it up to date and to commit all list the log. Old commits are of no use
 # to cachelog, which never asks for the past of a table; so they are removed by their number. What
 # the library removes by their age is for other tools that write into the table.
@@ -264,9 +265,41 @@ class Table:
     def merge(
         self, sizes: Mapping[str, int], merged: Sequence[AddAction], seen: Mark | None = None
     ) -> bool:
-        """Put files in the place of others with the same rows; False as ``exchange``."""
+        """Put files in the place of others with the same rows; False as ``exchange``.
+
+        Those of earlier merges, out of use for a day, are deleted: else they come to more than what
+        is listed.
+        """
         removed = [remove_action(path, size, is_lost=False) for path, size in sizes.items()]
-        return self.exchange(removed, merged, seen)
+        if not self.exchange(removed, merged, seen):
+            return False
+        with suppress(DeltaError, OSError):  # as a vacuum does, too
+            for path in self.out_of_use(_HOURS_OF_MERGED):
+                self._storage.remove(f"{self.name}/{path}")
+        return True
+
+    def out_of_use(self, hours: int) -> list[str]:
+        """Return the paths of files that were struck off so many hours ago or earlier.
+
+        With them come those that no commit ever named, where they were written before that.
+        """
+        return self._unused(hours, with_others=True)
+
+    def never_listed(self, hours: int) -> set[str]:
+        """Return the paths of files that no commit ever named, and that are so many hours old."""
+        struck_off = self._unused(hours, with_others=False)
+        return {*self._unused(hours, with_others=True)}.difference(struck_off)
+
+    def _unused(self, hours: int, *, with_others: bool) -> list[str]:
+        def ask(opened: DeltaTable) -> list[str]:
+            return opened.vacuum(
+                hours, dry_run=True, enforce_retention_duration=False, full=with_others
+            )
+
+        try:
+            return list(map(unquote, ask_anew(self._uri, ask, self._storage.options)))
+        except TableNotFoundError:
+            return []
 
     def exchange(
         self,

@@ -5,10 +5,13 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from resource import RLIMIT_FSIZE, getrlimit, setrlimit
+from time import time
 from typing import Any
 
+import orjson
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 from snapshots.catalog import catalog as catalog_module
 from snapshots.catalog.asking.library import Library
@@ -20,7 +23,7 @@ from snapshots.catalog.keeping.vacuum import vacuum
 from snapshots.catalog.store.locations import parse_location
 from snapshots.catalog.store.parquet import named_by_bytes
 from snapshots.catalog.store.storage import Storage
-from snapshots.catalog.tables import delta, whole_table
+from snapshots.catalog.tables import delta, sorted_table, whole_table
 from snapshots.catalog.verifying.verify import verify
 from snapshots.errors import CatalogError, NoCatalog
 from tests.snapshots.importers import specs_of
@@ -276,6 +279,36 @@ def test_files_that_were_merged_into_others(
             publish(catalog, number, number)
     assert len(clean(catalog).files["revisions"]) == 4
     assert len(loaded(catalog)) == 8
+
+
+@pytest.mark.parametrize("table", ["comparisons", "changes", "hashes", "revisions"])
+def test_merges_delete_what_earlier_ones_merged(
+    catalog: Catalog, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A year of imports leaves no more than a day's merges behind, without any vacuum."""
+    monkeypatch.setattr(whole_table, "_MAX_FILES", 3)
+    monkeypatch.setattr(sorted_table, "SMALL_RUNS", 2)
+    for days in range(8, 1, -1):
+        with hours_ago(24 * days):
+            publish(catalog, 20 - days, 20 - days)
+    publish(catalog, 20, 20)
+    publish(catalog, 21, 21)
+    folder = f"{catalog.location}/{table}"
+    log = [
+        action
+        for commit in sorted(Path(folder, "_delta_log").glob("*.json"))
+        for action in map(orjson.loads, commit.read_bytes().splitlines())
+    ]
+    since = (time() - 24 * 3_600) * 1_000
+    removed = {
+        it["remove"]["path"]: it["remove"]["deletionTimestamp"] for it in log if "remove" in it
+    }
+    lately = {path for path, moment in removed.items() if moment > since}
+    assert len(removed) > len(lately) > 0
+    there = {Path(it).name for it in DeltaTable(folder).file_uris()}
+    assert stored(catalog, table) == there | lately
+    assert len(loaded(catalog)) == 12
+    assert verify(catalog.location, deep=True).is_sound
 
 
 def test_a_reader_that_has_not_looked_for_long(
