@@ -20,9 +20,10 @@ _PLACE = "a folder, or a URL of object storage"
 @json_option
 @catalog_option
 def backup_command(target: str, *, as_json: bool, catalog: str) -> None:
-    """Copy the catalog as it is now; to an earlier copy, what is new since.
+    """Copy the catalog, as it is now.
 
-    Imports and servers may run meanwhile. 'cachelog verify --catalog TARGET' reads the copy whole.
+    To an earlier copy of it, that is what is new since. Imports and servers may run meanwhile.
+    'cachelog verify --catalog TARGET' reads the copy whole.
     """
     from server.terminal.progress import progress
     from snapshots.catalog.keeping.copies import backup
@@ -37,9 +38,9 @@ def backup_command(target: str, *, as_json: bool, catalog: str) -> None:
 @json_option
 @catalog_option
 def restore_command(copy: str, *, as_json: bool, catalog: str) -> None:
-    """Copy a backup to where no catalog is: to the place that --catalog names.
+    """Copy a backup to where no catalog is.
 
-    Who is interrupted runs the same again.
+    That is the place that --catalog names. Who is interrupted runs the same again.
     """
     from server.terminal.progress import progress
     from snapshots.catalog.keeping.copies import restore

@@ -141,7 +141,7 @@ def copied_lines(copied: Copied, place: str) -> Iterator[str]:
     """Yield what was copied, and what the copy holds now."""
     yield f"{counted(copied.num_files, 'file')} copied, {size(copied.num_bytes)}"
     if copied.num_removed:
-        yield f"{counted(copied.num_removed, 'file')} removed that are out of use"
+        yield f"{counted(copied.num_removed, 'file')} removed, out of use"
     yield f"{place} holds {counted(copied.num_revisions, 'row')} of revisions"
 
 

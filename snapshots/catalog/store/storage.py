@@ -13,6 +13,7 @@ from errno import EACCES, EINVAL, ENOENT, ENOTSUP
 from functools import cached_property
 from pathlib import Path
 from stat import S_ISREG
+from threading import Lock
 from typing import NamedTuple, TypeVar
 from uuid import uuid4
 
@@ -67,6 +68,7 @@ class Storage:
             }
 
         self._tables: dict[str, DeltaTable] = {}
+        self._syncing = Lock()
         self._unsynced: set[Path] = set()
         self._synced_folders: set[Path] = set()
 
@@ -253,13 +255,13 @@ class Storage:
         if not self.location.is_folder:
             return
         files = {Path(self.location.uri(path)) for path in others}
-        while self._unsynced:  # other threads add to it meanwhile
-            with suppress(KeyError):
+        with self._syncing:  # who has nothing left to sync waits for those who do
+            while self._unsynced:
                 files.add(self._unsynced.pop())
-        for file in files:
-            _sync(file)
-        for folder in {file.parent for file in files}:
-            self._sync_folder(folder)
+            for file in files:
+                _sync(file)
+            for folder in {file.parent for file in files}:
+                self._sync_folder(folder)
 
     def _sync_folder(self, folder: Path) -> None:
         """Sync what a folder lists, and that it is listed itself where it may be new."""
