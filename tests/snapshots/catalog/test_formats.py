@@ -3,6 +3,7 @@
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
+import orjson
 import pytest
 from deltalake import DeltaTable
 
@@ -32,7 +33,10 @@ def table(catalog: Catalog) -> DeltaTable:
 def without_format(catalog: Catalog) -> None:
     """Let the catalog be one of before."""
     for commit in Path(catalog.location, "revisions", "_delta_log").glob("*.json"):
-        commit.write_text(commit.read_text().replace(f'"{FORMAT}":"1",', ""))
+        actions = [orjson.loads(line) for line in commit.read_bytes().splitlines()]
+        for action in actions:
+            action.get("metaData", {}).get("configuration", {}).pop(FORMAT, None)
+        commit.write_bytes(b"\n".join(map(orjson.dumps, actions)))
     assert FORMAT not in table(catalog).metadata().configuration
 
 
