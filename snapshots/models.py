@@ -300,8 +300,8 @@ class RevisionInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     ``digest`` is the sha256 of the content, so several lines may share one. Both times are in UTC:
     ``taken_at`` is when the cache stood so, ``published_at`` when the catalog learned of it.
-    ``num_stacks`` leaves out root, the union of all stacks; lines that cachelog before 0.2 wrote
-    count it, and stay as they are. ``total_size`` is in bytes, None where no size is known.
+    ``num_stacks`` leaves out root, the union of all stacks; older lines count it, and stay as they
+    are. ``total_size`` is in bytes, None where no size is known.
     ``num_proven`` says how many hashes the import computed anew and found right, None where it did
     not try; ``unproven`` how many it could not compute, and why, likewise.
     """
