@@ -34,7 +34,7 @@ _UNTOLD = 3
 @click.command("import")
 @click.argument(
     "locations",
-    metavar="[[STACK=]LOCATION...]",
+    metavar="[LOCATION...]",
     nargs=-1,
     help="Cache pages (files, or folders of them), an index.json, a build cache, the list of "
     "tags and stacks of a public one, or the install tree of a Spack: a path, or an http(s)://, "
