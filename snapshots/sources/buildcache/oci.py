@@ -210,17 +210,17 @@ class Registry:
                     yield url, kept.find(url)
 
             found = transport.ahead(lambda item: self._spec_image(*item), items())
-            for done, ((url, known), result) in enumerate(found):
+            for done, ((url, _), result) in enumerate(found):
                 transport.progress(f"reading {location}", done, len(tags))
                 try:
-                    image = result.result()
+                    image, is_new = result.result()
                     digest = _hash_in(url)
                     documents.add(digest, image.config, url)
                 except SourceError as error:
                     transport.report.bad(error)
                     continue
                 packages[digest] = image.package
-                if known is None:
+                if is_new:
                     kept.keep(url, image.packed())
         transport.progress(f"reading {location}", len(tags), len(tags))
         names = hashlib.sha256("\n".join(tags).encode())
@@ -238,15 +238,19 @@ class Registry:
         }
         return packages_at(hash_by_manifest, self._image, _package, self._transport)
 
-    def _spec_image(self, url: str, known: bytes | None) -> SpecImage:
-        """Return the image of a spec, from what is ``known`` of it where that is undamaged."""
+    def _spec_image(self, url: str, known: bytes | None) -> tuple[SpecImage, bool]:
+        """Return the image of a spec, and whether it was fetched.
+
+        It is not where what is ``known`` of it is undamaged.
+        """
         if known is not None:
             with suppress(zstandard.ZstdError, msgspec.DecodeError):
-                return SpecImage.unpacked(known)
+                return SpecImage.unpacked(known), False
         image = self._image(url)
         if image.config is None:
             raise SourceError(url, "names no config that holds the spec", key="config")
-        return SpecImage(config=bytes(self._blob(image.config, url)), package=_package(image, url))
+        config = bytes(self._blob(image.config, url))
+        return SpecImage(config=config, package=_package(image, url)), True
 
     def _pages(self, url: str, found: dict[str, None]) -> Iterator[list[str]]:
         seen = {url}

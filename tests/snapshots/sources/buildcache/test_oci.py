@@ -179,7 +179,7 @@ def test_what_is_known_is_not_fetched_again(server: Server, tmp_path: Path) -> N
 
 
 def test_what_was_kept_damaged_is_fetched(server: Server, tmp_path: Path) -> None:
-    """Bytes that cannot be unpacked are not used."""
+    """Bytes that cannot be unpacked are not used, and kept anew."""
     import sqlite3
 
     location = serve(server, "site/cache", IMAGES)
@@ -188,6 +188,8 @@ def test_what_was_kept_damaged_is_fetched(server: Server, tmp_path: Path) -> Non
         database.execute("UPDATE documents SET document = x'00'")
     database.close()
     (second,) = snapshots(location, "a", settings=keeping(tmp_path))
+    assert manifests(server) == 2 * len(IMAGES)
+    snapshots(location, "a", settings=keeping(tmp_path))
     assert manifests(server) == 2 * len(IMAGES)
     assert first.content.digest == second.content.digest
 
