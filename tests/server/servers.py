@@ -44,7 +44,9 @@ class Server:
 
 
 @contextmanager
-def serving(catalog: Path | str, log: Path, *options: str, **settings: object) -> Iterator[Server]:
+def serving(
+    catalog: Path | str, log: Path, *options: str, program: Path = CACHELOG, **settings: object
+) -> Iterator[Server]:
     """Serve a catalog on a free port; the settings become CACHELOG_* variables.
 
     At the end the server is stopped, and must have stopped cleanly.
@@ -52,7 +54,7 @@ def serving(catalog: Path | str, log: Path, *options: str, **settings: object) -
     port = free_port()
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [CACHELOG, "serve", "--catalog", str(catalog), "--port", str(port), *options],
+            [program, "serve", "--catalog", str(catalog), "--port", str(port), *options],
             env=environ(**settings),
             stdout=output,
             stderr=subprocess.STDOUT,
