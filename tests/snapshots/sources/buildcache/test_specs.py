@@ -255,7 +255,7 @@ def test_malformed_hashes(digest: str) -> None:
         (b'{"database": {"version": "8", "installs": {', "is no good JSON: Input data was trunc"),
         (b"<html>", "is no good JSON: JSON is malformed"),
         (b'{"database": ' + b"[" * 100_000, "expected `object`, got `array`"),
-        (b'{"more": ' + b"[" * 100_000, "is nested too deeply"),
+        (b'{"more": ' + b"[" * 1_000_000, "is nested too deeply"),
         (b'{"database": {"version": "\xff", "installs": {}}}', "is no good JSON: "),
         (b"[]", "expected `object`, got `array`"),
         (b"{}", "is missing"),

@@ -149,7 +149,7 @@ def test_options_that_cannot_be_used(
         ("https://[::1", InvalidArgument, "is no good URL"),
         ("https://127.0.0.1:git/pages", InvalidArgument, "is no good URL: its port"),
         ("http://127.0.0.1:65536/pages", InvalidArgument, "is no good URL: its port"),
-        ("{tmp}/" + "a" * 5000, SourceError, "cannot be read: File name too long"),
+        ("{tmp}/" + "a" * 5000, SourceError, "File name too long|does not exist"),
         ("a\0b", InvalidArgument, "neither a path nor a URL"),
         ("~nobody-of-that-name/pages", SourceError, "cannot be read"),
     ],
