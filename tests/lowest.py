@@ -1,7 +1,7 @@
 """Whether cachelog runs with the lowest versions that it says it does: ``python -m tests.lowest``.
 
-uv installs it with the lowest version of each library that pyproject.toml names into an environment
-of its own, in which it makes, imports, verifies, compares and serves a catalog, as README.md has it.
+uv installs the lowest version of each library that pyproject.toml names into an environment of its
+own, in which cachelog makes, imports, verifies, compares and serves a catalog.
 """
 
 import subprocess
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.server.servers import serving
+from tests.server.servers import serving_by
 
 ROOT = Path(__file__).parent.parent
 SHAPE = ("--revisions", "2", "--packages", "30", "--specs", "200")
@@ -55,7 +55,7 @@ def _installed(folder: Path) -> Path:
 
 def _serve(program: Path, folder: Path) -> None:
     """Serve the catalog; ask for a page and by GraphQL."""
-    with serving(folder / "catalog", folder / "log", program=program) as server:
+    with serving_by(program, folder / "catalog", folder / "log") as server:
         page = httpx.get(f"{server.url}/r/develop").raise_for_status()
         assert "<title>develop" in page.text, page.text
         answer = httpx.post(server.graphql, json={"query": QUERY}).raise_for_status()

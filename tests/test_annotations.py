@@ -1,4 +1,4 @@
-"""Annotations mean the same whether Python evaluates them at once or, as from 3.14 on, when asked."""
+"""Annotations mean the same evaluated at once and, as by Python 3.14, when they are asked for."""
 
 import ast
 import builtins
@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-FILES = [file for floor in ("snapshots", "schema", "server") for file in (ROOT / floor).rglob("*.py")]
+FILES = [
+    file for floor in ("snapshots", "schema", "server") for file in (ROOT / floor).rglob("*.py")
+]
 
 
 def bound_names(body: list[ast.stmt]) -> Iterator[str]:
@@ -52,7 +54,7 @@ def ambiguous(source: str) -> list[str]:
 
 
 def test_what_is_ambiguous_is_found() -> None:
-    """A field named as the module that annotates it is; a name that stands in the class alone is not."""
+    """A field named as the module that annotates it is; a name of the class alone is not."""
     source = "from a import spans\nclass C:\n  kept: spans.Span\n  def spans(self) -> int: ...\n"
     assert ambiguous(source) == ["line 3: spans"]
     assert ambiguous("class C:\n  def list(self, a: list[int]): ...\n") == ["line 2: list"]
@@ -62,4 +64,6 @@ def test_what_is_ambiguous_is_found() -> None:
 def test_no_annotation_is_ambiguous() -> None:
     """No annotation names what its class binds too: evaluated late, it would mean the class's."""
     names = {str(file.relative_to(ROOT)): ambiguous(file.read_text()) for file in FILES}
-    assert {file: ambiguous_names for file, ambiguous_names in names.items() if ambiguous_names} == {}
+    assert {
+        file: ambiguous_names for file, ambiguous_names in names.items() if ambiguous_names
+    } == {}

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,14 +43,21 @@ class Server:
         return self.process.wait(PATIENCE)
 
 
-@contextmanager
 def serving(
-    catalog: Path | str, log: Path, *options: str, program: Path = CACHELOG, **settings: object
-) -> Iterator[Server]:
+    catalog: Path | str, log: Path, *options: str, **settings: object
+) -> AbstractContextManager[Server]:
     """Serve a catalog on a free port; the settings become CACHELOG_* variables.
 
     At the end the server is stopped, and must have stopped cleanly.
     """
+    return serving_by(CACHELOG, catalog, log, *options, **settings)
+
+
+@contextmanager
+def serving_by(
+    program: Path, catalog: Path | str, log: Path, *options: str, **settings: object
+) -> Iterator[Server]:
+    """Serve by another program than that beside this Python; the rest as for ``serving``."""
     port = free_port()
     with log.open("wb") as output:
         process = subprocess.Popen(

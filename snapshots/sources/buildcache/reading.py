@@ -13,7 +13,7 @@ from snapshots.models import Source
 from snapshots.program import importer_name
 from snapshots.sources.addresses import Reached
 from snapshots.sources.buildcache import layouts, specs
-from snapshots.sources.buildcache.decoding import decode_json
+from snapshots.sources.buildcache.decoding import decode_json, refuse_repeated_keys
 from snapshots.sources.buildcache.layouts import FetchedIndex
 from snapshots.sources.buildcache.locations import is_url, public, resolve, resolve_listed
 from snapshots.sources.buildcache.lookalikes import explain
@@ -224,4 +224,5 @@ def _listed(data: bytearray, location: str) -> dict[str, Raw] | None:
         return None
     if reason := explain(outer):
         raise SourceError(location, reason)
+    refuse_repeated_keys(cleartext(data, location), location)
     return outer
