@@ -1,14 +1,18 @@
 """``cachelog import``: what gets into a catalog."""
 
+import gc
 import subprocess
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import orjson
 import pytest
 from msgspec.structs import replace
 
+from snapshots.contents import Content, Snapshot
 from snapshots.demo import history, write_pages
 from tests.server.cache_pages import (
     HASHES,
@@ -201,6 +205,27 @@ def test_a_history_of_pages_is_read_from_git(tmp_path: Path) -> None:
     assert taken == [("2025-03-01T10:00:00Z", 2), ("2025-03-02T10:00:00Z", 1)]
     assert len(history_of(tmp_path / "catalog").revisions) == 2
     assert not any(it["published"] for it in cachelog(*options, **settings).json["revisions"])
+
+
+def test_states_of_a_repository_are_published_as_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many there are, no more than the last ones are in memory as objects."""
+    contents: list[ref[Content]] = []
+    standing: list[int] = []
+
+    def read(*_: object, **__: object) -> Iterator[Snapshot]:
+        for snapshot in history(revisions=9, packages=3, specs=9):
+            contents.append(ref(snapshot.content))
+            yield snapshot
+            del snapshot
+            gc.collect()
+            standing.append(sum(content() is not None for content in contents))
+
+    monkeypatch.setattr("snapshots.sources.git.read", read)
+    done = cachelog("import", "--git", "anywhere", catalog=tmp_path / "catalog")
+    assert (done.code, len(history_of(tmp_path / "catalog").revisions)) == (0, len(contents))
+    assert max(standing) <= 3
 
 
 def git(repository: Path, *arguments: str, **variables: str) -> None:
