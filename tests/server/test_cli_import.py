@@ -185,6 +185,18 @@ def test_stacks_that_no_source_told_are_unknown(tmp_path: Path) -> None:
     assert "1 package, 1 spec, stacks unknown\n" in cachelog("show", "mine", catalog=catalog).out
     assert cachelog("stacks", "mine", catalog=catalog).err.endswith("its source tells none.\n")
 
+    def document(*arguments: str) -> Any:
+        return cachelog(*arguments, "--json", catalog=catalog).json
+
+    assert document("revisions")[0]["num_stacks"] is None
+    assert document("packages")["packages"][0]["num_stacks"] is None
+    assert document("stacks")["stacks"] is None
+    assert document("show", "mine")["stacks"] is None
+    assert document("show", "mine")["revision"]["num_stacks"] is None
+    assert document("show", "mine", "zlib")["stacks"] is None
+    assert document("show", "mine", f"/{HASHES[0]}")["spec"]["stacks"] is None
+    assert document("find", "zlib", "--in", "mine")["specs"][0]["stacks"] is None
+
 
 def test_a_history_of_pages_is_read_from_git(tmp_path: Path) -> None:
     """One revision a commit that changed something, at the commit's time; again, nothing new."""
