@@ -323,6 +323,11 @@ class RevisionInfo(msgspec.Struct, frozen=True, kw_only=True):
         """A short name of this line, for ever the same: 18 hexadecimal digits."""
         return _key(self.tag, self.taken_at, self.digest)
 
+    @property
+    def known_stacks(self) -> int | None:
+        """How many stacks there are; None where there are specs whose source told no stacks."""
+        return self.num_stacks if self.num_stacks or not self.num_specs else None
+
 
 @lru_cache(maxsize=1 << 14)
 def _key(tag: str, taken_at: datetime, digest: str) -> str:
@@ -331,6 +336,6 @@ def _key(tag: str, taken_at: datetime, digest: str) -> str:
 
 
 def revision_facts(revision: RevisionInfo) -> dict[str, Any]:
-    """Return a revision as a program reads it: plain values, times in RFC 3339."""
+    """Return a revision as a program reads it: plain values, None for unknown, RFC 3339 times."""
     facts: dict[str, Any] = msgspec.to_builtins(revision)
-    return facts
+    return facts | {"num_stacks": revision.known_stacks}

@@ -12,7 +12,7 @@ from schema.revisions.revision import LazySeries, Revision, revision_of
 from schema.revisions.spec import Spec
 from snapshots.catalog.asking.history_questions import HashAsked
 from snapshots.errors import CatalogError
-from snapshots.timelines import spans
+from snapshots.timelines import spans as timeline_spans
 
 SPANS = 4
 """In how many spans of all series a hash usually was."""
@@ -25,7 +25,7 @@ SPANS = 4
 class Span:
     """A span."""
 
-    span: strawberry.Private[spans.Span]
+    span: strawberry.Private[timeline_spans.Span]
 
     @strawberry.field(description="The name of the series.")
     def series(self) -> str:
@@ -71,7 +71,7 @@ class Span:
 class HashHistory(Node):
     """The history of a hash."""
 
-    known: strawberry.Private[spans.HashHistory]
+    known: strawberry.Private[timeline_spans.HashHistory]
 
     @strawberry.field(description="Opaque and stable.")
     def id(self) -> strawberry.ID:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -187,8 +187,9 @@ def import_command(
                     opened, git, path or _PAGES_FOLDER, since, tags, every or "commit", report
                 )
                 snapshots = reading(history, spans)
-                while some := list(islice(snapshots, _REVISIONS_AT_ONCE)):
-                    published = publish(some)
+                for first in snapshots:
+                    # One by one, as they are read: as objects a large state takes 100 MB.
+                    published = publish(chain([first], islice(snapshots, _REVISIONS_AT_ONCE - 1)))
                     publications += published
                     notifier.tell(published)
             else:

@@ -1,14 +1,18 @@
 """``cachelog import``: what gets into a catalog."""
 
+import gc
 import subprocess
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import orjson
 import pytest
 from msgspec.structs import replace
 
+from snapshots.contents import Content, Snapshot
 from snapshots.demo import history, write_pages
 from snapshots.sources.buildcache.layouts import LAYOUT_3_INDEX
 from tests import real_data
@@ -216,6 +220,18 @@ def test_stacks_that_no_source_told_are_unknown(tmp_path: Path) -> None:
     assert "1 package, 1 spec, stacks unknown\n" in cachelog("show", "mine", catalog=catalog).out
     assert cachelog("stacks", "mine", catalog=catalog).err.endswith("its source tells none.\n")
 
+    def document(*arguments: str) -> Any:
+        return cachelog(*arguments, "--json", catalog=catalog).json
+
+    assert document("revisions")[0]["num_stacks"] is None
+    assert document("packages")["packages"][0]["num_stacks"] is None
+    assert document("stacks")["stacks"] is None
+    assert document("show", "mine")["stacks"] is None
+    assert document("show", "mine")["revision"]["num_stacks"] is None
+    assert document("show", "mine", "zlib")["stacks"] is None
+    assert document("show", "mine", f"/{HASHES[0]}")["spec"]["stacks"] is None
+    assert document("find", "zlib", "--in", "mine")["specs"][0]["stacks"] is None
+
 
 def test_hashes_are_proven(tmp_path: Path) -> None:
     """A real index says how many; a forged spec in it is refused by name, or believed if asked."""
@@ -259,6 +275,27 @@ def test_a_history_of_pages_is_read_from_git(tmp_path: Path) -> None:
     assert taken == [("2025-03-01T10:00:00Z", 2), ("2025-03-02T10:00:00Z", 1)]
     assert len(history_of(tmp_path / "catalog").revisions) == 2
     assert not any(it["published"] for it in cachelog(*options, **settings).json["revisions"])
+
+
+def test_states_of_a_repository_are_published_as_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many there are, no more than the last ones are in memory as objects."""
+    contents: list[ref[Content]] = []
+    standing: list[int] = []
+
+    def read(*_: object, **__: object) -> Iterator[Snapshot]:
+        for snapshot in history(revisions=9, packages=3, specs=9):
+            contents.append(ref(snapshot.content))
+            yield snapshot
+            del snapshot
+            gc.collect()
+            standing.append(sum(content() is not None for content in contents))
+
+    monkeypatch.setattr("snapshots.sources.git.read", read)
+    done = cachelog("import", "--git", "anywhere", catalog=tmp_path / "catalog")
+    assert (done.code, len(history_of(tmp_path / "catalog").revisions)) == (0, len(contents))
+    assert max(standing) <= 3
 
 
 def git(repository: Path, *arguments: str, **variables: str) -> None:

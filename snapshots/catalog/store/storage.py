@@ -53,9 +53,11 @@ class Storage:
 
     A request to object storage that fails is tried again for ``retry_seconds``, and one that is not
     answered given up soon; by default all take as long as deltalake lets them, three minutes.
+    Raises CatalogError where nothing says by which right to ask the store.
     """
 
     def __init__(self, location: Location, *, retry_seconds: float | None = None) -> None:
+        location.require_credentials()
         self.location = location
         self.options: dict[str, str] | None = None
         if retry_seconds is not None and not location.is_folder:

@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Raw
 
 from snapshots.errors import SourceError
-from snapshots.sources.buildcache.decoding import decode_json
+from snapshots.sources.buildcache.decoding import decode_json, refuse_repeated_keys
 from snapshots.sources.reports import Report
 
 VERSIONS = ("5", "6", "7", "8", "9")
@@ -227,15 +227,17 @@ def installs(data: bytes | bytearray, location: str, report: Report) -> Mapping[
     """Return the entries of a database by their hashes; ``location`` names it in errors.
 
     They are decoded all at once; where one of them is bad, each by itself, to name it. It then
-    goes to ``report.bad``. Raises SourceError where the whole is no database.
+    goes to ``report.bad``. Raises SourceError where the whole is no database, or has a key twice.
     """
     try:
         database = msgspec.json.decode(data, type=_Document).database
         _check_version(database.version, location)
+        _check_keys(data, len(database.installs), location)
         return database.installs
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raw = decode_json(data, _RawDocument, location).database
     _check_version(raw.version, location)
+    _check_keys(data, len(raw.installs), location)
     found: dict[str, Install] = {}
     for digest, text in raw.installs.items():
         try:
@@ -274,3 +276,16 @@ def _check_version(version: str, location: str) -> None:
         reason = f"{version!r} is not a version that can be read: {', '.join(VERSIONS)}"
         reason += "; newer ones take a newer cachelog"
         raise SourceError(location, reason, key="database.version")
+
+
+def _check_keys(data: bytes | bytearray, num_entries: int, location: str) -> None:
+    """Raise SourceError where an entry stands there twice, or has one of its own keys twice.
+
+    msgspec keeps the last one. Each entry has each of its keys once, so that they are counted
+    first: what cannot be decided so, as where a key may be written with escapes, is read again.
+    """
+    is_plain = b"\\u00" not in data
+    if not is_plain or any(
+        data.count(key) != num_entries for key in (b'"in_buildcache"', b'"spec"')
+    ):
+        refuse_repeated_keys(data, location)

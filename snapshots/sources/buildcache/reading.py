@@ -17,7 +17,7 @@ from snapshots.program import importer_name
 from snapshots.sources.addresses import Reached
 from snapshots.sources.buildcache import layouts, oci, specs
 from snapshots.sources.buildcache.bodies import GZIP_HEAD
-from snapshots.sources.buildcache.decoding import decode_json
+from snapshots.sources.buildcache.decoding import decode_json, refuse_repeated_keys
 from snapshots.sources.buildcache.layouts import FetchedIndex, Place
 from snapshots.sources.buildcache.listings import read_specs
 from snapshots.sources.buildcache.locations import (
@@ -382,4 +382,5 @@ def _listed(data: bytearray, location: str) -> dict[str, Raw] | None:
         return None
     if reason := explain(outer):
         raise SourceError(location, reason)
+    refuse_repeated_keys(cleartext(data, location), location)
     return outer

@@ -331,6 +331,7 @@ class SpecReader:
             raise self._wrong(f"{key}.{name}", reason) from None
 
     def _dependencies(self, raws: Sequence[Raw], place: str) -> tuple[Dependency, ...]:
+        self._check_number(len(raws), f"{place}.dependencies")
         edges = self._edges
         found: list[Dependency] = []
         for index, raw in enumerate(raws):

@@ -215,8 +215,8 @@ def test_no_build_cache_over_http(server: Server) -> None:
 
 
 def test_a_path_that_no_system_takes() -> None:
-    """A path that cannot even be looked at is an error with the system's reason."""
-    with pytest.raises(SourceError, match="cannot be read: File name too long"):
+    """A path that cannot even be looked at is an error; to Python 3.14 nothing is there."""
+    with pytest.raises(SourceError, match=r"cannot be read: File name too long|does not exist"):
         load("/" + "a" * 5000)
 
 
