@@ -10,6 +10,9 @@ from server.pages.views.spec import spec_view
 
 COMPARISON = "/compare/{base}...{head}"
 
+_ONE_CAUSE = "/causes"
+"""The page of a cause that belongs to no package; its kind stands in the query."""
+
 PAGES = (
     Page("/", "home", view=home_view),
     Page("/series/{name}", "series", subject="series", view=series_view, table="series.revisions"),
@@ -47,7 +50,7 @@ PAGES = (
     Page("/compare", "compare_pickers", leads_to=COMPARISON, table="revisions"),
     Page(COMPARISON, "compare", subject="compare", view=compare.why, table="compare.causes"),
     Page(
-        f"{COMPARISON}/causes",  # of no package
+        f"{COMPARISON}{_ONE_CAUSE}",
         "compare_cause",
         subject="compare.cause",
         view=compare.cause,
@@ -94,6 +97,6 @@ PAGES = (
 TABS = tuple(
     tab
     for tab in (it.path.removeprefix(COMPARISON) for it in PAGES if it.path.startswith(COMPARISON))
-    if "{" not in tab
+    if "{" not in tab and tab != _ONE_CAUSE
 )
 """What stands behind the address of a comparison: nothing for its causes, ``/packages``, others."""

@@ -36,18 +36,20 @@ def test_a_registry_with_a_login(tmp_path: Path) -> None:
     with serving() as server:
         location = serve(server, "site/cache", images)
         Tokens(server, login=basic(USER, PASSWORD)).guard("site/cache")
-        refused = cachelog("import", location, "--tag", "mysite", **settings)
+        refused = cachelog("import", "--no-proof", location, "--tag", "mysite", **settings)
         assert (refused.code, refused.out) == (1, "")
         assert "set CACHELOG_OCI_USER and CACHELOG_OCI_PASSWORD" in refused.err
         assert not (tmp_path / "catalog").exists()
         wrong = login | {"oci_password": "not-" + PASSWORD}
-        done = cachelog("import", location, "--tag", "mysite", **settings, **wrong)
+        done = cachelog("import", "--no-proof", location, "--tag", "mysite", **settings, **wrong)
         assert done.code == 1
         assert PASSWORD not in done.err
-        done = cachelog("import", location, "--tag", "mysite", **settings, **login)
+        done = cachelog("import", "--no-proof", location, "--tag", "mysite", **settings, **login)
         assert (done.code, done.err) == (0, "")
         assert "3 packages, 3 specs" in done.out
-        half = cachelog("import", location, "--tag", "mysite", oci_user=USER, **settings)
+        half = cachelog(
+            "import", "--no-proof", location, "--tag", "mysite", oci_user=USER, **settings
+        )
         assert half.code == 1
         assert "CACHELOG_OCI_PASSWORD" in half.err
     shown = cachelog("show", "mysite", f"/{LIBELF}", "--json", **settings)
@@ -69,13 +71,13 @@ def test_a_registry_that_breaks_off(tmp_path: Path) -> None:
         location = serve(server, "site/cache", images)
         path = f"/v2/site/cache/manifests/{sorted(it.tag for it in images)[-1]}"
         right, server[path] = server.replies[path], status(410)
-        done = cachelog("import", location, "--tag", "mysite", **settings)
+        done = cachelog("import", "--no-proof", location, "--tag", "mysite", **settings)
         assert done.code == 1
         assert "HTTP 410" in done.err
         assert not (tmp_path / "catalog").exists()
         server[path] = right
         server.asked.clear()
-        assert cachelog("import", location, "--tag", "mysite", **settings).code == 0
+        assert cachelog("import", "--no-proof", location, "--tag", "mysite", **settings).code == 0
         assert [it for it in server.asked if ".spack" in it and "index" not in it] == [
             f"GET {path}"
         ]
@@ -89,10 +91,14 @@ def test_registries_as_stacks(tmp_path: Path) -> None:
         e4s = serve(server, "site/e4s", [index_image(index)])
         images = [spec_image(it) for it in documents_of(index).values()]
         ml = serve(server, "site/ml", images[:1])
-        done = cachelog("import", f"e4s={e4s}", f"ml={ml}", "--tag", "mysite", **settings)
+        done = cachelog(
+            "import", "--no-proof", f"e4s={e4s}", f"ml={ml}", "--tag", "mysite", **settings
+        )
         assert (done.code, done.err) == (0, "")
         assert "3 specs, 2 stacks" in done.out
-        view = cachelog("import", e4s, "--tag", "mysite", "--view", "small", **settings)
+        view = cachelog(
+            "import", "--no-proof", e4s, "--tag", "mysite", "--view", "small", **settings
+        )
         assert "--view" in view.err
         assert "no index has views" in view.err
 
@@ -104,7 +110,9 @@ def test_an_installation_night_by_night(tmp_path: Path) -> None:
     def night(day: int, records: dict[str, dict[str, Any]] | None = None) -> str:
         put_installation(tree, installation(records))
         taken_at = f"2025-03-0{day}"
-        done = cachelog("import", tree, "--tag", "mysite", "--taken-at", taken_at, **settings)
+        done = cachelog(
+            "import", "--no-proof", tree, "--tag", "mysite", "--taken-at", taken_at, **settings
+        )
         assert (done.code, done.err) == (0, "")
         return done.out
 
@@ -130,6 +138,6 @@ def test_what_is_no_database(tmp_path: Path, content: str) -> None:
     (tmp_path / ".spack-db").mkdir()
     (tmp_path / ".spack-db" / "index.json").write_text(content)
     catalog = tmp_path / "catalog"
-    done = cachelog("import", tmp_path, "--tag", "mysite", catalog=catalog)
+    done = cachelog("import", "--no-proof", tmp_path, "--tag", "mysite", catalog=catalog)
     assert done.code != 0
     assert not catalog.exists()
