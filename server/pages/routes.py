@@ -10,9 +10,6 @@ from server.pages.views.spec import spec_view
 
 COMPARISON = "/compare/{base}...{head}"
 
-_ONE_CAUSE = "/causes"
-"""The page of a cause that belongs to no package; its kind stands in the query."""
-
 PAGES = (
     Page("/", "home", view=home_view),
     Page("/series/{name}", "series", subject="series", view=series_view, table="series.revisions"),
@@ -49,13 +46,6 @@ PAGES = (
     Page("/hash/{hash}", "hash", subject="hash"),
     Page("/compare", "compare_pickers", leads_to=COMPARISON, table="revisions"),
     Page(COMPARISON, "compare", subject="compare", view=compare.why, table="compare.causes"),
-    Page(
-        f"{COMPARISON}{_ONE_CAUSE}",
-        "compare_cause",
-        subject="compare.cause",
-        view=compare.cause,
-        table="compare.cause.specs",
-    ),
     Page(
         f"{COMPARISON}/causes/{{package}}",
         "compare_cause",
@@ -97,6 +87,6 @@ PAGES = (
 TABS = tuple(
     tab
     for tab in (it.path.removeprefix(COMPARISON) for it in PAGES if it.path.startswith(COMPARISON))
-    if "{" not in tab and tab != _ONE_CAUSE
+    if "{" not in tab
 )
 """What stands behind the address of a comparison: nothing for its causes, ``/packages``, others."""

@@ -111,8 +111,6 @@ def _addresses(catalog: Catalog, library: Library, digests: tuple[str, str]) -> 
         kind = next((it for it in named if f"/{it}/{{name}}" in page.path), "")
         names = refs | {"ref": "develop", "hash": revision["specs"]["nodes"][0]["hash"]}
         names["name"] = named.get(kind, "")
-        if page.path.endswith("/causes"):  # of no package: the demo has no such cause
-            continue
         query = {"q": package} if page.path == "/search" else {}
         if "{package" in page.path:
             if not causes:
