@@ -253,7 +253,7 @@ def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     monkeypatch.setenv("DOCKER_CONFIG", "~nobody-of-this-name/x")
     assert Settings(cache_dir="").reading().cache_dir is None
     assert Settings(cache_dir=str(tmp_path)).reading().cache_dir == tmp_path
-    with pytest.raises(InvalidArgument, match="^CACHELOG_CACHE_DIR: .* the user has none"):
+    with pytest.raises(InvalidArgument, match=r"^CACHELOG_CACHE_DIR: .* the user has none"):
         Settings(cache_dir="~nobody-of-this-name/cache").reading()
 
 
