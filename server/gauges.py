@@ -69,7 +69,7 @@ def _of_history(history: History) -> Iterator[tuple[Instrument, str, float]]:
         return
     last = max(revision.published_at for revision in history.revisions)
     yield instruments.LAST_IMPORT, "", last.timestamp()
-    newest = {name: history.of_series(name)[-1].taken_at for name in history.series_names}
+    newest = {name: history.of_series(name)[0].taken_at for name in history.series_names}
     for name in nlargest(MAX_LABELS, newest, key=newest.__getitem__):
         yield instruments.NEWEST_REVISION, name, newest[name].timestamp()
 

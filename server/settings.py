@@ -261,7 +261,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def reading(self) -> ReadSettings:
         """Return the settings of an import, with what the variables of AWS and Docker say.
 
-        Raises InvalidArgument for a malformed prefix, and for half a login.
+        Raises InvalidArgument for a malformed prefix, half a login, and a cache folder that is in
+        no home.
         """
         prefixes = {}
         for text in self.s3_prefixes:
@@ -270,7 +271,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 raise InvalidArgument(f"{PREFIX}S3_PREFIXES", f"{text!r} is not BUCKET=https://...")
             prefixes[bucket] = url
         return ReadSettings(
-            cache_dir=Path(self.cache_dir).expanduser() if self.cache_dir else None,
+            cache_dir=self._cache_folder(),
             cache_bytes=self.cache_bytes,
             max_index_bytes=self.max_index_bytes,
             timeout=self.http_timeout,
@@ -278,9 +279,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             s3_prefixes=prefixes,
             s3=S3Access.of(os.environ),
             oci_login=self._oci_login(),
-            docker_config=Path(os.environ.get("DOCKER_CONFIG") or "~/.docker").expanduser()
-            / "config.json",
+            # Who has no home has no such file there.
+            docker_config=Path(
+                os.path.expanduser(os.environ.get("DOCKER_CONFIG") or "~/.docker"),  # noqa: PTH111
+                "config.json",
+            ),
         )
+
+    def _cache_folder(self) -> Path | None:
+        try:
+            return Path(self.cache_dir).expanduser() if self.cache_dir else None
+        except RuntimeError:
+            reason = f"{self.cache_dir!r} is in a home folder, and the user has none"
+            advice = "name a whole path, or nothing to keep nothing"
+            raise InvalidArgument(variable_of("cache_dir"), f"{reason}: {advice}") from None
 
     def _oci_login(self) -> Login | None:
         user, password = variable_of("oci_user"), variable_of("oci_password")

@@ -248,6 +248,15 @@ def test_where_docker_has_its_logins(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert Settings().reading().docker_config == tmp_path / ".docker" / "config.json"
 
 
+def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As in a container: nothing is known of Docker, and the folder to keep things in is named."""
+    monkeypatch.setenv("DOCKER_CONFIG", "~nobody-of-this-name/x")
+    assert Settings(cache_dir="").reading().cache_dir is None
+    assert Settings(cache_dir=str(tmp_path)).reading().cache_dir == tmp_path
+    with pytest.raises(InvalidArgument, match=r"^CACHELOG_CACHE_DIR: .* the user has none"):
+        Settings(cache_dir="~nobody-of-this-name/cache").reading()
+
+
 @pytest.mark.parametrize("text", ["bucket", "=https://x.example", "bucket=http://x.example"])
 def test_a_malformed_prefix_is_refused(text: str) -> None:
     """Buckets are read over HTTPS alone."""

@@ -3,7 +3,8 @@
 How long is the time of grace: an import that began before something went out of use, and a server
 that has not yet seen that it did, still find it. In each table a file is out of use from the commit
 on that struck it off; one that no commit ever named, from when it was written. Such leftovers of
-imports that failed are needed by nobody but an import that runs: their time is an hour at most.
+imports that failed are needed by nobody but an import that runs, and that goes on writing: where
+none was written for an hour, their time is over.
 
 What is out of use already is deleted before anything is written, so that a full disk can be freed.
 """
@@ -143,10 +144,10 @@ class _Vacuum:
     def _deletable(self, table: Table) -> dict[str, Found]:
         """Return the files in a table's folder that are out of use for long enough."""
         there = self._storage.find(table.name)
-        unused = {
-            *table.out_of_use(self._hours),
-            *table.never_listed(min(self._hours, _HOURS_OF_LEFTOVERS)),
-        }
+        unused = {*table.out_of_use(self._hours)}
+        leftovers = table.never_listed(min(self._hours, _HOURS_OF_LEFTOVERS))
+        if leftovers and not self._is_written_to(table, there):
+            unused |= leftovers
         # Asked last: what a row names by now stays.
         named = self._contents.named_files()
         return {
@@ -155,6 +156,18 @@ class _Vacuum:
             if (path in unused and path not in named and path.endswith(_WRITTEN))
             or (path.endswith(_UNFINISHED) and found.written_at < self._unfinished_until)
         }
+
+    def _is_written_to(self, table: Table, there: Mapping[str, Found]) -> bool:
+        """Tell whether an import may be writing files that it has not listed yet."""
+        table.current()
+        listed = set(table.files()["path"].to_pylist())
+        return any(
+            found.written_at >= self._unfinished_until
+            and path.endswith(_WRITTEN)
+            and not path.startswith("_")
+            and path not in listed
+            for path, found in there.items()
+        )
 
     def _delete(self, table: str, files: Mapping[str, Found]) -> None:
         if self._dry_run:

@@ -48,11 +48,17 @@ class Location(msgspec.Struct, frozen=True):
     def require_credentials(self) -> None:
         """Raise CatalogError for S3 where no variable says by which right to ask it.
 
-        The libraries of the store would ask the metadata address of a cloud machine, which
+        So it does for a variable with what no header can carry: the libraries of the store end
+        with a crash of theirs. They would ask the metadata address of a cloud machine, which
         elsewhere answers anything or nothing. They do where a variable tells them to.
         """
         if self.root.partition("://")[0] not in ("s3", "s3a"):
             return
+        for name in (*_KEYS, "AWS_SESSION_TOKEN"):
+            text = os.environ.get(name, "")
+            if not (text.isascii() and text.isprintable()):
+                reason = "holds a character that no credentials have; is there a line break?"
+                raise CatalogError(self.text, f"{name} {reason}")
         if all(map(os.environ.get, _KEYS)) or any(map(os.environ.get, _OTHER_CREDENTIALS)):
             return
         if os.environ.get(_NO_METADATA, "").lower() == "false":

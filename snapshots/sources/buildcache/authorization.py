@@ -246,4 +246,6 @@ class _TokenAnswer(msgspec.Struct):
 
 
 def _basic(login: Login) -> str:
-    return f"Basic {base64.b64encode(f'{login.user}:{login.password}'.encode()).decode()}"
+    # What is no UTF-8 in the environment stands for its bytes.
+    text = f"{login.user}:{login.password}".encode(errors="surrogateescape")
+    return f"Basic {base64.b64encode(text).decode()}"

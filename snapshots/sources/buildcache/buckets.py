@@ -219,6 +219,18 @@ def _roots(settings: ReadSettings) -> list[str]:
 
 
 def _check(access: S3Access, location: str) -> None:
+    """Raise SourceError for settings that cannot be used, without what is secret in them."""
+    credentials = {
+        "AWS_ACCESS_KEY_ID": access.key_id,
+        "AWS_SECRET_ACCESS_KEY": access.secret,
+        "AWS_SESSION_TOKEN": access.token,
+    }
+    for name, text in credentials.items():
+        if not (text.isascii() and text.isprintable()):  # an HTTP library would quote it
+            reason = f"{name} holds a character that no credentials have; is there a line break?"
+            raise SourceError(location, reason)
+    if "@" in urlsplit(access.endpoint).netloc:
+        raise SourceError(location, f"AWS_ENDPOINT_URL holds a login; set {_KEY} instead")
     if bool(access.key_id) != bool(access.secret):
         names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
         given, absent = names if access.key_id else names[::-1]

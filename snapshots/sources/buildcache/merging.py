@@ -135,7 +135,12 @@ class Merged:
 
 
 def _completed(spec: Spec, other: Spec) -> Spec:
-    """Return a spec with the facts of another record of it that its own does not know."""
+    """Return a spec with the facts of another record of it that its own does not know.
+
+    Its hash covers neither who asked for it nor when it was installed, so that two installations
+    may say other things: it is explicit where one of them says so, and there since the earlier
+    moment.
+    """
     known = {
         name: value
         for name, fact in SPEC_FACTS.items()
@@ -143,6 +148,10 @@ def _completed(spec: Spec, other: Spec) -> Spec:
         and getattr(spec, name) is None
         and (value := getattr(other, name)) is not None
     }
+    if spec.explicit is not None and other.explicit is not None:
+        known["explicit"] = spec.explicit or other.explicit
+    if spec.installed_at is not None and other.installed_at is not None:
+        known["installed_at"] = min(spec.installed_at, other.installed_at)
     return msgspec.structs.replace(spec, **known) if known else spec
 
 

@@ -9,6 +9,7 @@ import re
 
 from snapshots.sources.buildcache.locations import is_registry, is_url
 
+_LAYER = re.compile(r"http(?P<s>s?)://(?P<host>[^/]+)/v2/(?P<name>.+)/blobs/sha\d+:[0-9a-f]+")
 _BELOW = re.compile(r"/(build_cache|blobs|v3/manifests)/")
 
 
@@ -30,6 +31,8 @@ def mirror_of(kind: str, location: str, tarball: str | None) -> str | None:
 
 
 def _above(location: str) -> str | None:
-    """Return what has the folders of a build cache directly below it."""
+    """Return the registry's repository that a location is in, or what has a cache's folders."""
+    if layer := _LAYER.fullmatch(location):
+        return f"{'oci' if layer['s'] else 'oci+http'}://{layer['host']}/{layer['name']}"
     found = _BELOW.search(location)
     return location[: found.start()] if found else None

@@ -176,6 +176,19 @@ def test_leftovers_of_a_failed_import(catalog: Catalog) -> None:
     assert any(digest in file for file in stored(catalog))
 
 
+def test_an_import_that_runs_for_long(catalog: Catalog) -> None:
+    """What it wrote hours ago stays while it goes on writing, for as long as is asked for."""
+    folder = Path(catalog.location, "specs", "digest=1")
+    folder.mkdir()
+    (folder / "first.parquet").write_bytes(b"first")
+    grow_old(catalog)
+    (folder / "last.parquet").write_bytes(b"last")
+    assert not any(clean(catalog, timedelta(days=1)).files.values())
+    grow_old(catalog)
+    files = clean(catalog, timedelta(days=1)).files
+    assert files["specs"] == ("digest=1/first.parquet", "digest=1/last.parquet")
+
+
 def test_a_content_of_an_import_that_still_runs(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:

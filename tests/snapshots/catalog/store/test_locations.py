@@ -132,6 +132,22 @@ def test_credentials_of_s3(
         Catalog("s3://bucket/catalog")
 
 
+@pytest.mark.parametrize("end", ["\r", "\n", "é"])
+@pytest.mark.parametrize(
+    "name", ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"]
+)
+def test_credentials_that_cannot_be_sent(
+    name: str, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The variable is named, and not what it holds."""
+    for variable in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(variable, "hidden")
+    monkeypatch.setenv(name, f"hidden{end}")
+    with pytest.raises(CatalogError, match=f"{name} holds a character") as caught:
+        Catalog("s3://bucket/catalog")
+    assert "hidden" not in str(caught.value)
+
+
 def test_other_stores_need_no_keys_of_s3(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has variables of its own."""
     monkeypatch.delenv("AWS_ACCESS_KEY_ID", raising=False)

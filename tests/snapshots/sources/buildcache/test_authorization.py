@@ -75,6 +75,17 @@ def test_any_challenge_is_read(headers: list[str]) -> None:
     assert all(it.scheme for it in challenges(headers))
 
 
+def test_a_login_that_is_no_utf_8(server: Server) -> None:
+    """Its bytes are sent as they stand in the environment."""
+    location = serve(server, "site/cache", IMAGES)
+    expected = f"Basic {base64.b64encode(b'me:' + bytes([255])).decode()}"
+    Tokens(server, login=expected).guard("site/cache")
+    login = Login("me", bytes([255]).decode(errors="surrogateescape"))
+    settings = msgspec.structs.replace(QUICK, oci_login=login)
+    (found,) = snapshots(location, "mine", settings=settings)
+    assert len(found.content) == len(IMAGES)
+
+
 def test_a_token_for_everybody(server: Server) -> None:
     """The realm is asked once, with what the registry says, and the token serves everything."""
     location = serve(server, "site/cache", IMAGES)

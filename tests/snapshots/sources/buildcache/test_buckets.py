@@ -99,6 +99,23 @@ def test_settings_that_cannot_be_used(access: dict[str, Any], reason: str) -> No
     assert caught.value.location == "s3://bucket/cache"
 
 
+@pytest.mark.parametrize(
+    ("access", "variable"),
+    [
+        ({**KEY, "token": f"{HIDDEN}\r"}, "AWS_SESSION_TOKEN holds a character"),
+        ({**KEY, "token": f"{HIDDEN}é"}, "AWS_SESSION_TOKEN holds a character"),
+        ({"key_id": f"{HIDDEN}\n", "secret": "a"}, "AWS_ACCESS_KEY_ID holds a character"),
+        ({"key_id": "a", "secret": f"{HIDDEN}\r"}, "AWS_SECRET_ACCESS_KEY holds a character"),
+        ({**KEY, "endpoint": f"http://me:{HIDDEN}@minio"}, "AWS_ENDPOINT_URL holds a login"),
+    ],
+)
+def test_credentials_that_cannot_be_sent(access: dict[str, Any], variable: str) -> None:
+    """As a file with other line ends leaves them: the variable is named, and not what it holds."""
+    with pytest.raises(SourceError, match=variable) as caught:
+        snapshots("s3://bucket/cache", "mine", settings=replace(QUICK, s3=S3Access(**access)))
+    assert HIDDEN not in str(caught.value)
+
+
 def test_access_from_the_environment() -> None:
     """The variables are those that a catalog on S3 takes; no secret is shown."""
     environ = {

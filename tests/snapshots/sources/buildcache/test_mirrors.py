@@ -38,6 +38,18 @@ URL = "https://cache.example/develop/e4s"
             "https://ghcr.example/v2/a/b/blobs/sha256:0",
             "oci://ghcr.example/a/b",
         ),
+        (
+            "index",
+            "e4s=oci://ghcr.example/a/b ml=/caches/ml",
+            "https://ghcr.example/v2/a/b/blobs/sha256:0",
+            "oci://ghcr.example/a/b",
+        ),
+        (
+            "index",
+            "e4s=oci+http://127.0.0.1:5000/a",
+            "http://127.0.0.1:5000/v2/a/blobs/sha512:0",
+            "oci+http://127.0.0.1:5000/a",
+        ),
         ("index", "/caches/e4s", "https://elsewhere.example/b.spack", "/caches/e4s"),
     ],
 )

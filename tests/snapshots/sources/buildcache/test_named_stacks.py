@@ -10,17 +10,24 @@ from snapshots.errors import InvalidArgument, SourceError, TagNeeded
 from snapshots.sources.buildcache import Stack, labelled
 from snapshots.sources.reading import read
 from snapshots.sources.reports import Report
-from tests.snapshots.sources.buildcache.folders import put, put_layout_2, put_specs, text
+from tests.snapshots.sources.buildcache.folders import (
+    put,
+    put_installation,
+    put_layout_2,
+    put_specs,
+    text,
+)
 from tests.snapshots.sources.buildcache.indexes import (
     LIBELF,
     RUNTIME,
     WRAPPER,
     database,
+    installation,
     node,
     small_database,
 )
 from tests.snapshots.sources.buildcache.misbehaving import Server, document
-from tests.snapshots.sources.buildcache.readings import QUICK, snapshots, stacks_of
+from tests.snapshots.sources.buildcache.readings import QUICK, by_hash, snapshots, stacks_of
 
 
 def together(*locations: str, tag: str | None = "develop", **more: Any) -> list[Snapshot]:
@@ -60,6 +67,22 @@ def test_they_are_what_a_list_of_them_is(tmp_path: Path) -> None:
     assert named.source.version == expected.source.version
     (made,) = together(f"e4s={one}", f"ml={other}")
     assert made.content.digest == expected.content.digest
+
+
+def test_two_installations(tmp_path: Path) -> None:
+    """What both have is explicit where one of them says so, and there since the earlier moment."""
+    facts = {
+        "one": {"explicit": True, "installation_time": 1_743_336_000.0},
+        "other": {"explicit": False, "installation_time": 1_700_000_000.0},
+    }
+    for place, told in facts.items():
+        put_installation(tmp_path / place, installation({LIBELF: told}))
+    both = [f"a={tmp_path / 'one'}", f"b={tmp_path / 'other'}"]
+    for order in (both, both[::-1]):
+        (snapshot,) = together(*order)
+        libelf = by_hash(snapshot)[LIBELF]
+        assert libelf.stacks == ("a", "b", "root")
+        assert (libelf.explicit, libelf.installed_at) == (True, "2023-11-14T22:13:20Z")
 
 
 def test_stacks_at_urls(server: Server) -> None:
