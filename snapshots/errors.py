@@ -5,9 +5,16 @@ Each error carries its data as attributes; its text is complete and needs no tra
 
 from collections.abc import Mapping, Sequence
 
-from snapshots.digests import short_digest, told_apart
-from snapshots.escaping import is_plain, legible, quoted, shortened, visible
-from snapshots.nearest_names import nearest_hint
+from snapshots.wording import (
+    is_plain,
+    legible,
+    nearest_hint,
+    quoted,
+    short_digest,
+    shortened,
+    told_apart,
+    visible,
+)
 
 _EXCERPT_LENGTH = 60
 _LONGEST_KEY = 500

@@ -9,12 +9,10 @@ from itertools import chain, pairwise
 from typing import NamedTuple
 
 from snapshots import refs
-from snapshots.digests import short_digest
 from snapshots.errors import AmbiguousRef, RevisionNotFound
-from snapshots.escaping import legible
 from snapshots.models import NOTHING, RevisionInfo
-from snapshots.nearest_names import nearest_names
 from snapshots.refs import DIGEST_PREFIX_MIN, Ref, age_key, catalog_order, parse_ref, series
+from snapshots.wording import legible, nearest_names, short_digest
 
 _NEAREST = 3
 _LONGEST_NAME, _LONGEST_BASE = 80, 60

@@ -1,11 +1,9 @@
-"""How numbers, names, days and revisions are put into words, wherever people read them."""
+"""How numbers, digests, names and texts from outside are put before people."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-
-from snapshots.digests import short_digest
-from snapshots.models import RevisionInfo
+from itertools import takewhile
 
 _SHORT_HASH = 7
 _COMMIT = re.compile(r"(git\.[0-9a-f]{7})[0-9a-f]{33}")
@@ -93,6 +91,108 @@ def versioned(name: str, version: str | None) -> str:
     return name if version is None else f"{name}@{version}"
 
 
-def title(revision: RevisionInfo) -> str:
-    """Return how a revision is called in a sentence: TAG of DAY (DIGEST)."""
-    return f"{revision.tag} of {day(revision.taken_at)} ({short_digest(revision.digest)})"
+# -- digests
+
+
+_SHORT = 12
+_TELLING = 4
+
+
+def short_digest(digest: str) -> str:
+    """Return as much of a digest as people need to tell it from others."""
+    return digest[:_SHORT]
+
+
+def told_apart(digests: Sequence[str]) -> list[str]:
+    """Return as much of digests, or hashes, as tells them from each other, and a few digits more.
+
+    All are of a length.
+    """
+    ends = zip(min(digests), max(digests), strict=True)
+    num_alike = sum(1 for _ in takewhile(lambda both: both[0] == both[1], ends))
+    length = max(_SHORT, num_alike + _TELLING)
+    return [digest[:length] for digest in digests]
+
+
+# -- texts from outside: visible, in one line, and short
+
+
+_LONGEST_QUOTE = 80
+
+# Printable for Python, but blank: Hangul fillers, the braille blank, selectors of variants ...
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U000e0100-\U000e01ef]"
+)
+
+
+def is_plain(text: str) -> bool:
+    """Tell whether all of a text is seen where it is shown, and stands in one line.
+
+    It then holds no control characters, line breaks, marks that turn the direction of writing, or
+    characters without width.
+    """
+    return text.isprintable() and (text.isascii() or _BLANK.search(text) is None)
+
+
+def visible(text: str) -> str:
+    r"""Return the text with what is not seen written out: ``\x1b``, ``\u202e``."""
+    if is_plain(text):
+        return text
+    return "".join(char if is_plain(char) else _written_out(char) for char in text)
+
+
+def shortened(text: str, longest: int) -> str:
+    """Return the text, cut in its middle where it is longer than ``longest`` characters."""
+    if len(text) <= longest:
+        return text
+    half = (longest - 3) // 2
+    return f"{text[:half]}...{text[len(text) - half :]}"
+
+
+def legible(text: str, longest: int) -> str:
+    """Return the text visible, and then cut in its middle to ``longest`` characters.
+
+    It takes no longer for a long text than for a short one.
+    """
+    return shortened(visible(shortened(text, longest)), longest)
+
+
+def quoted(text: str) -> str:
+    """Return the text in quotes, visible and no longer than a message bears."""
+    return legible(repr(shortened(text, _LONGEST_QUOTE)), _LONGEST_QUOTE)
+
+
+def _written_out(char: str) -> str:
+    code = ord(char)
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+# -- names that resemble one that nothing has
+
+
+_NUM_NEAREST = 3
+_LIKENESS = 0.5
+_LONGEST_NAME = 200
+
+
+def nearest_names(name: str, known: Iterable[str], *, most: int = _NUM_NEAREST) -> list[str]:
+    """Return the known names that resemble a name, best first; of a long one its beginning.
+
+    Upper and lower case are alike.
+    """
+    # Imported late: every command imports the errors, few have to look for names.
+    from difflib import get_close_matches
+
+    spellings: dict[str, list[str]] = {}
+    for other in {*known}:
+        spellings.setdefault(other.lower(), []).append(other)
+    alike = get_close_matches(name[:_LONGEST_NAME].lower(), spellings, most, _LIKENESS)
+    return [other for lower in alike for other in sorted(spellings[lower])][:most]
+
+
+def nearest_hint(nearest: Sequence[str]) -> str:
+    """Return how a message ends that tells what is nearest; nothing where nothing is."""
+    return f"; nearest: {', '.join(nearest)}" if nearest else ""

@@ -96,8 +96,8 @@ def _change_of(report: "Report", text: str) -> "Told":
 
     Raises InvalidArgument where none does, or several do.
     """
-    from snapshots.digests import told_apart
     from snapshots.errors import InvalidArgument
+    from snapshots.wording import told_apart
 
     prefix = text.removeprefix("/").lower()
     found = [told for told in report.changes if told.change.hash.startswith(prefix)]

@@ -10,8 +10,7 @@ from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pair_packages import PackageCounts
 from snapshots.history import Neighbours, Pair
 from snapshots.models import RevisionInfo
-from snapshots.timelines.growth import GrowthPoint
-from snapshots.timelines.returns import Counts, told_apart
+from snapshots.timelines.growth import Counts, GrowthPoint, told_apart
 
 _AT_FIRST, _AT_ONCE = 24, 64
 """Packages are read of so many entries at once; the first are to be seen soon."""

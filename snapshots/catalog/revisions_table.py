@@ -11,8 +11,15 @@ from snapshots.catalog.store.storage import Storage
 from snapshots.catalog.tables.delta import Table
 from snapshots.catalog.tables.whole_table import WholeTable
 from snapshots.models import RevisionInfo
-from snapshots.revision_rows import LATER_COLUMNS, files_of, revisions_of, revisions_table
-from snapshots.tables import REVISIONS, Files, StoredFile
+from snapshots.tables import (
+    LATER_COLUMNS,
+    REVISIONS,
+    Files,
+    StoredFile,
+    files_of,
+    revisions_of,
+    revisions_table,
+)
 
 _REQUIRED = [name for name in REVISIONS.names if name not in LATER_COLUMNS]
 

@@ -9,12 +9,9 @@ from collections.abc import Iterator
 from itertools import count, islice
 
 from snapshots.contents import Content
-from snapshots.demo.compilers import Compilers
 from snapshots.demo.draws import Draw
-from snapshots.demo.machines import MACHINES
-from snapshots.demo.names import package_names
-from snapshots.demo.packages import Package
-from snapshots.demo.recipes import Recipe, make_recipe
+from snapshots.demo.machines import MACHINES, Compilers
+from snapshots.demo.packages import Package, Recipe, make_recipe, package_names
 
 _MOST_VERSIONS = 3
 _NEW_ONE_IN = 40

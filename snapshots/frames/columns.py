@@ -4,15 +4,19 @@ A revision's 58,000 specs have few distinct compilers, targets, stack lists and 
 questions are asked of the distinct values once, and answered for the rows by numpy.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Generic, Protocol, TypeVar
+from sys import getsizeof
+from threading import Lock
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
+from cachetools import LRUCache
 
-from snapshots.frames.gathered import Gathered, taken, whole
+from snapshots.frames.shared_arrays import Gathered, taken, whole
 
 Codes = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
@@ -76,7 +80,7 @@ class Column(Generic[Value]):
     @property
     def num_bytes(self) -> int:
         """About how much memory the column takes, with a text made of each distinct value."""
-        return self._codes.nbytes + sum(map(_size_of, self.values))
+        return self._codes.nbytes + sum(map(_value_bytes, self.values))
 
     @cached_property
     def fingerprints(self) -> npt.NDArray[np.int64]:
@@ -270,8 +274,208 @@ def begins_of_runs(values: npt.NDArray[Any]) -> Mask:
     return begins
 
 
-def _size_of(value: object) -> int:
+def _value_bytes(value: object) -> int:
     """Return about how many bytes a distinct value takes, with its index entry and a text of it."""
     if isinstance(value, tuple):
         return 300 + sum(len(item) + 12 for item in value)
     return 300 + 2 * len(value) if isinstance(value, str) else 0
+
+
+# -- from Arrow
+
+
+def column_of(array: pa.ChunkedArray, sort_key: Callable[[Any], Any]) -> Column[Any]:
+    """Build a column from Arrow texts; ``sort_key`` gives the order of the distinct values.
+
+    The texts may be codes already, into a dictionary that has more than stands in the rows.
+    """
+    encoded = _without_unused(array.combine_chunks().dictionary_encode())
+    values = encoded.dictionary.to_pylist()
+    codes = np.asarray(encoded.indices.fill_null(len(values)), np.int32)
+    order = sorted(range(len(values)), key=lambda code: sort_key(values[code]))
+    if encoded.null_count:
+        values.append(None)
+        order.insert(0, len(values) - 1)
+    return Column(_inverse(order)[codes], [values[code] for code in order])
+
+
+def _without_unused(encoded: pa.DictionaryArray) -> pa.DictionaryArray:
+    is_used = np.zeros(len(encoded.dictionary), np.bool_)
+    is_used[np.asarray(encoded.indices.drop_null())] = True
+    if is_used.all():
+        return encoded
+    numbers = pa.array(np.cumsum(is_used, dtype=np.int32) - 1)
+    return pa.DictionaryArray.from_arrays(
+        numbers.take(encoded.indices), encoded.dictionary.filter(pa.array(is_used))
+    )
+
+
+def number_column_of(array: pa.ChunkedArray) -> NumberColumn:
+    """Build a column from Arrow integers."""
+    return NumberColumn(np.asarray(array.fill_null(-1), np.int64))
+
+
+def list_column_of(array: pa.ChunkedArray) -> ListColumn:
+    """Build a list column from Arrow lists of texts; None stands behind all lists."""
+    lists = array.combine_chunks()
+    encoded = lists.flatten().dictionary_encode()
+    items = encoded.dictionary.to_pylist()
+    order = sorted(range(len(items)), key=items.__getitem__)
+    items = [items[code] for code in order]
+    item_codes = _inverse(order)[np.asarray(encoded.indices, np.int32)]
+    # Equal lists have equal bytes of item codes, and Arrow finds equal bytes.
+    lengths = np.asarray(pc.list_value_length(lists).fill_null(0))
+    offsets = np.concatenate(([0], np.cumsum(lengths * item_codes.itemsize))).astype(np.int32)
+    is_known = np.packbits(np.asarray(lists.is_valid()), bitorder="little")
+    distinct = pa.Array.from_buffers(
+        pa.binary(),
+        len(lists),
+        [pa.py_buffer(is_known), pa.py_buffer(offsets), pa.py_buffer(item_codes)],
+    ).dictionary_encode()
+    keys = distinct.dictionary.to_pylist()
+    codes = np.asarray(distinct.indices.fill_null(len(keys)), np.int32)
+    flat = np.frombuffer(b"".join(keys), np.int32)
+    values: list[Any] = [
+        tuple(map(items.__getitem__, np.frombuffer(key, np.int32).tolist())) for key in keys
+    ]
+    if lists.null_count:
+        values.append(None)
+    return ListColumn(codes, values, items, flat)
+
+
+def _inverse(order: Sequence[int]) -> Codes:
+    inverse = np.empty(len(order), np.int32)
+    inverse[order] = np.arange(len(order), dtype=np.int32)
+    return inverse
+
+
+# -- combinations of columns
+
+
+MAX_COMBINATIONS = 4_096
+"""Columns with more combinations are not combined: their texts would cost more than they save."""
+
+BYTES_PER_ROW = 96
+"""How many bytes may be kept for each row of the frame, beside ``BYTES_AT_LEAST``."""
+
+BYTES_AT_LEAST = 256_000
+
+_ENTRY_BYTES = 500
+_MARKED = 1 << 20
+
+Part = tuple[Column[Any], Codes]
+"""A column, and the code of its value in each combination."""
+
+
+class Combination(NamedTuple):
+    """Columns side by side: ``codes`` say for each row which combination of values it has.
+
+    ``parts`` has by a column's name the column, and which of its values each combination has.
+    """
+
+    codes: npt.NDArray[np.int16]
+    parts: Mapping[str, Part]
+
+    @property
+    def num_combinations(self) -> int:
+        """How many combinations there are."""
+        return len(next(iter(self.parts.values()))[1])
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory the codes take; the columns are the frame's."""
+        return self.codes.nbytes + sum(codes.nbytes for _, codes in self.parts.values())
+
+
+class Combinations:
+    """The combinations of a frame's columns, and what is derived from them.
+
+    The latest are kept, within ``max_bytes``. May be used by several threads.
+    """
+
+    def __init__(self, columns: Mapping[str, Column[Any]], num_rows: int) -> None:
+        self.max_bytes = BYTES_AT_LEAST + BYTES_PER_ROW * num_rows
+        self._columns = columns
+        self._kept: LRUCache[Hashable, Any] = LRUCache(self.max_bytes, _entry_bytes)
+        self._lock = Lock()
+
+    def of(self, names: Sequence[str]) -> Combination | None:
+        """Return the combination of the columns, one at least, in any order.
+
+        None where they have too many values in common, or one of them is no column of codes.
+        """
+        found: Combination | None = self._keep(frozenset(names), lambda: self._combine(names))
+        return found
+
+    def kept(self, key: tuple[Sequence[str], ...], make: Callable[[], list[str]]) -> list[str]:
+        """Return texts that are derived from a combination; made where they are not there.
+
+        Only names that cachelog itself gives belong into a key: what clients choose is not bounded.
+        """
+        texts: list[str] = self._keep(key, make)
+        return texts
+
+    def _combine(self, names: Sequence[str]) -> Combination | None:
+        *others, name = names
+        column = self._columns.get(name)
+        if column is None:
+            return None
+        if not others:
+            return _alone(name, column)
+        before = self.of(others)
+        return None if before is None else _combined(before, name, column)
+
+    def _keep(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        with self._lock:
+            if key in self._kept:
+                return self._kept[key]
+        value = make()
+        if _entry_bytes(value) <= self.max_bytes:
+            with self._lock:
+                self._kept[key] = value
+        return value
+
+
+def _alone(name: str, column: Column[Any]) -> Combination | None:
+    size = len(column.values)
+    if size > MAX_COMBINATIONS:
+        return None
+    return Combination(
+        column.codes.astype(np.int16), {name: (column, np.arange(size, dtype=np.int32))}
+    )
+
+
+def _combined(before: Combination, name: str, column: Column[Any]) -> Combination | None:
+    if name in before.parts:
+        return before
+    size = len(column.values)
+    pairs, codes = _distinct(
+        before.codes.astype(np.int64) * size + column.codes, before.num_combinations * size
+    )
+    if len(pairs) > MAX_COMBINATIONS:
+        return None
+    of_before = pairs // size
+    parts = {other: (it, values[of_before]) for other, (it, values) in before.parts.items()}
+    parts[name] = column, (pairs % size).astype(np.int32)
+    return Combination(codes.astype(np.int16), parts)
+
+
+def _distinct(numbers: npt.NDArray[np.int64], bound: int) -> tuple[npt.NDArray[np.int64], Codes]:
+    """Return the distinct ones of numbers from 0 to below the bound, and the place of each."""
+    if bound > _MARKED:
+        distinct, places = np.unique(numbers, return_inverse=True)
+        return distinct, places.astype(np.int32)
+    # To mark what there is takes a tenth of the time of a sort.
+    marked = np.zeros(bound, np.bool_)
+    marked[numbers] = True
+    distinct = np.flatnonzero(marked)
+    place_of = np.zeros(bound, np.int32)
+    place_of[distinct] = np.arange(len(distinct), dtype=np.int32)
+    return distinct, place_of[numbers]
+
+
+def _entry_bytes(value: Combination | list[str] | None) -> int:
+    """Return about how many bytes an entry takes."""
+    if isinstance(value, Combination):
+        return _ENTRY_BYTES + value.num_bytes
+    return _ENTRY_BYTES + getsizeof(value) + sum(map(getsizeof, value or ()))

@@ -14,19 +14,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshots.facts import Kept
-from snapshots.frames.arrow_columns import fact_column
 from snapshots.frames.columns import (
     Column,
+    Combinations,
     FactColumn,
     ListColumn,
     Mask,
     NumberColumn,
     PlainColumn,
     Rows,
+    column_of,
+    list_column_of,
+    number_column_of,
     rows_where,
 )
-from snapshots.frames.combinations import Combinations
 from snapshots.frames.filters import (
     PackageFilter,
     SpecFilter,
@@ -35,9 +36,9 @@ from snapshots.frames.filters import (
     having_any,
     named_like,
 )
-from snapshots.frames.gathered import Gathered, Shared, whole
-from snapshots.frames.hashes import Hashes
-from snapshots.models import SPEC_FACTS, Spec
+from snapshots.frames.hashes import Hashes, words_of
+from snapshots.frames.shared_arrays import Gathered, Shared, whole
+from snapshots.models import SPEC_FACTS, Fact, Kept, Spec
 from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import split_by_cache
 
@@ -101,7 +102,7 @@ class Frame:
         inside, outside = split_by_cache(table)
         table = inside if in_cache else outside
         columns = {
-            fact.name: fact_column(fact, table[fact.name])
+            fact.name: _fact_column(fact, table[fact.name])
             for fact in SPEC_FACTS.values()
             if fact.kept is not Kept.EDGES
         }
@@ -289,6 +290,21 @@ class Frame:
         column = getattr(self, name)
         counts = column.item_counts(rows) if isinstance(column, ListColumn) else column.counts(rows)
         return sorted(counts, key=itemgetter(1), reverse=True)
+
+
+def _fact_column(fact: Fact, values: pa.ChunkedArray) -> FactColumn:
+    """Return the values of a fact as a frame keeps them."""
+    if fact.kept is Kept.KEY:
+        return Hashes(words_of(values))
+    if fact.kept is Kept.PLAIN:
+        is_number = fact.value_type is int
+        return number_column_of(values) if is_number else PlainColumn(values.combine_chunks())
+    is_list = fact.value_type == tuple[str, ...]
+    if len(values) and values.null_count == len(values):  # as many facts of older sources are
+        codes = np.zeros(len(values), np.int32)
+        unknown: list[Any] = [None]
+        return ListColumn(codes, unknown, [], codes[:0]) if is_list else Column(codes, unknown)
+    return list_column_of(values) if is_list else column_of(values, fact.sort_key)
 
 
 def _own_order(columns: Mapping[str, Any]) -> Rows:

@@ -10,9 +10,10 @@ a frame joins one only where it finds half of its hashes, and which is not much 
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from threading import Lock
+from typing import Any
 from weakref import WeakSet
 
 import numpy as np
@@ -29,10 +30,8 @@ from snapshots.frames.columns import (
     PlainColumn,
 )
 from snapshots.frames.frame import Frame
-from snapshots.frames.gathered import Array, Gathered, GrowingArray, Room
-from snapshots.frames.hashes import WIDTH, Keys
-from snapshots.frames.shared_hashes import SharedHashes, SharedTexts
-from snapshots.frames.shared_values import SharedValues
+from snapshots.frames.hashes import WIDTH, Keys, SharedHashes, SharedTexts
+from snapshots.frames.shared_arrays import Array, Gathered, GrowingArray, Room
 
 UNPACKED_BYTES = 16 << 20
 """How much is kept of what was gathered for all rows of a frame."""
@@ -217,3 +216,35 @@ class Pool:
 
         columns = {name: column(name, own) for name, own in frame.columns.items()}
         return frame.sharing(self, columns, Gathered(self._fingerprints, records, room))
+
+
+class SharedValues:
+    """Numbers values in the order in which they come; one thread at a time may use it."""
+
+    def __init__(self) -> None:
+        self._values: list[Any] = []
+        self._numbers: dict[Any, int] = {}
+
+    @property
+    def num_bytes(self) -> int:
+        """About how much memory the values take beside what frames count for them."""
+        return 120 * len(self._values)
+
+    def numbers(self, values: Sequence[Any]) -> Codes:
+        """Return the number of each value; new ones get the next."""
+        known = self._numbers
+        for value in values:
+            if value not in known:
+                # In this order: without memory for both, the value has no number of another one.
+                self._values.append(value)
+                known[value] = len(self._values) - 1
+        return np.fromiter(map(known.__getitem__, values), np.int32, len(values))
+
+    def shared(self, numbers: Codes) -> tuple[list[Any], Codes]:
+        """Return the values with these numbers, and the place of each number among them.
+
+        Numbers of other values have no place of their own.
+        """
+        places = np.zeros(int(numbers.max(initial=-1)) + 1, np.int32)
+        places[numbers] = np.arange(len(numbers), dtype=np.int32)
+        return list(map(self._values.__getitem__, numbers.tolist())), places

@@ -8,8 +8,8 @@ from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
-from snapshots.escaping import visible
 from snapshots.notes.filters import HTML, MARKDOWN
+from snapshots.wording import visible
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):

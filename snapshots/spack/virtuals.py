@@ -11,7 +11,7 @@ Source: Spack's builtin packages, and its documentation of the format of specs.
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from snapshots.spack.version_sets import VersionList, parse_versions
+from snapshots.spack.versions import VersionList, parse_versions
 
 LANGUAGES = frozenset({"c", "cxx", "fortran"})
 """The virtual packages that compilers provide."""

@@ -16,8 +16,7 @@ from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.history import History
 from snapshots.models import RevisionInfo
 from snapshots.spack.versions import VersionKey, version_key
-from snapshots.timelines.replay import ADDED, CHANGED, KINDS, REMOVED, Events
-from snapshots.timelines.steps import Steps
+from snapshots.timelines.steps import ADDED, CHANGED, KINDS, REMOVED, Events, Steps
 
 Counts = npt.NDArray[np.int64]
 

@@ -1,6 +1,7 @@
-"""Of a hash: when it was there, why it came and why it went, and which revisions hold several."""
+"""The history of a hash: when it was there, why it came and went, and who holds several of them."""
 
 from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -10,8 +11,7 @@ import pyarrow.compute as pc
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.history import History, age
 from snapshots.models import RevisionInfo
-from snapshots.timelines.replay import ADDED, REMOVED, Events
-from snapshots.timelines.steps import Steps
+from snapshots.timelines.steps import ADDED, REMOVED, Events, Steps
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,3 +160,24 @@ def holding(
             changes[places[span.last] + 1] -= 1
     held = np.flatnonzero(np.cumsum(changes)[:-1] == len(histories))
     return sorted((steps.revisions[place] for place in held.tolist()), key=age, reverse=True)
+
+
+class LastSeen(NamedTuple):
+    """The last revision that has a hash, and the one after it, which has it no longer for a reason.
+
+    The latter two are None where the newest revision of the series has it.
+    """
+
+    revision: RevisionInfo
+    reason: SpecChangeReason | None
+    gone_in: RevisionInfo | None
+
+
+def last_seen(known: HashHistory, series: str) -> LastSeen:
+    """Return where a hash was last in a series, or anywhere where it never was in that one.
+
+    In a series that is by its order, elsewhere by when revisions were taken.
+    """
+    own = [span for span in known.spans if span.series == series]
+    last = own[-1] if own else max(known.spans, key=lambda span: age(span.last))
+    return LastSeen(last.last, last.reason_gone, last.gone_in)

@@ -6,7 +6,7 @@ from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 
-from snapshots.demo.pages import write_pages
+from snapshots.demo.revisions import write_pages
 from tests.benchmarks.churn import FIRST_DAY, LivingCache
 from tests.benchmarks.plans import ROOT
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from snapshots.contents import Content, PackageContent
-from snapshots.facts import Fact
-from snapshots.models import NOTHING, SIZE_MAX, SPEC_FACTS, Dependency, Spec
+from snapshots.models import NOTHING, SIZE_MAX, SPEC_FACTS, Dependency, Fact, Spec
 from snapshots.sources.pages import parse_page
 from snapshots.sources.reports import Report
 from snapshots.tables import SPEC_ROWS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from snapshots.digests import short_digest, told_apart
+from snapshots.wording import short_digest, told_apart
 
 A = "ab" * 32
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
-from snapshots.escaping import is_plain, quoted, shortened, visible
 from snapshots.sources.reports import Report
+from snapshots.wording import is_plain, quoted, shortened, visible
 
 
 @pytest.mark.parametrize(

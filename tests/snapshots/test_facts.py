@@ -5,9 +5,8 @@ from typing import Annotated, get_type_hints
 import msgspec
 import pyarrow as pa
 
-from snapshots.facts import Fact, Kept, facts_of
 from snapshots.frames.frame import Frame
-from snapshots.models import SPEC_FACTS, Spec
+from snapshots.models import SPEC_FACTS, Fact, Kept, Spec, facts_of
 from snapshots.tables import SPECS
 
 

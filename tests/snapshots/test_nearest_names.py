@@ -2,7 +2,7 @@
 
 import pytest
 
-from snapshots.nearest_names import nearest_hint, nearest_names
+from snapshots.wording import nearest_hint, nearest_names
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from snapshots.models import RevisionInfo
-from snapshots.wording import counted, day, short_pair, short_version, title
+from snapshots.refs import title
+from snapshots.wording import counted, day, short_pair, short_version
 from tests.snapshots.factories import SOURCE, digest_of
 
 MOMENT = datetime(2025, 1, 20, 23, 59, tzinfo=UTC)

@@ -11,11 +11,10 @@ from server.terminal.printing.revisions import revision_lines
 from snapshots.catalog.keeping.removing import Removal
 from snapshots.catalog.keeping.retention import NEWEST_OF_TAG, Choice
 from snapshots.catalog.keeping.vacuum import Vacuumed
-from snapshots.digests import short_digest
 from snapshots.history import History
 from snapshots.models import revision_facts
 from snapshots.refs import series
-from snapshots.wording import counted, minute, size
+from snapshots.wording import counted, minute, short_digest, size
 
 
 def removed_lines(

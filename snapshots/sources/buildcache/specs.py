@@ -13,16 +13,13 @@ from typing import NamedTuple
 from msgspec import Raw
 
 from snapshots.errors import SourceError
-from snapshots.escaping import quoted
 from snapshots.models import Dependency, Spec, UnprovenReason
 from snapshots.sources.buildcache import databases, parameters
 from snapshots.sources.buildcache.databases import External, Install, Node
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.buildcache.proof import unproven_reason
 from snapshots.sources.reports import Report
-from snapshots.spack.names import is_hash, is_name
-from snapshots.spack.spelling import canonical_compiler, canonical_variants
-from snapshots.spack.texts import (
+from snapshots.spack.names import (
     Check,
     check_number,
     checked_build_spec,
@@ -35,7 +32,11 @@ from snapshots.spack.texts import (
     checked_version,
     checked_virtual,
     checked_word,
+    is_hash,
+    is_name,
 )
+from snapshots.spack.spelling import canonical_compiler, canonical_variants
+from snapshots.wording import quoted
 
 _LANGUAGES = ("c", "cxx", "fortran")
 

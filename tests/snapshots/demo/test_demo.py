@@ -14,8 +14,7 @@ from snapshots.contents import Snapshot
 from snapshots.demo import develop_history, history
 from snapshots.demo.draws import Draw
 from snapshots.demo.machines import MACHINES
-from snapshots.demo.names import package_names
-from snapshots.demo.recipes import make_recipe
+from snapshots.demo.packages import make_recipe, package_names
 from snapshots.errors import InvalidArgument
 from snapshots.models import Spec
 from snapshots.refs import check_tag, series, tag_date

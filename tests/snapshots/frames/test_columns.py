@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.frames.arrow_columns import column_of, list_column_of
 from snapshots.frames.columns import (
     Column,
     ListColumn,
     NumberColumn,
     PlainColumn,
     Rows,
+    column_of,
+    list_column_of,
 )
 
 WORDS = ("gcc", "clang", "oneapi", "é", "")

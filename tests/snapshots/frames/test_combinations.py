@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.frames import combinations
-from snapshots.frames.columns import Column
-from snapshots.frames.combinations import Combinations
+from snapshots.frames import columns
+from snapshots.frames.columns import Column, Combinations
 
 NAMES = ("letter", "digit", "sign")
 
@@ -62,10 +61,10 @@ def test_the_order_of_the_names_does_not_matter() -> None:
 
 
 def test_columns_with_too_many_values_are_not_combined(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not one alone, and not two that have too many combinations; nor what is no such column."""
+    """Not one alone, and not two that have too many columns; nor what is no such column."""
     rows = [(letter, digit, "+") for letter in "abc" for digit in "0123"]
     every = Combinations(columns_of(rows), len(rows))
-    monkeypatch.setattr(combinations, "MAX_COMBINATIONS", 3)
+    monkeypatch.setattr(columns, "MAX_COMBINATIONS", 3)
     assert every.of(["letter", "sign"]) is not None
     assert every.of(["digit"]) is None
     assert every.of(["letter", "digit"]) is None

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.frames.components import from_below
+from snapshots.frames.graphs import from_below
 
 Edges = list[tuple[int, int]]
 

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.frames.hash_sets import HashSet
-from snapshots.frames.hashes import Hashes
+from snapshots.frames.hashes import Hashes, HashSet
 
 ALIKE = st.tuples(st.integers(0, 31), st.sampled_from("ab7"), st.integers(0, 31)).map(
     lambda it: ("a" * it[0] + it[1] + "b" * it[2] + "c" * 32)[:32]

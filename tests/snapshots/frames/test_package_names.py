@@ -8,7 +8,7 @@ from snapshots.contents import Content
 from snapshots.errors import InvalidArgument, UnknownPackage
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-from snapshots.frames.package_names import (
+from snapshots.frames.matching import (
     UnknownName,
     names_asked,
     names_known,
@@ -16,7 +16,7 @@ from snapshots.frames.package_names import (
     unknown_names,
 )
 from snapshots.models import Dependency
-from snapshots.spack.parser import parse
+from snapshots.spack.query import parse
 from tests.snapshots.factories import a_spec, hash_of
 
 

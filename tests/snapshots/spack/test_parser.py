@@ -5,11 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.errors import ConstraintSyntaxError
-from snapshots.spack.constraints import DependencyConstraint, SpecConstraint
-from snapshots.spack.parser import parse, query_of
-from snapshots.spack.predicates import VariantConstraint
-from snapshots.spack.targets import TargetRange, TargetSet
-from snapshots.spack.version_sets import parse_versions
+from snapshots.spack.query import (
+    DependencyConstraint,
+    SpecConstraint,
+    TargetRange,
+    TargetSet,
+    VariantConstraint,
+    parse,
+    query_of,
+)
+from snapshots.spack.versions import parse_versions
 
 ALL_TYPES = "hdf5 ^[deptypes=build,link,run,test virtuals=mpi] mpich"
 

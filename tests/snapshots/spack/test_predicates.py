@@ -3,7 +3,7 @@
 import pytest
 
 from snapshots.models import Spec
-from snapshots.spack.parser import parse
+from snapshots.spack.query import parse
 from snapshots.spack.spelling import canonical_variants
 from tests.snapshots.records import has_facts
 

@@ -3,7 +3,7 @@
 import pytest
 
 from snapshots.errors import ConstraintSyntaxError
-from snapshots.spack.parser import parse
+from snapshots.spack.query import parse
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """What functions of texts remember."""
 
-from snapshots.spack.remembering import remembered
+from snapshots.spack.versions import remembered
 
 
 def test_usual_texts_are_remembered_and_few_long_ones() -> None:

@@ -9,9 +9,8 @@ from msgspec.structs import replace
 
 from snapshots.models import Spec
 from snapshots.sources.buildcache.parameters import variant
-from snapshots.spack.parser import parse
-from snapshots.spack.short_form import short_form
-from snapshots.spack.spelling import canonical_variants
+from snapshots.spack.query import parse
+from snapshots.spack.spelling import canonical_variants, short_form
 from tests.snapshots.factories import a_spec
 from tests.snapshots.records import has_facts
 

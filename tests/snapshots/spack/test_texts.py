@@ -1,4 +1,4 @@
-"""The texts of a spec: what each may be is said once, and by the fact."""
+"""The names of a spec: what each may be is said once, and by the fact."""
 
 import unicodedata
 
@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.escaping import is_plain
 from snapshots.models import SPEC_FACTS, Dependency, Spec
-from snapshots.spack import texts
+from snapshots.spack import names
+from snapshots.wording import is_plain
 from tests.snapshots.checking import check_facts
 from tests.snapshots.factories import SPECS, full_spec, hash_of
 
@@ -90,7 +90,7 @@ def test_usual_facts_pass(specs: list[Spec]) -> None:
 )
 def test_urls(url: str) -> None:
     """Packages lie at URLs of few schemes."""
-    assert texts.checked_url(url) == url
+    assert names.checked_url(url) == url
 
 
 @pytest.mark.parametrize(
@@ -119,15 +119,15 @@ def test_urls(url: str) -> None:
 def test_what_is_no_url_of_a_package(url: str) -> None:
     """Schemes that do something, and characters that end an attribute or a span, are refused."""
     with pytest.raises(ValueError, match=r"no URL|characters that no URL has"):
-        texts.checked_url(url)
-    assert not texts.are_usual_urls((url,))
+        names.checked_url(url)
+    assert not names.are_usual_urls((url,))
 
 
 @given(st.lists(st.text(max_size=4).map("https://a/".__add__) | st.text(max_size=12), max_size=3))
 def test_usual_urls_are_urls(urls: list[str]) -> None:
     """The fast look at many never takes what the thorough one does not."""
-    if texts.are_usual_urls(urls):
-        assert [texts.checked_url(url) for url in urls] == urls
+    if names.are_usual_urls(urls):
+        assert [names.checked_url(url) for url in urls] == urls
 
 
 @pytest.mark.parametrize(

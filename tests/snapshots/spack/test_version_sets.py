@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.errors import ConstraintSyntaxError
-from snapshots.spack.version_sets import (
+from snapshots.spack.versions import (
     ExactVersion,
     GitVersion,
     VersionItem,

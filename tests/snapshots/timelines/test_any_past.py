@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.history import History
-from snapshots.timelines.growth import growth
+from snapshots.timelines.growth import count_returned, growth, told_apart
 from snapshots.timelines.packages import package_timeline
-from snapshots.timelines.returns import count_returned, told_apart
 from snapshots.timelines.spans import hash_histories, holding
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.factories import NAMES

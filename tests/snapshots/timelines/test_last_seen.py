@@ -1,7 +1,7 @@
 """Where a hash was last, for somebody who misses it in some revision."""
 
 from snapshots.changes.reasons import SpecChangeReason
-from snapshots.timelines.last_seen import last_seen
+from snapshots.timelines.spans import last_seen
 from tests.snapshots.factories import a_spec, hash_of
 from tests.snapshots.timelines.naive import Past
 from tests.snapshots.timelines.pasts import a_past

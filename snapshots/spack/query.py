@@ -1,27 +1,322 @@
-"""Spack's spec query language: text in, what a spec must be like out.
+"""Spack's spec query language: text in, records of what a spec must be like out.
 
     hdf5@1.12: +mpi target=x86_64_v3: %gcc@13 ^zlib-api=zlib-ng ^cmake@3.27:
 
-Source: Spack's grammar of specs (version 1.1), and its answers about concrete specs. What stands
-behind ``%`` or ``^`` describes that dependency, up to the next of them; ``%`` belongs to the spec
-or to the ``^`` before it. What Spack knows beyond this (conditions, specs in files, names that mean
-this machine) is refused by name.
+Source: Spack's grammar of specs (version 1.1), and its answers about concrete specs. What follows
+``%`` or ``^`` describes that dependency, up to the next of them; ``%`` belongs to the spec or to
+the ``^`` before it. What Spack knows beyond this (conditions, specs in files, names that mean this
+machine) is refused by name.
+
+``str`` of a record is text that parses to an equal record.
 """
 
 import re
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from typing import NamedTuple, NoReturn
+
+import msgspec
 
 from snapshots.errors import ConstraintSyntaxError
-from snapshots.spack.constraints import ANYTHING, DependencyConstraint, SpecConstraint
-from snapshots.spack.edges import Edge, read_edge
-from snapshots.spack.predicates import VariantConstraint, variant_value
-from snapshots.spack.quoting import quote, unquote
 from snapshots.spack.scanner import Scanner
-from snapshots.spack.spelling import COMPILER_FLAGS
-from snapshots.spack.targets import TargetRange, TargetSet, is_target
-from snapshots.spack.version_sets import VersionList, read_versions
+from snapshots.spack.spelling import COMPILER_FLAGS, quote, recorded_value, unquote
+from snapshots.spack.versions import VersionList, read_versions
 from snapshots.spack.virtuals import package_of_compiler
+
+# -- variants and compiler flags
+
+
+ANY_VALUE = ("*",)
+"""The values of a variant that only has to be there, written ``KEY=*``; no flags are meant so."""
+
+VariantValue = bool | tuple[str, ...]
+
+_PATCHES = "patches"
+_PATCH_LENGTH = 7
+_TRUTH = {"true": True, "false": False}
+
+
+def variant_value(name: str, value: str) -> VariantValue:
+    """Return what an unquoted value means: true or false, else the values it lists, sorted.
+
+    Compiler flags stand between spaces, other values between commas; both are sets.
+    """
+    if name in COMPILER_FLAGS:
+        return tuple(sorted(set(value.split())))
+    values = tuple(sorted({item.strip() for item in value.split(",")}))
+    return _TRUTH.get(values[0].lower(), values) if len(values) == 1 else values
+
+
+class VariantConstraint(msgspec.Struct, frozen=True):
+    """A variant's value, or compiler flags of a kind.
+
+    ``value`` is what ``variant_value`` returns. All values it lists must be among the spec's; with
+    ``exact`` the spec has no others. With ``propagate`` (``++mpi``) it holds for the spec and for
+    everything below it, wherever there is such a variant at all.
+    """
+
+    name: str
+    value: VariantValue
+    exact: bool = False
+    propagate: bool = False
+
+    def matches(self, variants: Collection[str]) -> bool:
+        """Tell whether one of a spec's variants is this one with such a value.
+
+        A spec that lacks the variant does not match, whatever the value.
+        """
+        return any(it == (self.name, True) for it in self._found(variants))
+
+    def contradicts(self, variants: Collection[str]) -> bool:
+        """Tell whether one of a spec's variants is this one with another value."""
+        return any(it == (self.name, False) for it in self._found(variants))
+
+    def _found(self, variants: Collection[str]) -> list[tuple[str, bool]]:
+        recorded = (_recorded_variant(text) for text in variants if self.name in text)
+        return [(name, self._accepts(value)) for name, value in recorded if name == self.name]
+
+    def _accepts(self, value: VariantValue) -> bool:
+        if self.value == value or self._is_any:
+            return True
+        if isinstance(value, bool) or isinstance(self.value, bool):
+            return False
+        if self.name == _PATCHES:
+            return _has_patches(value, self.value, exact=self.exact)
+        return not self.exact and set(self.value) <= set(value)
+
+    @property
+    def _is_any(self) -> bool:
+        return self.value == ANY_VALUE and self.name not in COMPILER_FLAGS
+
+    def __str__(self) -> str:
+        if isinstance(self.value, bool):
+            sigil = "+" if self.value else "~"
+            return f"{sigil * (1 + self.propagate)}{self.name}"
+        separator = " " if self.name in COMPILER_FLAGS else ","
+        operator = (":=" if self.exact else "=") + "=" * self.propagate
+        value = separator.join(self.value)
+        return f"{self.name}{operator}{value if self._is_any else quote(value)}"
+
+
+@lru_cache(maxsize=1 << 16)
+def _recorded_variant(text: str) -> tuple[str, VariantValue]:
+    if text.startswith(("+", "~")):
+        return text.lstrip("+~"), text.startswith("+")
+    name, _, value = text.partition("=")
+    return name, variant_value(name, recorded_value(value.removeprefix("=")))
+
+
+def _has_patches(present: tuple[str, ...], asked: tuple[str, ...], *, exact: bool) -> bool:
+    # Pages shorten the sha256 of a patch to seven digits, indexes do not.
+    short = [patch[:_PATCH_LENGTH] for patch in asked]
+    found = [patch for patch in present if patch.startswith(tuple(short))]
+    if exact and len(found) < len(present):
+        return False
+    return all(any(patch.startswith(start) for patch in found) for start in short)
+
+
+# -- targets
+
+
+ANY = "*"
+"""Any target at all."""
+
+
+class TargetRange(msgspec.Struct, frozen=True, order=True):
+    """The targets between two others, both included; an empty text sets no bound."""
+
+    low: str
+    high: str
+
+    def includes(self, target: str) -> bool:
+        """Tell whether the target lies in the range."""
+        return (not self.low or _is_or_descends(target, self.low)) and (
+            not self.high or _is_or_descends(self.high, target)
+        )
+
+    def __str__(self) -> str:
+        return f"{self.low}:{self.high}"
+
+
+class TargetSet(msgspec.Struct, frozen=True):
+    """Names and ranges, any of which will do."""
+
+    names: tuple[str, ...] = ()
+    ranges: tuple[TargetRange, ...] = ()
+
+    def includes(self, target: str) -> bool:
+        """Tell whether the target is one of the names or in one of the ranges."""
+        if target in self.names or ANY in self.names:
+            return True
+        return any(it.includes(target) for it in self.ranges)
+
+    def __str__(self) -> str:
+        return ",".join([*self.names, *map(str, self.ranges)])
+
+
+def is_target(name: str) -> bool:
+    """Tell whether the library knows a target of this name, so that it has an ancestry."""
+    from archspec.cpu import TARGETS  # most queries ask for no range
+
+    return name in TARGETS
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_or_descends(target: str, ancestor: str) -> bool:
+    from archspec.cpu import TARGETS
+
+    known = TARGETS.get(target)
+    if target == ancestor:
+        return True
+    return known is not None and any(it.name == ancestor for it in known.ancestors)
+
+
+# -- specs and their dependencies
+
+
+ANYTHING = "*"
+"""A platform or an operating system, whichever it is; also how a query without a name begins."""
+
+
+class SpecConstraint(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is asked of a spec; what is None or empty sets no condition.
+
+    ``direct`` are asked of its own dependencies (``%``), ``transitive`` of all those that it links
+    or runs with and of its own for the build (``^``): each of at least one of them.
+    """
+
+    name: str | None = None
+    namespace: str | None = None
+    versions: VersionList | None = None
+    variants: tuple[VariantConstraint, ...] = ()
+    platform: str | None = None
+    operating_system: str | None = None
+    targets: TargetSet | None = None
+    hash_prefix: str | None = None
+    direct: "tuple[DependencyConstraint, ...]" = ()
+    transitive: "tuple[DependencyConstraint, ...]" = ()
+
+    @property
+    def is_about_dependencies(self) -> bool:
+        """Whether the answer takes more than the spec's own facts."""
+        return bool(self.direct or self.transitive) or any(it.propagate for it in self.variants)
+
+    @property
+    def num_dependencies(self) -> int:
+        """How many ``%`` and ``^`` there are."""
+        below = (*self.direct, *self.transitive)
+        return len(below) + sum(it.spec.num_dependencies for it in below)
+
+    def is_compiler(self, compiler: str) -> bool:
+        """Tell whether ``gcc@13.2.0``, of which nothing else is known, meets every condition."""
+        name, _, version = compiler.partition("@")
+        if self.name is not None and package_of_compiler(name) != package_of_compiler(self.name):
+            return False
+        other = msgspec.structs.replace(self, name=None, versions=None)
+        if other != SpecConstraint():
+            return False
+        return self.versions is None or (bool(version) and self.versions.includes(version))
+
+    def __str__(self) -> str:
+        version = "" if self.versions is None else f"@{self.versions}"
+        parts = [f"{self.name or ANYTHING}{version}", *map(str, self.variants)]
+        facts = {
+            "namespace": self.namespace,
+            "platform": self.platform,
+            "os": self.operating_system,
+            "target": self.targets,
+        }
+        parts += [f"{key}={value}" for key, value in facts.items() if value is not None]
+        if self.hash_prefix is not None:
+            parts.append(f"/{self.hash_prefix}")
+        parts += [f"%{dependency}" for dependency in self.direct]
+        parts += [f"^{dependency}" for dependency in self.transitive]
+        return " ".join(parts)
+
+
+class DependencyConstraint(msgspec.Struct, frozen=True):
+    """A dependency that there must be: what it is like, and what the edge to it is like.
+
+    ``types`` and ``virtuals`` are asked of the edge: its types, and the virtual packages that it
+    provides. ``snapshots.frames.matching`` says which of them it needs to have.
+    """
+
+    spec: SpecConstraint
+    types: tuple[str, ...] = ()
+    virtuals: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        properties = {"deptypes": self.types, "virtuals": self.virtuals}
+        texts = [f"{key}={','.join(values)}" for key, values in properties.items() if values]
+        return f"[{' '.join(texts)}] {self.spec}" if texts else str(self.spec)
+
+
+# -- the edge to a dependency
+
+
+DEPENDENCY_TYPES = ("build", "link", "run", "test")
+
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9_-]*"
+_EDGE_SIGIL = re.compile(r"%%|[%^]")
+_OPEN = re.compile(r"\[")
+_CLOSE = re.compile(r"\]")
+_PROPERTY = re.compile(
+    r"(?P<key>[A-Za-z0-9_][A-Za-z0-9_.-]*):?=(?P<value>'[^']*'|\"[^\"]*\"|[\w,-]+)"
+)
+# Spack reads ^ KEY=VALUE so too, where somebody may have meant a variant.
+_PROVIDER = re.compile(rf"\s*(?P<virtuals>{_NAME}(?:,{_NAME})*)=(?=[A-Za-z0-9_])")
+_NAME_WITH_VALUE = re.compile(rf"{_NAME}(?:\.{_NAME})*(?=:?=)")
+
+
+class Edge(NamedTuple):
+    """The kind of a dependency, and the properties of the edge to it, both sorted."""
+
+    is_direct: bool
+    types: tuple[str, ...]
+    virtuals: tuple[str, ...]
+
+
+def read_edge(scanner: Scanner) -> Edge | None:
+    """Read what a dependency begins with; None where none begins here.
+
+    Raises ConstraintSyntaxError.
+    """
+    scanner.peek()
+    sigil = scanner.accept(_EDGE_SIGIL)
+    if sigil is None:
+        return None
+    types: set[str] = set()
+    virtuals: set[str] = set()
+    if scanner.accept(_OPEN):
+        while scanner.peek() != "]":
+            _read_property(scanner, types, virtuals)
+        scanner.accept(_CLOSE)
+    if provider := scanner.accept(_PROVIDER):
+        virtuals.update(provider["virtuals"].split(","))
+        if name := scanner.accept(_NAME_WITH_VALUE):
+            scanner.fail(f"{name[0]} is the package that provides it, and has no value")
+    return Edge(sigil[0] != "^", tuple(sorted(types)), tuple(sorted(virtuals)))
+
+
+def _read_property(scanner: Scanner, types: set[str], virtuals: set[str]) -> None:
+    match = scanner.expect(_PROPERTY, "']'")
+    values = {value.strip() for value in unquote(match["value"]).split(",")}
+    match match["key"]:
+        case "deptypes":
+            if unknown := values.difference(DEPENDENCY_TYPES, {"all"}):
+                reason = f"{min(unknown)!r} is no type: {', '.join(DEPENDENCY_TYPES)} or all"
+                scanner.fail(reason, match.start("value"))
+            types.update(DEPENDENCY_TYPES if "all" in values else values)
+        case "virtuals":
+            virtuals.update(values)
+        case "when":
+            scanner.refuse("conditions (when=)", match.start())
+        case _:
+            scanner.fail("an edge has deptypes=, virtuals= and no other", match.start())
+
+
+# -- the parser
+
 
 _IDENTIFIER = r"[A-Za-z0-9_][A-Za-z0-9_-]*"
 _PACKAGE = re.compile(rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*")
