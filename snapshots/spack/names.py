@@ -34,14 +34,14 @@ def is_name(text: str) -> bool:
 
 
 def natural_key(name: str) -> str:
-    """Return a sort key that puts names as people do: lib2 before lib10."""
+    """Return a sort key for the order that people expect: lib2 before lib10."""
     return _DIGITS.sub(_number_text, name)
 
 
 def natural_order(names: Iterable[str]) -> list[str]:
-    """Return the names as people sort them; those with equal keys (lib1, lib01) by their text.
+    """Sort names by ``natural_key``; those with equal keys (lib1, lib01) by their text.
 
-    Names hold no line breaks, so that one pass makes the keys of all of them.
+    Names hold no line breaks, so a single pass computes all keys.
     """
     ordered = sorted(names)
     keys = natural_key("\n".join(ordered)).split("\n")
@@ -49,8 +49,8 @@ def natural_order(names: Iterable[str]) -> list[str]:
 
 
 def _number_text(digits: re.Match[str]) -> str:
-    # Below every character of a name, since "lib2" stands before "lib-x" as "lib" does; then the
-    # length, since longer numbers are larger: as a character that is no line break for any length.
+    # NUL sorts before every character of a name, as "lib2" before "lib-x". The length comes next,
+    # since longer numbers are larger: as a character that is no line break for any length.
     length, text = number_key(digits[0])
     return f"\0{chr(ord('0') + length)}{text}"
 
@@ -188,15 +188,15 @@ def checked_url(text: str) -> str:
         if not is_plain(text) or not _is_free_of(_NOT_IN_URLS, text):
             raise ValueError(f"{quoted(text)} holds characters that no URL has")
         if _URL.fullmatch(text) is None:
-            known = ", ".join(URL_SCHEMES)
-            raise ValueError(f"{quoted(text)} is no URL that begins with one of {known}")
+            schemes = ", ".join(URL_SCHEMES)
+            raise ValueError(f"{quoted(text)} is no URL that begins with one of {schemes}")
     return text
 
 
 def are_usual_urls(texts: Collection[str]) -> bool:
-    """Tell whether ``checked_url`` takes all texts; of many this is asked faster at once.
+    """Tell whether ``checked_url`` accepts all texts: faster for many than one at a time.
 
-    Only URLs in ASCII are usual.
+    False for some that it accepts, too: only URLs in ASCII are usual.
     """
     joined = "".join(texts)
     return (
@@ -215,9 +215,9 @@ def _is_free_of(characters: bytes, text: str) -> bool:
 
 def checked_items(texts: Iterable[str], check: Check) -> tuple[str, ...]:
     """Return the texts, each checked. Raises ValueError where they are too many as well."""
-    given = tuple(texts)
-    check_number(len(given))
-    return tuple(map(check, given))
+    items = tuple(texts)
+    check_number(len(items))
+    return tuple(map(check, items))
 
 
 def check_number(count: int) -> None:

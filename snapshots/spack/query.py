@@ -13,7 +13,7 @@ machine) is refused by name.
 import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
-from typing import NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -22,6 +22,9 @@ from snapshots.spack.scanner import Scanner
 from snapshots.spack.spelling import COMPILER_FLAGS, quote, recorded_value, unquote
 from snapshots.spack.versions import VersionList, read_versions
 from snapshots.spack.virtuals import package_of_compiler
+
+ANYTHING = "*"
+"""Any platform, operating system or target; also how a query without a name begins."""
 
 # -- variants and compiler flags
 
@@ -65,15 +68,16 @@ class VariantConstraint(msgspec.Struct, frozen=True):
 
         A spec that lacks the variant does not match, whatever the value.
         """
-        return any(it == (self.name, True) for it in self._found(variants))
+        return True in self._verdicts(variants)
 
     def contradicts(self, variants: Collection[str]) -> bool:
         """Tell whether one of a spec's variants is this one with another value."""
-        return any(it == (self.name, False) for it in self._found(variants))
+        return False in self._verdicts(variants)
 
-    def _found(self, variants: Collection[str]) -> list[tuple[str, bool]]:
+    def _verdicts(self, variants: Collection[str]) -> list[bool]:
+        """Tell of each of a spec's variants with this name whether its value is accepted."""
         recorded = (_recorded_variant(text) for text in variants if self.name in text)
-        return [(name, self._accepts(value)) for name, value in recorded if name == self.name]
+        return [self._accepts(value) for name, value in recorded if name == self.name]
 
     def _accepts(self, value: VariantValue) -> bool:
         if self.value == value or self._is_any:
@@ -106,20 +110,15 @@ def _recorded_variant(text: str) -> tuple[str, VariantValue]:
     return name, variant_value(name, recorded_value(value.removeprefix("=")))
 
 
-def _has_patches(present: tuple[str, ...], asked: tuple[str, ...], *, exact: bool) -> bool:
+def _has_patches(present: tuple[str, ...], required: tuple[str, ...], *, exact: bool) -> bool:
     # Pages shorten the sha256 of a patch to seven digits, indexes do not.
-    short = [patch[:_PATCH_LENGTH] for patch in asked]
-    found = [patch for patch in present if patch.startswith(tuple(short))]
-    if exact and len(found) < len(present):
+    prefixes = tuple(patch[:_PATCH_LENGTH] for patch in required)
+    if exact and not all(patch.startswith(prefixes) for patch in present):
         return False
-    return all(any(patch.startswith(start) for patch in found) for start in short)
+    return all(any(patch.startswith(prefix) for patch in present) for prefix in prefixes)
 
 
 # -- targets
-
-
-ANY = "*"
-"""Any target at all."""
 
 
 class TargetRange(msgspec.Struct, frozen=True, order=True):
@@ -146,9 +145,9 @@ class TargetSet(msgspec.Struct, frozen=True):
 
     def includes(self, target: str) -> bool:
         """Tell whether the target is one of the names or in one of the ranges."""
-        if target in self.names or ANY in self.names:
+        if target in self.names or ANYTHING in self.names:
             return True
-        return any(it.includes(target) for it in self.ranges)
+        return any(between.includes(target) for between in self.ranges)
 
     def __str__(self) -> str:
         return ",".join([*self.names, *map(str, self.ranges)])
@@ -165,17 +164,13 @@ def is_target(name: str) -> bool:
 def _is_or_descends(target: str, ancestor: str) -> bool:
     from archspec.cpu import TARGETS
 
-    known = TARGETS.get(target)
     if target == ancestor:
         return True
-    return known is not None and any(it.name == ancestor for it in known.ancestors)
+    ancestors = TARGETS[target].ancestors if target in TARGETS else ()
+    return any(other.name == ancestor for other in ancestors)
 
 
 # -- specs and their dependencies
-
-
-ANYTHING = "*"
-"""A platform or an operating system, whichever it is; also how a query without a name begins."""
 
 
 class SpecConstraint(msgspec.Struct, frozen=True, kw_only=True):
@@ -199,21 +194,21 @@ class SpecConstraint(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_about_dependencies(self) -> bool:
         """Whether the answer takes more than the spec's own facts."""
-        return bool(self.direct or self.transitive) or any(it.propagate for it in self.variants)
+        propagates = any(variant.propagate for variant in self.variants)
+        return bool(self.direct or self.transitive) or propagates
 
     @property
     def num_dependencies(self) -> int:
         """How many ``%`` and ``^`` there are."""
-        below = (*self.direct, *self.transitive)
-        return len(below) + sum(it.spec.num_dependencies for it in below)
+        dependencies = (*self.direct, *self.transitive)
+        return sum(1 + dependency.spec.num_dependencies for dependency in dependencies)
 
     def is_compiler(self, compiler: str) -> bool:
         """Tell whether ``gcc@13.2.0``, of which nothing else is known, meets every condition."""
         name, _, version = compiler.partition("@")
         if self.name is not None and package_of_compiler(name) != package_of_compiler(self.name):
             return False
-        other = msgspec.structs.replace(self, name=None, versions=None)
-        if other != SpecConstraint():
+        if msgspec.structs.replace(self, name=None, versions=None) != SpecConstraint():
             return False
         return self.versions is None or (bool(version) and self.versions.includes(version))
 
@@ -251,36 +246,107 @@ class DependencyConstraint(msgspec.Struct, frozen=True):
         return f"[{' '.join(texts)}] {self.spec}" if texts else str(self.spec)
 
 
-# -- the edge to a dependency
+# -- the parser
 
 
 DEPENDENCY_TYPES = ("build", "link", "run", "test")
 
-_NAME = r"[A-Za-z0-9_][A-Za-z0-9_-]*"
+_IDENTIFIER = r"[A-Za-z0-9_][A-Za-z0-9_-]*"
+_PACKAGE = re.compile(rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*")
+_ANONYMOUS = re.compile(r"\*")
+_SIGIL = re.compile(r"(?P<twice>\+\+|~~|--)|[@/+~-]")
+_HASH = re.compile(r"[A-Za-z0-9]+")
+_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_ASSIGNMENT = re.compile(rf"(?P<key>{_WORD.pattern})(?P<exact>:)?=(?P<propagate>=)?")
+_QUOTE = re.compile(r"['\"]")
+_QUOTED = re.compile(r"""'(?:[^']|(?<=\\)')*'|"(?:[^"]|(?<=\\)")*\"""")
+_BARE_VALUE = re.compile(r"(?:[\w*.,:=/\\-]|\+(?![A-Za-z]))+", re.ASCII)
+_GLUED = re.compile(r"\S")
+_MORE_FLAGS = re.compile(r"\s+-")
+_IN_A_FILE = re.compile(r"(?=\.|[\w.-]*/)[\w./-]+\.(?:json|yaml)\b", re.ASCII)
+
 _EDGE_SIGIL = re.compile(r"%%|[%^]")
 _OPEN = re.compile(r"\[")
 _CLOSE = re.compile(r"\]")
-_PROPERTY = re.compile(
-    r"(?P<key>[A-Za-z0-9_][A-Za-z0-9_.-]*):?=(?P<value>'[^']*'|\"[^\"]*\"|[\w,-]+)"
-)
+_PROPERTY = re.compile(rf"(?P<key>{_WORD.pattern}):?=(?P<value>'[^']*'|\"[^\"]*\"|[\w,-]+)")
 # Spack reads ^ KEY=VALUE so too, where somebody may have meant a variant.
-_PROVIDER = re.compile(rf"\s*(?P<virtuals>{_NAME}(?:,{_NAME})*)=(?=[A-Za-z0-9_])")
-_NAME_WITH_VALUE = re.compile(rf"{_NAME}(?:\.{_NAME})*(?=:?=)")
+_PROVIDER = re.compile(rf"\s*(?P<virtuals>{_IDENTIFIER}(?:,{_IDENTIFIER})*)=(?=[A-Za-z0-9_])")
+_PACKAGE_WITH_VALUE = re.compile(rf"{_PACKAGE.pattern}(?=:?=)")
+
+_TRIPLET = ("platform", "os", "target")
+_ARCHITECTURE = {
+    "arch": _TRIPLET,
+    "architecture": _TRIPLET,
+    "platform": ("platform",),
+    "os": ("os",),
+    "operating_system": ("os",),
+    "target": ("target",),
+}
+_FACTS = {"platform": "platform", "os": "operating_system", "target": "targets"}
+_OF_THE_HOST = frozenset({"frontend", "fe", "backend", "be", "default_os", "default_target"})
+_HASH_LENGTH = 32
+_UNSET = "None"
+_END_OF_NODE = ("", "%", "^")
 
 
-class Edge(NamedTuple):
-    """The kind of a dependency, and the properties of the edge to it, both sorted."""
+def parse(text: str) -> SpecConstraint:
+    """Parse a spec query, named or not; ``*`` alone sets no condition.
+
+    Raises ConstraintSyntaxError.
+    """
+    scanner = Scanner(text)
+    if not scanner.peek():
+        scanner.fail_expecting("a spec")
+    root = owner = _Node(scanner)
+    transitive: list[_Node] = []
+    while edge := _read_edge(scanner):
+        if edge.is_direct and not scanner.peek():
+            scanner.fail_expecting("a spec")
+        node = _Node(scanner, edge)
+        if edge.is_direct:
+            owner.direct.append(node)
+        else:
+            transitive.append(node)
+            owner = node
+    return root.constraint(transitive)
+
+
+def query_of(words: Sequence[str]) -> str:
+    """Return the query that the words of a command line make, as Spack joins them.
+
+    The shell has removed quotes, so a word KEY=VALUE that cannot be read as it is gets them again
+    around all of its value. No words match every spec.
+    """
+    return " ".join(map(_with_quotes, words)) or ANYTHING
+
+
+def _with_quotes(word: str) -> str:
+    match = _ASSIGNMENT.match(word)
+    if match is None or match.end() == len(word):
+        return word
+    try:
+        parse(word)
+    except ConstraintSyntaxError:
+        return match[0] + quote(word[match.end() :])
+    return word
+
+
+class _Edge(msgspec.Struct, frozen=True):
+    """The kind of a dependency, and the properties of the edge to it, both sorted.
+
+    %[virtuals=c,cxx deptypes=build] gcc        %c,cxx=gcc        ^mpi=openmpi
+    """
 
     is_direct: bool
     types: tuple[str, ...]
     virtuals: tuple[str, ...]
 
 
-def read_edge(scanner: Scanner) -> Edge | None:
-    """Read what a dependency begins with; None where none begins here.
+_NO_EDGE = _Edge(is_direct=False, types=(), virtuals=())
 
-    Raises ConstraintSyntaxError.
-    """
+
+def _read_edge(scanner: Scanner) -> _Edge | None:
+    """Read what a dependency begins with; None where none begins here."""
     scanner.peek()
     sigil = scanner.accept(_EDGE_SIGIL)
     if sigil is None:
@@ -293,9 +359,9 @@ def read_edge(scanner: Scanner) -> Edge | None:
         scanner.accept(_CLOSE)
     if provider := scanner.accept(_PROVIDER):
         virtuals.update(provider["virtuals"].split(","))
-        if name := scanner.accept(_NAME_WITH_VALUE):
+        if name := scanner.accept(_PACKAGE_WITH_VALUE):
             scanner.fail(f"{name[0]} is the package that provides it, and has no value")
-    return Edge(sigil[0] != "^", tuple(sorted(types)), tuple(sorted(virtuals)))
+    return _Edge(sigil[0] != "^", tuple(sorted(types)), tuple(sorted(virtuals)))
 
 
 def _read_property(scanner: Scanner, types: set[str], virtuals: set[str]) -> None:
@@ -315,120 +381,33 @@ def _read_property(scanner: Scanner, types: set[str], virtuals: set[str]) -> Non
             scanner.fail("an edge has deptypes=, virtuals= and no other", match.start())
 
 
-# -- the parser
-
-
-_IDENTIFIER = r"[A-Za-z0-9_][A-Za-z0-9_-]*"
-_PACKAGE = re.compile(rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*")
-_ANONYMOUS = re.compile(r"\*")
-_SIGIL = re.compile(r"(?P<twice>\+\+|~~|--)|[@/+~-]")
-_HASH = re.compile(r"[A-Za-z0-9]+")
-_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_ASSIGNMENT = re.compile(rf"(?P<key>{_WORD.pattern})(?P<exact>:)?=(?P<propagate>=)?")
-_QUOTE = re.compile(r"['\"]")
-_QUOTED = re.compile(r"""'(?:[^']|(?<=\\)')*'|"(?:[^"]|(?<=\\)")*\"""")
-_BARE_VALUE = re.compile(r"(?:[\w*.,:=/\\-]|\+(?![A-Za-z]))+", re.ASCII)
-_GLUED = re.compile(r"\S")
-_MORE_FLAGS = re.compile(r"\s+-")
-_IN_A_FILE = re.compile(r"(?=\.|[\w.-]*/)[\w./-]+\.(?:json|yaml)\b", re.ASCII)
-
-_TRIPLET = ("platform", "os", "target")
-_ARCHITECTURE = {
-    "arch": _TRIPLET,
-    "architecture": _TRIPLET,
-    "platform": ("platform",),
-    "os": ("os",),
-    "operating_system": ("os",),
-    "target": ("target",),
-}
-_OF_THE_HOST = frozenset({"frontend", "fe", "backend", "be", "default_os", "default_target"})
-_HASH_LENGTH = 32
-_UNSET = "None"
-_END_OF_NODE = ("", "%", "^")
-
-
-def parse(text: str) -> SpecConstraint:
-    """Parse a spec query, named or not; ``*`` alone asks for nothing.
-
-    Raises ConstraintSyntaxError.
-    """
-    scanner = Scanner(text)
-    if not scanner.peek():
-        scanner.fail_expecting("a spec")
-    root = _Node(scanner)
-    below: list[tuple[Edge, _Node]] = []
-    owner = root
-    while edge := read_edge(scanner):
-        if edge.is_direct and not scanner.peek():
-            scanner.fail_expecting("a spec")
-        node = _Node(scanner)
-        if edge.is_direct:
-            node.use_name_of_package()
-            owner.direct.append((edge, node))
-        else:
-            below.append((edge, node))
-            owner = node
-    return root.constraint(below)
-
-
-def query_of(words: Sequence[str]) -> str:
-    """Return the query that the words of a command line make, as Spack joins them.
-
-    The shell has taken quotes away, so a word KEY=VALUE that cannot be read as it stands gets them
-    again around all of its value. No words ask for everything.
-    """
-    return " ".join(map(_with_quotes, words)) or ANYTHING
-
-
-def _with_quotes(word: str) -> str:
-    match = _ASSIGNMENT.match(word)
-    if match is None or match.end() == len(word):
-        return word
-    try:
-        parse(word)
-    except ConstraintSyntaxError:
-        return match[0] + quote(word[match.end() :])
-    return word
-
-
 class _Node:
     """Reads one spec, up to the end of the text or to the next ``%`` or ``^``."""
 
-    def __init__(self, scanner: Scanner) -> None:
-        self.direct: list[tuple[Edge, _Node]] = []
+    def __init__(self, scanner: Scanner, edge: _Edge = _NO_EDGE) -> None:
+        self.direct: list[_Node] = []
         self._scanner = scanner
-        self._name: str | None = None
-        self._namespace: str | None = None
-        self._versions: VersionList | None = None
-        self._hash_prefix: str | None = None
+        self._edge = edge
+        self._facts: dict[str, Any] = {}
         self._variants: dict[str, VariantConstraint] = {}
-        self._architecture: dict[str, str] = {}
-        self._targets: TargetSet | None = None
 
         self._next_part()
         self._read_name()
         while (sigil := self._next_part()) not in _END_OF_NODE:
             self._read_part(sigil)
 
-    def use_name_of_package(self) -> None:
-        """Take a compiler's old name (clang) for that of its package (llvm)."""
-        if self._name is not None:
-            self._name = package_of_compiler(self._name)
-
-    def constraint(self, transitive: "Sequence[tuple[Edge, _Node]]" = ()) -> SpecConstraint:
+    def constraint(self, transitive: "Sequence[_Node]" = ()) -> SpecConstraint:
         """Return what was read, with the dependencies in canonical order."""
         return SpecConstraint(
-            name=self._name,
-            namespace=self._namespace,
-            versions=self._versions,
+            **self._facts,
             variants=tuple(self._variants[name] for name in sorted(self._variants)),
-            platform=self._architecture.get("platform"),
-            operating_system=self._architecture.get("os"),
-            targets=self._targets,
-            hash_prefix=self._hash_prefix,
             direct=_dependencies(self.direct),
             transitive=_dependencies(transitive),
         )
+
+    def dependency(self) -> DependencyConstraint:
+        """Return what was read, with the properties of the edge that leads to it."""
+        return DependencyConstraint(self.constraint(), self._edge.types, self._edge.virtuals)
 
     def _next_part(self) -> str:
         """Return the character that the next part begins with; refuse specs in files."""
@@ -441,19 +420,22 @@ class _Node:
         if self._scanner.accept(_ANONYMOUS) or self._scanner.sees(_ASSIGNMENT):
             return
         if package := self._scanner.accept(_PACKAGE):
-            namespace, _, self._name = package[0].rpartition(".")
-            self._namespace = namespace or None
+            namespace, _, name = package[0].rpartition(".")
+            if namespace:
+                self._facts["namespace"] = namespace
+            # A compiler may go by the old name (clang) of its package (llvm).
+            self._facts["name"] = package_of_compiler(name) if self._edge.is_direct else name
 
     def _read_part(self, sigil: str) -> None:
         start = self._scanner.position
         mark = self._scanner.accept(_SIGIL)
         match sigil:
             case "@":
-                self._once(self._versions, "a version (commas make a list)", start)
-                self._versions = read_versions(self._scanner)
+                self._once("versions", "a version (commas make a list)", start)
+                self._facts["versions"] = read_versions(self._scanner)
             case "/":
-                self._once(self._hash_prefix, "a hash", start)
-                self._hash_prefix = self._read_hash()
+                self._once("hash_prefix", "a hash", start)
+                self._facts["hash_prefix"] = self._read_hash()
             case "+" | "~" | "-":
                 self._scanner.peek()
                 name = self._scanner.expect(_WORD, "the name of a variant")[0]
@@ -478,10 +460,10 @@ class _Node:
         if key in _ARCHITECTURE:
             self._add_architecture(match, value)
         elif key == "namespace":
-            self._once(self._namespace, "a namespace", match.start())
+            self._once("namespace", "a namespace", match.start())
             if not _PACKAGE.fullmatch(value):
                 self._scanner.fail("this is no namespace", match.end())
-            self._namespace = value
+            self._facts["namespace"] = value
         else:
             self._add_variant(self._variant(match, value), match.start())
 
@@ -489,7 +471,7 @@ class _Node:
         word = self._scanner.sees(_PACKAGE)
         if word is None:
             self._scanner.fail_expecting("a part of a spec")
-        if self._name is None:
+        if "name" not in self._facts:
             self._scanner.fail("a name stands first in a spec")
         self._scanner.fail(f"a second spec begins (a dependency is ^{word[0]})")
 
@@ -533,21 +515,21 @@ class _Node:
         for part, text in zip(parts, values, strict=True):
             if parts == _TRIPLET and text == _UNSET:
                 continue
+            fact = _FACTS[part]
+            self._once(fact, f"{part}=", match.start())
             if part == "target":
-                self._once(self._targets, "target=", match.start())
-                self._targets = self._read_targets(text, match)
+                self._facts[fact] = self._read_targets(text, match)
             else:
-                self._once(self._architecture.get(part), f"{part}=", match.start())
                 # Spack takes a list of these for one strange name.
                 self._check_names(text.split(","), match)
-                self._architecture[part] = text
+                self._facts[fact] = text
 
     def _read_targets(self, text: str, match: re.Match[str]) -> TargetSet:
         names: set[str] = set()
         ranges: set[TargetRange] = set()
         for item in text.split(","):
             low, colon, high = item.partition(":")
-            self._check_names([it for it in (low, high) if it] if colon else [item], match)
+            self._check_names([name for name in (low, high) if name] if colon else [item], match)
             if not colon:
                 names.add(item)
                 continue
@@ -566,25 +548,23 @@ class _Node:
     def _add_variant(self, variant: VariantConstraint, position: int) -> None:
         if variant.value == ():
             return  # no flags
-        known = self._variants.get(variant.name)
-        if known is not None and variant.name in COMPILER_FLAGS:
-            variant = _with_flags_of(variant, known)
-        else:
-            self._once(known, f"the variant {variant.name}", position)
+        earlier = self._variants.get(variant.name)
+        if earlier is not None:
+            if variant.name not in COMPILER_FLAGS:
+                self._scanner.fail(f"the variant {variant.name} is given twice", position)
+            flags = (*_flags(earlier), *_flags(variant))
+            variant = VariantConstraint(variant.name, tuple(sorted(set(flags))))
         self._variants[variant.name] = variant
 
-    def _once(self, known: object, what: str, position: int) -> None:
-        if known is not None:
+    def _once(self, fact: str, what: str, position: int) -> None:
+        """Fail where a fact of the spec was read before."""
+        if fact in self._facts:
             self._scanner.fail(f"{what} is given twice", position)
 
 
-def _with_flags_of(one: VariantConstraint, other: VariantConstraint) -> VariantConstraint:
-    flags = {flag for it in (one, other) if not isinstance(it.value, bool) for flag in it.value}
-    return VariantConstraint(one.name, tuple(sorted(flags)))
+def _flags(variant: VariantConstraint) -> tuple[str, ...]:
+    return () if isinstance(variant.value, bool) else variant.value
 
 
-def _dependencies(found: Sequence[tuple[Edge, _Node]]) -> tuple[DependencyConstraint, ...]:
-    constraints = {
-        DependencyConstraint(node.constraint(), edge.types, edge.virtuals) for edge, node in found
-    }
-    return tuple(sorted(constraints, key=str))
+def _dependencies(nodes: Sequence[_Node]) -> tuple[DependencyConstraint, ...]:
+    return tuple(sorted({node.dependency() for node in nodes}, key=str))

@@ -97,12 +97,10 @@ def recorded_value(value: str) -> str:
     if match is None:
         return value
     text = match["value"]
-    if "'" in text:
-        try:
-            return str(json.loads(f'"{text}"'))
-        except ValueError:
-            return text
-    return text
+    try:
+        return str(json.loads(f'"{text}"')) if "'" in text else text
+    except ValueError:
+        return text
 
 
 # -- the short form
@@ -115,8 +113,8 @@ def short_form(
 
     ``architecture`` is PLATFORM-OS-TARGET, ``compiler`` NAME@VERSION or None.
     """
-    switches = "".join(it for it in variants if it.startswith(("+", "~")))
-    values = [_value(it) for it in variants if it and not it.startswith(("+", "~"))]
+    switches = "".join(variant for variant in variants if variant.startswith(("+", "~")))
+    values = [_value(variant) for variant in variants if variant and variant[0] not in "+~"]
     parts = [f"{name}@{version}{switches}", *values, f"arch={architecture}"]
     if compiler is not None:
         parts.append(f"%{compiler}")

@@ -20,27 +20,28 @@ from snapshots.spack.scanner import Scanner
 Result = TypeVar("Result")
 
 _FEW = 64
-"""So many longer texts are remembered: those of a query, which is asked of many specs."""
+"""How many longer texts are cached: those of one query, which is applied to many specs."""
 
 
 def remembered(
     most: int, longest: int = 64
 ) -> Callable[[Callable[[str], Result]], Callable[[str], Result]]:
-    """Have a function remember its results of so many texts, and of a few longer ones.
+    """Cache a function's results for ``most`` texts, and for a few longer than ``longest``.
 
-    ``longest`` is how many characters each of the many may have.
+    Clients send texts, too: a version of 4,000 characters is no real one, but its sort key takes
+    150 kB. So a cache must not hold many long ones.
     """
 
-    def decorated(function: Callable[[str], Result]) -> Callable[[str], Result]:
-        of_usual, of_long = lru_cache(most)(function), lru_cache(_FEW)(function)
+    def decorate(function: Callable[[str], Result]) -> Callable[[str], Result]:
+        usual, long = lru_cache(most)(function), lru_cache(_FEW)(function)
 
         @wraps(function)
-        def remembering(text: str) -> Result:
-            return of_usual(text) if len(text) <= longest else of_long(text)
+        def cached(text: str) -> Result:
+            return usual(text) if len(text) <= longest else long(text)
 
-        return remembering
+        return cached
 
-    return decorated
+    return decorate
 
 
 # -- the order of versions
@@ -86,10 +87,10 @@ def version_key(version: str) -> VersionKey:
 
 @remembered(1 << 12)
 def end_of_range(version: str) -> VersionKey:
-    """Return the key of the first version behind a range that ends with this one.
+    """Return the key of the first version after a range with this upper bound.
 
-    That is the version with its last part counted one up: a range ends before 1.3 where it ends
-    with 1.2, so it contains 1.2.9 and 1.3rc1. Where it ends with 1.2rc1, it ends before 1.2rc2.
+    That is the version with its last part incremented: a range up to 1.2 ends before 1.3, so it
+    contains 1.2.9 and 1.3rc1. A range up to 1.2rc1 ends before 1.2rc2.
     """
     release, stage = version_key(version)
     if stage != (_FINAL,):
@@ -106,7 +107,7 @@ def end_of_range(version: str) -> VersionKey:
 
 
 def _next_word(word: str) -> str:
-    """Return the word that Spack counts as the next one; an infinity version is none."""
+    """Return the next word in Spack's counting, which skips the infinity versions."""
     while True:
         if word.endswith("z"):
             word += "A"
