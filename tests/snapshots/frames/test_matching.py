@@ -21,7 +21,7 @@ from snapshots.frames.matching import (
     MAX_DEPENDENCIES,
     MAX_LENGTH,
     UnknownName,
-    names_asked,
+    names_in,
     names_known,
     read,
     require_known,
@@ -346,9 +346,9 @@ def test_too_many_dependencies(more: str) -> None:
         ("%c,cxx=gcc", "c cxx gcc"),
     ],
 )
-def test_names_asked(query: str, names: str) -> None:
+def test_names_in(query: str, names: str) -> None:
     """Every name in a query counts, of packages and of virtual ones."""
-    assert names_asked(parse(query)) == set(names.split())
+    assert names_in(parse(query)) == set(names.split())
 
 
 EDGES = (
