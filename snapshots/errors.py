@@ -6,13 +6,13 @@ Each error carries its data as attributes; its text is complete and needs no tra
 from collections.abc import Mapping, Sequence
 
 from snapshots.wording import (
+    distinct_prefixes,
     is_plain,
     legible,
     nearest_hint,
     quoted,
     short_digest,
     shortened,
-    told_apart,
     visible,
 )
 
@@ -151,7 +151,7 @@ class AmbiguousRef(CachelogError):
     def __init__(self, ref: str, candidates: Sequence[str]) -> None:
         self.ref = ref
         self.candidates = tuple(candidates)
-        shown = ", ".join(told_apart(self.candidates[:_MOST_NAMED]))
+        shown = ", ".join(distinct_prefixes(self.candidates[:_MOST_NAMED]))
         super().__init__(f"{quoted(ref)} begins {len(self.candidates)} digests: {shown}")
 
 

@@ -95,7 +95,7 @@ def versioned(name: str, version: str | None) -> str:
 
 
 _SHORT = 12
-_TELLING = 4
+_DISTINCT = 4
 
 
 def short_digest(digest: str) -> str:
@@ -103,14 +103,11 @@ def short_digest(digest: str) -> str:
     return digest[:_SHORT]
 
 
-def told_apart(digests: Sequence[str]) -> list[str]:
-    """Return as much of digests, or hashes, as tells them from each other, and a few digits more.
-
-    All are of a length.
-    """
+def distinct_prefixes(digests: Sequence[str]) -> list[str]:
+    """Truncate digests, or hashes, all of a length, to what distinguishes them, and a bit more."""
     ends = zip(min(digests), max(digests), strict=True)
     num_alike = sum(1 for _ in takewhile(lambda both: both[0] == both[1], ends))
-    length = max(_SHORT, num_alike + _TELLING)
+    length = max(_SHORT, num_alike + _DISTINCT)
     return [digest[:length] for digest in digests]
 
 

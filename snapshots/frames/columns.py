@@ -1,15 +1,16 @@
 """Columns of a frame: every row a small code into the list of distinct values.
 
 A revision's 58,000 specs have few distinct compilers, targets, stack lists and variant lists, so
-questions are asked of the distinct values once, and answered for the rows by numpy.
+a condition is evaluated once for each distinct value, and numpy carries the result to the rows.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from sys import getsizeof
 from threading import Lock
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -30,13 +31,13 @@ class FactColumn(Protocol):
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory the column takes, with what queries will make of it."""
+        """About how many bytes the column takes, with what queries derive from it."""
 
     def at(self, row: int) -> Any:
         """Return the value of a row."""
 
     def mapped_at(self, function: Callable[[Any], Image], rows: Rows) -> list[Image]:
-        """Return what a function makes of the value of each row."""
+        """Apply a function to the value of each row."""
 
     def reordered(self, rows: Rows) -> "FactColumn":
         """Return the column with these rows, every one of them once, in their order."""
@@ -64,7 +65,7 @@ class Column(Generic[Value]):
 
     @property
     def sort_keys(self) -> npt.NDArray[Any]:
-        """Numbers that stand to each other as the values of the rows do."""
+        """Numbers that sort as the values of the rows do."""
         return self.codes
 
     @cached_property
@@ -96,9 +97,9 @@ class Column(Generic[Value]):
         return self.where(lambda value: value is not None)
 
     def mapped(self, function: Callable[[Value], Image]) -> list[Image]:
-        """Return what a function makes of each distinct value; kept, for each function.
+        """Apply a function to each distinct value; the results are cached by function.
 
-        Only functions of cachelog's own modules belong here: there are few, for ever the same.
+        Pass only module-level functions of cachelog: the cache is never emptied.
         """
         if function not in self._mapped:
             self._mapped[function] = list(map(function, self.values))
@@ -109,7 +110,7 @@ class Column(Generic[Value]):
         return self.values[int(self._codes[row])]
 
     def mapped_at(self, function: Callable[[Value], Image], rows: Rows) -> list[Image]:
-        """Return what a function makes of the value of each row; see ``mapped``."""
+        """Apply a function to the value of each row; see ``mapped``."""
         return list(map(self.mapped(function).__getitem__, taken(self._codes, rows).tolist()))
 
     def present(self, rows: Rows | slice) -> list[Value]:
@@ -131,7 +132,7 @@ class Column(Generic[Value]):
         return np.fromiter(map(accept, self.values), np.bool_, len(self.values))
 
     def among(self, values: Sequence[Value]) -> Mask:
-        """Return a mask over the distinct values: those that are among the given ones."""
+        """Return a mask over the distinct values: those that are in ``values``."""
         mask = np.zeros(len(self.values), np.bool_)
         mask[[code for value in values if (code := self.index.get(value)) is not None]] = True
         return mask
@@ -208,7 +209,7 @@ class PlainColumn:
         return value
 
     def mapped_at(self, function: Callable[[str | None], Image], rows: Rows) -> list[Image]:
-        """Return what a function makes of the value of each row."""
+        """Apply a function to the value of each row."""
         if not self.is_known:
             return [function(None)] * len(rows)
         return list(map(function, self.array.take(pa.array(rows)).to_pylist()))
@@ -237,7 +238,7 @@ class NumberColumn:
 
     @property
     def sort_keys(self) -> npt.NDArray[Any]:
-        """Numbers that stand to each other as the values of the rows do."""
+        """Numbers that sort as the values of the rows do."""
         return self.numbers
 
     @property
@@ -251,31 +252,31 @@ class NumberColumn:
         return None if number < 0 else number
 
     def mapped_at(self, function: Callable[[int | None], Image], rows: Rows) -> list[Image]:
-        """Return what a function makes of the number of each row."""
+        """Apply a function to the number of each row."""
         numbers = taken(self._numbers, rows).tolist()
         return [function(None if number < 0 else number) for number in numbers]
 
     def total(self, rows: Rows | slice = slice(None)) -> int | None:
         """Return the sum of the known numbers of the rows; None where none is known."""
         numbers = self.numbers[rows]
-        known = numbers[numbers >= 0]
-        return int(known.sum()) if len(known) else None
+        is_known = numbers >= 0
+        return int(numbers[is_known].sum()) if is_known.any() else None
 
 
 def rows_where(mask: Mask) -> Rows:
-    """Return the places that a mask marks, rising."""
+    """Return the places that a mask selects, rising."""
     return np.flatnonzero(mask).astype(np.int32)
 
 
 def begins_of_runs(values: npt.NDArray[Any]) -> Mask:
-    """Return where another value stands than before: each of sorted values once."""
+    """Return a mask of the places where a run of equal values begins."""
     begins = np.ones(len(values), np.bool_)
     begins[1:] = values[1:] != values[:-1]
     return begins
 
 
 def _value_bytes(value: object) -> int:
-    """Return about how many bytes a distinct value takes, with its index entry and a text of it."""
+    """Return about how many bytes a distinct value takes, with its index entry and its text."""
     if isinstance(value, tuple):
         return 300 + sum(len(item) + 12 for item in value)
     return 300 + 2 * len(value) if isinstance(value, str) else 0
@@ -287,7 +288,7 @@ def _value_bytes(value: object) -> int:
 def column_of(array: pa.ChunkedArray, sort_key: Callable[[Any], Any]) -> Column[Any]:
     """Build a column from Arrow texts; ``sort_key`` gives the order of the distinct values.
 
-    The texts may be codes already, into a dictionary that has more than stands in the rows.
+    The texts may be dictionary-encoded, with more in the dictionary than the rows use.
     """
     encoded = _without_unused(array.combine_chunks().dictionary_encode())
     values = encoded.dictionary.to_pylist()
@@ -316,7 +317,7 @@ def number_column_of(array: pa.ChunkedArray) -> NumberColumn:
 
 
 def list_column_of(array: pa.ChunkedArray) -> ListColumn:
-    """Build a list column from Arrow lists of texts; None stands behind all lists."""
+    """Build a list column from Arrow lists of texts; None comes after all lists."""
     lists = array.combine_chunks()
     encoded = lists.flatten().dictionary_encode()
     items = encoded.dictionary.to_pylist()
@@ -367,7 +368,7 @@ Part = tuple[Column[Any], Codes]
 """A column, and the code of its value in each combination."""
 
 
-class Combination(NamedTuple):
+class Combination(msgspec.Struct, frozen=True):
     """Columns side by side: ``codes`` say for each row which combination of values it has.
 
     ``parts`` has by a column's name the column, and which of its values each combination has.
@@ -404,13 +405,14 @@ class Combinations:
 
         None where they have too many values in common, or one of them is no column of codes.
         """
-        found: Combination | None = self._keep(frozenset(names), lambda: self._combine(names))
-        return found
+        combination: Combination | None
+        combination = self._keep(frozenset(names), lambda: self._combine(names))
+        return combination
 
     def kept(self, key: tuple[Sequence[str], ...], make: Callable[[], list[str]]) -> list[str]:
-        """Return texts that are derived from a combination; made where they are not there.
+        """Return texts that are derived from a combination, from the cache if they are there.
 
-        Only names that cachelog itself gives belong into a key: what clients choose is not bounded.
+        A key must not hold names that clients choose: their number is not bounded.
         """
         texts: list[str] = self._keep(key, make)
         return texts
@@ -455,17 +457,17 @@ def _combined(before: Combination, name: str, column: Column[Any]) -> Combinatio
     if len(pairs) > MAX_COMBINATIONS:
         return None
     of_before = pairs // size
-    parts = {other: (it, values[of_before]) for other, (it, values) in before.parts.items()}
+    parts = {other: (own, values[of_before]) for other, (own, values) in before.parts.items()}
     parts[name] = column, (pairs % size).astype(np.int32)
     return Combination(codes.astype(np.int16), parts)
 
 
 def _distinct(numbers: npt.NDArray[np.int64], bound: int) -> tuple[npt.NDArray[np.int64], Codes]:
-    """Return the distinct ones of numbers from 0 to below the bound, and the place of each."""
+    """Return the distinct numbers, and the place of each among them; all are below ``bound``."""
     if bound > _MARKED:
         distinct, places = np.unique(numbers, return_inverse=True)
         return distinct, places.astype(np.int32)
-    # To mark what there is takes a tenth of the time of a sort.
+    # Marking takes a tenth of the time of sorting.
     marked = np.zeros(bound, np.bool_)
     marked[numbers] = True
     distinct = np.flatnonzero(marked)

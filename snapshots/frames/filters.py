@@ -1,4 +1,4 @@
-"""Which rows of a frame a question is about."""
+"""Conditions on the specs and packages of a frame, and the masks that they give."""
 
 from collections.abc import Callable
 
@@ -88,7 +88,7 @@ def having_where(column: ListColumn, accept: Callable[[str], bool]) -> Mask:
 
 def built_with(column: Column[str | None], compilers: tuple[str, ...]) -> Mask:
     """Return a mask over the distinct compilers: those named, in any version or in that one."""
-    wanted = {canonical_compiler(compiler) for compiler in compilers} - {None}
+    names = {canonical_compiler(compiler) for compiler in compilers} - {None}
     return column.where(
-        lambda value: value is not None and (value in wanted or value.partition("@")[0] in wanted)
+        lambda value: value is not None and (value in names or value.partition("@")[0] in names)
     )

@@ -1,8 +1,8 @@
 """Directed graphs in compressed form, and their order from below: targets of edges come first."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -12,7 +12,7 @@ Numbers = npt.NDArray[np.int32]
 
 
 class Adjacency:
-    """One direction to walk in: the edges of each node, and the node at the end of each edge.
+    """One direction of a graph: the edges of each node, and the node at the end of each edge.
 
     ``begins`` are the nodes that the edges lead away from, in rising order, ``edges`` the numbers
     of those edges, None where they are in order themselves.
@@ -43,11 +43,11 @@ def places_of_runs(starts: Edges, counts: Edges) -> Edges:
 # -- order from below
 
 
-class FromBelow(NamedTuple):
-    """All nodes of a graph, each behind all that it leads to.
+class FromBelow(msgspec.Struct, frozen=True):
+    """All nodes of a graph, each after all that it leads to.
 
-    ``nodes`` lead to no cycle. Behind them come the other ones, as strongly connected components:
-    the nodes that all lead to each other, or a single one.
+    ``nodes`` lead to no cycle. The others follow, as strongly connected components: nodes that all
+    lead to each other, or a single one.
     """
 
     nodes: Nodes
@@ -57,8 +57,8 @@ class FromBelow(NamedTuple):
 def from_below(sources: Numbers, targets: Numbers, num_nodes: int) -> FromBelow:
     """Put a graph in order; ``sources`` and ``targets`` are the nodes of each edge.
 
-    Cycles are rare, so that what leads to none is peeled off level by level. The rest is searched
-    by Tarjan's algorithm.
+    Cycles are rare, so nodes that lead to none are removed level by level. Tarjan's algorithm
+    orders the rest.
     """
     nodes = np.concatenate([np.empty(0, np.int64), *levels_from_below(sources, targets, num_nodes)])
     is_left = np.ones(num_nodes, np.bool_)

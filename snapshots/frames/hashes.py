@@ -92,9 +92,9 @@ class Hashes:
         return list(map(self.texts.__getitem__, rows.tolist()))
 
     def mapped_at(self, function: Callable[[str], Image], rows: Rows) -> list[Image]:
-        """Return what a function makes of the hash of each row.
+        """Apply a function to the hash of each row.
 
-        Kept for all hashes and each function: only those of cachelog's own modules belong here.
+        The results are cached for all hashes, by function: pass module-level functions only.
         """
         if function not in self._mapped:
             self._mapped[function] = list(map(function, self.texts))
@@ -138,24 +138,28 @@ class Hashes:
         """Return the hashes of rows as four numbers each."""
         return taken(self._words, rows)
 
+    def at_rows(self, rows: Rows) -> "Hashes":
+        """Return the hashes of rows."""
+        return Hashes(self.words_at(rows), self.keys_at(rows))
+
     def find(self, text: str) -> int | None:
         """Return the row of a hash; None where it is not there."""
         if len(text) != WIDTH:
             return None
         return next(iter(self.with_prefix(text).tolist()), None)
 
-    def find_all(self, wanted: "Hashes") -> Rows:
-        """Return for each of some hashes its row here, or -1; they may have a hash twice."""
-        rows = np.full(len(wanted), -1, np.int32)
+    def find_all(self, others: "Hashes") -> Rows:
+        """Return the row of each of some hashes, or -1; a hash may occur twice."""
+        rows = np.full(len(others), -1, np.int32)
         if not len(self):
             return rows
-        places = np.searchsorted(self.sorted_keys, wanted.keys)
+        places = np.searchsorted(self.sorted_keys, others.keys)
         candidates = self.order[np.minimum(places, len(self) - 1)]
-        keys_fit = self.keys_at(candidates) == wanted.keys
-        fit = keys_fit & (self.words_at(candidates) == wanted.words).all(axis=1)
+        keys_fit = self.keys_at(candidates) == others.keys
+        fit = keys_fit & (self.words_at(candidates) == others.words).all(axis=1)
         rows[fit] = candidates[fit]
         for place in np.flatnonzero(keys_fit & ~fit).tolist():  # keys that collide
-            row = self.find(wanted.at(place))
+            row = self.find(others.at(place))
             rows[place] = -1 if row is None else row
         return rows
 
@@ -207,11 +211,8 @@ def match(base: Hashes, head: Hashes) -> Rows:
     ours, others = rows_where(partners < 0), np.ones(len(head), np.bool_)
     others[partners[partners >= 0]] = False
     theirs = rows_where(others)
-    left, right = (
-        Hashes(it.words_at(rows), it.keys_at(rows)) for it, rows in ((base, ours), (head, theirs))
-    )
-    found = _match_keys(left, right)
-    partners[ours[found >= 0]] = theirs[found[found >= 0]]
+    rest = _match_keys(base.at_rows(ours), head.at_rows(theirs))
+    partners[ours[rest >= 0]] = theirs[rest[rest >= 0]]
     return partners
 
 
@@ -258,7 +259,7 @@ def _pack(table: npt.NDArray[np.uint8]) -> Keys:
 
 
 class SharedTexts:
-    """Texts of the hashes of records, and what functions make of them: made once for all frames.
+    """Texts of the hashes of records, and results of functions of them, shared by all frames.
 
     May be used by several threads.
     """
@@ -276,12 +277,11 @@ class SharedTexts:
         """Return the texts of the first records, so many at least."""
         if len(self._texts) < num_records:
             with self._lock:
-                known = len(self._texts)
-                self._texts += texts_of(self._words.array[known:num_records])
+                self._texts += texts_of(self._words.array[len(self._texts) : num_records])
         return self._texts
 
     def mapped(self, function: Callable[[str], Image], num_records: int) -> list[Image]:
-        """Return what a function makes of them."""
+        """Apply a function to each of them; the results are cached."""
         mapped = self._mapped.setdefault(function, [])
         if len(mapped) < num_records:
             texts = self.texts(num_records)
@@ -343,7 +343,7 @@ class SharedHashes(Hashes):
         return list(map(texts.__getitem__, self._records[rows].tolist()))
 
     def mapped_at(self, function: Callable[[str], Image], rows: Rows) -> list[Image]:
-        """Return what a function makes of the hash of each row; kept for all, as for any hashes."""
+        """Apply a function to the hash of each row; the results are cached for all records."""
         mapped = self._shared.mapped(function, self._num_records)
         return list(map(mapped.__getitem__, self._records[rows].tolist()))
 
@@ -358,10 +358,11 @@ _FIRST, _SECOND, _THIRD = (np.uint64(randbits(64) | 1) for _ in range(3))
 
 
 class HashSet:
-    """The hashes of a content, all of them whole, to ask which of some others are among them.
+    """The hashes of a content, to test which of some others are among them.
 
-    Kept are 64 bits of each, mixed by numbers of this process: one of a million that are asked of a
-    million is taken for another by chance in one of some ten million times.
+    It holds eight bytes of each, so that the sets of many contents fit into memory. These 64 bits
+    are mixed by secret numbers of this process: among a million tests against a million hashes one
+    is wrong by chance in one of some ten million cases.
     """
 
     def __init__(self, hashes: pa.ChunkedArray) -> None:
@@ -375,14 +376,14 @@ class HashSet:
         """How much memory the set takes."""
         return self._keys.nbytes + 200
 
-    def having(self, wanted: Hashes) -> Mask:
+    def having(self, others: Hashes) -> Mask:
         """Return which of some hashes are in the set."""
         if not len(self):
-            return np.zeros(len(wanted), np.bool_)
-        keys = _mixed(wanted.words)
+            return np.zeros(len(others), np.bool_)
+        keys = _mixed(others.words)
         places = np.minimum(np.searchsorted(self._keys, keys), len(self) - 1)
-        found: Mask = self._keys[places] == keys
-        return found
+        mask: Mask = self._keys[places] == keys
+        return mask
 
 
 def _mixed(words: npt.NDArray[np.uint64]) -> Keys:

@@ -90,23 +90,23 @@ def count_returned(
     Revisions that nothing returned with are left out.
     """
     steps = Steps.of(history, [series])
-    specs = {pair: it for rows in new for pair, it in _lists(rows, "new_specs")}
-    of_pairs = [it.field("number").to_numpy() for it in specs.values()]
+    specs = {pair: items for rows in new for pair, items in _lists(rows, "new_specs")}
+    of_pairs = [items.field("number").to_numpy() for items in specs.values()]
     numbers = np.unique(np.concatenate([np.empty(0, np.int64), *of_pairs]))
     if not len(numbers):
         return {}
     first_removed = _first_removed(removed, numbers, steps)
-    found: dict[RevisionInfo, Counts] = {}
+    returned: dict[RevisionInfo, Counts] = {}
     for (pair, of_pair), own in zip(specs.items(), of_pairs, strict=True):
         removed_at = first_removed[np.searchsorted(numbers, own)]
         for place in steps.of_pair(pair):
             came_back = of_pair.field("reason").filter(pa.array(removed_at < place))
             if len(came_back):
                 counted = Counter(came_back.to_pylist())
-                found[steps.revisions[place]] = {
+                returned[steps.revisions[place]] = {
                     SpecChangeReason(reason): count for reason, count in counted.items()
                 }
-    return found
+    return returned
 
 
 def were_removed(removed: Iterable[pa.Table], hashes: pa.ChunkedArray) -> Mask:
@@ -114,27 +114,27 @@ def were_removed(removed: Iterable[pa.Table], hashes: pa.ChunkedArray) -> Mask:
 
     ``removed`` are rows of the table ``comparisons`` with the column ``removed_specs``.
     """
-    wanted = numbers_of(hashes).view(np.int64)
-    found = np.zeros(len(wanted), np.bool_)
-    for chunk in (it for rows in removed for it in rows["removed_specs"].chunks):
+    numbers = numbers_of(hashes).view(np.int64)
+    mask = np.zeros(len(numbers), np.bool_)
+    for chunk in (chunk for rows in removed for chunk in rows["removed_specs"].chunks):
         gone = chunk.flatten().to_numpy()
-        found |= np.isin(wanted, gone[places_of(wanted, gone)])
-    return found
+        mask |= np.isin(numbers, gone[places_of(numbers, gone)])
+    return mask
 
 
 def _first_removed(removed: Iterable[pa.Table], numbers: Signed, steps: Steps) -> Signed:
     """Return for each of some rising numbers the place where it was first removed.
 
-    Where it never was, that is behind all places.
+    That is ``len(steps)`` for one that never was.
     """
     places = np.full(len(numbers), len(steps))
     for rows in removed:
         stands_at = np.array([_first_place(pair, steps) for pair in _pairs(rows)], np.int64)
         items, ends = _flat(rows["removed_specs"])
         gone = items.to_numpy()
-        found = places_of(numbers, gone)
-        at = np.searchsorted(numbers, gone[found])
-        np.minimum.at(places, at, stands_at[np.searchsorted(ends, found, side="right")])
+        own = places_of(numbers, gone)
+        at = np.searchsorted(numbers, gone[own])
+        np.minimum.at(places, at, stands_at[np.searchsorted(ends, own, side="right")])
     return places
 
 
@@ -159,10 +159,10 @@ def _flat(column: pa.ChunkedArray) -> tuple[pa.Array, Signed]:
     return lists.flatten(), np.cumsum(pc.list_value_length(lists).to_numpy(), dtype=np.int64)
 
 
-def told_apart(of_pair: PairCounts, returned: Counts) -> dict[SpecChangeReason, int]:
-    """Return how many specs have each reason, the changed ones too.
+def with_returned(of_pair: PairCounts, returned: Counts) -> dict[SpecChangeReason, int]:
+    """Return how many specs have each reason, the changed ones included.
 
-    Those that returned count as such, and as nothing else.
+    Those that returned count for the reason RETURNED alone.
     """
     counts = Counter(of_pair.reasons)
     counts[SpecChangeReason.FACTS] = of_pair.specs_changed

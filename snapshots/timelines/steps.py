@@ -45,13 +45,14 @@ class Steps:
 
     @classmethod
     def of(cls, history: History, names: Iterable[str]) -> "Steps":
-        """Return the steps of some series, made once for each history as long as that is there."""
-        asked = tuple(name for name in names if history.of_series(name))
+        """Return the steps of the series among ``names`` that exist; cached with the history."""
+        existing = tuple(name for name in names if history.of_series(name))
         with _LOCK:
-            known = _MADE.setdefault(history, {}).get(asked)
-        made = cls(history, asked) if known is None else known
+            steps = _CACHE.setdefault(history, {}).get(existing)
+        if steps is None:
+            steps = cls(history, existing)
         with _LOCK:
-            return _MADE[history].setdefault(asked, made)
+            return _CACHE[history].setdefault(existing, steps)
 
     def __len__(self) -> int:
         return len(self.revisions)
@@ -77,7 +78,7 @@ class Steps:
         return max(range(begin, end), key=lambda place: age(self.revisions[place]))
 
 
-_MADE: WeakKeyDictionary[History, dict[tuple[str, ...], Steps]] = WeakKeyDictionary()
+_CACHE: WeakKeyDictionary[History, dict[tuple[str, ...], Steps]] = WeakKeyDictionary()
 
 
 # -- the events of the steps
@@ -86,7 +87,7 @@ _MADE: WeakKeyDictionary[History, dict[tuple[str, ...], Steps]] = WeakKeyDiction
 KINDS = tuple(SpecChangeKind)
 ADDED, REMOVED, CHANGED = map(KINDS.index, SpecChangeKind)
 
-_TOOK_A_PLACE = [code_of(it) for it in (SpecChangeReason.REBUILT, SpecChangeReason.REPLACES)]
+_TOOK_A_PLACE = list(map(code_of, (SpecChangeReason.REBUILT, SpecChangeReason.REPLACES)))
 _RETURNED = np.int8(code_of(SpecChangeReason.RETURNED))
 
 Codes = npt.NDArray[np.int64]
@@ -94,12 +95,12 @@ Member = TypeVar("Member", bound=Enum)
 
 
 class Events:
-    """What happened to hashes, as columns: by hash, within it by place.
+    """What happened to hashes, as columns, sorted by hash and place.
 
     ``hashes`` and ``versions`` are codes of the values in ``hash_values`` and ``version_values``;
     ``kinds`` codes in the order of SpecChangeKind, ``reasons`` in that of SpecChangeReason. A hash
-    that comes anew, and was in an earlier revision of the series, has the reason RETURNED, unless
-    it took the place of another one; ``pure_reasons`` are those that the rows have.
+    that is added, and was in an earlier revision of the series, has the reason RETURNED, unless it
+    took the place of another one; ``pure_reasons`` are those of the rows.
     """
 
     def __init__(self, rows: pa.Table, steps: Steps) -> None:
@@ -108,7 +109,7 @@ class Events:
         hashes, self.hash_values = _encoded(rows["hash"])
         order = np.lexsort((places, hashes[numbers]))
         numbers, places = numbers[order], places[order]
-        once = np.ones(len(numbers), np.bool_)  # two importers may have kept the same
+        once = np.ones(len(numbers), np.bool_)  # two importers may have stored the same
         once[1:] = (hashes[numbers[1:]] != hashes[numbers[:-1]]) | (places[1:] != places[:-1])
         numbers, self.places = numbers[once], places[once]
         self.rows = numbers
@@ -117,7 +118,10 @@ class Events:
         self.versions = versions[numbers]
         self.kinds = _codes(rows["kind"], SpecChangeKind, KINDS)[numbers]
         self.pure_reasons = _codes(rows["reason"], SpecChangeReason, REASONS)[numbers]
-        self.reasons = self._told_apart()
+        is_new = (self.kinds == ADDED) & ~np.isin(self.pure_reasons, _TOOK_A_PLACE)
+        self.reasons: npt.NDArray[np.int8] = np.where(
+            is_new & self.follows, _RETURNED, self.pure_reasons
+        )
 
     def __len__(self) -> int:
         return len(self.places)
@@ -130,16 +134,11 @@ class Events:
         follows[1:] = (self.hashes[1:] == self.hashes[:-1]) & (series[1:] == series[:-1])
         return follows
 
-    def _told_apart(self) -> npt.NDArray[np.int8]:
-        is_new = (self.kinds == ADDED) & ~np.isin(self.pure_reasons, _TOOK_A_PLACE)
-        told: npt.NDArray[np.int8] = np.where(is_new & self.follows, _RETURNED, self.pure_reasons)
-        return told
-
 
 def _played(rows: pa.Table, steps: Steps) -> tuple[Codes, Places]:
-    """Return the numbers of the rows at each place where their pair stands, and those places.
+    """Return the numbers of the rows at each place where their pair occurs, and those places.
 
-    Rows of pairs that stand nowhere are left out.
+    Rows of pairs that occur nowhere are left out.
     """
     bases, base_values = _encoded(rows["base"])
     heads, head_values = _encoded(rows["head"])
@@ -156,8 +155,8 @@ def _played(rows: pa.Table, steps: Steps) -> tuple[Codes, Places]:
     times = counts[pair_of_row]
     numbers: Codes = np.repeat(np.arange(len(rows)), times)
     nth = np.arange(len(numbers)) - np.repeat(np.cumsum(times) - times, times)
-    found: Places = every[starts[pair_of_row[numbers]] + nth]
-    return numbers, found
+    repeated: Places = every[starts[pair_of_row[numbers]] + nth]
+    return numbers, repeated
 
 
 def _encoded(column: pa.ChunkedArray) -> tuple[Codes, list[Any]]:
@@ -173,5 +172,5 @@ def _codes(
 ) -> npt.NDArray[np.int8]:
     codes, values = _encoded(column)
     places = [members.index(names(value)) for value in values]
-    found: npt.NDArray[np.int8] = np.array(places, np.int8)[codes]
-    return found
+    of_rows: npt.NDArray[np.int8] = np.array(places, np.int8)[codes]
+    return of_rows

@@ -11,6 +11,7 @@ from snapshots.sources.reports import Report
 from snapshots.wording import (
     counted,
     day,
+    distinct_prefixes,
     is_plain,
     nearest_hint,
     nearest_names,
@@ -19,7 +20,6 @@ from snapshots.wording import (
     short_pair,
     short_version,
     shortened,
-    told_apart,
     visible,
 )
 from tests.snapshots.factories import digest_of
@@ -131,7 +131,7 @@ def test_one_alone() -> None:
 )
 def test_several_that_begin_alike(digests: list[str], shown: list[str]) -> None:
     """They are shown in their order, and as far as it takes to tell one from another."""
-    assert told_apart(digests) == shown
+    assert distinct_prefixes(digests) == shown
 
 
 # -- the names that resemble one that nothing has
