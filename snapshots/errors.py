@@ -1,6 +1,6 @@
-"""What can go wrong for a user of cachelog: one base error, one child a situation.
+"""The errors that users of cachelog see: one base class, one subclass for each situation.
 
-Each error carries its data as attributes; its text is complete and needs no traceback beside it.
+Each error carries its data as attributes; its message is complete without a traceback.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ class CachelogError(Exception):
     """The data or the request is at fault, not cachelog."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Go from process to process with all data, whatever the arguments were."""
+        """Pickle all data, whatever the arguments of the constructor were."""
         return _restored, (type(self), self.args, self.__dict__)
 
 
@@ -294,8 +294,8 @@ class ForeignPackage(CachelogError):
     def __init__(self, name: str, location: str | None) -> None:
         self.name = name
         self.location = location
-        found = f"at {location} is not cachelog's own" if location else "lacks its first file"
+        what = f"at {location} is not cachelog's own" if location else "lacks its first file"
         super().__init__(
-            f"the package {name!r} {found}: install cachelog in an environment of its own, with "
+            f"the package {name!r} {what}: install cachelog in an environment of its own, with "
             "'uv tool install' or 'pipx install'"
         )

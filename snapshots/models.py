@@ -34,11 +34,10 @@ from snapshots.spack.versions import VersionKey, version_key
 
 
 class Kept(Enum):
-    """How a frame keeps a fact of all its specs.
+    """How a frame stores a fact of all its specs.
 
-    ``CODES`` serve what few distinct values have, ``PLAIN`` values what nearly every spec has
-    another one of. The ``KEY`` tells specs apart. ``EDGES`` are no column, but the dependency
-    graph.
+    ``CODES`` suit facts with few distinct values, ``PLAIN`` values those that differ for nearly
+    every spec. The ``KEY`` identifies a spec. ``EDGES`` are no column, but the dependency graph.
     """
 
     CODES = "codes"
@@ -56,15 +55,15 @@ class Unit(Enum):
 class Fact(msgspec.Struct, frozen=True):
     """A fact of a record, as the annotation of its field declares it.
 
-    ``description`` is what readers of the API and of the store are told. ``label`` is what people
-    read before its value, where that is not its name. ``sort_key`` orders its distinct values, and
-    ``check`` raises ValueError for a text that it, or one of its items, must not be. A fact that is
-    not ``is_compared`` is no change where it differs. One that ``is_exceptional`` is said of few
-    specs: of the others people read nothing about it.
+    ``description`` documents it in the API and in the store. ``label`` precedes its value where
+    people read it, if that is not its name. ``sort_key`` orders its distinct values, and ``check``
+    raises ValueError for a text that it, or one of its items, must not be. A difference in a fact
+    that is not ``is_compared`` is no change. One that ``is_exceptional`` is shown only for the few
+    specs that have it.
 
-    The rest follows from the field: ``value_type`` is its type without None, ``is_optional`` tells
-    whether it may be None, and ``may_be_unknown`` whether None means that the source does not know
-    it: so it is where that is the default.
+    The rest follows from the field: ``value_type`` is its type without None, ``is_optional`` is
+    whether it may be None, and ``may_be_unknown`` whether None is the default, and so means that
+    the source does not know it.
     """
 
     description: str
@@ -104,8 +103,8 @@ def _fact(field: msgspec.structs.FieldInfo) -> Fact:
 
 
 SIZE_MAX = (1 << 40) - 1
-"""The largest size in bytes: that of thousands together is one that every reader of JSON takes
-exactly, and that of millions fits into 64 bits."""
+"""The largest size in bytes: every reader of JSON represents the sum of thousands exactly, and that
+of millions fits into 64 bits."""
 
 NOTHING = sha256().hexdigest()
 """The digest of a content without a spec."""
@@ -136,8 +135,8 @@ class Dependency(msgspec.Struct, frozen=True, gc=False, order=True):
 class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One built configuration of a package, in canonical spelling.
 
-    This is the table of the facts of a spec: all that keeps, compares or shows them follows from
-    it. Fields that default to None are facts that a source may not know. New ones stand last, so
+    This is the table of the facts of a spec: whatever stores, compares or shows them follows from
+    it. Fields that default to None are facts that a source may not know. New ones come last, so
     that no digest of the past changes.
     """
 
@@ -270,7 +269,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def short(self) -> str:
-        """Spack's short form, as ``snapshots.spack.short_form`` has it."""
+        """Spack's short form; see ``snapshots.spack.spelling.short_form``."""
         architecture = f"{self.platform}-{self.operating_system}-{self.target}"
         return short_form(self.name, self.version, self.variants, architecture, self.compiler)
 
@@ -280,9 +279,9 @@ SPEC_FACTS = facts_of(Spec)
 
 
 class ConcreteSpec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A concrete spec that somebody wants, as a lock file has it; facts that are None are not told.
+    """A concrete spec that somebody needs, as a lock file has it; None stands for unknown facts.
 
-    ``is_root`` tells whether it was asked for itself, and is not only a dependency.
+    ``is_root`` is whether it was requested itself, and is not only a dependency.
     """
 
     hash: str
@@ -319,14 +318,14 @@ def _reason(unproven: Unproven) -> str:
 
 
 class ProofCounts(msgspec.Struct, frozen=True):
-    """How many hashes were computed anew and found right, and how many could not be, and why."""
+    """How many hashes were recomputed and confirmed, and how many could not be, and why."""
 
     num_proven: int
     unproven: tuple[Unproven, ...] = ()
 
     @classmethod
     def of(cls, reasons: Iterable[UnprovenReason | None]) -> "ProofCounts":
-        """Count what was found of each spec: None for one whose hash is right."""
+        """Count the reasons of all specs; None stands for a confirmed hash."""
         counts = Counter(reasons)
         unproven = [
             Unproven(reason, counts[reason]) for reason in UnprovenReason if reason in counts
@@ -374,7 +373,7 @@ class RevisionInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """A short name of this line, for ever the same: 18 hexadecimal digits."""
+        """A short permanent name of this line: 18 hexadecimal digits."""
         return _key(self.tag, self.taken_at, self.digest)
 
 
@@ -385,6 +384,6 @@ def _key(tag: str, taken_at: datetime, digest: str) -> str:
 
 
 def revision_facts(revision: RevisionInfo) -> dict[str, Any]:
-    """Return a revision as a program reads it: plain values, times in RFC 3339."""
+    """Return a revision as JSON values, times in RFC 3339."""
     facts: dict[str, Any] = msgspec.to_builtins(revision)
     return facts

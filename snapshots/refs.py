@@ -92,9 +92,9 @@ def is_glob(text: str) -> bool:
     return any(character in text for character in "*?[")
 
 
-def fits(tag: str, wanted: Iterable[str]) -> bool:
+def fits(tag: str, patterns: Iterable[str]) -> bool:
     """Tell whether one of the names or globs fits a tag."""
-    return any(fnmatchcase(tag, want) for want in wanted)
+    return any(fnmatchcase(tag, pattern) for pattern in patterns)
 
 
 def tag_date(tag: str) -> datetime | None:

@@ -67,7 +67,7 @@ SPECS = pa.schema(
         ),
     ]
 )
-"""One row a spec. Any reader of Delta tables is told what the columns are."""
+"""One row a spec. The comments describe the columns to any reader of Delta tables."""
 
 _TIME = pa.timestamp("us", tz="UTC")
 
@@ -247,7 +247,7 @@ def spec_rows(specs: Sequence[Spec], *, in_cache: bool = True) -> pa.RecordBatch
 def _column(field: pa.Field, values: list[Any]) -> pa.Array:
     if not pa.types.is_list(field.type):
         return pa.array(values, field.type)
-    # Few lists are distinct, and to convert one takes as long as to convert all its texts.
+    # Few lists are distinct, and converting one takes as long as converting all its texts.
     places = {value: place for place, value in enumerate(dict.fromkeys(values))}
     distinct: list[Any] = list(places)
     if pa.types.is_struct(field.type.value_type):

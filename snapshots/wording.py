@@ -8,7 +8,7 @@ from itertools import takewhile
 _SHORT_HASH = 7
 _COMMIT = re.compile(r"(git\.[0-9a-f]{7})[0-9a-f]{33}")
 _OTHERWISE = {"facts": "other facts"}
-"""The reason of a hash that stays; alone, the word is for all that is known of a spec."""
+"""The reason of a hash that stays; alone, the word would mean all facts of a spec."""
 
 _UNPROVEN = {
     "converted": "converted from an older format",
@@ -87,7 +87,7 @@ def short_version(whole: str) -> str:
 
 
 def versioned(name: str, version: str | None) -> str:
-    """Return how a build of a package is called: NAME@VERSION, or NAME where that is all."""
+    """Return the name of a build of a package: NAME@VERSION, or NAME without a version."""
     return name if version is None else f"{name}@{version}"
 
 
@@ -99,7 +99,7 @@ _DISTINCT = 4
 
 
 def short_digest(digest: str) -> str:
-    """Return as much of a digest as people need to tell it from others."""
+    """Truncate a digest to what people need to distinguish it from others."""
     return digest[:_SHORT]
 
 
@@ -124,7 +124,7 @@ _BLANK = re.compile(
 
 
 def is_plain(text: str) -> bool:
-    """Tell whether all of a text is seen where it is shown, and stands in one line.
+    """Tell whether all characters of a text are visible, and in one line.
 
     It then holds no control characters, line breaks, marks that turn the direction of writing, or
     characters without width.
@@ -133,14 +133,14 @@ def is_plain(text: str) -> bool:
 
 
 def visible(text: str) -> str:
-    r"""Return the text with what is not seen written out: ``\x1b``, ``\u202e``."""
+    r"""Return the text with invisible characters escaped: ``\x1b``, ``\u202e``."""
     if is_plain(text):
         return text
-    return "".join(char if is_plain(char) else _written_out(char) for char in text)
+    return "".join(char if is_plain(char) else _escaped(char) for char in text)
 
 
 def shortened(text: str, longest: int) -> str:
-    """Return the text, cut in its middle where it is longer than ``longest`` characters."""
+    """Return the text, without its middle if it is longer than ``longest`` characters."""
     if len(text) <= longest:
         return text
     half = (longest - 3) // 2
@@ -148,19 +148,19 @@ def shortened(text: str, longest: int) -> str:
 
 
 def legible(text: str, longest: int) -> str:
-    """Return the text visible, and then cut in its middle to ``longest`` characters.
+    """Escape invisible characters, and remove the middle beyond ``longest`` characters.
 
-    It takes no longer for a long text than for a short one.
+    The time does not grow with the length of the text.
     """
     return shortened(visible(shortened(text, longest)), longest)
 
 
 def quoted(text: str) -> str:
-    """Return the text in quotes, visible and no longer than a message bears."""
+    """Return the text in quotes, visible and short enough for a message."""
     return legible(repr(shortened(text, _LONGEST_QUOTE)), _LONGEST_QUOTE)
 
 
-def _written_out(char: str) -> str:
+def _escaped(char: str) -> str:
     code = ord(char)
     if code <= 0xFF:
         return f"\\x{code:02x}"
@@ -175,21 +175,21 @@ _LIKENESS = 0.5
 _LONGEST_NAME = 200
 
 
-def nearest_names(name: str, known: Iterable[str], *, most: int = _NUM_NEAREST) -> list[str]:
-    """Return the known names that resemble a name, best first; of a long one its beginning.
+def nearest_names(name: str, names: Iterable[str], *, most: int = _NUM_NEAREST) -> list[str]:
+    """Return those of ``names`` that resemble a name, best first, ignoring case.
 
-    Upper and lower case are alike.
+    Of a long name only its beginning is compared.
     """
     # Imported late: every command imports the errors, few have to look for names.
     from difflib import get_close_matches
 
     spellings: dict[str, list[str]] = {}
-    for other in {*known}:
+    for other in {*names}:
         spellings.setdefault(other.lower(), []).append(other)
     alike = get_close_matches(name[:_LONGEST_NAME].lower(), spellings, most, _LIKENESS)
     return [other for lower in alike for other in sorted(spellings[lower])][:most]
 
 
 def nearest_hint(nearest: Sequence[str]) -> str:
-    """Return how a message ends that tells what is nearest; nothing where nothing is."""
+    """Return the end of a message that suggests names; empty where there are none."""
     return f"; nearest: {', '.join(nearest)}" if nearest else ""

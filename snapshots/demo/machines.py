@@ -58,7 +58,7 @@ MACHINES = tuple(map(_machine, _TABLE.split("\n")[1:-1]))
 
 
 class Compilers:
-    """The compilers of all machines at one moment; the label goes into every hash."""
+    """The compilers of all machines at one moment; the label is part of what every hash covers."""
 
     def __init__(self, label: str) -> None:
         self._label = label
@@ -67,27 +67,27 @@ class Compilers:
             for machine in MACHINES
             for compiler in machine.compilers
         }
-        """By machine, and by the compiler that its recipes ask for: that of the first revision."""
+        """By machine, and by the compiler that its recipes name: that of the first revision."""
 
     def on(self, machine: Machine, compiler: str) -> tuple[str, Dependency]:
-        """Return what stands for a compiler now: its name and version, and the edge to it."""
+        """Return the current name and version of a compiler, and the edge to it."""
         spec = self._specs[machine, compiler]
         languages = tuple(sorted(LANGUAGES_OF_COMPILERS[spec.name]))
         edge = Dependency(spec.name, spec.hash, ("build",), languages)
         return f"{spec.name}@{spec.version}", edge
 
     def among(self, hashes: Collection[str]) -> list[Spec]:
-        """Return those compilers whose hash is among the given ones."""
+        """Return the compilers whose hash is in ``hashes``."""
         return [spec for spec in self._specs.values() if spec.hash in hashes]
 
     def upgrade(self, compiler: str) -> None:
-        """Put the next minor version in the place of a compiler, on all machines that have it."""
+        """Replace a compiler by its next minor version, on all machines that have it."""
         name, _, version = compiler.partition("@")
         major, minor, *_ = version.split(".")
         newer = f"{name}@{major}.{int(minor) + 1}.0"
-        for (machine, asked), spec in self._specs.items():
+        for (machine, original), spec in self._specs.items():
             if (spec.name, spec.version) == (name, version):
-                self._specs[machine, asked] = self._spec(machine, newer)
+                self._specs[machine, original] = self._spec(machine, newer)
 
     def _spec(self, machine: Machine, compiler: str) -> Spec:
         name, _, version = compiler.partition("@")

@@ -1,11 +1,11 @@
 """The demo's packages: their names, how each is built, and the specs that follow from that."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import sha1, sha256
 from itertools import count, product
 
 # -- names
+import msgspec
 import orjson
 
 from snapshots.contents import PackageContent
@@ -135,8 +135,7 @@ _FIRST_YEAR = 2000
 _FEWEST_RUNGS = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     """How one package of the demo is built.
 
     ``dependencies`` are names of packages, ``size`` is a usual size in bytes, ``first`` the first
@@ -155,8 +154,8 @@ class Recipe:
     def version(self, rung: int) -> str:
         """Return the version on a rung of the ladder of versions, which has no upper end.
 
-        It follows from the ``first``: 2.42.0 goes on to 2.43.0 some time, 0.3.15 never to 0.4.0;
-        2022.1 comes by the quarter, 9.0 is followed by 9.1.
+        It follows from ``first``: 2.42.0 is followed by 2.42.1, later by 2.43.0; 0.3.15 never by
+        0.4.0; 2022.1 by a version each quarter, and 9.0 by 9.1.
         """
         major, minor, *patch = map(int, self.first.split("."))
         if patch == [0]:
@@ -179,8 +178,10 @@ class Recipe:
 
 
 def make_recipe(draw: Draw, name: str, others: Sequence[str]) -> Recipe:
-    """Make up a recipe for a package that depends on some of the others, most on the first ones."""
-    machines = [it for it in MACHINES if it.platform == "linux" or name not in LINUX_ONLY]
+    """Invent a recipe for a package that depends on some of the others, mostly the first ones."""
+    machines = [
+        machine for machine in MACHINES if name not in LINUX_ONLY or machine.platform == "linux"
+    ]
     number = 1 + int(draw.random() * len(machines))
     if draw.random() < 0.3:
         machines = draw.some(machines, len(machines))
@@ -237,8 +238,7 @@ def _variants(draw: Draw, name: str) -> list[tuple[str, ...]]:
 _EMPTY = PackageContent(())
 
 
-@dataclass(slots=True, kw_only=True)
-class Package:
+class DemoPackage(msgspec.Struct, kw_only=True):
     """A package in the cache: versions up to the rung ``newest`` of its recipe.
 
     Any ``depth`` versions that follow one another, and the branch, have ``quota`` specs together;
@@ -254,9 +254,9 @@ class Package:
     newest: int
     extra: int = 0
     edition: int = 0
-    without: set[Machine] = field(default_factory=set)
+    without: set[Machine] = msgspec.field(default_factory=set)
     content: PackageContent = _EMPTY
-    edges: dict[Machine, Dependency] = field(default_factory=dict)
+    edges: dict[Machine, Dependency] = msgspec.field(default_factory=dict)
 
     @property
     def num_specs(self) -> int:
@@ -286,7 +286,7 @@ class Package:
         self.without.update([machine for machine in self.edges if machine is not first][-1:])
 
     def concretize(
-        self, cache: Mapping[str, "Package"], compilers: Compilers, closed: Collection[str]
+        self, cache: Mapping[str, "DemoPackage"], compilers: Compilers, closed: Collection[str]
     ) -> None:
         """Make the specs anew.
 
@@ -299,11 +299,11 @@ class Package:
         types, provided = dependency_types(self.recipe.name), VIRTUALS.get(self.recipe.name, ())
         self.edges = {}
         specs = []
-        for version, (machine, asked, variants) in self._builds():
-            dependencies = [found[machine] for found in below if machine in found]
+        for version, (machine, original, variants) in self._builds():
+            dependencies = [by_machine[machine] for by_machine in below if machine in by_machine]
             compiler = None
-            if asked is not None:
-                compiler, edge = compilers.on(machine, asked)
+            if original is not None:
+                compiler, edge = compilers.on(machine, original)
                 dependencies.append(edge)
             # As Spack has it, the hash covers the spec's own facts and the hashes below it.
             facts = [self.recipe.name, version, machine[:3], variants, package_hash]
@@ -318,7 +318,7 @@ class Package:
                 platform=machine.platform,
                 target=machine.target,
                 variants=variants,
-                stacks=self._stacks(f"{version} {asked} {variants}", machine, closed),
+                stacks=self._stacks(f"{version} {original} {variants}", machine, closed),
                 size=int(self.recipe.size * (0.85 + 0.3 * digest[0] / 256)),
                 namespace="builtin",
                 package_hash=package_hash,

@@ -20,8 +20,6 @@ from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
 from snapshots.timelines.steps import Steps
 
-__all__ = ["NO_COUNTS", "GrowthPoint", "PairCounts", "growth", "growth_point"]
-
 
 class GrowthPoint(msgspec.Struct, frozen=True, kw_only=True):
     """What came and went with a revision; ``base`` is the one before it, None for the first."""
