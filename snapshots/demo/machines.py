@@ -6,15 +6,15 @@ Compilers are outside the cache, as those are that a site has already.
 from base64 import b32encode
 from collections.abc import Collection
 from hashlib import sha1
-from typing import NamedTuple
 
+import msgspec
 import orjson
 
 from snapshots.models import Dependency, Spec
 from snapshots.spack.virtuals import LANGUAGES_OF_COMPILERS
 
 
-class Machine(NamedTuple):
+class Machine(msgspec.Struct, frozen=True):
     """A kind of machine; operating system and target together tell it from the others."""
 
     platform: str
@@ -22,6 +22,11 @@ class Machine(NamedTuple):
     target: str
     compilers: tuple[str, ...]
     stacks: tuple[str, ...]
+
+    @property
+    def architecture(self) -> tuple[str, str, str]:
+        """Platform, operating system and target."""
+        return self.platform, self.operating_system, self.target
 
 
 _TABLE = """
@@ -91,7 +96,7 @@ class Compilers:
 
     def _spec(self, machine: Machine, compiler: str) -> Spec:
         name, _, version = compiler.partition("@")
-        facts = orjson.dumps([self._label, name, version, machine[:3]])
+        facts = orjson.dumps([self._label, name, version, machine.architecture])
         return Spec(
             hash=base32(sha1(facts, usedforsecurity=False).digest()),
             name=name,

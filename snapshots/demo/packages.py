@@ -306,7 +306,7 @@ class DemoPackage(msgspec.Struct, kw_only=True):
                 compiler, edge = compilers.on(machine, original)
                 dependencies.append(edge)
             # As Spack has it, the hash covers the spec's own facts and the hashes below it.
-            facts = [self.recipe.name, version, machine[:3], variants, package_hash]
+            facts = [self.recipe.name, version, machine.architecture, variants, package_hash]
             edges = [(edge.hash, edge.types) for edge in dependencies]
             digest = sha1(orjson.dumps([*facts, edges]), usedforsecurity=False).digest()
             spec = Spec(

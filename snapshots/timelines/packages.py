@@ -3,7 +3,6 @@
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -56,7 +55,7 @@ class PackageTimeline(msgspec.Struct, frozen=True, kw_only=True):
     entries: tuple[PackageEntry, ...]
 
 
-class _VersionChange(NamedTuple):
+class _VersionChange(msgspec.Struct, frozen=True):
     """What changed about the versions of a package at a place, and the newest before and after."""
 
     added: tuple[str, ...]
