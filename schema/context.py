@@ -31,7 +31,7 @@ from snapshots.frames import matching
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-from snapshots.frames.package_names import UnknownName, require_known, unknown_names
+from snapshots.frames.matching import UnknownName, require_known, unknown_names
 from snapshots.history import History
 from snapshots.models import RevisionInfo
 from snapshots.refs import is_whole_digest

@@ -23,7 +23,7 @@ from snapshots.errors import (
     RevisionsLeftOut,
     UnknownPackage,
 )
-from snapshots.escaping import legible, visible
+from snapshots.wording import legible, visible
 
 PARSE_FAILED = "GRAPHQL_PARSE_FAILED"
 VALIDATION_FAILED = "GRAPHQL_VALIDATION_FAILED"

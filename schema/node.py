@@ -9,7 +9,7 @@ import strawberry
 
 from schema.context import Context, LoadedRevision
 from snapshots.errors import InvalidArgument
-from snapshots.escaping import quoted
+from snapshots.wording import quoted
 
 ID_SEPARATOR = ":"
 """What stands between the parts of an id."""

@@ -1,7 +1,7 @@
-"""What a revision holds, package by package: its canonical digest and its Arrow rows.
+"""The content of a revision, package by package: its canonical digest and its Arrow rows.
 
-A package keeps its digest, and its rows are cut out of the content before. A history of daily
-states, where few packages change from one to the next, so costs little more than its changes.
+A package caches its digest, and its rows are sliced from those of the content before. So a history
+of daily states, where few packages change from one to the next, costs little more than its changes.
 """
 
 import hashlib
@@ -20,10 +20,10 @@ from snapshots.models import SPEC_FACTS, ProofCounts, Source, Spec
 from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import SPEC_ROWS, SPECS, spec_rows
 
-_always_known = attrgetter(*(it.name for it in SPEC_FACTS.values() if not it.may_be_unknown))
-_SOMETIMES_KNOWN = [it.name for it in SPEC_FACTS.values() if it.may_be_unknown]
-_sometimes_known = attrgetter(*_SOMETIMES_KNOWN)
-_NOTHING_KNOWN = (None,) * len(_SOMETIMES_KNOWN)
+_required = attrgetter(*(fact.name for fact in SPEC_FACTS.values() if not fact.may_be_unknown))
+_OPTIONAL = [fact.name for fact in SPEC_FACTS.values() if fact.may_be_unknown]
+_optional = attrgetter(*_OPTIONAL)
+_NONE_KNOWN = (None,) * len(_OPTIONAL)
 _json = msgspec.json.Encoder()
 
 
@@ -37,10 +37,10 @@ class _Specs:
     def digest(self) -> bytes:
         """The sha256 of one canonical JSON line a spec.
 
-        Facts that are not known are left out, so that a kind of fact that cachelog learns to read
-        later changes no digest of the past.
+        Unknown facts are left out, so that a kind of fact that cachelog learns to read later
+        changes no digest of the past.
         """
-        lines = [(*_always_known(spec), _known(_sometimes_known(spec))) for spec in self.specs]
+        lines = [(*_required(spec), _known(_optional(spec))) for spec in self.specs]
         return hashlib.sha256(_json.encode_lines(lines)).digest()
 
 
@@ -59,10 +59,6 @@ class PackageContent(_Specs):
         return sum(sizes) if sizes else None
 
 
-class OutsideContent(_Specs):
-    """The specs outside the cache that those in it depend on."""
-
-
 class Content:
     """The packages of one revision, each with at least one spec.
 
@@ -75,7 +71,7 @@ class Content:
         self, packages: Mapping[str, PackageContent], outside: Iterable[Spec] = ()
     ) -> None:
         self.packages = {name: packages[name] for name in sorted(packages) if packages[name].specs}
-        self.outside = OutsideContent(outside)
+        self.outside = _Specs(outside)
 
     @classmethod
     def of(cls, specs: Iterable[Spec], outside: Iterable[Spec] = ()) -> "Content":
@@ -83,7 +79,7 @@ class Content:
         packages: defaultdict[str, list[Spec]] = defaultdict(list)
         for spec in specs:
             packages[spec.name].append(spec)
-        return cls({name: PackageContent(found) for name, found in packages.items()}, outside)
+        return cls({name: PackageContent(own) for name, own in packages.items()}, outside)
 
     def __len__(self) -> int:
         return sum(len(package.specs) for package in self.packages.values())
@@ -113,9 +109,9 @@ class Content:
 
     def total_size(self) -> int | None:
         """Return the sum of the known sizes in bytes; None where none is known."""
-        sizes = [package.total_size for package in self.packages.values()]
-        known = [size for size in sizes if size is not None]
-        return sum(known) if known else None
+        totals = (package.total_size for package in self.packages.values())
+        sizes = [size for size in totals if size is not None]
+        return sum(sizes) if sizes else None
 
     def table(self) -> pa.Table:
         """Return the rows of the table ``specs``, sorted by package so that they compress well."""
@@ -123,11 +119,11 @@ class Content:
 
 
 class SuccessiveTables:
-    """Makes the tables of contents that follow one another.
+    """Builds the tables of successive contents.
 
-    To join the rows of a thousand packages takes longer than to write them. So what a content has
-    from the one before it is cut out of that one's rows, in as few slices as possible, and the
-    rows of new packages that stand side by side are made at once.
+    Joining the rows of a thousand packages takes longer than writing them. So the packages that a
+    content shares with the one before are sliced from that one's rows, in as few slices as
+    possible, and the rows of adjacent new packages are built at once.
     """
 
     def __init__(self) -> None:
@@ -154,17 +150,17 @@ class SuccessiveTables:
         return rows.add_column(0, SPECS.field("digest"), pa.repeat(content.digest, len(rows)))
 
     def _pieces(self, content: Content) -> Iterator[pa.RecordBatch]:
-        def is_known(item: tuple[str, PackageContent]) -> bool:
+        def is_unchanged(item: tuple[str, PackageContent]) -> bool:
             name, package = item
             return self._places.get(name, (None, 0))[0] is package
 
-        for known, run in groupby(content.packages.items(), is_known):
-            if known:
-                yield from self._cut_out(run)
+        for unchanged, run in groupby(content.packages.items(), is_unchanged):
+            if unchanged:
+                yield from self._sliced(run)
             else:
                 yield spec_rows([spec for _, package in run for spec in package.specs])
 
-    def _cut_out(self, run: Iterable[tuple[str, PackageContent]]) -> Iterator[pa.RecordBatch]:
+    def _sliced(self, run: Iterable[tuple[str, PackageContent]]) -> Iterator[pa.RecordBatch]:
         start = stop = 0
         for name, package in run:
             _, place = self._places[name]
@@ -188,7 +184,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     proof: ProofCounts | None = None
 
     def summary(self) -> "Summary":
-        """Return what a revision says of the content."""
+        """Return the summary of the content."""
         content = self.content
         return Summary(
             digest=content.digest,
@@ -199,7 +195,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def packed(self, rows: pa.Table | None) -> "PackedSnapshot":
-        """Return the state without its records: with the rows of its content, where they serve."""
+        """Return the state without its records, with the rows of its content if they are needed."""
         return PackedSnapshot(
             tag=self.tag,
             contents=self.summary(),
@@ -211,7 +207,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """What a revision says of a content; the stack root is not counted."""
+    """The summary of a content that a revision records; the stack root is not counted."""
 
     digest: str
     num_packages: int
@@ -221,7 +217,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PackedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """One state of the build cache without its records, as processes hand it to each other.
+    """One state of the build cache without its records, as processes exchange it.
 
     ``rows`` are those of the table ``specs``; None where the catalog has the content already.
     """
@@ -234,15 +230,15 @@ class PackedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     proof: ProofCounts | None = None
 
     def summary(self) -> Summary:
-        """Return what a revision says of the content."""
+        """Return the summary of the content."""
         return self.contents
 
 
 def _known(facts: tuple[Any, ...]) -> dict[str, Any]:
-    if facts == _NOTHING_KNOWN:
+    if facts == _NONE_KNOWN:
         return {}
-    known = zip(_SOMETIMES_KNOWN, facts, strict=True)
-    return {name: _plain(value) for name, value in known if value is not None}
+    pairs = zip(_OPTIONAL, facts, strict=True)
+    return {name: _plain(value) for name, value in pairs if value is not None}
 
 
 def _plain(value: Any) -> Any:

@@ -1,13 +1,20 @@
-"""What can go wrong for a user of cachelog: one base error, one child a situation.
+"""The errors that users of cachelog see: one base class, one subclass for each situation.
 
-Each error carries its data as attributes; its text is complete and needs no traceback beside it.
+Each error carries its data as attributes; its message is complete without a traceback.
 """
 
 from collections.abc import Mapping, Sequence
 
-from snapshots.digests import short_digest, told_apart
-from snapshots.escaping import is_plain, legible, quoted, shortened, visible
-from snapshots.nearest_names import nearest_hint
+from snapshots.wording import (
+    distinct_prefixes,
+    is_plain,
+    legible,
+    nearest_hint,
+    quoted,
+    short_digest,
+    shortened,
+    visible,
+)
 
 _EXCERPT_LENGTH = 60
 _LONGEST_KEY = 500
@@ -22,7 +29,7 @@ class CachelogError(Exception):
     """The data or the request is at fault, not cachelog."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Go from process to process with all data, whatever the arguments were."""
+        """Pickle all data, whatever the arguments of the constructor were."""
         return _restored, (type(self), self.args, self.__dict__)
 
 
@@ -144,7 +151,7 @@ class AmbiguousRef(CachelogError):
     def __init__(self, ref: str, candidates: Sequence[str]) -> None:
         self.ref = ref
         self.candidates = tuple(candidates)
-        shown = ", ".join(told_apart(self.candidates[:_MOST_NAMED]))
+        shown = ", ".join(distinct_prefixes(self.candidates[:_MOST_NAMED]))
         super().__init__(f"{quoted(ref)} begins {len(self.candidates)} digests: {shown}")
 
 
@@ -300,8 +307,8 @@ class ForeignPackage(CachelogError):
     def __init__(self, name: str, location: str | None) -> None:
         self.name = name
         self.location = location
-        found = f"at {location} is not cachelog's own" if location else "lacks its first file"
+        what = f"at {location} is not cachelog's own" if location else "lacks its first file"
         super().__init__(
-            f"the package {name!r} {found}: install cachelog in an environment of its own, with "
+            f"the package {name!r} {what}: install cachelog in an environment of its own, with "
             "'uv tool install' or 'pipx install'"
         )

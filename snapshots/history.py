@@ -1,4 +1,4 @@
-"""All published revisions in their order, and the finding of one by a ref."""
+"""All published revisions in their order, and the resolution of refs."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -9,12 +9,10 @@ from itertools import chain, pairwise
 from typing import NamedTuple
 
 from snapshots import refs
-from snapshots.digests import short_digest
 from snapshots.errors import AmbiguousRef, RevisionNotFound
-from snapshots.escaping import legible
 from snapshots.models import NOTHING, RevisionInfo
-from snapshots.nearest_names import nearest_names
 from snapshots.refs import DIGEST_PREFIX_MIN, Ref, age_key, catalog_order, parse_ref, series
+from snapshots.wording import legible, nearest_names, short_digest
 
 _NEAREST = 3
 _LONGEST_NAME, _LONGEST_BASE = 80, 60
@@ -22,14 +20,14 @@ _STEM = DIGEST_PREFIX_MIN - 2
 
 
 class Pair(NamedTuple):
-    """The digests of two neighbours: what changed from one to the other is the same for ever."""
+    """The digests of two neighbours; the changes from one to the other never change."""
 
     base: str
     head: str
 
 
 class Neighbours(NamedTuple):
-    """Two revisions that stand next to each other in a series.
+    """Two adjacent revisions of a series.
 
     ``base`` is None for the first of a series, which is a change from nothing.
     """
@@ -44,7 +42,7 @@ class Neighbours(NamedTuple):
 
 
 class History:
-    """An immutable view of the catalog's rows; made anew when the catalog changes.
+    """An immutable view of the catalog's rows; replaced when the catalog changes.
 
     A row says that a tag was seen in a state at a time. Rows of a tag that follow one another with
     the same content are one revision: the first of them, which the others confirm. So the state at
@@ -58,22 +56,21 @@ class History:
         by_tag: defaultdict[str, list[RevisionInfo]] = defaultdict(list)
         for row in self._rows:
             self._rows_by_tag[row.tag].append(row)
-            known = by_tag[row.tag]
-            if known and known[-1].digest == row.digest:
-                self._confirmed[row] = known[-1]
+            revisions = by_tag[row.tag]
+            if revisions and revisions[-1].digest == row.digest:
+                self._confirmed[row] = revisions[-1]
             else:
-                known.append(row)
+                revisions.append(row)
         self._by_tag = dict(by_tag)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Go from process to process as rows alone: the rest follows from them."""
+        """Pickle the rows alone: the rest follows from them."""
         return History, (self._rows,)
 
     @cached_property
     def revisions(self) -> list[RevisionInfo]:
         """Every revision, newest first."""
-        every = (revision for known in self._by_tag.values() for revision in known)
-        return sorted(every, key=age, reverse=True)
+        return sorted(chain.from_iterable(self._by_tag.values()), key=age, reverse=True)
 
     @cached_property
     def by_key(self) -> dict[str, RevisionInfo]:
@@ -147,9 +144,9 @@ class History:
 
     def at(self, tag: str, moment: datetime) -> RevisionInfo | None:
         """Return the newest revision of a tag at or before a moment."""
-        known = self._by_tag.get(tag, [])
-        place = bisect_right(known, moment, key=lambda revision: revision.taken_at)
-        return known[place - 1] if place else None
+        revisions = self._by_tag.get(tag, [])
+        place = bisect_right(revisions, moment, key=lambda revision: revision.taken_at)
+        return revisions[place - 1] if place else None
 
     def previous(self, revision: RevisionInfo) -> RevisionInfo | None:
         """Return the revision before this one in its series."""
@@ -216,10 +213,10 @@ class History:
 
     @cached_property
     def _series(self) -> dict[str, list[RevisionInfo]]:
-        found: defaultdict[str, list[RevisionInfo]] = defaultdict(list)
+        families: defaultdict[str, list[RevisionInfo]] = defaultdict(list)
         for tag in sorted(self._by_tag, key=lambda tag: (age_key(tag), tag)):
-            found[series(tag)].extend(self._by_tag[tag])
-        return dict(found)
+            families[series(tag)].extend(self._by_tag[tag])
+        return dict(families)
 
     @cached_property
     def _places(self) -> dict[RevisionInfo, int]:
@@ -247,15 +244,15 @@ class History:
         return self._back(text, start, ref.back) if ref.back else start
 
     def _of_ref(self, text: str, ref: Ref) -> RevisionInfo:
-        known = self._by_tag[ref.name]
+        revisions = self._by_tag[ref.name]
         if ref.until is None:
-            return known[-1]
-        found = self.at(ref.name, ref.until)
-        if found is None:
-            first = known[0].taken_at.date()
+            return revisions[-1]
+        revision = self.at(ref.name, ref.until)
+        if revision is None:
+            first = revisions[0].taken_at.date()
             nearest = [f"{ref.name}@{first}"]
             raise RevisionNotFound(text, f"the first of {ref.name} is of {first}", nearest)
-        return found
+        return revision
 
     def _of_digest(self, text: str, ref: Ref) -> RevisionInfo:
         prefix = ref.name.lower()

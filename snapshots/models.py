@@ -1,19 +1,22 @@
-"""The records of the domain, all frozen: what a source yields and what the catalog lists."""
+"""The records of the domain, all frozen: what a source yields and what the catalog lists.
+
+The facts of a spec are declared beside each field, once. The columns of the store and of a frame,
+what a comparison looks at, the digest of a content and the fields of the API follow from there.
+"""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
 from hashlib import sha256
-from typing import Annotated, Any
+from types import NoneType
+from typing import Annotated, Any, get_args
 
+# -- facts
 import msgspec
 
-from snapshots.facts import Fact, Kept, Unit, facts_of
-from snapshots.spack.short_form import short_form
-from snapshots.spack.spelling import compiler_key
-from snapshots.spack.texts import (
+from snapshots.spack.names import (
     checked_build_spec,
     checked_checksum,
     checked_compiler,
@@ -27,11 +30,82 @@ from snapshots.spack.texts import (
     checked_virtual,
     checked_word,
 )
+from snapshots.spack.spelling import compiler_key, short_form
 from snapshots.spack.versions import VersionKey, version_key
 
+
+class Kept(Enum):
+    """How a frame stores a fact of all its specs.
+
+    ``CODES`` suit facts with few distinct values, ``PLAIN`` values those that differ for nearly
+    every spec. The ``KEY`` identifies a spec. ``EDGES`` are no column, but the dependency graph.
+    """
+
+    CODES = "codes"
+    PLAIN = "plain"
+    KEY = "key"
+    EDGES = "edges"
+
+
+class Unit(Enum):
+    """What a number counts."""
+
+    BYTES = "bytes"
+
+
+class Fact(msgspec.Struct, frozen=True):
+    """A fact of a record, as the annotation of its field declares it.
+
+    ``description`` documents it in the API and in the store. ``label`` precedes its value where
+    people read it, if that is not its name. ``sort_key`` orders its distinct values, and ``check``
+    raises ValueError for a text that it, or one of its items, must not be. A difference in a fact
+    that is not ``is_compared`` is no change. One that ``is_exceptional`` is shown only for the few
+    specs that have it.
+
+    The rest follows from the field: ``value_type`` is its type without None, ``is_optional`` is
+    whether it may be None, and ``may_be_unknown`` whether None is the default, and so means that
+    the source does not know it.
+    """
+
+    description: str
+    sort_key: Callable[[Any], Any] = str
+    check: Callable[[str], str] | None = None
+    kept: Kept = Kept.CODES
+    unit: Unit | None = None
+    is_compared: bool = True
+    is_exceptional: bool = False
+    label: str = ""
+    name: str = ""
+    value_type: Any = None
+    is_optional: bool = False
+    may_be_unknown: bool = False
+
+
+def facts_of(record: type[msgspec.Struct]) -> Mapping[str, Fact]:
+    """Return the facts of a kind of record, by name, in the order of its fields."""
+    return {field.name: _fact(field) for field in msgspec.structs.fields(record)}
+
+
+def _fact(field: msgspec.structs.FieldInfo) -> Fact:
+    annotated, declared = get_args(field.type)
+    alternatives = get_args(annotated)
+    is_optional = NoneType in alternatives
+    assert isinstance(declared, Fact)  # noqa: S101 - narrows what an annotation may be
+    return msgspec.structs.replace(
+        declared,
+        name=field.name,
+        value_type=alternatives[0] if is_optional else annotated,
+        is_optional=is_optional,
+        may_be_unknown=not field.required,
+    )
+
+
+# -- records
+
+
 SIZE_MAX = (1 << 40) - 1
-"""The largest size in bytes: that of thousands together is one that every reader of JSON takes
-exactly, and that of millions fits into 64 bits."""
+"""The largest size in bytes: every reader of JSON represents the sum of thousands exactly, and that
+of millions fits into 64 bits."""
 
 NOTHING = sha256().hexdigest()
 """The digest of a content without a spec."""
@@ -62,8 +136,8 @@ class Dependency(msgspec.Struct, frozen=True, gc=False, order=True):
 class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One built configuration of a package, in canonical spelling.
 
-    This is the table of the facts of a spec: all that keeps, compares or shows them follows from
-    it. Fields that default to None are facts that a source may not know. New ones stand last, so
+    This is the table of the facts of a spec: whatever stores, compares or shows them follows from
+    it. Fields that default to None are facts that a source may not know. New ones come last, so
     that no digest of the past changes.
     """
 
@@ -216,7 +290,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def short(self) -> str:
-        """Spack's short form, as ``snapshots.spack.short_form`` has it."""
+        """Spack's short form; see ``snapshots.spack.spelling.short_form``."""
         architecture = f"{self.platform}-{self.operating_system}-{self.target}"
         return short_form(self.name, self.version, self.variants, architecture, self.compiler)
 
@@ -226,9 +300,9 @@ SPEC_FACTS = facts_of(Spec)
 
 
 class ConcreteSpec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A concrete spec that somebody wants, as a lock file has it; facts that are None are not told.
+    """A concrete spec that somebody needs, as a lock file has it; None stands for unknown facts.
 
-    ``is_root`` tells whether it was asked for itself, and is not only a dependency.
+    ``is_root`` is whether it was requested itself, and is not only a dependency.
     """
 
     hash: str
@@ -265,14 +339,14 @@ def _reason(unproven: Unproven) -> str:
 
 
 class ProofCounts(msgspec.Struct, frozen=True):
-    """How many hashes were computed anew and found right, and how many could not be, and why."""
+    """How many hashes were recomputed and confirmed, and how many could not be, and why."""
 
     num_proven: int
     unproven: tuple[Unproven, ...] = ()
 
     @classmethod
     def of(cls, reasons: Iterable[UnprovenReason | None]) -> "ProofCounts":
-        """Count what was found of each spec: None for one whose hash is right."""
+        """Count the reasons of all specs; None stands for a confirmed hash."""
         counts = Counter(reasons)
         unproven = [
             Unproven(reason, counts[reason]) for reason in UnprovenReason if reason in counts
@@ -320,7 +394,7 @@ class RevisionInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """A short name of this line, for ever the same: 18 hexadecimal digits."""
+        """A short permanent name of this line: 18 hexadecimal digits."""
         return _key(self.tag, self.taken_at, self.digest)
 
     @property

@@ -8,9 +8,9 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from snapshots.errors import InvalidArgument
-from snapshots.escaping import quoted
-from snapshots.models import utc
+from snapshots.models import RevisionInfo, utc
 from snapshots.spack.versions import VersionKey, version_key
+from snapshots.wording import day, quoted, short_digest
 
 DIGEST_PREFIX_MIN = 6
 """The fewest hexadecimal digits that a digest prefix can have."""
@@ -92,9 +92,9 @@ def is_glob(text: str) -> bool:
     return any(character in text for character in "*?[")
 
 
-def fits(tag: str, wanted: Iterable[str]) -> bool:
+def fits(tag: str, patterns: Iterable[str]) -> bool:
     """Tell whether one of the names or globs fits a tag."""
-    return any(fnmatchcase(tag, want) for want in wanted)
+    return any(fnmatchcase(tag, pattern) for pattern in patterns)
 
 
 def tag_date(tag: str) -> datetime | None:
@@ -138,3 +138,8 @@ def catalog_order(tag: str) -> tuple[int, str]:
     if family != tag:
         return 2, family
     return 3, family
+
+
+def title(revision: RevisionInfo) -> str:
+    """Return how a revision is called in a sentence: TAG of DAY (DIGEST)."""
+    return f"{revision.tag} of {day(revision.taken_at)} ({short_digest(revision.digest)})"

@@ -1,16 +1,14 @@
-"""How numbers, names, days and revisions are put into words, wherever people read them."""
+"""How numbers, digests, names and texts from outside are put before people."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-
-from snapshots.digests import short_digest
-from snapshots.models import RevisionInfo
+from itertools import takewhile
 
 _SHORT_HASH = 7
 _COMMIT = re.compile(r"(git\.[0-9a-f]{7})[0-9a-f]{33}")
 _OTHERWISE = {"facts": "other facts"}
-"""The reason of a hash that stays; alone, the word is for all that is known of a spec."""
+"""The reason of a hash that stays; alone, the word would mean all facts of a spec."""
 
 _UNPROVEN = {
     "converted": "converted from an older format",
@@ -94,10 +92,109 @@ def short_version(whole: str) -> str:
 
 
 def versioned(name: str, version: str | None) -> str:
-    """Return how a build of a package is called: NAME@VERSION, or NAME where that is all."""
+    """Return the name of a build of a package: NAME@VERSION, or NAME without a version."""
     return name if version is None else f"{name}@{version}"
 
 
-def title(revision: RevisionInfo) -> str:
-    """Return how a revision is called in a sentence: TAG of DAY (DIGEST)."""
-    return f"{revision.tag} of {day(revision.taken_at)} ({short_digest(revision.digest)})"
+# -- digests
+
+
+_SHORT = 12
+_DISTINCT = 4
+
+
+def short_digest(digest: str) -> str:
+    """Truncate a digest to what people need to distinguish it from others."""
+    return digest[:_SHORT]
+
+
+def distinct_prefixes(digests: Sequence[str]) -> list[str]:
+    """Truncate digests, or hashes, all of a length, to what distinguishes them, and a bit more."""
+    ends = zip(min(digests), max(digests), strict=True)
+    num_alike = sum(1 for _ in takewhile(lambda both: both[0] == both[1], ends))
+    length = max(_SHORT, num_alike + _DISTINCT)
+    return [digest[:length] for digest in digests]
+
+
+# -- texts from outside: visible, in one line, and short
+
+
+_LONGEST_QUOTE = 80
+
+# Printable for Python, but blank: Hangul fillers, the braille blank, selectors of variants ...
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U000e0100-\U000e01ef]"
+)
+
+
+def is_plain(text: str) -> bool:
+    """Tell whether all characters of a text are visible, and in one line.
+
+    It then holds no control characters, line breaks, marks that turn the direction of writing, or
+    characters without width.
+    """
+    return text.isprintable() and (text.isascii() or _BLANK.search(text) is None)
+
+
+def visible(text: str) -> str:
+    r"""Return the text with invisible characters escaped: ``\x1b``, ``\u202e``."""
+    if is_plain(text):
+        return text
+    return "".join(char if is_plain(char) else _escaped(char) for char in text)
+
+
+def shortened(text: str, longest: int) -> str:
+    """Return the text, without its middle if it is longer than ``longest`` characters."""
+    if len(text) <= longest:
+        return text
+    half = (longest - 3) // 2
+    return f"{text[:half]}...{text[len(text) - half :]}"
+
+
+def legible(text: str, longest: int) -> str:
+    """Escape invisible characters, and remove the middle beyond ``longest`` characters.
+
+    The time does not grow with the length of the text.
+    """
+    return shortened(visible(shortened(text, longest)), longest)
+
+
+def quoted(text: str) -> str:
+    """Return the text in quotes, visible and short enough for a message."""
+    return legible(repr(shortened(text, _LONGEST_QUOTE)), _LONGEST_QUOTE)
+
+
+def _escaped(char: str) -> str:
+    code = ord(char)
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+# -- names that resemble one that nothing has
+
+
+_NUM_NEAREST = 3
+_LIKENESS = 0.5
+_LONGEST_NAME = 200
+
+
+def nearest_names(name: str, names: Iterable[str], *, most: int = _NUM_NEAREST) -> list[str]:
+    """Return those of ``names`` that resemble a name, best first, ignoring case.
+
+    Of a long name only its beginning is compared.
+    """
+    # Imported late: every command imports the errors, few have to look for names.
+    from difflib import get_close_matches
+
+    spellings: dict[str, list[str]] = {}
+    for other in {*names}:
+        spellings.setdefault(other.lower(), []).append(other)
+    alike = get_close_matches(name[:_LONGEST_NAME].lower(), spellings, most, _LIKENESS)
+    return [other for lower in alike for other in sorted(spellings[lower])][:most]
+
+
+def nearest_hint(nearest: Sequence[str]) -> str:
+    """Return the end of a message that suggests names; empty where there are none."""
+    return f"; nearest: {', '.join(nearest)}" if nearest else ""

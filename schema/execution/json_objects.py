@@ -10,7 +10,7 @@ import orjson
 
 from schema.execution.budget import Budget
 from schema.fields.many import ColumnSlice
-from snapshots.frames.combinations import Part
+from snapshots.frames.columns import Part
 
 Texts = list[str]
 

@@ -13,7 +13,7 @@ from strawberry.types.field import StrawberryField
 
 from schema.fields.scalars import none_if_omitted
 from snapshots.errors import InvalidArgument
-from snapshots.escaping import quoted
+from snapshots.wording import quoted
 
 PAGE_DEFAULT = 50
 PAGE_MAX = 1000

@@ -9,10 +9,10 @@ from strawberry.utils.str_converters import to_camel_case
 from schema.fields.cost import ArgumentCost
 from schema.fields.scalars import none_if_omitted
 from snapshots.errors import InvalidArgument
-from snapshots.escaping import quoted
 from snapshots.models import ConcreteSpec
 from snapshots.spack.names import is_hash, is_name
 from snapshots.spack.spelling import canonical_compiler, canonical_variants
+from snapshots.wording import quoted
 
 _NOT_TOLD = strawberry.UNSET
 

@@ -15,7 +15,7 @@ from schema.fields.enums import describe_enum
 from schema.fields.many import Each, LazyList, for_many
 from schema.fields.paging import PageArguments, bad_cursor, window
 from schema.fields.scalars import none_if_omitted
-from snapshots.frames.dependencies import DependencyGraph, DependencyType, Reached
+from snapshots.frames.dependencies import DependencyGraph, DependencyType, ReachedNodes
 
 if TYPE_CHECKING:
     from schema.revisions.spec import Spec
@@ -151,7 +151,7 @@ class DependencyPage(Page[Dependency]):
         self,
         loaded: LoadedRevision,
         graph: DependencyGraph,
-        reached: Reached,
+        reached: ReachedNodes,
         arguments: PageArguments,
     ) -> None:
         def places(cursor: str) -> tuple[int, int]:

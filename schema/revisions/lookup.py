@@ -24,8 +24,7 @@ from snapshots.errors import CachelogError, InvalidArgument
 from snapshots.frames.columns import Rows
 from snapshots.models import ConcreteSpec, RevisionInfo
 from snapshots.refs import series
-from snapshots.timelines.last_seen import LastSeen, last_seen
-from snapshots.timelines.spans import HashHistory
+from snapshots.timelines.spans import HashHistory, LastSeen, last_seen
 
 if TYPE_CHECKING:
     from schema.revisions.revision import Revision

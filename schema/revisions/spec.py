@@ -22,9 +22,8 @@ from schema.revisions.dependency import (
     dependents_of,
 )
 from snapshots.catalog.asking.history_questions import ContentAsked
-from snapshots.facts import Fact, Kept, Unit
 from snapshots.frames.columns import Rows
-from snapshots.models import SPEC_FACTS
+from snapshots.models import SPEC_FACTS, Fact, Kept, Unit
 
 if TYPE_CHECKING:
     from schema.histories.hash_history import HashHistory

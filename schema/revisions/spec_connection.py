@@ -17,7 +17,7 @@ from schema.revisions.spec import Spec, SpecRows
 from schema.revisions.spec_arguments import SpecFilter, SpecOrder
 from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.frame import Frame, SpecField
-from snapshots.frames.package_names import UNKNOWN_NAMES_MAX
+from snapshots.frames.matching import UNKNOWN_NAMES_MAX
 
 COUNTING = 1_000
 """Units of counting all rows of a revision by a column."""

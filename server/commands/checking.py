@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from snapshots.history import History
     from snapshots.models import RevisionInfo
     from snapshots.sources.lockfiles import LockFile
-    from snapshots.timelines.last_seen import LastSeen
+    from snapshots.timelines.spans import LastSeen
 
 UNDER = 1
 """The exit code where less is there than was asked for."""
@@ -134,7 +134,7 @@ def _last_seen(
     """
     from snapshots.errors import CatalogError, IncompleteHistory
     from snapshots.refs import series
-    from snapshots.timelines.last_seen import last_seen
+    from snapshots.timelines.spans import last_seen
 
     specs = [lookup.wanted.specs[place] for place in lookup.missing.tolist()]
     try:

@@ -96,15 +96,15 @@ def _change_of(report: "Report", text: str) -> "Told":
 
     Raises InvalidArgument where none does, or several do.
     """
-    from snapshots.digests import told_apart
     from snapshots.errors import InvalidArgument
+    from snapshots.wording import distinct_prefixes
 
     prefix = text.removeprefix("/").lower()
     found = [told for told in report.changes if told.change.hash.startswith(prefix)]
     if not found:
         raise InvalidArgument("HASH", f"no changed spec has a hash that begins with {prefix!r}")
     if len(found) > 1:
-        hashes = told_apart([told.change.hash for told in found[:_FEW]])
+        hashes = distinct_prefixes([told.change.hash for told in found[:_FEW]])
         named = ", ".join(f"/{it}" for it in hashes) + (", ..." if len(found) > _FEW else "")
         raise InvalidArgument("HASH", f"{prefix!r} begins {len(found):,} changed specs: {named}")
     return found[0]

@@ -10,7 +10,7 @@ from server.terminal.completion import complete_package, complete_series
 from server.terminal.console import note
 from server.terminal.parameters import catalog_option
 from snapshots.errors import InvalidArgument
-from snapshots.escaping import quoted
+from snapshots.wording import quoted
 
 if TYPE_CHECKING:
     from server.feeds.addresses import FeedAddresses

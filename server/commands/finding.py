@@ -59,8 +59,9 @@ def find_command(
     from snapshots.catalog.asking.library import Library
     from snapshots.catalog.catalog import Catalog
     from snapshots.models import revision_facts
-    from snapshots.spack.parser import query_of
-    from snapshots.wording import counted, title
+    from snapshots.refs import title
+    from snapshots.spack.query import query_of
+    from snapshots.wording import counted
 
     query = query_of(words)
     opened = Catalog(catalog)

@@ -86,7 +86,7 @@ def packages_command(
     from server.commands.names import require_stack
     from server.terminal.printing.listings import listing_facts, package_lines, package_listing
     from snapshots.models import revision_facts
-    from snapshots.wording import title
+    from snapshots.refs import title
 
     revision, frame = _loaded(catalog, ref)
     if stack is not None:
@@ -114,7 +114,7 @@ def stacks_command(ref: str | None, *, as_json: bool, catalog: str) -> None:
     """
     from server.terminal.printing.listings import stack_facts, stack_lines, stack_listing
     from snapshots.models import revision_facts
-    from snapshots.wording import title
+    from snapshots.refs import title
 
     revision, frame = _loaded(catalog, ref)
     stacks = stack_listing(frame)

@@ -6,8 +6,8 @@ from snapshots.errors import InvalidArgument
 from snapshots.frames.frame import Frame
 from snapshots.history import History
 from snapshots.models import RevisionInfo
-from snapshots.nearest_names import nearest_hint, nearest_names
-from snapshots.wording import title
+from snapshots.refs import title
+from snapshots.wording import nearest_hint, nearest_names
 
 _FEW = 3
 

@@ -110,7 +110,7 @@ class Past(NamedTuple):
         Whoever writes the name of a series or a tag in its place is told the option for that.
         """
         from snapshots.catalog.filling import missing_pairs
-        from snapshots.nearest_names import nearest_hint, nearest_names
+        from snapshots.wording import nearest_hint, nearest_names
 
         if name in self.history.series_names:
             return f"; that is a series (--series {name})"

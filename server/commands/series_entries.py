@@ -10,8 +10,7 @@ from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pair_packages import PackageCounts
 from snapshots.history import Neighbours, Pair
 from snapshots.models import RevisionInfo
-from snapshots.timelines.growth import GrowthPoint
-from snapshots.timelines.returns import Counts, told_apart
+from snapshots.timelines.growth import Counts, GrowthPoint, with_returned
 
 _AT_FIRST, _AT_ONCE = 24, 64
 """Packages are read of so many entries at once; the first are to be seen soon."""
@@ -45,7 +44,7 @@ def _entries(
             num_added=point.num_added,
             num_removed=point.num_removed,
             num_changed=point.num_changed,
-            reasons=told_apart(point.counts, returned.get(point.revision, {})),
+            reasons=with_returned(point.counts, returned.get(point.revision, {})),
             most_changed=nlargest(MOST_CHANGED, changed, _news),
             num_packages=len(changed),
         )

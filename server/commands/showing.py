@@ -104,8 +104,8 @@ def _show_package(
         shown_package,
     )
     from snapshots.errors import InvalidArgument
-    from snapshots.nearest_names import nearest_names
     from snapshots.refs import series
+    from snapshots.wording import nearest_names
 
     if revision is not None:
         _require_package(past, revision, name)
@@ -145,7 +145,7 @@ def _show_spec(past: "Past", revision: "RevisionInfo | None", text: str, *, as_j
         spec_document,
     )
     from snapshots.errors import CatalogError
-    from snapshots.wording import title
+    from snapshots.refs import title
 
     known = past.hash_history(text if revision is None else _hash_in(past, revision, text))
     revision = revision or known.newest
@@ -179,7 +179,8 @@ def _hash_in(past: "Past", revision: "RevisionInfo", text: str) -> str:
     Raises InvalidArgument where none does, and AmbiguousHash.
     """
     from snapshots.errors import AmbiguousHash, InvalidArgument
-    from snapshots.wording import title, versioned
+    from snapshots.refs import title
+    from snapshots.wording import versioned
 
     prefix = text.removeprefix("/").lower()
     frame = past.library.frames.get(revision.digest)

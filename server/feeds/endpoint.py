@@ -23,9 +23,9 @@ from server.feeds.addresses import FEEDS, parse_path
 from server.feeds.making import Document, FeedMaker, NoSuchFeed
 from snapshots.catalog.catalog import Catalog
 from snapshots.errors import CachelogError, CatalogError, IncompleteHistory
-from snapshots.escaping import visible
 from snapshots.models import utc
 from snapshots.notes.atom.document import MEDIA_TYPE
+from snapshots.wording import visible
 
 _log = logging.getLogger("cachelog.server")
 

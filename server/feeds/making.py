@@ -12,15 +12,14 @@ from server.feeds.addresses import FeedAddresses
 from snapshots.catalog.asking.library import Library, SharedCache
 from snapshots.changes.pair_counts import PairCounts
 from snapshots.errors import CatalogError, IncompleteHistory, RevisionNotFound
-from snapshots.escaping import quoted, visible
 from snapshots.history import History, Neighbours, Pair
-from snapshots.nearest_names import nearest_hint, nearest_names
 from snapshots.notes.atom.document import Feed, to_xml
 from snapshots.notes.atom.feeds import counts_of, package_feed, series_feed, told_in
 from snapshots.notes.atom.stories import story
 from snapshots.spack.names import is_name
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageTimeline
+from snapshots.wording import nearest_hint, nearest_names, quoted, visible
 
 STORY_BYTES = 8 << 20
 """How many bytes of stories are kept: those of some 300 pairs of revisions."""

@@ -23,10 +23,10 @@ from server.pages.requested import raw_path
 from server.pages.responses import NO_STORE, PageResponse
 from server.pages.views.check import check_view
 from snapshots.errors import SourceError
-from snapshots.escaping import legible
 from snapshots.models import ConcreteSpec
 from snapshots.sources import lockfiles
 from snapshots.sources.lockfiles import LockFile
+from snapshots.wording import legible
 
 FORM = Page("/check", "check_form")
 RESULT = Page("/check", "check", view=check_view)

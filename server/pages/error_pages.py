@@ -11,7 +11,7 @@ from server.pages.asking import Answered
 from server.pages.nearest import Nearest
 from server.pages.rendering import Renderer
 from server.pages.responses import NO_STORE, PageResponse
-from snapshots.escaping import quoted
+from snapshots.wording import quoted
 
 _STATUS = {
     "REVISION_NOT_FOUND": 404,

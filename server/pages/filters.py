@@ -8,8 +8,8 @@ from markupsafe import Markup
 
 from snapshots import wording
 from snapshots.changes.package_changes import PackageChangeKind
-from snapshots.digests import short_digest
 from snapshots.notes.package_kinds import HAPPENED
+from snapshots.wording import short_digest
 
 UNKNOWN = wording.size(None)
 MINUS = "\N{MINUS SIGN}"

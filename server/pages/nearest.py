@@ -8,7 +8,7 @@ from server.pages.addresses import Address, path_filled, query_string
 from server.pages.asking import Answered, Asker
 from server.pages.documents import document
 from server.pages.page import Page
-from snapshots.nearest_names import nearest_names
+from snapshots.wording import nearest_names
 
 _MOST = 8
 _SOUGHT = {

@@ -12,8 +12,8 @@ from server.asgi.static_folder import version_of
 from server.pages.addresses import Address
 from server.pages.filters import FILTERS
 from server.pages.page import Page
-from snapshots.escaping import is_plain, visible
 from snapshots.spack.names import ROOT_STACK
+from snapshots.wording import is_plain, visible
 
 STATIC = Path(__file__).with_name("static")
 """The folder of the pages' own scripts and styles."""

@@ -30,7 +30,7 @@ from graphql import (
 from schema.api import sdl
 from server.site.choosing import Chosen, Subject
 from snapshots.errors import InvalidArgument
-from snapshots.escaping import quoted
+from snapshots.wording import quoted
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 """The ids that can be names of folders everywhere."""

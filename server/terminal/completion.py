@@ -124,7 +124,7 @@ def complete_stack(ctx: click.Context, _param: click.Parameter, incomplete: str)
 
 def _refs(ctx: click.Context, incomplete: str) -> list[str]:
     history = _names_of(ctx).history
-    from snapshots.digests import short_digest
+    from snapshots.wording import short_digest
 
     digests = [short_digest(digest) for digest in history.digests] if incomplete else []
     return _beginning(incomplete, [*history.tags, *digests])

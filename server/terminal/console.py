@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from snapshots.errors import OutputError
-from snapshots.escaping import is_plain, visible
+from snapshots.wording import is_plain, visible
 
 _STYLES = re.compile(r"(\x1b\[(?:0|1|2|3[0-7])m)")
 """What ``click.style`` puts around texts: colours, bold, dim, and their end."""

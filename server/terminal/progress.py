@@ -4,9 +4,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from snapshots.escaping import visible
 from snapshots.sources.reports import Progress as Notify
 from snapshots.sources.reports import Report
+from snapshots.wording import visible
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from snapshots.history import Neighbours, age
 from snapshots.models import RevisionInfo
 from snapshots.notes.announcement import Announcement, announcement
 from snapshots.notes.changelog import changelog
-from snapshots.wording import title
+from snapshots.refs import title
 
 _FRAME_BYTES, _COMPARISON_BYTES = 256 << 20, 64 << 20
 """An import of many revisions needs two of them at a time."""

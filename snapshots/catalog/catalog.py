@@ -37,7 +37,7 @@ from snapshots.changes.sides import Side
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CatalogError, EmptyCatalog, NoCatalog
 from snapshots.frames.frame import Frame
-from snapshots.frames.hash_sets import HashSet
+from snapshots.frames.hashes import HashSet
 from snapshots.history import History, Pair
 from snapshots.models import NOTHING
 from snapshots.tables import Files, StoredFile, split_by_cache

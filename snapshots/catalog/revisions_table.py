@@ -12,8 +12,15 @@ from snapshots.catalog.tables.delta import Table, keeps_the_first_commit
 from snapshots.catalog.tables.whole_table import WholeTable
 from snapshots.errors import CatalogError, NewerCatalog
 from snapshots.models import RevisionInfo
-from snapshots.revision_rows import LATER_COLUMNS, files_of, revisions_of, revisions_table
-from snapshots.tables import REVISIONS, Files, StoredFile
+from snapshots.tables import (
+    LATER_COLUMNS,
+    REVISIONS,
+    Files,
+    StoredFile,
+    files_of,
+    revisions_of,
+    revisions_table,
+)
 
 FORMAT = 1
 """The format of the catalogs that are written; docs/tables.md says what a format is."""

@@ -11,8 +11,8 @@ import numpy as np
 from snapshots.changes.edge_joins import EdgeJoin
 from snapshots.changes.node_columns import are_equal, is_stated
 from snapshots.changes.sides import Side
-from snapshots.frames.adjacency import Edges, Nodes, Numbers
 from snapshots.frames.columns import Mask, Rows
+from snapshots.frames.graphs import Edges, Nodes, Numbers
 
 MOST_PAIRS_PER_NODE = 4
 """How many pairs are followed, for each node of the two graphs; hardly any needs more than one.

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes.common_names import CommonNames
-from snapshots.frames.adjacency import places_of_runs
 from snapshots.frames.columns import Codes, Column, Mask, Rows, rows_where
 from snapshots.frames.frame import Frame
+from snapshots.frames.graphs import places_of_runs
 from snapshots.spack.names import ROOT_STACK, natural_order
 from snapshots.spack.spelling import compiler_key
 from snapshots.spack.versions import version_key

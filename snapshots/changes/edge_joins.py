@@ -9,7 +9,7 @@ import numpy.typing as npt
 from snapshots.changes import node_columns
 from snapshots.changes.edge_pairs import edge_at, pair_edges
 from snapshots.changes.sides import Side
-from snapshots.frames.adjacency import Edges, Nodes, Numbers
+from snapshots.frames.graphs import Edges, Nodes, Numbers
 
 Keys = npt.NDArray[np.int64]
 

@@ -4,9 +4,9 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes.sides import Side
-from snapshots.frames.adjacency import Nodes
 from snapshots.frames.columns import Codes, Mask
 from snapshots.frames.frame import Frame
+from snapshots.frames.graphs import Nodes
 
 Fingerprints = npt.NDArray[np.uint64]
 

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from snapshots.changes import node_columns
 from snapshots.changes.node_columns import Fingerprints, is_stated
 from snapshots.changes.sides import Side
-from snapshots.frames.adjacency import Nodes
 from snapshots.frames.columns import Mask, Rows
+from snapshots.frames.graphs import Nodes
 
 Facts = npt.NDArray[np.uint16]
 """The own facts of each of some pairs that differ: a sum of OwnFact."""

@@ -7,9 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes.cause_walk import PairGraph
-from snapshots.frames.adjacency import Adjacency, Nodes
 from snapshots.frames.columns import Mask
-from snapshots.frames.components import levels_from_below, strongly_connected
+from snapshots.frames.graphs import Adjacency, Nodes, levels_from_below, strongly_connected
 
 
 class PairOrder:

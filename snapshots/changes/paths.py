@@ -8,7 +8,7 @@ import numpy as np
 from snapshots.changes.cause_walk import PairGraph
 from snapshots.changes.node_columns import frame_row
 from snapshots.changes.sides import Side
-from snapshots.frames.adjacency import Adjacency, Nodes, Numbers
+from snapshots.frames.graphs import Adjacency, Nodes, Numbers
 
 
 class CauseStep(NamedTuple):

@@ -8,7 +8,6 @@ for a kind of machine no more; and specs move between stacks. More packages come
 and then many are lost for a week. All of it is marked as synthetic.
 """
 
-from snapshots.demo.pages import write_pages
-from snapshots.demo.revisions import develop_history, history
+from snapshots.demo.revisions import develop_history, history, write_pages
 
 __all__ = ["develop_history", "history", "write_pages"]

@@ -9,12 +9,9 @@ from collections.abc import Iterator
 from itertools import count, islice
 
 from snapshots.contents import Content
-from snapshots.demo.compilers import Compilers
 from snapshots.demo.draws import Draw
-from snapshots.demo.machines import MACHINES
-from snapshots.demo.names import package_names
-from snapshots.demo.packages import Package
-from snapshots.demo.recipes import Recipe, make_recipe
+from snapshots.demo.machines import MACHINES, Compilers
+from snapshots.demo.packages import DemoPackage, Recipe, make_recipe, package_names
 
 _MOST_VERSIONS = 3
 _NEW_ONE_IN = 40
@@ -28,7 +25,7 @@ _CLOSABLE = [stack for machine in MACHINES for stack in machine.stacks[1:]]
 
 
 class DemoCache:
-    """The cache at one moment; the label goes into every hash."""
+    """The cache at one moment; the label is part of what every hash covers."""
 
     def __init__(self, draw: Draw, label: str) -> None:
         self._draw = draw
@@ -36,9 +33,9 @@ class DemoCache:
         self._names = package_names()
         self._closed = list(_CLOSED_AT_FIRST)
         self._compilers = Compilers(label)
-        self._packages: dict[str, Package] = {}
+        self._packages: dict[str, DemoPackage] = {}
         """By name; each depends on earlier ones only, so there are no cycles."""
-        self._lost: dict[str, Package] = {}
+        self._lost: dict[str, DemoPackage] = {}
         """Those that are gone for a week."""
 
     def weeks(self, packages: int, specs: int) -> Iterator[Content]:
@@ -60,7 +57,7 @@ class DemoCache:
         """Make the first revision; a few packages have far more specs than the others."""
         recipes: list[Recipe] = []
         for name in islice(self._names, packages):
-            recipes.append(make_recipe(self._draw, name, [it.name for it in recipes]))
+            recipes.append(make_recipe(self._draw, name, [recipe.name for recipe in recipes]))
         weights = [
             int(1000 * len(recipe.usual_configurations) / (0.2 + self._draw.random()))
             for recipe in recipes
@@ -73,11 +70,13 @@ class DemoCache:
             self._add(recipe, quota)
 
     def _evolve(self, number: int) -> None:
-        """Go on to the revision of that number, counted from 0."""
+        """Advance to the revision of that number, counted from 0."""
         self._packages |= self._lost
         affected = self._specs_affected()
         left = {
-            name: affected[name] for name, it in self._packages.items() if not self._settles(it)
+            name: affected[name]
+            for name, package in self._packages.items()
+            if not self._settles(package)
         }
         if number % 3:
             self._edit_far_below(left)
@@ -93,13 +92,13 @@ class DemoCache:
 
     def _add(self, recipe: Recipe, quota: int) -> None:
         depth = min(quota, 1 + int(_MOST_VERSIONS * self._draw.low()))
-        self._packages[recipe.name] = Package(
+        self._packages[recipe.name] = DemoPackage(
             recipe=recipe, label=self._label, quota=quota, depth=depth, newest=recipe.start
         )
 
     def _upgrade_a_compiler(self) -> None:
         """Upgrade one of those that build the fewest specs."""
-        specs = (spec for it in self._packages.values() for spec in it.content.specs)
+        specs = (spec for package in self._packages.values() for spec in package.content.specs)
         used = Counter(spec.compiler for spec in specs if spec.compiler is not None)
         ranked = sorted(used, key=lambda compiler: (used[compiler], compiler))
         if ranked:
@@ -115,7 +114,7 @@ class DemoCache:
         widest = [name for name in ranked if left[name] <= most][-_WIDEST:] or ranked[:1]
         if widest:
             name = self._draw.pick(widest)
-            edit = self._draw.pick((Package.upgrade, Package.change_recipe))
+            edit = self._draw.pick((DemoPackage.upgrade, DemoPackage.change_recipe))
             edit(self._packages[name])
             del left[name]
 
@@ -145,16 +144,16 @@ class DemoCache:
 
     @property
     def _num_specs(self) -> int:
-        return sum(it.num_specs for it in self._packages.values())
+        return sum(package.num_specs for package in self._packages.values())
 
-    def _settles(self, package: Package) -> bool:
-        """Drop what an upgrade left some time after it, and tell whether that is now."""
+    def _settles(self, package: DemoPackage) -> bool:
+        """Drop now and then the versions that upgrades left; return whether it did."""
         settles = package.extra > 0 and self._draw.random() < 0.7
         package.extra *= not settles
         return settles
 
     def _specs_affected(self) -> dict[str, int]:
-        """Return for each package how many specs depend on it, near or far, and its own."""
+        """Return for each package the number of its specs and of those that depend on it."""
         affected = {name: {name} for name in self._packages}
         for name in reversed(self._packages):
             for dependency in self._packages[name].recipe.dependencies:
@@ -167,10 +166,10 @@ class DemoCache:
 
 
 _EDITS = (
-    (Package.withdraw, 300),
-    (Package.drop_a_machine, 200),
-    (Package.upgrade, 60),
-    (Package.add_version, 60),
-    (Package.change_recipe, 60),
+    (DemoPackage.withdraw, 300),
+    (DemoPackage.drop_a_machine, 200),
+    (DemoPackage.upgrade, 60),
+    (DemoPackage.add_version, 60),
+    (DemoPackage.change_recipe, 60),
 )
-"""Each edit, and of how many packages it happens to one."""
+"""Each edit, and the number of packages of which one has it."""

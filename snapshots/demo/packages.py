@@ -1,24 +1,244 @@
-"""A package of the demo as it stands in the cache, and the specs that follow from that."""
+"""The demo's packages: their names, how each is built, and the specs that follow from that."""
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha1, sha256
+from itertools import count, product
 
+# -- names
+import msgspec
 import orjson
 
 from snapshots.contents import PackageContent
-from snapshots.demo.compilers import Compilers
-from snapshots.demo.machines import Machine
-from snapshots.demo.names import VIRTUALS, base32, dependency_types
-from snapshots.demo.recipes import Configuration, Recipe
+from snapshots.demo.draws import Draw
+from snapshots.demo.machines import MACHINES, Compilers, Machine, base32
 from snapshots.models import Dependency, Spec
 from snapshots.spack.names import ROOT_STACK
+from snapshots.spack.spelling import canonical_variants
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+# Real ones, in an order where what others need comes first, and where their versions begin here.
+_REAL = dict(
+    word.split("@")
+    for word in _words("""
+compiler-wrapper@1.0.0 gcc-runtime@12.2.0 glibc@2.26 gmake@4.3.0 zlib-ng@2.1.0 cmake@3.28.0
+openssl@3.2.0 python@3.11.0 perl@5.38.0 gcc@12.2.0 pkgconf@2.1.0 ncurses@6.4.0 openmpi@4.0.0
+hdf5@1.13.0 py-numpy@1.25.0 openblas@0.3.15 trilinos@15.0.0 petsc@3.20.0 boost@1.83.0 curl@8.6.0
+libxml2@2.11.0 bzip2@1.0.2 xz@5.3.0 zstd@1.4.0 libiconv@1.8 gettext@0.21.0 readline@8.1.0
+sqlite@3.42.0 expat@2.5.0 libffi@3.3.0 m4@1.4.10 autoconf@2.62 automake@1.15.0 libtool@2.4.0
+bison@3.7.0 flex@2.6.0 ninja@1.11.0 meson@1.3.0 gmp@6.2.0 mpfr@4.1.0 hwloc@2.9.0 numactl@2.0.10
+libevent@2.1.5 mpich@4.1.0 libfabric@1.20.0 ucx@1.15.0 krb5@1.20.0 openssh@9.0 git@2.42.0
+llvm@17.0.0 cuda@12.2.0 nccl@2.20.0 hip@6.0.0 rocblas@6.0.0 intel-tbb@2021.8.0 fftw@3.3.2
+netlib-lapack@3.10.0 eigen@3.3.0 metis@5.0.0 parmetis@4.0.0 hypre@2.30.0 superlu-dist@8.1.0
+suite-sparse@7.2.0 mumps@5.6.0 strumpack@7.1.0 slepc@3.20.0 sundials@6.6.0 mfem@4.5.0 amrex@24.1
+kokkos@4.2.0 raja@2023.6.0 umpire@2023.6.0 conduit@0.8.0 magma@2.7.0 ginkgo@1.7.0 netcdf-c@4.8.0
+netcdf-fortran@4.5.0 adios2@2.9.0 zfp@1.0.0 libpng@1.6.32 cairo@1.16.0 glib@2.76.0 mesa@23.2.0
+vtk@9.2.0 paraview@5.11.0 visit@3.3.0 ascent@0.8.0 gdal@3.8.0 proj@9.2.0 root@6.30.0 geant4@11.1.0
+pythia8@8.303 rust@1.76.0 go@1.21.0 julia@1.9.0 node-js@21.6.0 r@4.3.0 openjdk@17.0.0 swig@4.1.0
+papi@7.0.0 tau@2.32.0 hpctoolkit@2022.1 legion@23.2.0 hpx@1.9.0 py-pip@23.2.0 py-setuptools@68.1.0
+py-cython@3.0.0 py-mpi4py@3.1.0 py-h5py@3.10.0 py-scipy@1.11.0 py-pandas@2.1.0 py-matplotlib@3.8.0
+py-torch@2.2.0 py-jax@0.4.18 r-rcpp@1.0.4 r-dplyr@1.1.0 gromacs@2022.1 lammps@2022.1 cp2k@2022.1
+nwchem@7.2.0 wrf@4.5.0 abseil-cpp@2022.1 fmt@10.1.0 spdlog@1.12.0 nlohmann-json@3.11.0
+yaml-cpp@0.7.0 googletest@1.13.0 catch2@3.4.0 doctest@2.4.3 benchmark@1.7.0 protobuf@3.25.0
+re2@2022.1 grpc@1.62.0 c-blosc@1.20.0 lz4@1.9.0 snappy@1.1.2 brotli@1.0.1 libaec@1.0.0 pcre2@10.33
+libyaml@0.2.0 nasm@2.15.0 yasm@1.2.0 gperf@3.0.0 texinfo@7.0.0 help2man@1.47.8 tcl@8.6.5 tk@8.6.5
+gawk@5.2.0 gdbm@1.14 elfutils@0.181 libunwind@1.6.0 libpciaccess@0.16.0 libnl@3.7.0 rdma-core@41.0
+pmix@4.2.0 prrte@3.0.0 slurm@23.2.0 armadillo@12.6.0 arpack-ng@3.8.0 butterflypack@2.3.0
+camp@2023.6.0 chai@2023.6.0 blt@0.5.0 caliper@2.10.0 adiak@0.3.0 hpddm@2.2.0 heffte@2.3.0
+arborx@1.4.0 cabana@0.6.0 precice@3.0.0 dealii@9.5.0 nek5000@19.0 warpx@24.1 py-wheel@0.41.0
+py-cffi@1.15.0 py-pyyaml@6.0.0 py-jinja2@3.1.0 py-sympy@1.4 py-numba@0.58.0 py-scikit-learn@1.4.0
+py-xarray@2022.1 py-dask@2022.1 py-networkx@3.1.0 py-pillow@10.2.0 py-tqdm@4.65.0 py-requests@2.31.0
+py-click@8.1.0 py-pytest@8.1.0 py-sphinx@7.2.0 py-torchvision@0.17.0 py-tensorflow@2.15.0
+py-onnx@1.15.0 py-horovod@0.27.0 r-ggplot2@3.4.0 r-tidyr@1.2.0 r-stringr@1.4.0 r-data-table@1.14.0
+perl-dbi@1.636 perl-json@4.2 parallel-netcdf@1.12.0 cgns@4.3.0 silo@4.10.0 hdf@4.2.8 h5hut@2.0.0
+netcdf-cxx4@4.3.0 nco@5.1.0 cdo@2.2.0 esmf@8.5.0 udunits@2.2.20 geos@3.11.0 postgresql@15.2
+mariadb@10.9.0 valgrind@3.12 gdb@13.1 darshan-runtime@3.4.0 dyninst@12.2.0 scorep@8.0 otf2@3.0.0
+likwid@5.2.0 openfoam@2022.1 quantum-espresso@7.2.0 siesta@4.1.0 elpa@2022.1 scalapack@2.1.0
+libxc@6.1.0 plumed@2.8.0 namd@2.14.0 charmpp@7.0.0 fenics-dolfinx@0.6.0 xsdk@0.8.0 sz@2.1.5
+mgard@1.4.0 flecsi@2.2.0 parsec@3.0.0 slate@2022.1 blaspp@2022.1 lapackpp@2022.1 plasma@22.2.0
+papyrus@1.0.0 unifyfs@1.1.0 mercury@2.2.0
+""")
+)
+_MADE_UP = _words("""
+py-{} r-{} perl-{} lib{} {}-tools {}-io py-{}-bindings {}-plugins {}-mpi {}-bench
+""")
+_PREFIXES = ("lib", "perl-", "py-", "r-")
+
+
+def package_names() -> Iterator[str]:
+    """Yield different package names without end: real ones, then plausible ones."""
+    yield from _REAL
+    plain = [name for name in _REAL if not name.startswith(_PREFIXES)]
+    for edition in count(1):
+        for form, name in product(_MADE_UP, plain):
+            yield form.format(name) + (str(edition) if edition > 1 else "")
+
+
+def first_version(name: str) -> str | None:
+    """Return the version that a real package begins with in the demo; None for one made up."""
+    return _REAL.get(name)
+
+
+_BUILD_TOOLS = _words("""
+cmake gmake ninja meson autoconf automake libtool m4 pkgconf bison flex swig compiler-wrapper
+py-pip py-setuptools
+""")
+_RUNTIMES = ("gcc-runtime", "glibc")
+VIRTUALS = {
+    "glibc": ("libc",),
+    "libiconv": ("iconv",),
+    "mpich": ("mpi",),
+    "openblas": ("blas", "lapack"),
+    "openmpi": ("mpi",),
+    "zlib-ng": ("zlib-api",),
+}
+"""The virtual packages that a package provides to what depends on it."""
+
+WITHOUT_COMPILER = (*_RUNTIMES, "compiler-wrapper", "cuda")
+"""Packages that no compiler builds."""
+
+COMPILERS = ("gcc", "llvm")
+"""Packages that nothing in the cache is built with: compilers are outside of it."""
+
+LINUX_ONLY = (*_RUNTIMES, "cuda", "nccl", "hip", "rocblas", "numactl", "hpctoolkit")
+"""Packages that are not built on macOS."""
+
+
+def dependency_types(name: str) -> tuple[str, ...]:
+    """Return the types of a dependency on the package."""
+    if name in _BUILD_TOOLS:
+        return ("build",)
+    if name in _RUNTIMES:
+        return ("link",)
+    return ("build", "run") if name.startswith(("py-", "r-", "perl-")) else ("build", "link")
+
+
+# -- recipes
+
+
+Configuration = tuple[Machine, str | None, tuple[str, ...]]
+"""A machine, a compiler if there is any, and variants."""
+
+MULTI_VALUED = ("amdgpu_target", "cuda_arch", "patches")
+"""The variants that can have several values, which newer cache pages spell with ``:=``."""
+
+_GPU = (("+cuda", "cuda_arch=80,90", "~rocm"), ("+rocm", "amdgpu_target=gfx90a", "~cuda"))
+_SWITCHES = ("shared", "mpi", "openmp", "pic", "fortran", "cxx", "hl", "int64", "threads", "tools")
+_BUILD_SYSTEMS_BY_PREFIX = {"py": "python_pip", "r": "generic", "perl": "perl"}
+_BUILD_SYSTEMS = ("cmake", "cmake", "autotools", "makefile")
+_MOST_DEPENDENCIES = 10
+_PATCHES = 6
+_FIRST_YEAR = 2000
+_FEWEST_RUNGS = 6
+
+
+class Recipe(msgspec.Struct, frozen=True, kw_only=True):
+    """How one package of the demo is built.
+
+    ``dependencies`` are names of packages, ``size`` is a usual size in bytes, ``first`` the first
+    version and ``branch`` that of development, if there is one. ``start`` is how far the package
+    has come when it is added: on which rung its newest version stands.
+    """
+
+    name: str
+    dependencies: tuple[str, ...]
+    usual_configurations: tuple[Configuration, ...]
+    size: int
+    branch: str | None
+    first: str
+    start: int
+
+    def version(self, rung: int) -> str:
+        """Return the version on a rung of the ladder of versions, which has no upper end.
+
+        It follows from ``first``: 2.42.0 is followed by 2.42.1, later by 2.43.0; 0.3.15 never by
+        0.4.0; 2022.1 by a version each quarter, and 9.0 by 9.1.
+        """
+        major, minor, *patch = map(int, self.first.split("."))
+        if patch == [0]:
+            return f"{major}.{minor + rung // _PATCHES}.{rung % _PATCHES}"
+        if patch:
+            return f"{major}.{minor}.{patch[0] + rung}"
+        if major >= _FIRST_YEAR:
+            return f"{major + rung // 4}.{1 + 3 * (rung % 4)}"
+        return f"{major}.{minor + rung}"
+
+    def configurations(self, number: int) -> Iterator[Configuration]:
+        """Yield that many different ones; with patches where the recipe has no more without."""
+        for index in range(number):
+            lap, place = divmod(index, len(self.usual_configurations))
+            machine, compiler, variants = self.usual_configurations[place]
+            if lap:
+                patch = sha256(f"{self.name} {lap}".encode()).hexdigest()[:7]
+                variants = canonical_variants([*variants, f"patches={patch}"])
+            yield machine, compiler, variants
+
+
+def make_recipe(draw: Draw, name: str, others: Sequence[str]) -> Recipe:
+    """Invent a recipe for a package that depends on some of the others, mostly the first ones."""
+    machines = [
+        machine for machine in MACHINES if name not in LINUX_ONLY or machine.platform == "linux"
+    ]
+    number = 1 + int(draw.random() * len(machines))
+    if draw.random() < 0.3:
+        machines = draw.some(machines, len(machines))
+    lists = _variants(draw, name)
+    configurations = [
+        (machine, compiler, variants)
+        for machine in machines[:number]
+        for compiler in ((None,) if name in WITHOUT_COMPILER else machine.compilers)
+        for variants in lists
+        if machine.platform == "linux" or not {"+cuda", "+rocm"} & set(variants)
+    ]
+    number = 1 + int(draw.random() * _MOST_DEPENDENCIES)
+    others = [other for other in others if other not in COMPILERS]
+    dependencies = {draw.pick_early(others) for _ in range(number) if others}
+    usual_configurations = draw.some(configurations, len(configurations))
+    size = int(1_000_000 / (0.02 + draw.low()))
+    branch = draw.pick(("develop", "main", "master")) if draw.random() < 0.05 else None
+    number = int(draw.random() * 1_000_000)
+    return Recipe(
+        name=name,
+        dependencies=tuple(sorted(dependencies)),
+        usual_configurations=tuple(usual_configurations),
+        size=size,
+        branch=branch,
+        first=first_version(name) or f"{number % 5}.{number % 17}.0",
+        start=_FEWEST_RUNGS + number % 7,
+    )
+
+
+def _variants(draw: Draw, name: str) -> list[tuple[str, ...]]:
+    if name in WITHOUT_COMPILER:
+        return [("build_system=generic",)]
+    by_prefix = _BUILD_SYSTEMS_BY_PREFIX.get(name.partition("-")[0])
+    common = [f"build_system={by_prefix or draw.pick(_BUILD_SYSTEMS)}"]
+    if common == ["build_system=cmake"]:
+        common += ["build_type=Release", "generator=make", "~ipo"]
+    usual = {switch: draw.pick("+~") for switch in draw.some(_SWITCHES, int(draw.random() * 6))}
+    flipped = [usual | {switch: "+" if usual[switch] == "~" else "~"} for switch in usual]
+    lists = [
+        [*common, *(sign + switch for switch, sign in settings.items())]
+        for settings in (usual, *flipped)
+    ]
+    if draw.random() < 0.03:
+        lists.append([*lists[0], 'cflags="-O2 -g"'])
+    if draw.random() < 0.12:
+        gpu = [[*lists[0], *choice] for choice in _GPU]
+        lists = [*([*variants, "~cuda", "~rocm"] for variants in lists), *gpu]
+    return list(map(canonical_variants, lists))
+
+
+# -- packages in the cache
+
 
 _EMPTY = PackageContent(())
 
 
-@dataclass(slots=True, kw_only=True)
-class Package:
+class DemoPackage(msgspec.Struct, kw_only=True):
     """A package in the cache: versions up to the rung ``newest`` of its recipe.
 
     Any ``depth`` versions that follow one another, and the branch, have ``quota`` specs together;
@@ -34,9 +254,9 @@ class Package:
     newest: int
     extra: int = 0
     edition: int = 0
-    without: set[Machine] = field(default_factory=set)
+    without: set[Machine] = msgspec.field(default_factory=set)
     content: PackageContent = _EMPTY
-    edges: dict[Machine, Dependency] = field(default_factory=dict)
+    edges: dict[Machine, Dependency] = msgspec.field(default_factory=dict)
 
     @property
     def num_specs(self) -> int:
@@ -66,7 +286,7 @@ class Package:
         self.without.update([machine for machine in self.edges if machine is not first][-1:])
 
     def concretize(
-        self, cache: Mapping[str, "Package"], compilers: Compilers, closed: Collection[str]
+        self, cache: Mapping[str, "DemoPackage"], compilers: Compilers, closed: Collection[str]
     ) -> None:
         """Make the specs anew.
 
@@ -79,14 +299,14 @@ class Package:
         types, provided = dependency_types(self.recipe.name), VIRTUALS.get(self.recipe.name, ())
         self.edges = {}
         specs = []
-        for version, (machine, asked, variants) in self._builds():
-            dependencies = [found[machine] for found in below if machine in found]
+        for version, (machine, original, variants) in self._builds():
+            dependencies = [by_machine[machine] for by_machine in below if machine in by_machine]
             compiler = None
-            if asked is not None:
-                compiler, edge = compilers.on(machine, asked)
+            if original is not None:
+                compiler, edge = compilers.on(machine, original)
                 dependencies.append(edge)
             # As Spack has it, the hash covers the spec's own facts and the hashes below it.
-            facts = [self.recipe.name, version, machine[:3], variants, package_hash]
+            facts = [self.recipe.name, version, machine.architecture, variants, package_hash]
             edges = [(edge.hash, edge.types) for edge in dependencies]
             digest = sha1(orjson.dumps([*facts, edges]), usedforsecurity=False).digest()
             spec = Spec(
@@ -98,7 +318,7 @@ class Package:
                 platform=machine.platform,
                 target=machine.target,
                 variants=variants,
-                stacks=self._stacks(f"{version} {asked} {variants}", machine, closed),
+                stacks=self._stacks(f"{version} {original} {variants}", machine, closed),
                 size=int(self.recipe.size * (0.85 + 0.3 * digest[0] / 256)),
                 namespace="builtin",
                 package_hash=package_hash,
@@ -120,8 +340,8 @@ class Package:
         }
         if self.recipe.branch:
             counts[self.recipe.branch] = on_branch
-        for version, count in counts.items():
-            for configuration in self.recipe.configurations(count):
+        for version, quota in counts.items():
+            for configuration in self.recipe.configurations(quota):
                 if configuration[0] not in self.without:
                     yield version, configuration
 

@@ -1,18 +1,23 @@
 """Columns of a frame: every row a small code into the list of distinct values.
 
 A revision's 58,000 specs have few distinct compilers, targets, stack lists and variant lists, so
-questions are asked of the distinct values once, and answered for the rows by numpy.
+a condition is evaluated once for each distinct value, and numpy carries the result to the rows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
+from sys import getsizeof
+from threading import Lock
 from typing import Any, Generic, Protocol, TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
+from cachetools import LRUCache
 
-from snapshots.frames.gathered import Gathered, taken, whole
+from snapshots.frames.shared_arrays import Gathered, taken, whole
 
 Codes = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
@@ -26,13 +31,13 @@ class FactColumn(Protocol):
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory the column takes, with what queries will make of it."""
+        """About how many bytes the column takes, with what queries derive from it."""
 
     def at(self, row: int) -> Any:
         """Return the value of a row."""
 
     def mapped_at(self, function: Callable[[Any], Image], rows: Rows) -> list[Image]:
-        """Return what a function makes of the value of each row."""
+        """Apply a function to the value of each row."""
 
     def reordered(self, rows: Rows) -> "FactColumn":
         """Return the column with these rows, every one of them once, in their order."""
@@ -60,7 +65,7 @@ class Column(Generic[Value]):
 
     @property
     def sort_keys(self) -> npt.NDArray[Any]:
-        """Numbers that stand to each other as the values of the rows do."""
+        """Numbers that sort as the values of the rows do."""
         return self.codes
 
     @cached_property
@@ -76,7 +81,7 @@ class Column(Generic[Value]):
     @property
     def num_bytes(self) -> int:
         """About how much memory the column takes, with a text made of each distinct value."""
-        return self._codes.nbytes + sum(map(_size_of, self.values))
+        return self._codes.nbytes + sum(map(_value_bytes, self.values))
 
     @cached_property
     def fingerprints(self) -> npt.NDArray[np.int64]:
@@ -92,9 +97,9 @@ class Column(Generic[Value]):
         return self.where(lambda value: value is not None)
 
     def mapped(self, function: Callable[[Value], Image]) -> list[Image]:
-        """Return what a function makes of each distinct value; kept, for each function.
+        """Apply a function to each distinct value; the results are cached by function.
 
-        Only functions of cachelog's own modules belong here: there are few, for ever the same.
+        Pass only module-level functions of cachelog: the cache is never emptied.
         """
         if function not in self._mapped:
             self._mapped[function] = list(map(function, self.values))
@@ -105,7 +110,7 @@ class Column(Generic[Value]):
         return self.values[int(self._codes[row])]
 
     def mapped_at(self, function: Callable[[Value], Image], rows: Rows) -> list[Image]:
-        """Return what a function makes of the value of each row; see ``mapped``."""
+        """Apply a function to the value of each row; see ``mapped``."""
         return list(map(self.mapped(function).__getitem__, taken(self._codes, rows).tolist()))
 
     def present(self, rows: Rows | slice) -> list[Value]:
@@ -127,7 +132,7 @@ class Column(Generic[Value]):
         return np.fromiter(map(accept, self.values), np.bool_, len(self.values))
 
     def among(self, values: Sequence[Value]) -> Mask:
-        """Return a mask over the distinct values: those that are among the given ones."""
+        """Return a mask over the distinct values: those that are in ``values``."""
         mask = np.zeros(len(self.values), np.bool_)
         mask[[code for value in values if (code := self.index.get(value)) is not None]] = True
         return mask
@@ -204,7 +209,7 @@ class PlainColumn:
         return value
 
     def mapped_at(self, function: Callable[[str | None], Image], rows: Rows) -> list[Image]:
-        """Return what a function makes of the value of each row."""
+        """Apply a function to the value of each row."""
         if not self.is_known:
             return [function(None)] * len(rows)
         return list(map(function, self.array.take(pa.array(rows)).to_pylist()))
@@ -233,7 +238,7 @@ class NumberColumn:
 
     @property
     def sort_keys(self) -> npt.NDArray[Any]:
-        """Numbers that stand to each other as the values of the rows do."""
+        """Numbers that sort as the values of the rows do."""
         return self.numbers
 
     @property
@@ -247,31 +252,232 @@ class NumberColumn:
         return None if number < 0 else number
 
     def mapped_at(self, function: Callable[[int | None], Image], rows: Rows) -> list[Image]:
-        """Return what a function makes of the number of each row."""
+        """Apply a function to the number of each row."""
         numbers = taken(self._numbers, rows).tolist()
         return [function(None if number < 0 else number) for number in numbers]
 
     def total(self, rows: Rows | slice = slice(None)) -> int | None:
         """Return the sum of the known numbers of the rows; None where none is known."""
         numbers = self.numbers[rows]
-        known = numbers[numbers >= 0]
-        return int(known.sum()) if len(known) else None
+        is_known = numbers >= 0
+        return int(numbers[is_known].sum()) if is_known.any() else None
 
 
 def rows_where(mask: Mask) -> Rows:
-    """Return the places that a mask marks, rising."""
+    """Return the places that a mask selects, rising."""
     return np.flatnonzero(mask).astype(np.int32)
 
 
 def begins_of_runs(values: npt.NDArray[Any]) -> Mask:
-    """Return where another value stands than before: each of sorted values once."""
+    """Return a mask of the places where a run of equal values begins."""
     begins = np.ones(len(values), np.bool_)
     begins[1:] = values[1:] != values[:-1]
     return begins
 
 
-def _size_of(value: object) -> int:
-    """Return about how many bytes a distinct value takes, with its index entry and a text of it."""
+def _value_bytes(value: object) -> int:
+    """Return about how many bytes a distinct value takes, with its index entry and its text."""
     if isinstance(value, tuple):
         return 300 + sum(len(item) + 12 for item in value)
     return 300 + 2 * len(value) if isinstance(value, str) else 0
+
+
+# -- from Arrow
+
+
+def column_of(array: pa.ChunkedArray, sort_key: Callable[[Any], Any]) -> Column[Any]:
+    """Build a column from Arrow texts; ``sort_key`` gives the order of the distinct values.
+
+    The texts may be dictionary-encoded, with more in the dictionary than the rows use.
+    """
+    encoded = _without_unused(array.combine_chunks().dictionary_encode())
+    values = encoded.dictionary.to_pylist()
+    codes = np.asarray(encoded.indices.fill_null(len(values)), np.int32)
+    order = sorted(range(len(values)), key=lambda code: sort_key(values[code]))
+    if encoded.null_count:
+        values.append(None)
+        order.insert(0, len(values) - 1)
+    return Column(_inverse(order)[codes], [values[code] for code in order])
+
+
+def _without_unused(encoded: pa.DictionaryArray) -> pa.DictionaryArray:
+    is_used = np.zeros(len(encoded.dictionary), np.bool_)
+    is_used[np.asarray(encoded.indices.drop_null())] = True
+    if is_used.all():
+        return encoded
+    numbers = pa.array(np.cumsum(is_used, dtype=np.int32) - 1)
+    return pa.DictionaryArray.from_arrays(
+        numbers.take(encoded.indices), encoded.dictionary.filter(pa.array(is_used))
+    )
+
+
+def number_column_of(array: pa.ChunkedArray) -> NumberColumn:
+    """Build a column from Arrow integers."""
+    return NumberColumn(np.asarray(array.fill_null(-1), np.int64))
+
+
+def list_column_of(array: pa.ChunkedArray) -> ListColumn:
+    """Build a list column from Arrow lists of texts; None comes after all lists."""
+    lists = array.combine_chunks()
+    encoded = lists.flatten().dictionary_encode()
+    items = encoded.dictionary.to_pylist()
+    order = sorted(range(len(items)), key=items.__getitem__)
+    items = [items[code] for code in order]
+    item_codes = _inverse(order)[np.asarray(encoded.indices, np.int32)]
+    # Equal lists have equal bytes of item codes, and Arrow finds equal bytes.
+    lengths = np.asarray(pc.list_value_length(lists).fill_null(0))
+    offsets = np.concatenate(([0], np.cumsum(lengths * item_codes.itemsize))).astype(np.int32)
+    is_known = np.packbits(np.asarray(lists.is_valid()), bitorder="little")
+    distinct = pa.Array.from_buffers(
+        pa.binary(),
+        len(lists),
+        [pa.py_buffer(is_known), pa.py_buffer(offsets), pa.py_buffer(item_codes)],
+    ).dictionary_encode()
+    keys = distinct.dictionary.to_pylist()
+    codes = np.asarray(distinct.indices.fill_null(len(keys)), np.int32)
+    flat = np.frombuffer(b"".join(keys), np.int32)
+    values: list[Any] = [
+        tuple(map(items.__getitem__, np.frombuffer(key, np.int32).tolist())) for key in keys
+    ]
+    if lists.null_count:
+        values.append(None)
+    return ListColumn(codes, values, items, flat)
+
+
+def _inverse(order: Sequence[int]) -> Codes:
+    inverse = np.empty(len(order), np.int32)
+    inverse[order] = np.arange(len(order), dtype=np.int32)
+    return inverse
+
+
+# -- combinations of columns
+
+
+MAX_COMBINATIONS = 4_096
+"""Columns with more combinations are not combined: their texts would cost more than they save."""
+
+BYTES_PER_ROW = 96
+"""How many bytes may be kept for each row of the frame, beside ``BYTES_AT_LEAST``."""
+
+BYTES_AT_LEAST = 256_000
+
+_ENTRY_BYTES = 500
+_MARKED = 1 << 20
+
+Part = tuple[Column[Any], Codes]
+"""A column, and the code of its value in each combination."""
+
+
+class Combination(msgspec.Struct, frozen=True):
+    """Columns side by side: ``codes`` say for each row which combination of values it has.
+
+    ``parts`` has by a column's name the column, and which of its values each combination has.
+    """
+
+    codes: npt.NDArray[np.int16]
+    parts: Mapping[str, Part]
+
+    @property
+    def num_combinations(self) -> int:
+        """How many combinations there are."""
+        return len(next(iter(self.parts.values()))[1])
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory the codes take; the columns are the frame's."""
+        return self.codes.nbytes + sum(codes.nbytes for _, codes in self.parts.values())
+
+
+class Combinations:
+    """The combinations of a frame's columns, and what is derived from them.
+
+    The latest are kept, within ``max_bytes``. May be used by several threads.
+    """
+
+    def __init__(self, columns: Mapping[str, Column[Any]], num_rows: int) -> None:
+        self.max_bytes = BYTES_AT_LEAST + BYTES_PER_ROW * num_rows
+        self._columns = columns
+        self._kept: LRUCache[Hashable, Any] = LRUCache(self.max_bytes, _entry_bytes)
+        self._lock = Lock()
+
+    def of(self, names: Sequence[str]) -> Combination | None:
+        """Return the combination of the columns, one at least, in any order.
+
+        None where they have too many values in common, or one of them is no column of codes.
+        """
+        combination: Combination | None
+        combination = self._keep(frozenset(names), lambda: self._combine(names))
+        return combination
+
+    def kept(self, key: tuple[Sequence[str], ...], make: Callable[[], list[str]]) -> list[str]:
+        """Return texts that are derived from a combination, from the cache if they are there.
+
+        A key must not hold names that clients choose: their number is not bounded.
+        """
+        texts: list[str] = self._keep(key, make)
+        return texts
+
+    def _combine(self, names: Sequence[str]) -> Combination | None:
+        *others, name = names
+        column = self._columns.get(name)
+        if column is None:
+            return None
+        if not others:
+            return _alone(name, column)
+        before = self.of(others)
+        return None if before is None else _combined(before, name, column)
+
+    def _keep(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        with self._lock:
+            if key in self._kept:
+                return self._kept[key]
+        value = make()
+        if _entry_bytes(value) <= self.max_bytes:
+            with self._lock:
+                self._kept[key] = value
+        return value
+
+
+def _alone(name: str, column: Column[Any]) -> Combination | None:
+    size = len(column.values)
+    if size > MAX_COMBINATIONS:
+        return None
+    return Combination(
+        column.codes.astype(np.int16), {name: (column, np.arange(size, dtype=np.int32))}
+    )
+
+
+def _combined(before: Combination, name: str, column: Column[Any]) -> Combination | None:
+    if name in before.parts:
+        return before
+    size = len(column.values)
+    pairs, codes = _distinct(
+        before.codes.astype(np.int64) * size + column.codes, before.num_combinations * size
+    )
+    if len(pairs) > MAX_COMBINATIONS:
+        return None
+    of_before = pairs // size
+    parts = {other: (own, values[of_before]) for other, (own, values) in before.parts.items()}
+    parts[name] = column, (pairs % size).astype(np.int32)
+    return Combination(codes.astype(np.int16), parts)
+
+
+def _distinct(numbers: npt.NDArray[np.int64], bound: int) -> tuple[npt.NDArray[np.int64], Codes]:
+    """Return the distinct numbers, and the place of each among them; all are below ``bound``."""
+    if bound > _MARKED:
+        distinct, places = np.unique(numbers, return_inverse=True)
+        return distinct, places.astype(np.int32)
+    # Marking takes a tenth of the time of sorting.
+    marked = np.zeros(bound, np.bool_)
+    marked[numbers] = True
+    distinct = np.flatnonzero(marked)
+    place_of = np.zeros(bound, np.int32)
+    place_of[distinct] = np.arange(len(distinct), dtype=np.int32)
+    return distinct, place_of[numbers]
+
+
+def _entry_bytes(value: Combination | list[str] | None) -> int:
+    """Return about how many bytes an entry takes."""
+    if isinstance(value, Combination):
+        return _ENTRY_BYTES + value.num_bytes
+    return _ENTRY_BYTES + getsizeof(value) + sum(map(getsizeof, value or ()))

@@ -1,9 +1,9 @@
-"""Who depends on whom in one content: a graph in compressed form, walked by numpy.
+"""The dependencies of one content: a graph in compressed form, traversed by numpy.
 
-Its nodes are the rows of the content's frame and, numbered on from there, the specs that rows
-depend on without being in the revision themselves: external compilers, say. Those have a frame of
-their own, with what the source says of them: all facts and their own dependencies, or no more than
-the name and the hash that the edges to them have.
+Its nodes are the rows of the content's frame and, numbered after those, the specs that rows depend
+on without being in the revision themselves: external compilers, say. Those have a frame of their
+own, with what the source states of them: all facts and their own dependencies, or no more than the
+name and the hash that the edges to them have.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,13 +12,14 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.frames.adjacency import Adjacency, Edges, Nodes, Numbers, places_of_runs
 from snapshots.frames.columns import Column, Mask
 from snapshots.frames.frame import Frame
+from snapshots.frames.graphs import Adjacency, Edges, Nodes, Numbers, places_of_runs
 from snapshots.frames.hashes import Hashes, match
 from snapshots.spack.virtuals import LANGUAGES
 from snapshots.tables import SPECS, split_by_cache, with_columns
@@ -40,14 +41,14 @@ class DependencyType(IntFlag):
 _TYPES = {str(kind.name).lower(): kind for kind in DependencyType}
 
 
-class Absent(NamedTuple):
+class Absent(msgspec.Struct, frozen=True):
     """The name and hash of a spec that others depend on and that is not in the revision."""
 
     name: str
     hash: str
 
 
-class Reached(NamedTuple):
+class ReachedNodes(NamedTuple):
     """Nodes in the order they are reached in, each with the edge that it is first reached by.
 
     Nearer ones come first; equally near ones by their numbers, which is the frame's own order with
@@ -58,7 +59,7 @@ class Reached(NamedTuple):
     edges: Edges
 
 
-EachLevel = Callable[[Iterable[Reached]], Iterable[Reached]]
+EachLevel = Callable[[Iterable[ReachedNodes]], Iterable[ReachedNodes]]
 """Yields the levels of a walk one by one."""
 
 
@@ -74,7 +75,7 @@ class DependencyGraph:
     ``stated`` is a mask over its rows: those that the source states. Of the others all facts but
     name and hash are None.
 
-    ``known`` is a mask over the rows: those whose dependencies the source told; ``known_nodes`` is
+    ``known`` is a mask over the rows: those whose dependencies the source has; ``known_nodes`` is
     that mask over all nodes. ``types`` holds the DependencyType of each edge, and nothing for a
     type that Spack does not have; ``virtuals`` the virtual packages that it provides. ``sources``
     and ``targets`` are its two nodes; ``down`` leads from the former to the latter.
@@ -82,7 +83,9 @@ class DependencyGraph:
 
     def __init__(self, table: pa.Table, hashes: Hashes) -> None:
         inside, outside = split_by_cache(table)
-        lines = pa.concat_tables([it.select(["hash", "dependencies"]) for it in (inside, outside)])
+        lines = pa.concat_tables(
+            [part.select(["hash", "dependencies"]) for part in (inside, outside)]
+        )
         lists = lines["dependencies"].combine_chunks()
         edges = lists.flatten()
         end_codes, end_texts = _distinct(edges.field("hash"))
@@ -114,7 +117,7 @@ class DependencyGraph:
         self.types = np.array(list(map(_types_of, texts)), np.uint8)[codes][places]
         codes, texts = _distinct(pc.binary_join(edges.field("virtuals"), _SEPARATOR))
         self.virtuals = Column(
-            codes[places], [tuple(filter(None, it.split(_SEPARATOR))) for it in texts]
+            codes[places], [tuple(filter(None, text.split(_SEPARATOR))) for text in texts]
         )
         self.down = Adjacency(self.sources, None, self.targets, self.num_nodes)
 
@@ -131,7 +134,7 @@ class DependencyGraph:
 
     @cached_property
     def is_known(self) -> bool:
-        """Whether the source told the dependencies of any row."""
+        """Whether the source has the dependencies of any row."""
         return bool(self.known.any())
 
     @property
@@ -139,9 +142,9 @@ class DependencyGraph:
         """About how much memory the graph takes, with what queries will make of it."""
         arrays = (self.known_nodes, self.sources, self.targets, self.types, self.virtuals.codes)
         # Four bytes an edge to walk upwards, and four for those that lead to compilers: a fifth.
-        made = 2 * 8 * self.num_nodes + 5 * len(self.targets)
+        derived = 2 * 8 * self.num_nodes + 5 * len(self.targets)
         outside = sum(column.num_bytes for column in self.outside.columns.values())
-        return sum(array.nbytes for array in arrays) + made + outside
+        return sum(array.nbytes for array in arrays) + derived + outside
 
     @cached_property
     def absent_index(self) -> dict[str, int]:
@@ -175,7 +178,7 @@ class DependencyGraph:
         *,
         transitive: bool = False,
         each_level: EachLevel = iter,
-    ) -> Reached:
+    ) -> ReachedNodes:
         """Return what a row depends on, itself never; with ``transitive`` also what those do.
 
         With ``types`` only edges that have one of them are followed. ``each_level`` hands the
@@ -191,7 +194,7 @@ class DependencyGraph:
         *,
         transitive: bool = False,
         each_level: EachLevel = iter,
-    ) -> Reached:
+    ) -> ReachedNodes:
         """Return the nodes that depend on a row; arguments as for ``dependencies_of``."""
         levels = self._levels(np.array([row]), types, self._up)
         return _reached(each_level(levels if transitive else islice(levels, 1)))
@@ -200,11 +203,11 @@ class DependencyGraph:
 
     def nodes_below(self, nodes: Nodes | Numbers) -> Mask:
         """Return a mask over the nodes: these, and all that they depend on, near or far."""
-        found = np.zeros(self.num_nodes, np.bool_)
-        found[nodes] = True
+        mask = np.zeros(self.num_nodes, np.bool_)
+        mask[nodes] = True
         for reached, _ in self._levels(nodes.astype(np.int64), None, self.down):
-            found[reached] = True
-        return found
+            mask[reached] = True
+        return mask
 
     def rows_needing(self, rows: slice) -> Nodes:
         """Return the rows that depend on one of these themselves, each once, in order."""
@@ -218,11 +221,11 @@ class DependencyGraph:
         Dependencies count however far away they are. With ``types`` only edges that have one of
         them are followed to them.
         """
-        found = np.zeros(self.num_nodes, np.bool_)
-        found[self.sources[edges]] = True
-        for nodes, _ in self._levels(np.flatnonzero(found), types, self._up):
-            found[nodes] = True
-        return found
+        mask = np.zeros(self.num_nodes, np.bool_)
+        mask[self.sources[edges]] = True
+        for nodes, _ in self._levels(np.flatnonzero(mask), types, self._up):
+            mask[nodes] = True
+        return mask
 
     # -- walking
 
@@ -233,7 +236,7 @@ class DependencyGraph:
 
     def _levels(
         self, nodes: Nodes, types: DependencyType | None, adjacency: Adjacency
-    ) -> Iterator[Reached]:
+    ) -> Iterator[ReachedNodes]:
         """Yield what is one step away from the nodes, then what is two steps away, and so on.
 
         Every node is yielded once, and the nodes to start from never, so that cycles end.
@@ -256,21 +259,21 @@ class DependencyGraph:
                 reached = np.zeros(self.num_nodes, np.bool_)
                 reached[ends] = True
                 nodes = np.flatnonzero(reached)
-            yield Reached(nodes, first[nodes])
+            yield ReachedNodes(nodes, first[nodes])
 
 
-def _reached(levels: Iterable[Reached]) -> Reached:
+def _reached(levels: Iterable[ReachedNodes]) -> ReachedNodes:
     """Return all levels as one."""
     nodes, edges = zip(*levels, strict=True)
-    return Reached(np.concatenate(nodes), np.concatenate(edges))
+    return ReachedNodes(np.concatenate(nodes), np.concatenate(edges))
 
 
 def _named_by_edges(
-    edges: pa.StructArray, end_codes: Numbers, ends: Hashes, known: Sequence[Hashes]
+    edges: pa.StructArray, end_codes: Numbers, ends: Hashes, nodes: Sequence[Hashes]
 ) -> pa.Table:
-    """Return rows of the specs that edges lead to and that stand nowhere else: name and hash."""
-    is_known = np.logical_or.reduce([match(ends, hashes) >= 0 for hashes in known])
-    missing = np.flatnonzero(~is_known)
+    """Return the name and hash of each spec that edges lead to and that is none of ``nodes``."""
+    is_node = np.logical_or.reduce([match(ends, hashes) >= 0 for hashes in nodes])
+    missing = np.flatnonzero(~is_node)
     some_edge = np.empty(len(ends), np.int64)
     some_edge[end_codes] = np.arange(len(end_codes))
     rows = pa.table(
@@ -289,7 +292,7 @@ def _distinct(array: pa.Array) -> tuple[Numbers, Sequence[str]]:
 
 
 def _types_of(text: str) -> int:
-    return sum(_TYPES[it] for it in text.split(_SEPARATOR) if it in _TYPES)
+    return sum(_TYPES[name] for name in text.split(_SEPARATOR) if name in _TYPES)
 
 
 def _hashes_of(array: pa.Array | pa.ChunkedArray) -> Hashes:

@@ -1,4 +1,4 @@
-"""Which rows of a frame a question is about."""
+"""Conditions on the specs and packages of a frame, and the masks that they give."""
 
 from collections.abc import Callable
 
@@ -12,11 +12,11 @@ Texts = tuple[str, ...] | None
 
 
 class SpecFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions on specs. Each list means any of it; the fields together mean all of them.
+    """Conditions on specs: any item of each list, and all of the fields.
 
     ``compilers`` holds names (gcc) or names with versions (gcc@13.2.0). ``variants`` is the
-    exception: all of these must hold. ``search`` is a substring of the package's name, in any case.
-    None sets no condition, an empty list is met by nothing.
+    exception: all of these must hold. ``search`` is a substring of the package's name, ignoring
+    case. None sets no condition; nothing meets an empty list.
     """
 
     search: str | None = None
@@ -47,13 +47,10 @@ class PackageFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     def of_specs(self) -> SpecFilter:
         """Return the conditions that are about specs."""
-        return SpecFilter(
-            stacks=self.stacks,
-            compilers=self.compilers,
-            operating_systems=self.operating_systems,
-            platforms=self.platforms,
-            targets=self.targets,
-        )
+        return SpecFilter(**{name: getattr(self, name) for name in _OF_SPECS})
+
+
+_OF_SPECS = {*PackageFilter.__struct_fields__} & {*SpecFilter.__struct_fields__} - {"search"}
 
 
 def named_like(column: Column[str], search: str) -> Mask:
@@ -88,7 +85,7 @@ def having_where(column: ListColumn, accept: Callable[[str], bool]) -> Mask:
 
 def built_with(column: Column[str | None], compilers: tuple[str, ...]) -> Mask:
     """Return a mask over the distinct compilers: those named, in any version or in that one."""
-    wanted = {canonical_compiler(compiler) for compiler in compilers} - {None}
+    names = {canonical_compiler(compiler) for compiler in compilers} - {None}
     return column.where(
-        lambda value: value is not None and (value in wanted or value.partition("@")[0] in wanted)
+        lambda value: value is not None and (value in names or value.partition("@")[0] in names)
     )

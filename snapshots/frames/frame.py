@@ -1,7 +1,7 @@
 """One revision in memory, column by column.
 
-The rows stand in one order that the content alone decides: by package, newest version first, by
-hash. Everything that a query asks - masks, orders, facets - is arithmetic on the columns' codes.
+The rows are in one order that the content alone decides: by package, newest version first, by
+hash. Masks, orders and facets are arithmetic on the columns' codes.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,19 +14,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshots.facts import Kept
-from snapshots.frames.arrow_columns import fact_column
 from snapshots.frames.columns import (
     Column,
+    Combinations,
     FactColumn,
     ListColumn,
     Mask,
     NumberColumn,
     PlainColumn,
     Rows,
+    column_of,
+    list_column_of,
+    number_column_of,
     rows_where,
 )
-from snapshots.frames.combinations import Combinations
 from snapshots.frames.filters import (
     PackageFilter,
     SpecFilter,
@@ -35,9 +36,9 @@ from snapshots.frames.filters import (
     having_any,
     named_like,
 )
-from snapshots.frames.gathered import Gathered, Shared, whole
-from snapshots.frames.hashes import Hashes
-from snapshots.models import SPEC_FACTS, Spec
+from snapshots.frames.hashes import Hashes, words_of
+from snapshots.frames.shared_arrays import Gathered, Shared, whole
+from snapshots.models import SPEC_FACTS, Fact, Kept, Spec
 from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import split_by_cache
 
@@ -76,7 +77,7 @@ class Frame:
     the content. With ``in_cache=False`` the frame has the rows outside the cache instead. Facts
     that their source does not state are None there, whatever their type says.
 
-    ``columns`` are by the names of the facts. Each is an attribute, too; those that are asked for
+    ``columns`` are by the names of the facts. Each is an attribute, too; those that are accessed
     by name are declared here. ``package`` and ``hashes`` are the columns of ``name`` and ``hash``.
     """
 
@@ -101,7 +102,7 @@ class Frame:
         inside, outside = split_by_cache(table)
         table = inside if in_cache else outside
         columns = {
-            fact.name: fact_column(fact, table[fact.name])
+            fact.name: _fact_column(fact, table[fact.name])
             for fact in SPEC_FACTS.values()
             if fact.kept is not Kept.EDGES
         }
@@ -111,15 +112,15 @@ class Frame:
         self.starts: npt.NDArray[np.int32] = np.concatenate(([0], np.cumsum(counts))).astype(
             np.int32
         )
-        # Every comparison needs these; who loads a frame waits anyway.
+        # Every comparison needs these, so they are computed while the frame is loaded.
         _ = self.hashes.sorted_keys
         self._fingerprints: Fingerprints | Gathered = self._mixed()
 
     def _take(self, columns: Mapping[str, FactColumn]) -> None:
-        """Have these columns, and nothing yet that is made of them."""
+        """Set the columns, and clear what is derived from them."""
         self.columns = columns
         vars(self).update(columns, package=columns["name"], hashes=columns["hash"])
-        coded = {name: it for name, it in columns.items() if isinstance(it, Column)}
+        coded = {name: column for name, column in columns.items() if isinstance(column, Column)}
         self.combinations = Combinations(coded, len(self))
         self._orders: dict[SpecField, tuple[Rows, Rows]] = {}
         self.shared: Shared | None = None
@@ -127,7 +128,7 @@ class Frame:
     def sharing(
         self, shared: Shared, columns: Mapping[str, FactColumn], fingerprints: Gathered
     ) -> "Frame":
-        """Return the frame with columns of the same values that others share a part of."""
+        """Return the frame with columns of the same values, parts of which other frames share."""
         frame = object.__new__(Frame)
         frame.digest, frame.starts = self.digest, self.starts
         frame._take(columns)
@@ -139,7 +140,7 @@ class Frame:
 
     @cached_property
     def num_bytes(self) -> int:
-        """About how much memory the frame takes alone, with what queries will make of it."""
+        """About how many bytes the frame takes alone, with what queries derive from it."""
         orders = 2 * len(SpecField) * 4 * len(self)
         columns = sum(column.num_bytes for column in self.columns.values())
         return columns + orders + self.combinations.max_bytes
@@ -202,9 +203,9 @@ class Frame:
         for column, accepted in self._accepted(conditions):
             mask &= accepted[column.codes[within]]
         if conditions.hash_prefix is not None:
-            found = np.zeros(len(self), np.bool_)
-            found[self.hashes.with_prefix(conditions.hash_prefix)] = True
-            mask &= found[within]
+            begins_so = np.zeros(len(self), np.bool_)
+            begins_so[self.hashes.with_prefix(conditions.hash_prefix)] = True
+            mask &= begins_so[within]
         return mask
 
     def _accepted(self, conditions: SpecFilter) -> Iterator[tuple[Column[Any], Mask]]:
@@ -242,21 +243,20 @@ class Frame:
 
     def packages_having(self, mask: Mask) -> Mask:
         """Return a mask over the packages: those with at least one of the masked rows."""
-        found = np.zeros(len(self.packages), np.bool_)
-        found[self.package.codes[mask]] = True
-        return found
+        packages = np.zeros(len(self.packages), np.bool_)
+        packages[self.package.codes[mask]] = True
+        return packages
 
     # -- orders
 
     def order(self, field: SpecField) -> tuple[Rows, Rows]:
-        """Return the rows in rising order, and the place of each row in it; kept once made."""
-        known = self._orders.get(field)
-        if known is None:
+        """Return the rows in rising order, and the place of each row in it; both are cached."""
+        if field not in self._orders:
             order = self._sorted(field)
             places = np.empty_like(order)
             places[order] = np.arange(len(order), dtype=np.int32)
-            known = self._orders[field] = order, places
-        return known
+            self._orders[field] = order, places
+        return self._orders[field]
 
     def _sorted(self, field: SpecField) -> Rows:
         match field:
@@ -276,10 +276,10 @@ class Frame:
 
     def _package_sizes(self) -> npt.NDArray[np.int64]:
         """Return the sum of the known sizes of each package; -1 where none is known."""
-        known = self.size.numbers >= 0
+        is_known = self.size.numbers >= 0
         sums = np.zeros(len(self.packages), np.int64)
-        np.add.at(sums, self.package.codes[known], self.size.numbers[known])
-        sums[~self.packages_having(known)] = -1
+        np.add.at(sums, self.package.codes[is_known], self.size.numbers[is_known])
+        sums[~self.packages_having(is_known)] = -1
         return sums
 
     # -- facets
@@ -289,6 +289,21 @@ class Frame:
         column = getattr(self, name)
         counts = column.item_counts(rows) if isinstance(column, ListColumn) else column.counts(rows)
         return sorted(counts, key=itemgetter(1), reverse=True)
+
+
+def _fact_column(fact: Fact, values: pa.ChunkedArray) -> FactColumn:
+    """Return the values of a fact as a frame keeps them."""
+    if fact.kept is Kept.KEY:
+        return Hashes(words_of(values))
+    if fact.kept is Kept.PLAIN:
+        is_number = fact.value_type is int
+        return number_column_of(values) if is_number else PlainColumn(values.combine_chunks())
+    is_list = fact.value_type == tuple[str, ...]
+    if len(values) and values.null_count == len(values):  # as many facts of older sources are
+        codes = np.zeros(len(values), np.int32)
+        unknown: list[Any] = [None]
+        return ListColumn(codes, unknown, [], codes[:0]) if is_list else Column(codes, unknown)
+    return list_column_of(values) if is_list else column_of(values, fact.sort_key)
 
 
 def _own_order(columns: Mapping[str, Any]) -> Rows:

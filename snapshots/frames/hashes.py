@@ -2,13 +2,24 @@
 
 from collections.abc import Callable
 from functools import cached_property
+from secrets import randbits
+from threading import Lock
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from snapshots.frames.columns import Image, Rows, rows_where
-from snapshots.frames.gathered import Gathered, taken, whole
+from snapshots.frames.columns import Image, Mask, Rows, rows_where
+from snapshots.frames.shared_arrays import (
+    Array,
+    Gathered,
+    GrowingArray,
+    Room,
+    Unpacked,
+    taken,
+    whole,
+)
 
 WIDTH = 32
 _KEY_CHARACTERS = 12
@@ -81,9 +92,9 @@ class Hashes:
         return list(map(self.texts.__getitem__, rows.tolist()))
 
     def mapped_at(self, function: Callable[[str], Image], rows: Rows) -> list[Image]:
-        """Return what a function makes of the hash of each row.
+        """Apply a function to the hash of each row.
 
-        Kept for all hashes and each function: only those of cachelog's own modules belong here.
+        The results are cached for all hashes, by function: pass module-level functions only.
         """
         if function not in self._mapped:
             self._mapped[function] = list(map(function, self.texts))
@@ -127,24 +138,28 @@ class Hashes:
         """Return the hashes of rows as four numbers each."""
         return taken(self._words, rows)
 
+    def at_rows(self, rows: Rows) -> "Hashes":
+        """Return the hashes of rows."""
+        return Hashes(self.words_at(rows), self.keys_at(rows))
+
     def find(self, text: str) -> int | None:
         """Return the row of a hash; None where it is not there."""
         if len(text) != WIDTH:
             return None
         return next(iter(self.with_prefix(text).tolist()), None)
 
-    def find_all(self, wanted: "Hashes") -> Rows:
-        """Return for each of some hashes its row here, or -1; they may have a hash twice."""
-        rows = np.full(len(wanted), -1, np.int32)
+    def find_all(self, others: "Hashes") -> Rows:
+        """Return the row of each of some hashes, or -1; a hash may occur twice."""
+        rows = np.full(len(others), -1, np.int32)
         if not len(self):
             return rows
-        places = np.searchsorted(self.sorted_keys, wanted.keys)
+        places = np.searchsorted(self.sorted_keys, others.keys)
         candidates = self.order[np.minimum(places, len(self) - 1)]
-        keys_fit = self.keys_at(candidates) == wanted.keys
-        fit = keys_fit & (self.words_at(candidates) == wanted.words).all(axis=1)
+        keys_fit = self.keys_at(candidates) == others.keys
+        fit = keys_fit & (self.words_at(candidates) == others.words).all(axis=1)
         rows[fit] = candidates[fit]
         for place in np.flatnonzero(keys_fit & ~fit).tolist():  # keys that collide
-            row = self.find(wanted.at(place))
+            row = self.find(others.at(place))
             rows[place] = -1 if row is None else row
         return rows
 
@@ -163,6 +178,16 @@ class Hashes:
         if len(beginning) > _KEY_CHARACTERS:
             rows = np.array([row for row in rows if self.at(row).startswith(prefix)], np.int32)
         return rows
+
+
+def words_of(hashes: pa.ChunkedArray) -> Words:
+    """Return Arrow texts of 32 characters as numbers, four for each of them."""
+    whole = hashes.combine_chunks().cast(pa.binary()).cast(pa.binary(WIDTH))
+    if not len(whole):
+        return np.empty(0, np.uint64)
+    size = WIDTH // 8
+    _, data = whole.buffers()
+    return np.frombuffer(data, np.uint64)[whole.offset * size :][: len(whole) * size]
 
 
 def texts_of(words: Words) -> list[str]:
@@ -186,11 +211,8 @@ def match(base: Hashes, head: Hashes) -> Rows:
     ours, others = rows_where(partners < 0), np.ones(len(head), np.bool_)
     others[partners[partners >= 0]] = False
     theirs = rows_where(others)
-    left, right = (
-        Hashes(it.words_at(rows), it.keys_at(rows)) for it, rows in ((base, ours), (head, theirs))
-    )
-    found = _match_keys(left, right)
-    partners[ours[found >= 0]] = theirs[found[found >= 0]]
+    rest = _match_keys(base.at_rows(ours), head.at_rows(theirs))
+    partners[ours[rest >= 0]] = theirs[rest[rest >= 0]]
     return partners
 
 
@@ -230,4 +252,147 @@ def _pack(table: npt.NDArray[np.uint8]) -> Keys:
     keys = np.zeros(len(table), np.uint64)
     for position in range(_KEY_CHARACTERS):
         keys = (keys << np.uint64(_BITS)) | _VALUES[table[:, position]]
+    return keys
+
+
+# -- hashes of records that frames share
+
+
+class SharedTexts:
+    """Texts of the hashes of records, and results of functions of them, shared by all frames.
+
+    May be used by several threads.
+    """
+
+    bytes_per_record = 2 * 8 + 2 * 50 + 2 * WIDTH
+    """How many bytes a hash takes as text, plain and quoted."""
+
+    def __init__(self, words: GrowingArray) -> None:
+        self._words = words
+        self._texts: list[str] = []
+        self._mapped: dict[Any, list[Any]] = {}
+        self._lock = Lock()
+
+    def texts(self, num_records: int) -> list[str]:
+        """Return the texts of the first records, so many at least."""
+        if len(self._texts) < num_records:
+            with self._lock:
+                self._texts += texts_of(self._words.array[len(self._texts) : num_records])
+        return self._texts
+
+    def mapped(self, function: Callable[[str], Image], num_records: int) -> list[Image]:
+        """Apply a function to each of them; the results are cached."""
+        mapped = self._mapped.setdefault(function, [])
+        if len(mapped) < num_records:
+            texts = self.texts(num_records)
+            with self._lock:
+                mapped += map(function, texts[len(mapped) : num_records])
+        return mapped
+
+
+class SharedHashes(Hashes):
+    """Hashes that are those of records; ``order`` has the rows by rising hash."""
+
+    def __init__(
+        self,
+        words: Gathered,
+        keys: Gathered,
+        order: Rows,
+        texts: SharedTexts,
+        records: Array,
+        room: Room,
+    ) -> None:
+        self._words = words
+        self._keys = keys
+        self.order = order
+        self._shared = texts
+        self._records = records
+        self._num_records = int(records.max(initial=-1)) + 1
+        self._sorted = Unpacked(room)
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory is the frame's alone: the numbers of its records, and their order."""
+        return self._records.nbytes + self.order.nbytes
+
+    @property
+    def sorted_keys(self) -> Keys:
+        """The keys in rising order."""
+        return self._sorted.get(self._sort)
+
+    def _sort(self) -> Keys:
+        return self.keys.take(self.order)
+
+    def same_records(self, other: Hashes) -> Rows | None:
+        """Return for each row the other's row with the same record, or -1."""
+        if not isinstance(other, SharedHashes) or other._shared is not self._shared:  # noqa: SLF001
+            return None
+        rows = np.full(max(self._num_records, other._num_records), -1, np.int32)  # noqa: SLF001
+        rows[other._records] = np.arange(len(other), dtype=np.int32)  # noqa: SLF001
+        return rows.take(self._records)
+
+    @property
+    def texts(self) -> list[str]:
+        """Every hash as text."""
+        texts = self._shared.texts(self._num_records)
+        return list(map(texts.__getitem__, self._records.tolist()))
+
+    def texts_at(self, rows: Rows) -> list[str]:
+        """Return the hash of each row as text."""
+        texts = self._shared.texts(self._num_records)
+        return list(map(texts.__getitem__, self._records[rows].tolist()))
+
+    def mapped_at(self, function: Callable[[str], Image], rows: Rows) -> list[Image]:
+        """Apply a function to the hash of each row; the results are cached for all records."""
+        mapped = self._shared.mapped(function, self._num_records)
+        return list(map(mapped.__getitem__, self._records[rows].tolist()))
+
+
+# -- sets of hashes
+
+
+_WORDS = WIDTH // 8
+
+# Odd, so that nothing is lost by multiplying, and secret: nobody can make hashes that collide.
+_FIRST, _SECOND, _THIRD = (np.uint64(randbits(64) | 1) for _ in range(3))
+
+
+class HashSet:
+    """The hashes of a content, to test which of some others are among them.
+
+    It holds eight bytes of each, so that the sets of many contents fit into memory. These 64 bits
+    are mixed by secret numbers of this process: among a million tests against a million hashes one
+    is wrong by chance in one of some ten million cases.
+    """
+
+    def __init__(self, hashes: pa.ChunkedArray) -> None:
+        self._keys = np.sort(_mixed(words_of(hashes)))
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory the set takes."""
+        return self._keys.nbytes + 200
+
+    def having(self, others: Hashes) -> Mask:
+        """Return which of some hashes are in the set."""
+        if not len(self):
+            return np.zeros(len(others), np.bool_)
+        keys = _mixed(others.words)
+        places = np.minimum(np.searchsorted(self._keys, keys), len(self) - 1)
+        mask: Mask = self._keys[places] == keys
+        return mask
+
+
+def _mixed(words: npt.NDArray[np.uint64]) -> Keys:
+    """Return 64 bits of each hash, to which each of its characters adds."""
+    of_hashes = words.reshape(-1, _WORDS)
+    keys = np.zeros(len(of_hashes), np.uint64)
+    for word in of_hashes.T:
+        keys ^= word
+        for factor, shift in ((_FIRST, 32), (_SECOND, 29), (_THIRD, 32)):
+            keys *= factor
+            keys ^= keys >> np.uint64(shift)
     return keys

@@ -1,18 +1,19 @@
 """Records that the frames of several revisions share.
 
-The states of a series differ by a few specs in a hundred. So what the rows of their frames say
-stands in a pool, each distinct record once, and a frame has no more of its own than the numbers of
-its records and the distinct values of its columns. A record is a hash with all facts of codes and
-numbers; texts that nearly every spec has another one of stay with their frame.
+The states of a series differ in a few per cent of their specs. So a pool holds each distinct record
+of the rows of their frames once, and a frame itself has no more than the numbers of its records and
+the distinct values of its columns. A record is a hash with all facts of codes and numbers; texts
+that are distinct for nearly every spec stay with their frame.
 
-A pool lives as long as a frame that has joined it. So that it never keeps much that no frame has,
-a frame joins one only where it finds half of its hashes, and which is not much larger than itself.
+A pool lives as long as a frame that uses it. So that it never holds much that no frame uses, a
+frame joins a pool only if that has half of its hashes and is not much larger than the frame.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from threading import Lock
+from typing import Any
 from weakref import WeakSet
 
 import numpy as np
@@ -29,16 +30,14 @@ from snapshots.frames.columns import (
     PlainColumn,
 )
 from snapshots.frames.frame import Frame
-from snapshots.frames.gathered import Array, Gathered, GrowingArray, Room
-from snapshots.frames.hashes import WIDTH, Keys
-from snapshots.frames.shared_hashes import SharedHashes, SharedTexts
-from snapshots.frames.shared_values import SharedValues
+from snapshots.frames.hashes import WIDTH, Keys, SharedHashes, SharedTexts
+from snapshots.frames.shared_arrays import Array, Gathered, GrowingArray, Room
 
 UNPACKED_BYTES = 16 << 20
-"""How much is kept of what was gathered for all rows of a frame."""
+"""How many bytes of gathered arrays are kept."""
 
 MAX_GROWTH = 3
-"""A pool takes in a frame where it has at most so many times as many records."""
+"""A frame joins a pool that has at most this many times as many records."""
 
 _SAMPLE = 256
 # The latest of the records with a hash: more are hardly ever needed, and by no mistake very many.
@@ -70,9 +69,9 @@ class Pools:
         best, most = None, (len(keys) + 1) // 2
         for pool in self._pools:
             if pool.num_records <= MAX_GROWTH * len(frame):
-                found = pool.count(keys)
-                if found >= most:
-                    best, most = pool, found
+                num_common = pool.count(keys)
+                if num_common >= most:
+                    best, most = pool, num_common
         return Pool() if best is None else best
 
 
@@ -87,14 +86,15 @@ class Pool:
         self._facts = defaultdict[str, GrowingArray](partial(GrowingArray, np.uint8))
         self._values = defaultdict[str, SharedValues](SharedValues)
         self._texts = SharedTexts(self._words)
-        self._known = np.empty(0, np.uint64), np.empty(0, np.int32)
+        self._index = np.empty(0, np.uint64), np.empty(0, np.int32)
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory it takes, with the texts that queries will make of hashes."""
-        values = sum(it.num_bytes for it in self._values.values())
+        """About how many bytes it takes, with the texts of hashes that queries derive."""
+        values = sum(shared.num_bytes for shared in self._values.values())
+        arrays = sum(growing.array.nbytes for growing in self._arrays)
         of_record = _INDEX_BYTES + self._texts.bytes_per_record
-        return sum(it.array.nbytes for it in self._arrays) + values + of_record * self.num_records
+        return arrays + values + of_record * self.num_records
 
     @property
     def _arrays(self) -> tuple[GrowingArray, ...]:
@@ -102,9 +102,9 @@ class Pool:
 
     def count(self, keys: Keys) -> int:
         """Return how many of some keys of hashes are those of records."""
-        known, _ = self._known
-        places = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-        return int(np.count_nonzero(known[places] == keys)) if len(known) else 0
+        own, _ = self._index
+        places = np.minimum(np.searchsorted(own, keys), len(own) - 1)
+        return int(np.count_nonzero(own[places] == keys)) if len(own) else 0
 
     # -- adding
 
@@ -131,7 +131,7 @@ class Pool:
         return records
 
     def number_values(self, frame: Frame) -> dict[str, Codes]:
-        """Return what the pool calls the distinct values of each column; it knows them from now."""
+        """Return the pool's numbers of the distinct values of each column; new values are added."""
         return {
             name: self._values[name].numbers(column.values)
             for name, column in frame.columns.items()
@@ -140,30 +140,30 @@ class Pool:
 
     def _find(self, frame: Frame, facts: Mapping[str, Array]) -> Records:
         """Return the record of each row that is there already, and -1 for the others."""
-        found = np.full(len(frame), -1, np.int32)
-        known, numbers = self._known
-        if not len(known):
-            return found
+        records = np.full(len(frame), -1, np.int32)
+        own, numbers = self._index
+        if not len(own):
+            return records
         keys = frame.hashes.keys
         places = np.empty(len(frame), np.int64)
         # Sorted ones are searched for several times as fast.
-        places[frame.hashes.order] = np.searchsorted(known, frame.hashes.sorted_keys, "right") - 1
+        places[frame.hashes.order] = np.searchsorted(own, frame.hashes.sorted_keys, "right") - 1
         rows = np.arange(len(frame))
         for _ in range(_MAX_ALIKE):
-            rows = rows[(known[places[rows]] == keys[rows]) & (places[rows] >= 0)]
+            rows = rows[(own[places[rows]] == keys[rows]) & (places[rows] >= 0)]
             if not len(rows):
                 break
-            records = numbers[places[rows]]
-            equal = self._are_equal(frame, facts, rows, records)
-            found[rows[equal]] = records[equal]
+            candidates = numbers[places[rows]]
+            equal = self._are_equal(frame, facts, rows, candidates)
+            records[rows[equal]] = candidates[equal]
             rows = rows[~equal]
             places[rows] -= 1
-        return found
+        return records
 
     def _are_equal(
         self, frame: Frame, facts: Mapping[str, Array], rows: Array, records: Records
     ) -> Mask:
-        """Tell which rows say in all what records do."""
+        """Tell which rows are equal to records in all facts."""
         ours, theirs = self._words.array.take(records, axis=0), frame.hashes.words_at(rows)
         equal: Mask = np.ones(len(rows), np.bool_)
         if not np.array_equal(ours, theirs):  # keys that collide
@@ -186,11 +186,11 @@ class Pool:
         self.num_records += len(rows)
 
     def _remember(self, keys: Keys, records: Records) -> None:
-        """Have records found from now on; the keys are sorted."""
-        keys = np.concatenate((self._known[0], keys))
-        records = np.concatenate((self._known[1], records))
+        """Add records to the index; the keys are sorted."""
+        keys = np.concatenate((self._index[0], keys))
+        records = np.concatenate((self._index[1], records))
         order = np.argsort(keys, kind="stable")  # merges the two runs, the latest behind the others
-        self._known = keys[order], records[order]
+        self._index = keys[order], records[order]
 
     # -- sharing
 
@@ -206,7 +206,9 @@ class Pool:
                 sizes = Gathered(self._facts[name], records, room)
                 return NumberColumn(sizes, is_known=own.is_known)
             if not isinstance(own, Column):
-                words, keys = (Gathered(it, records, room) for it in (self._words, self._keys))
+                words, keys = (
+                    Gathered(array, records, room) for array in (self._words, self._keys)
+                )
                 order = frame.hashes.order
                 return SharedHashes(words, keys, order, self._texts, records, room)
             values, places = self._values[name].shared(numbers[name])
@@ -217,3 +219,35 @@ class Pool:
 
         columns = {name: column(name, own) for name, own in frame.columns.items()}
         return frame.sharing(self, columns, Gathered(self._fingerprints, records, room))
+
+
+class SharedValues:
+    """Numbers values in the order in which they come; one thread at a time may use it."""
+
+    def __init__(self) -> None:
+        self._values: list[Any] = []
+        self._numbers: dict[Any, int] = {}
+
+    @property
+    def num_bytes(self) -> int:
+        """About how much memory the values take beside what frames count for them."""
+        return 120 * len(self._values)
+
+    def numbers(self, values: Sequence[Any]) -> Codes:
+        """Return the number of each value; new ones get the next."""
+        numbers = self._numbers
+        for value in values:
+            if value not in numbers:
+                # In this order: if memory runs out in between, no number is used twice.
+                self._values.append(value)
+                numbers[value] = len(self._values) - 1
+        return np.fromiter(map(numbers.__getitem__, values), np.int32, len(values))
+
+    def shared(self, numbers: Codes) -> tuple[list[Any], Codes]:
+        """Return the values with these numbers, and the place of each number among them.
+
+        Numbers of other values have no place of their own.
+        """
+        places = np.zeros(int(numbers.max(initial=-1)) + 1, np.int32)
+        places[numbers] = np.arange(len(numbers), dtype=np.int32)
+        return list(map(self._values.__getitem__, numbers.tolist())), places

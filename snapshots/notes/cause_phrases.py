@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from snapshots.changes.causes import CauseKind
-from snapshots.escaping import shortened
 from snapshots.notes.rebuilds import CauseEntry, Reach, Rebuilds, grouped
 from snapshots.notes.sentences import Name, Sentence, Value, enumerated, spelled
-from snapshots.wording import counted
+from snapshots.wording import counted, shortened
 
 _FEW = 3
 _LONGEST = 120

@@ -7,8 +7,8 @@ from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
-from snapshots.escaping import visible
 from snapshots.notes.filters import HTML, MARKDOWN
+from snapshots.wording import visible
 
 
 def is_html(name: str) -> bool:

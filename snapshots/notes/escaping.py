@@ -5,7 +5,7 @@ Source: CommonMark 0.31, 6.1 (code spans), and GitHub's extensions, which make l
 
 import re
 
-from snapshots.escaping import visible
+from snapshots.wording import visible
 
 _BACKTICKS = re.compile(r"`+")
 # Words with single dots, dashes, pluses and underscores between them; www. begins a link.

@@ -7,14 +7,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from snapshots.digests import short_digest
-from snapshots.escaping import visible
 from snapshots.notes import sentences, units
 from snapshots.notes.cause_phrases import noun_phrase
 from snapshots.notes.escaping import code_span, inline
 from snapshots.notes.rebuilds import CauseEntry
 from snapshots.notes.sentences import Sentence, enumerated
-from snapshots.wording import counted, in_words, size
+from snapshots.wording import counted, in_words, short_digest, size, visible
 
 Filters = dict[str, Callable[..., Any]]
 

@@ -7,9 +7,8 @@ marked, so that each format escapes it by its own rules.
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from snapshots.escaping import visible
 from snapshots.notes.escaping import code_span, inline
-from snapshots.wording import counted
+from snapshots.wording import counted, visible
 
 _WORDS = (
     "no one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905

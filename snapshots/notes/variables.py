@@ -3,14 +3,13 @@
 from typing import Any
 
 from snapshots.changes.causes import CauseKind
-from snapshots.digests import short_digest
 from snapshots.models import RevisionInfo
 from snapshots.notes.document import Changelog
 from snapshots.notes.entries import Section
 from snapshots.notes.rebuilds import grouped, leading
 from snapshots.notes.scope import Only
 from snapshots.notes.sentences import Name, Sentence, Value
-from snapshots.wording import day
+from snapshots.wording import day, short_digest
 
 
 def variables(log: Changelog) -> dict[str, Any]:

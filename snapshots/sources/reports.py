@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from snapshots.errors import SourceError
-from snapshots.escaping import shortened, visible
+from snapshots.wording import shortened, visible
 
 _LONGEST_WARNING = 2_000
 

@@ -1,9 +1,19 @@
-"""Names as Spack has them: hashes, packages, stacks, and the order people expect of names."""
+"""Names and other texts of a spec: what they may be, and the order that people expect of names.
+
+Texts of a build cache are shown in terminals, in Markdown and on web pages. So no text holds
+invisible or active characters: control characters, marks that turn the direction of writing,
+characters without width, line breaks. Each kind of text also has a length that no real one reaches.
+
+Each ``checked_`` function takes a text, and returns it or raises ValueError with the reason.
+"""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import lru_cache
 
-from snapshots.spack.versions import number_key
+from snapshots.errors import ConstraintSyntaxError
+from snapshots.spack.versions import is_version, number_key, parse_versions
+from snapshots.wording import is_plain, quoted
 
 ROOT_STACK = "root"
 """The stack that is the union of all others: every spec is in it."""
@@ -24,14 +34,14 @@ def is_name(text: str) -> bool:
 
 
 def natural_key(name: str) -> str:
-    """Return a sort key that puts names as people do: lib2 before lib10."""
+    """Return a sort key for the order that people expect: lib2 before lib10."""
     return _DIGITS.sub(_number_text, name)
 
 
 def natural_order(names: Iterable[str]) -> list[str]:
-    """Return the names as people sort them; those with equal keys (lib1, lib01) by their text.
+    """Sort names by ``natural_key``; those with equal keys (lib1, lib01) by their text.
 
-    Names hold no line breaks, so that one pass makes the keys of all of them.
+    Names hold no line breaks, so a single pass computes all keys.
     """
     ordered = sorted(names)
     keys = natural_key("\n".join(ordered)).split("\n")
@@ -39,7 +49,186 @@ def natural_order(names: Iterable[str]) -> list[str]:
 
 
 def _number_text(digits: re.Match[str]) -> str:
-    # Below every character of a name, since "lib2" stands before "lib-x" as "lib" does; then the
-    # length, since longer numbers are larger: as a character that is no line break for any length.
+    # NUL sorts before every character of a name, as "lib2" before "lib-x". The length comes next,
+    # since longer numbers are larger: as a character that is no line break for any length.
     length, text = number_key(digits[0])
     return f"\0{chr(ord('0') + length)}{text}"
+
+
+# -- rules for the texts of facts
+
+
+WORD_LENGTH_MAX = 200
+"""How many characters a namespace, a platform, a system, a target or a checksum may have."""
+
+VARIANT_LENGTH_MAX = 8_192
+"""How many characters a variant may have; compiler flags are the longest."""
+
+LINE_LENGTH_MAX = 4_096
+"""How many characters a path or the name of an environment module may have."""
+
+URL_LENGTH_MAX = 2_048
+"""How many characters a URL may have."""
+
+ITEMS_MAX = 1_000
+"""How many variants, stacks or patches a spec may have."""
+
+URL_SCHEMES = ("http", "https", "s3", "gs", "oci", "file")
+"""The schemes of URLs at which binary packages lie; others, such as javascript, can do harm."""
+
+Check = Callable[[str], str]
+
+_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_MOMENT = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z")
+_CHECKSUM = re.compile(r"[A-Za-z0-9+/_-]+={0,6}")
+_URL = re.compile(rf"(?i:{'|'.join(URL_SCHEMES)})://\S+")
+_NOT_IN_URLS = b'"<>\\^`{|} '
+_URL_STARTS = tuple(f"{scheme}://" for scheme in URL_SCHEMES)
+
+
+def checked_hash(text: str) -> str:
+    """Check a DAG hash."""
+    if not is_hash(text):
+        raise ValueError(f"{quoted(text)} is no hash: 32 characters of a-z and 2-7")
+    return text
+
+
+@lru_cache(maxsize=1 << 16)
+def checked_name(text: str) -> str:
+    """Check the name of a package or a stack."""
+    if not is_name(text):
+        raise ValueError(f"{quoted(text)} is no name")
+    return text
+
+
+@lru_cache(maxsize=1 << 16)
+def checked_version(text: str) -> str:
+    """Check a version."""
+    if not is_version(text):
+        raise ValueError(f"{quoted(text)} is no version" if text else "is empty")
+    return text
+
+
+@lru_cache(maxsize=1 << 16)
+def checked_compiler(text: str) -> str:
+    """Check a compiler: its name, or ``name@version``."""
+    name, at, version = text.partition("@")
+    if not is_name(name) or (at and not is_version(version)):
+        raise ValueError(f"{quoted(text)} is no compiler such as gcc@13.2.0")
+    return text
+
+
+@lru_cache(maxsize=1 << 16)
+def checked_word(text: str) -> str:
+    """Check a single word: a platform, an operating system, a target, a namespace."""
+    if len(text) > WORD_LENGTH_MAX or _WORD.fullmatch(text) is None:
+        raise ValueError(f"{quoted(text)} is no single word of {WORD_LENGTH_MAX} letters or fewer")
+    return text
+
+
+@lru_cache(maxsize=1 << 16)
+def checked_checksum(text: str) -> str:
+    """Check a hash in any of the spellings that Spack has."""
+    if len(text) > WORD_LENGTH_MAX or _CHECKSUM.fullmatch(text) is None:
+        raise ValueError(f"{quoted(text)} is no checksum")
+    return text
+
+
+@lru_cache(maxsize=1 << 16)
+def checked_variant(text: str) -> str:
+    """Check a variant; its value may be any text that is seen."""
+    if not text:
+        raise ValueError("a variant is empty")
+    if len(text) > VARIANT_LENGTH_MAX:
+        reason = f"is longer than {VARIANT_LENGTH_MAX:,} characters"
+        raise ValueError(f"the variant {quoted(text)} {reason}")
+    if not is_plain(text):
+        raise ValueError(f"the variant {quoted(text)} holds characters that are not seen")
+    return text
+
+
+@lru_cache(maxsize=1 << 16)
+def checked_virtual(text: str) -> str:
+    """Check a virtual package: its name, or ``name@versions``."""
+    name, at, versions = text.partition("@")
+    try:
+        if not is_name(name) or len(versions) > WORD_LENGTH_MAX or not versions.isascii():
+            raise ValueError
+        if at:
+            parse_versions(versions)
+    except (ValueError, ConstraintSyntaxError):
+        raise ValueError(f"{quoted(text)} is no virtual package such as mpi or mpi@3.1") from None
+    return text
+
+
+@lru_cache(maxsize=1 << 16)
+def checked_build_spec(text: str) -> str:
+    """Check a package with a hash: ``name/hash``."""
+    name, _, digest = text.partition("/")
+    if not is_name(name) or not is_hash(digest):
+        raise ValueError(f"{quoted(text)} is no package with its hash, NAME/HASH")
+    return text
+
+
+@lru_cache(maxsize=1 << 16)
+def checked_line(text: str) -> str:
+    """Check a text in one line: a path, the name of an environment module."""
+    if not 0 < len(text) <= LINE_LENGTH_MAX:
+        limit = f"has {len(text):,} characters, not 1 to {LINE_LENGTH_MAX:,}"
+        raise ValueError(f"{quoted(text)} {limit}")
+    if not is_plain(text):
+        raise ValueError(f"{quoted(text)} holds characters that are not seen")
+    return text
+
+
+def checked_moment(text: str) -> str:
+    """Check a moment in UTC: ``2025-03-30T12:00:00Z``."""
+    if _MOMENT.fullmatch(text) is None:
+        raise ValueError(f"{quoted(text)} is no moment in UTC such as 2025-03-30T12:00:00Z")
+    return text
+
+
+def checked_url(text: str) -> str:
+    """Check the URL of a binary package."""
+    if not are_usual_urls((text,)):
+        if len(text) > URL_LENGTH_MAX:
+            raise ValueError(f"{quoted(text)} is longer than {URL_LENGTH_MAX:,} characters")
+        if not is_plain(text) or not _is_free_of(_NOT_IN_URLS, text):
+            raise ValueError(f"{quoted(text)} holds characters that no URL has")
+        if _URL.fullmatch(text) is None:
+            schemes = ", ".join(URL_SCHEMES)
+            raise ValueError(f"{quoted(text)} is no URL that begins with one of {schemes}")
+    return text
+
+
+def are_usual_urls(texts: Collection[str]) -> bool:
+    """Tell whether ``checked_url`` accepts all texts: faster for many than one at a time.
+
+    False for some that it accepts, too: only URLs in ASCII are usual.
+    """
+    joined = "".join(texts)
+    return (
+        joined.isascii()
+        and joined.isprintable()
+        and _is_free_of(_NOT_IN_URLS, joined)
+        and all(text.startswith(_URL_STARTS) and len(text) <= URL_LENGTH_MAX for text in texts)
+        and not any(text.endswith("://") for text in texts)
+    )
+
+
+def _is_free_of(characters: bytes, text: str) -> bool:
+    data = text.encode()
+    return len(data.translate(None, characters)) == len(data)
+
+
+def checked_items(texts: Iterable[str], check: Check) -> tuple[str, ...]:
+    """Return the texts, each checked. Raises ValueError where they are too many as well."""
+    items = tuple(texts)
+    check_number(len(items))
+    return tuple(map(check, items))
+
+
+def check_number(count: int) -> None:
+    """Raise ValueError for more texts than a spec may have of a kind."""
+    if count > ITEMS_MAX:
+        raise ValueError(f"there are {count:,} of them, more than {ITEMS_MAX:,}")

@@ -1,4 +1,4 @@
-"""A text and a place in it: what the readers of spec queries share, and how they fail."""
+"""A text with a position: the basis of the parsers of spec queries and versions."""
 
 import re
 from typing import NoReturn
@@ -21,18 +21,18 @@ class Scanner:
         return self.text[self.position : self.position + 1]
 
     def sees(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Return what the pattern matches here, without moving; None where it does not match."""
+        """Match the pattern at the position, without moving; None if it does not match."""
         return pattern.match(self.text, self.position)
 
     def accept(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Return what the pattern matches here and move past it; None where it does not match."""
+        """Match the pattern at the position and move past it; None if it does not match."""
         match = self.sees(pattern)
         if match is not None:
             self.position = match.end()
         return match
 
     def expect(self, pattern: re.Pattern[str], what: str) -> re.Match[str]:
-        """Return what the pattern matches here and move past it; fail where it does not match."""
+        """Match the pattern at the position and move past it; fail if it does not match."""
         return self.accept(pattern) or self.fail_expecting(what)
 
     def fail_expecting(self, what: str) -> NoReturn:

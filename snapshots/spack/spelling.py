@@ -1,14 +1,15 @@
-"""One canonical spelling for each fact: compilers and variants.
+"""How Spack spells compilers, variants, quoted values and whole specs, and the canonical spelling.
 
-Sources: Spack's documentation of specs and versions, and the spellings found in the pages of the
-public build cache, which changed over the years without a change of meaning.
+Sources: Spack's documentation and grammar of specs, and the spellings found in the pages of the
+public build cache, which changed over the years without a change of meaning. A quote inside a value
+is kept from ending it by a backslash; a backslash before anything else is an ordinary character.
 """
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from snapshots.spack.remembering import remembered
-from snapshots.spack.versions import VersionKey, version_key
+from snapshots.spack.versions import VersionKey, remembered, version_key
 
 COMPILER_FLAGS = frozenset({"cflags", "cppflags", "cxxflags", "fflags", "ldflags", "ldlibs"})
 """The variants that hold compiler flags: lists whose order matters."""
@@ -58,3 +59,70 @@ def canonical_variant(text: str) -> str:
 def canonical_variants(variants: Iterable[str]) -> tuple[str, ...]:
     """Return the variants in canonical spelling and order, each once."""
     return tuple(sorted(set(map(canonical_variant, variants))))
+
+
+# -- quotes
+
+
+BARE_VALUE = re.compile(r"[A-Za-z0-9,/_.-]+")
+"""What needs no quotes. Spack leaves them out around brackets too, but cannot read that back."""
+
+_QUOTED = re.compile(r"""(?P<quote>['"])(?P<value>.*)(?P=quote)""", re.S)
+
+
+def quote(value: str) -> str:
+    """Return the value in quotes where Spack writes it so; ``unquote`` undoes it."""
+    if BARE_VALUE.fullmatch(value):
+        return value
+    if "'" not in value:
+        return f"'{value}'"
+    return '"' + value.replace('"', r"\"") + '"'
+
+
+def unquote(value: str) -> str:
+    """Return what a value in a query means: without its quotes, where it has any."""
+    match = _QUOTED.fullmatch(value)
+    if match is None:
+        return value
+    mark = match["quote"]
+    return match["value"].replace(f"\\{mark}", mark)
+
+
+def recorded_value(value: str) -> str:
+    """Return what the value of a variant in a record means, whose quotes are canonical.
+
+    Spack writes a value with a single quote in it as JSON text, any other as it is.
+    """
+    match = _QUOTED.fullmatch(value)
+    if match is None:
+        return value
+    text = match["value"]
+    try:
+        return str(json.loads(f'"{text}"')) if "'" in text else text
+    except ValueError:
+        return text
+
+
+# -- the short form
+
+
+def short_form(
+    name: str, version: str, variants: Sequence[str], architecture: str, compiler: str | None
+) -> str:
+    """Return the short form of what is recorded in canonical spelling.
+
+    ``architecture`` is PLATFORM-OS-TARGET, ``compiler`` NAME@VERSION or None.
+    """
+    switches = "".join(variant for variant in variants if variant.startswith(("+", "~")))
+    values = [_value(variant) for variant in variants if variant and variant[0] not in "+~"]
+    parts = [f"{name}@{version}{switches}", *values, f"arch={architecture}"]
+    if compiler is not None:
+        parts.append(f"%{compiler}")
+    return " ".join(parts)
+
+
+def _value(variant: str) -> str:
+    name, equals, value = variant.partition("=")
+    if value.startswith("="):  # a value that was propagated
+        equals, value = "==", value[1:]
+    return f"{name}{equals}{quote(recorded_value(value))}"

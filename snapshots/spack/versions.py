@@ -1,12 +1,51 @@
-"""Spack's order of versions.
+"""Spack's order of versions, and the sets of versions that its ``@`` writes.
 
-Sources: Spack's documentation of versions, the order that Spack itself sorts them in, and the
-answers that it gives about ranges.
+Sources: Spack's documentation of versions and version specifiers, the order that Spack itself sorts
+versions in, and the answers that it gives about ranges. Spack counts the last part of an upper
+bound one up and takes what sorts before that: ``:1.4`` is everything before 1.5, so 1.4.9 and also
+1.5rc1. A lower bound is taken as it is: ``1.2:`` begins with 1.2, after its pre-releases. ``1.2``
+alone is the range from 1.2 to 1.2, ``=1.2`` that one version.
 """
 
 import re
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from itertools import product
+from typing import TypeVar
 
-from snapshots.spack.remembering import remembered
+import msgspec
+
+from snapshots.spack.scanner import Scanner
+
+Result = TypeVar("Result")
+
+_FEW = 64
+"""How many longer texts are cached: those of one query, which is applied to many specs."""
+
+
+def remembered(
+    most: int, longest: int = 64
+) -> Callable[[Callable[[str], Result]], Callable[[str], Result]]:
+    """Cache a function's results for ``most`` texts, and for a few longer than ``longest``.
+
+    Clients send texts, too: a version of 4,000 characters is no real one, but its sort key takes
+    150 kB. So a cache must not hold many long ones.
+    """
+
+    def decorate(function: Callable[[str], Result]) -> Callable[[str], Result]:
+        usual, long = lru_cache(most)(function), lru_cache(_FEW)(function)
+
+        @wraps(function)
+        def cached(text: str) -> Result:
+            return usual(text) if len(text) <= longest else long(text)
+
+        return cached
+
+    return decorate
+
+
+# -- the order of versions
+
 
 _VERSION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=/:@~-]{0,254}")
 _SEGMENT = re.compile(r"[0-9]+|[A-Za-z]+")
@@ -48,10 +87,10 @@ def version_key(version: str) -> VersionKey:
 
 @remembered(1 << 12)
 def end_of_range(version: str) -> VersionKey:
-    """Return the key of the first version behind a range that ends with this one.
+    """Return the key of the first version after a range with this upper bound.
 
-    That is the version with its last part counted one up: a range ends before 1.3 where it ends
-    with 1.2, so it contains 1.2.9 and 1.3rc1. Where it ends with 1.2rc1, it ends before 1.2rc2.
+    That is the version with its last part incremented: a range up to 1.2 ends before 1.3, so it
+    contains 1.2.9 and 1.3rc1. A range up to 1.2rc1 ends before 1.2rc2.
     """
     release, stage = version_key(version)
     if stage != (_FINAL,):
@@ -68,7 +107,7 @@ def end_of_range(version: str) -> VersionKey:
 
 
 def _next_word(word: str) -> str:
-    """Return the word that Spack counts as the next one; an infinity version is none."""
+    """Return the next word in Spack's counting, which skips the infinity versions."""
     while True:
         if word.endswith("z"):
             word += "A"
@@ -92,3 +131,177 @@ def number_key(digits: str) -> tuple[int, str]:
     # Orders as int() would, which refuses a number of more than 4,300 digits.
     digits = digits.lstrip("0")
     return len(digits), digits
+
+
+# -- sets of versions
+
+
+VERSION_LENGTH_MAX = 255
+"""How many characters one version may have."""
+
+_ONE_VERSION = r"[A-Za-z0-9_][A-Za-z0-9_.-]*\b"
+_ITEM = re.compile(
+    # What looks like an upper bound is none where it is the key of the next KEY=VALUE.
+    rf"(?P<exact>=)?(?P<low>{_ONE_VERSION})?(?:(?P<colon>:)(?P<high>(?![\w.-]+:?=){_ONE_VERSION})?)?",
+    re.ASCII,
+)
+_GIT = re.compile(
+    rf"(?:git\.(?P<branch>\w[\w./-]*)|(?P<commit>[0-9A-Fa-f]{{40}}))(?:=(?P<version>{_ONE_VERSION}))?",
+    re.ASCII,
+)
+_COMMA = re.compile(r"\s*,\s*")
+
+
+class ExactVersion(msgspec.Struct, frozen=True):
+    """One version, whatever its separators are (1.2-3 is 1.2.3) and no other."""
+
+    version: str
+
+    def includes(self, version: str) -> bool:
+        """Tell whether it is the version. A git version stands for one without being it."""
+        return "=" not in version and version_key(version) == version_key(self.version)
+
+    def __str__(self) -> str:
+        return f"={self.version}"
+
+
+class GitVersion(msgspec.Struct, frozen=True):
+    """A branch, tag or commit that stands for a version: git.main=1.14."""
+
+    ref: str
+    version: str
+
+    def includes(self, version: str) -> bool:
+        """Tell whether it is this git version."""
+        ref, equals, number = version.partition("=")
+        if not equals or ref.removeprefix("git.") != self.ref:
+            return False
+        return version_key(number) == version_key(self.version)
+
+    def __str__(self) -> str:
+        return f"git.{self.ref}={self.version}"
+
+
+class VersionRange(msgspec.Struct, frozen=True):
+    """The versions between two bounds; None sets no bound."""
+
+    low: str | None
+    high: str | None
+
+    def includes(self, version: str) -> bool:
+        """Tell whether a version lies in the range, a git version by the one it stands for."""
+        key = version_key(version)
+        if self.low is not None and key < version_key(self.low):
+            return False
+        return self.high is None or key < end_of_range(self.high)
+
+    def __str__(self) -> str:
+        if self.low is not None and self.low == self.high:
+            return self.low
+        return f"{self.low or ''}:{self.high or ''}"
+
+
+VersionItem = ExactVersion | GitVersion | VersionRange
+
+
+def _intersect(first: VersionItem, second: VersionItem) -> bool:
+    """Tell whether some version is in both."""
+    if isinstance(first, VersionRange) and isinstance(second, VersionRange):
+        return _begins_within(first, second) and _begins_within(second, first)
+    if isinstance(first, VersionRange):
+        first, second = second, first
+    if isinstance(first, ExactVersion):
+        return second.includes(first.version)
+    return isinstance(first, GitVersion) and second.includes(f"git.{first.ref}={first.version}")
+
+
+def _begins_within(first: VersionRange, second: VersionRange) -> bool:
+    """Tell whether a range begins before the end of another."""
+    if first.low is None or second.high is None:
+        return True
+    return version_key(first.low) < end_of_range(second.high)
+
+
+class VersionList(msgspec.Struct, frozen=True):
+    """Versions and ranges, any of which will do."""
+
+    items: tuple[VersionItem, ...]
+
+    def includes(self, version: str) -> bool:
+        """Tell whether the version is one of the items or in one of them."""
+        return any(item.includes(version) for item in self.items)
+
+    def intersects(self, other: "VersionList") -> bool:
+        """Tell whether some version is in both."""
+        return any(_intersect(*pair) for pair in product(self.items, other.items))
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.items))
+
+
+def read_versions(scanner: Scanner) -> VersionList:
+    """Read versions for as long as commas continue the list. Raises ConstraintSyntaxError.
+
+    A git version has to say what it stands for (``git.main=1.14``): to look it up takes the
+    package's repository.
+    """
+    if git := _read_git_version(scanner):
+        return VersionList((git,))
+    items = [_read_item(scanner)]
+    while scanner.accept(_COMMA):
+        items.append(_read_item(scanner))
+    return VersionList(tuple(dict.fromkeys(items)))
+
+
+def parse_versions(text: str) -> VersionList:
+    """Return the versions that a text is, all of it. Raises ConstraintSyntaxError."""
+    scanner = Scanner(text)
+    versions = read_versions(scanner)
+    if scanner.peek():
+        scanner.fail_expecting("the end")
+    return versions
+
+
+def _read_git_version(scanner: Scanner) -> GitVersion | None:
+    scanner.peek()
+    match = scanner.sees(_GIT)
+    if match is None:
+        return None
+    if match["version"] is None:
+        scanner.refuse("git versions that do not say which version they stand for")
+    _check(scanner, match, "version")
+    scanner.accept(_GIT)
+    return GitVersion(match["branch"] or match["commit"], match["version"])
+
+
+def _read_item(scanner: Scanner) -> VersionItem:
+    scanner.peek()
+    if scanner.sees(_GIT):
+        scanner.refuse("git versions in a list")
+    match = scanner.expect(_ITEM, "a version")
+    low, colon, high = match.group("low", "colon", "high")
+    if low is None and colon is None:
+        scanner.fail_expecting("a version")
+    for bound in ("low", "high"):
+        _check(scanner, match, bound)
+    if match["exact"] is None:
+        versions = VersionRange(low, high if colon else low)
+        if low and high and end_of_range(high) < version_key(low):
+            scanner.fail(f"{versions} is an empty range: {high} is older", match.start())
+        return versions
+    if colon:
+        scanner.fail("'=' asks for one version, ':' for a range", match.start("colon"))
+    return ExactVersion(low)
+
+
+def _check(scanner: Scanner, match: re.Match[str], part: str) -> None:
+    version = match[part]
+    if version is None:
+        return
+    if _GIT.fullmatch(version):
+        scanner.refuse("ranges of git versions", match.start(part))
+    if len(version) > VERSION_LENGTH_MAX:
+        reason = f"a version has at most {VERSION_LENGTH_MAX} characters"
+        scanner.fail(reason, match.start(part))
+    if not version_key(version)[0]:
+        scanner.fail(f"{version!r} is no version", match.start(part))

@@ -1,9 +1,9 @@
-"""What is known of virtual packages: what specs provide, and what only Spack's packages say.
+"""Virtual packages: what specs provide, and what only the recipes of Spack's packages say.
 
-A record says which package provides a virtual one to a spec, in the edge between them; from format
-6 of specs on also which virtual packages a spec provides, with their versions. Three facts stand in
-the recipes alone: the names that compilers had before they were packages, when a compiler provides
-a language, and which virtual packages have versions.
+The edge between two specs records which virtual packages the one provides to the other; from format
+6 on a spec also records which it provides at all, with their versions. Three facts are in the
+recipes alone: the names that compilers had before they were packages, when a compiler provides a
+language, and which virtual packages have versions.
 
 Source: Spack's builtin packages, and its documentation of the format of specs.
 """
@@ -11,7 +11,7 @@ Source: Spack's builtin packages, and its documentation of the format of specs.
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from snapshots.spack.version_sets import VersionList, parse_versions
+from snapshots.spack.versions import VersionList, parse_versions
 
 LANGUAGES = frozenset({"c", "cxx", "fortran"})
 """The virtual packages that compilers provide."""
@@ -35,7 +35,7 @@ LANGUAGES_OF_COMPILERS: Mapping[str, Mapping[str, str]] = {
     "nvhpc": _ALL,
     "xl": _ALL,
 }
-"""The languages of each compiler's package, each with the variant that it takes, if any."""
+"""The languages of each compiler's package, each with the variant that it requires, if any."""
 
 VERSIONED = frozenset(
     {
@@ -62,8 +62,8 @@ What provides any other one provides every version of it.
 def provides(provided: Iterable[str], virtual: str, versions: VersionList) -> bool:
     """Tell whether a spec provides some of these versions of a virtual package.
 
-    ``provided`` are its virtual packages, as ``checked_virtual`` of ``snapshots.spack.texts`` takes
-    them. One without versions is provided in all of them.
+    ``provided`` are its virtual packages, as ``snapshots.spack.names.checked_virtual`` accepts
+    them. One without versions is provided in all versions.
     """
     for text in provided:
         name, _, limits = text.partition("@")

@@ -3,7 +3,6 @@
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -16,8 +15,7 @@ from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.history import History
 from snapshots.models import RevisionInfo
 from snapshots.spack.versions import VersionKey, version_key
-from snapshots.timelines.replay import ADDED, CHANGED, KINDS, REMOVED, Events
-from snapshots.timelines.steps import Steps
+from snapshots.timelines.steps import ADDED, CHANGED, KINDS, REMOVED, Events, Steps
 
 Counts = npt.NDArray[np.int64]
 
@@ -29,7 +27,7 @@ class PackageEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     ``base`` is None where that was nothing. Versions are newest first: those that only the new
     revision has, and those that only the one before had. ``reasons`` says how many specs were
-    added, removed and changed for which reason, those that came back told apart from new ones.
+    added, removed and changed for which reason; those that came back are not counted as new.
     """
 
     base: RevisionInfo | None
@@ -57,7 +55,7 @@ class PackageTimeline(msgspec.Struct, frozen=True, kw_only=True):
     entries: tuple[PackageEntry, ...]
 
 
-class _VersionChange(NamedTuple):
+class _VersionChange(msgspec.Struct, frozen=True):
     """What changed about the versions of a package at a place, and the newest before and after."""
 
     added: tuple[str, ...]
@@ -100,7 +98,7 @@ def _entries(events: Events, by_kind: Counts, num_after: Counts) -> list[Package
     """Return one entry a place that has events, oldest first."""
     versions = _version_changes(events)
     by_reason = _counted(events.reasons, len(REASONS), events, events.steps)
-    found = []
+    entries = []
     for place in np.flatnonzero(by_kind.any(axis=0)).tolist():
         step = events.steps.neighbours[place]
         was_there = place > 0 and num_after[place - 1] > 0
@@ -116,11 +114,13 @@ def _entries(events: Events, by_kind: Counts, num_after: Counts) -> list[Package
             num_removed=removed,
             num_changed=facts,
             reasons={
-                REASONS[it]: int(by_reason[it, place]) for it in np.flatnonzero(by_reason[:, place])
+                reason: count
+                for reason, count in zip(REASONS, by_reason[:, place].tolist(), strict=True)
+                if count
             },
         )
-        found.append(entry)
-    return found
+        entries.append(entry)
+    return entries
 
 
 def _kind(
@@ -162,22 +162,22 @@ def _texts(versions: list[_VersionOrder]) -> tuple[str, ...]:
 def _came_and_went(
     events: Events,
 ) -> dict[int, tuple[list[_VersionOrder], list[_VersionOrder]]]:
-    """Return the versions that got a first spec or lost their last one, by place."""
+    """Return the versions that got a first spec and those that lost their last one, by place."""
     versions, places, counts = _version_counts(events)
     starts = np.flatnonzero(np.diff(versions, prepend=-1))
     after = np.cumsum(counts)
     earlier = np.repeat((after - counts)[starts], np.diff(starts, append=len(versions)))
     after -= earlier
     came = (after > 0).astype(np.int8) - (after - counts > 0)
-    found: defaultdict[int, tuple[list[_VersionOrder], list[_VersionOrder]]]
-    found = defaultdict(lambda: ([], []))
+    changes: defaultdict[int, tuple[list[_VersionOrder], list[_VersionOrder]]]
+    changes = defaultdict(lambda: ([], []))
     at = np.flatnonzero(came)
     for version, place, sign in zip(
         versions[at].tolist(), places[at].tolist(), came[at].tolist(), strict=True
     ):
         text = events.version_values[version]
-        found[place][0 if sign > 0 else 1].append((version_key(text), text))
-    return dict(found)
+        changes[place][0 if sign > 0 else 1].append((version_key(text), text))
+    return changes
 
 
 def _version_counts(events: Events) -> tuple[Counts, Counts, Counts]:

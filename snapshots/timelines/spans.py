@@ -1,6 +1,8 @@
-"""Of a hash: when it was there, why it came and why it went, and which revisions hold several."""
+"""The history of a hash: when it was there, why it came and went, and who holds several of them."""
 
 from collections.abc import Collection, Iterable, Iterator
+from functools import partial
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -10,8 +12,7 @@ import pyarrow.compute as pc
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.history import History, age
 from snapshots.models import RevisionInfo
-from snapshots.timelines.replay import ADDED, REMOVED, Events
-from snapshots.timelines.steps import Steps
+from snapshots.timelines.steps import ADDED, REMOVED, Events, Steps
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +40,7 @@ class HashHistory(msgspec.Struct, frozen=True, kw_only=True):
     """What the catalog knows of a hash through time.
 
     ``spans`` are those of one series after the other, in the catalog's order, each oldest first.
-    ``newest`` is the revision that was taken last of those that have it, and tells ``version``.
+    ``newest`` is the revision taken last of those that have it; ``version`` is the one there.
     """
 
     hash: str
@@ -50,7 +51,7 @@ class HashHistory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Stay(msgspec.Struct):
-    """A span while it is read: its events by number, ``gone`` the one that ends it."""
+    """A span under construction: its events by number, ``gone`` the one that ends it."""
 
     series: int
     came: int
@@ -65,21 +66,21 @@ def hash_histories(
 
     ``rows`` are changes of the table ``changes``: all of the hashes, and any others.
     """
-    wanted = list(dict.fromkeys(hashes))
-    rows = rows.filter(pc.is_in(rows["hash"], pa.array(wanted, pa.string())))
+    texts = list(dict.fromkeys(hashes))
+    rows = rows.filter(pc.is_in(rows["hash"], pa.array(texts, pa.string())))
     steps = Steps.of(history, history.series_names)
     events = Events(rows, steps)
     names = rows["name"].take(pa.array(events.rows, pa.int64())).to_pylist()
     ends = np.flatnonzero(np.diff(events.hashes, append=-1)) + 1
-    found = {}
+    histories = {}
     begin = 0
     for end in ends.tolist():
         text = events.hash_values[events.hashes[begin]]
         stays = list(_stays(events, begin, end))
         if stays:
-            found[text] = _hash_history(text, names, events, stays)
+            histories[text] = _hash_history(text, names, events, stays)
         begin = end
-    return {text: found[text] for text in wanted if text in found}
+    return {text: histories[text] for text in texts if text in histories}
 
 
 def _stays(events: Events, begin: int, end: int) -> Iterator[_Stay]:
@@ -106,24 +107,24 @@ def _stays(events: Events, begin: int, end: int) -> Iterator[_Stay]:
 def _hash_history(text: str, names: list[str], events: Events, stays: list[_Stay]) -> HashHistory:
     bounds = [_bounds(events, stay) for stay in stays]
     revisions = events.steps.revisions
-    newest = [events.steps.newest(*it) for it in bounds]
+    newest = [events.steps.newest(*places) for places in bounds]
     latest = max(range(len(stays)), key=lambda number: age(revisions[newest[number]]))
-    told = [
-        it
-        for it in (stays[latest].came, *stays[latest].changed)
-        if events.places[it] <= newest[latest]
-    ]
+    last = max(
+        event
+        for event in (stays[latest].came, *stays[latest].changed)
+        if events.places[event] <= newest[latest]
+    )
     return HashHistory(
         hash=text,
-        name=names[told[-1]],
-        version=events.version_values[events.versions[told[-1]]],
-        spans=tuple(_span(events, *it) for it in zip(stays, bounds, strict=True)),
+        name=names[last],
+        version=events.version_values[events.versions[last]],
+        spans=tuple(map(partial(_span, events), stays, bounds)),
         newest=revisions[newest[latest]],
     )
 
 
 def _bounds(events: Events, stay: _Stay) -> tuple[int, int]:
-    """Return the first place of a span, and the one behind its last."""
+    """Return the first place of a span, and the one after its last."""
     if stay.gone is not None:
         return int(events.places[stay.came]), int(events.places[stay.gone])
     return int(events.places[stay.came]), events.steps.bounds(stay.series)[1]
@@ -148,15 +149,36 @@ def holding(
 ) -> list[RevisionInfo]:
     """Return the revisions that have every one of the hashes, newest first.
 
-    Of no hash that is all revisions. A hash that no revision had has no history: who asks for
-    one need not ask on.
+    Without any hashes that is all revisions. A hash that no revision had has no history, so the
+    caller knows the answer already.
     """
     steps = Steps.of(history, history.series_names if series is None else [series])
     places = {revision: place for place, revision in enumerate(steps.revisions)}
     changes = np.zeros(len(steps) + 1, np.int64)
-    for span in (span for it in histories for span in it.spans):
+    for span in (span for one in histories for span in one.spans):
         if span.first in places:
             changes[places[span.first]] += 1
             changes[places[span.last] + 1] -= 1
     held = np.flatnonzero(np.cumsum(changes)[:-1] == len(histories))
     return sorted((steps.revisions[place] for place in held.tolist()), key=age, reverse=True)
+
+
+class LastSeen(NamedTuple):
+    """The last revision that has a hash, and the one after it, which has it no longer for a reason.
+
+    The latter two are None where the newest revision of the series has it.
+    """
+
+    revision: RevisionInfo
+    reason: SpecChangeReason | None
+    gone_in: RevisionInfo | None
+
+
+def last_seen(history: HashHistory, series: str) -> LastSeen:
+    """Return where a hash was last in a series, or in any if it never was in that one.
+
+    In a series that is by its order, elsewhere by when revisions were taken.
+    """
+    own = [span for span in history.spans if span.series == series]
+    last = own[-1] if own else max(history.spans, key=lambda span: age(span.last))
+    return LastSeen(last.last, last.reason_gone, last.gone_in)

@@ -6,12 +6,12 @@ from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 
-from snapshots.demo.pages import write_pages
+from snapshots.demo.revisions import write_pages
 from tests.benchmarks.churn import FIRST_DAY, LivingCache
 from tests.benchmarks.plans import ROOT
 
 # What decides the pages; where it changes, or the number, they are made anew.
-_DECIDING = ("snapshots/demo/pages.py", "tests/benchmarks/churn.py")
+_DECIDING = ("snapshots/demo/revisions.py", "tests/benchmarks/churn.py")
 
 
 def tagged_pages(cache: Path, *, tags: int, specs: int) -> Path:

@@ -29,8 +29,8 @@ from snapshots.sources.buildcache.spec_documents import SpecDocuments
 from snapshots.sources.buildcache.specs import decode
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
-from snapshots.spack.parser import parse
-from snapshots.spack.texts import checked_hash, checked_items, checked_variant, checked_version
+from snapshots.spack.names import checked_hash, checked_items, checked_variant, checked_version
+from snapshots.spack.query import parse
 from tests.fuzz.mutations import mutated_bytes, mutated_json, written
 from tests.snapshots.checking import check_facts
 from tests.snapshots.factories import hash_of

@@ -12,8 +12,8 @@ from schema.limits import Limits
 from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
 from snapshots.errors import CatalogError
-from snapshots.escaping import is_plain
 from snapshots.frames.frame import Frame
+from snapshots.wording import is_plain
 from tests.schema.usual import api
 from tests.schema.worlds import World, known_world, plain
 

@@ -4,7 +4,7 @@ Readers follow them value by value, to say where a text stands.
 """
 
 from snapshots.models import SPEC_FACTS, Dependency, Spec
-from snapshots.spack.texts import checked_hash, checked_items, checked_name
+from snapshots.spack.names import checked_hash, checked_items, checked_name
 
 
 def check_facts(spec: Spec) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from snapshots.contents import Content
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
-from snapshots.spack.constraints import SpecConstraint
+from snapshots.spack.query import SpecConstraint
 
 
 def frame_of(specs: Sequence[Spec]) -> Frame:

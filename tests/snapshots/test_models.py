@@ -1,11 +1,16 @@
-"""The records of the domain."""
+"""The records of the domain, and the declarations of their facts."""
 
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Annotated, get_type_hints
 
+import msgspec
+import pyarrow as pa
 import pytest
 from msgspec.structs import replace
 
-from snapshots.models import utc
+from snapshots.frames.frame import Frame
+from snapshots.models import SPEC_FACTS, Fact, Kept, Spec, facts_of, utc
+from snapshots.tables import SPECS
 from tests.snapshots.factories import a_revision, a_spec, day, digest_of
 
 
@@ -38,3 +43,63 @@ def test_keys_of_revisions() -> None:
     ]
     assert len({line.key, *(other.key for other in others)}) == 4
     assert line.key == "aa7d17f726b42812fe"
+
+
+# -- the declarations of facts, and what follows from them
+
+
+class Record(msgspec.Struct, kw_only=True):
+    """A record with a fact of each kind."""
+
+    name: Annotated[str, Fact("A name.", kept=Kept.PLAIN)]
+    flags: Annotated[tuple[bool, ...] | None, Fact("Flags.")]
+    count: Annotated[int | None, Fact("A number.", sort_key=abs, is_compared=False)] = None
+
+
+def test_a_fact_knows_its_field() -> None:
+    """Name, type, and what None means are those of the field; the rest is as declared."""
+    assert list(facts_of(Record).values()) == [
+        Fact("A name.", kept=Kept.PLAIN, name="name", value_type=str),
+        Fact("Flags.", name="flags", value_type=tuple[bool, ...], is_optional=True),
+        Fact(
+            "A number.",
+            sort_key=abs,
+            is_compared=False,
+            name="count",
+            value_type=int,
+            is_optional=True,
+            may_be_unknown=True,
+        ),
+    ]
+
+
+def test_every_field_of_a_spec_is_a_fact() -> None:
+    """Each has a description that is a sentence, and they stand in the order of the record."""
+    assert tuple(SPEC_FACTS) == Spec.__struct_fields__
+    assert all(fact.description.endswith((".", "...")) for fact in SPEC_FACTS.values())
+
+
+def test_known_facts_stand_before_those_that_may_be_unknown() -> None:
+    """The digest names the latter alone, so a new fact changes none where it is unknown."""
+    unknown = [fact.may_be_unknown for fact in SPEC_FACTS.values()]
+    assert unknown == sorted(unknown)
+
+
+def test_columns_of_the_store() -> None:
+    """Texts, numbers, lists and records become what Arrow has for them."""
+    texts = pa.list_(pa.string())
+    edge = [("name", pa.string()), ("hash", pa.string()), ("types", texts), ("virtuals", texts)]
+    assert SPECS.field("compiler").type == pa.string()
+    assert SPECS.field("size").type == pa.int64()
+    assert SPECS.field("variants").type == texts
+    assert SPECS.field("dependencies").type == pa.list_(pa.struct(edge))
+    assert SPECS.field("in_cache").type == pa.bool_()
+
+
+def test_what_a_frame_declares_is_there() -> None:
+    """The columns that a frame declares for type checkers are those that facts give it."""
+    table = SPECS.empty_table()
+    frame = Frame(table, "")
+    for name, declared in get_type_hints(Frame).items():
+        assert type(getattr(frame, name)) is getattr(declared, "__origin__", declared)
+    assert set(frame.columns) == set(SPEC_FACTS) - {"dependencies"}

@@ -17,8 +17,9 @@ from snapshots.refs import (
     parse_ref,
     series,
     tag_date,
+    title,
 )
-from tests.snapshots.factories import shuffled
+from tests.snapshots.factories import a_revision, shuffled
 
 LAST_OF_DAY = datetime(2025, 3, 30, 23, 59, 59, 999_999, tzinfo=UTC)
 NOON = datetime(2025, 3, 30, 12, tzinfo=UTC)
@@ -174,3 +175,10 @@ def test_natural_order_of_families() -> None:
     """The tag develop comes first, then releases, dated snapshots, and what is in no family."""
     tags = ["develop", "v0.22.0", "develop-2025-03-30", "e4s-2024-01-01", "e4s-24.11", "main"]
     assert sorted(shuffled(tags), key=catalog_order) == tags
+
+
+def test_a_revision_has_a_title() -> None:
+    """Its tag, its day in UTC and as much of its digest as tells it from others."""
+    revision = a_revision("develop", 19)
+    day = revision.taken_at.date()
+    assert title(revision) == f"develop of {day} ({revision.digest[:12]})"

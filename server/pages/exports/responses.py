@@ -14,7 +14,7 @@ from server.pages.exports.exporting import Broken, Export, Piece, file_name
 from server.pages.exports.lines import FORMATS
 from server.pages.exports.tables import Table, table_of
 from server.pages.page import Page
-from snapshots.escaping import visible
+from snapshots.wording import visible
 
 _log = logging.getLogger("cachelog.server")
 

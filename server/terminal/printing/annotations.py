@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from server.terminal.printing.verdicts import Report, few_breaches, summary
 from snapshots.changes.rules.verdict import RuleResult
-from snapshots.escaping import visible
+from snapshots.wording import visible
 
 _END_OF_LINE = "%0A"
 _IN_DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": _END_OF_LINE})

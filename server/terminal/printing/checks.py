@@ -13,12 +13,20 @@ from server.terminal.printing.layout import Column, table, wrapped
 from snapshots.catalog.asking.covering import Covered
 from snapshots.changes.facts import FieldChange
 from snapshots.changes.lookup import Lookup
-from snapshots.digests import short_digest
-from snapshots.escaping import shortened
 from snapshots.models import ConcreteSpec, RevisionInfo, revision_facts
+from snapshots.refs import title
 from snapshots.sources.lockfiles import LockFile
-from snapshots.timelines.last_seen import LastSeen
-from snapshots.wording import counted, in_words, minute, percent, short_hash, title, versioned
+from snapshots.timelines.spans import LastSeen
+from snapshots.wording import (
+    counted,
+    in_words,
+    minute,
+    percent,
+    short_digest,
+    short_hash,
+    shortened,
+    versioned,
+)
 
 FORMAT = 1
 """The version of the document that ``check --json`` prints."""

@@ -14,8 +14,9 @@ from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.models import RevisionInfo, Spec
 from snapshots.notes.entries import Section
+from snapshots.refs import title
 from snapshots.spack.names import natural_key
-from snapshots.wording import in_words, short_hash, single_value, title
+from snapshots.wording import in_words, short_hash, single_value
 
 SIGNS: dict[SpecChangeKind, tuple[str, Style]] = {
     SpecChangeKind.ADDED: ("+", styles.added),

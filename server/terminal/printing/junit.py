@@ -9,9 +9,9 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from server.terminal.printing.verdicts import Report, few_breaches
 from snapshots.changes.rules.records import RuleLevel
 from snapshots.changes.rules.verdict import RuleResult
-from snapshots.escaping import visible
 from snapshots.models import RevisionInfo
-from snapshots.wording import title
+from snapshots.refs import title
+from snapshots.wording import visible
 
 _SUITE = "cachelog gate"
 

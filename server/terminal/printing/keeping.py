@@ -14,11 +14,10 @@ from snapshots.catalog.keeping.copies import Copied
 from snapshots.catalog.keeping.removing import Removal
 from snapshots.catalog.keeping.retention import NEWEST_OF_TAG, Choice
 from snapshots.catalog.keeping.vacuum import Vacuumed
-from snapshots.digests import short_digest
 from snapshots.history import History
 from snapshots.models import revision_facts
 from snapshots.refs import series
-from snapshots.wording import counted, minute, size
+from snapshots.wording import counted, minute, short_digest, size
 
 
 def removed_lines(

@@ -9,14 +9,13 @@ import numpy as np
 from server.terminal.printing import styles
 from server.terminal.printing.layout import Column, table
 from server.terminal.printing.revisions import num_stacks
-from snapshots.digests import short_digest
 from snapshots.frames.columns import Rows, rows_where
 from snapshots.frames.frame import Frame
 from snapshots.history import History
 from snapshots.models import RevisionInfo, revision_facts
 from snapshots.refs import series
 from snapshots.spack.names import ROOT_STACK
-from snapshots.wording import minute, size
+from snapshots.wording import minute, short_digest, size
 
 
 class PackageLine(msgspec.Struct, frozen=True):

@@ -13,13 +13,13 @@ from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pair_packages import PackageCounts
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.spec_changes import SpecChangeKind
-from snapshots.digests import short_digest
 from snapshots.history import age
 from snapshots.models import RevisionInfo
+from snapshots.refs import title
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 from snapshots.timelines.spans import HashHistory, Span
-from snapshots.wording import counted, in_words, minute, title, versioned
+from snapshots.wording import counted, in_words, minute, short_digest, versioned
 
 _INDENT = " " * 4
 _WIDEST_BAR = 40

@@ -8,12 +8,11 @@ import msgspec
 from server.terminal.printing import styles
 from server.terminal.printing.layout import Column, table
 from snapshots.catalog.publishing import Publication
-from snapshots.digests import short_digest
 from snapshots.errors import SourceError
 from snapshots.history import History
 from snapshots.models import RevisionInfo, Source, revision_facts
 from snapshots.sources.reports import Report
-from snapshots.wording import counted, day, minute, proven
+from snapshots.wording import counted, day, minute, proven, short_digest
 
 
 def revision_lines(

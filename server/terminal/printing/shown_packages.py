@@ -17,8 +17,9 @@ from server.terminal.printing.log_documents import package_entry
 from server.terminal.printing.logs import package_line
 from snapshots.frames.frame import Frame
 from snapshots.models import RevisionInfo, revision_facts
+from snapshots.refs import title
 from snapshots.timelines.packages import PackageTimeline
-from snapshots.wording import counted, size, title
+from snapshots.wording import counted, size
 
 
 class ShownPackage(NamedTuple):

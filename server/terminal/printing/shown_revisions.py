@@ -15,8 +15,8 @@ from snapshots.changes.pair_counts import NO_COUNTS, PairCounts
 from snapshots.frames.frame import Frame
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo, revision_facts
-from snapshots.refs import series
-from snapshots.wording import minute, size, title
+from snapshots.refs import series, title
+from snapshots.wording import minute, size
 
 _NAMED = 5
 """So many of the revisions that hold the same are named to people."""

@@ -10,12 +10,12 @@ from server.terminal.printing.layout import wrapped
 from server.terminal.printing.log_documents import hash_facts
 from server.terminal.printing.logs import span_lines
 from server.terminal.printing.specs import spec_facts
-from snapshots.facts import Fact, Unit
 from snapshots.frames.dependencies import DependencyGraph, DependencyType
 from snapshots.frames.frame import Frame
-from snapshots.models import SPEC_FACTS, RevisionInfo, Spec, revision_facts
+from snapshots.models import SPEC_FACTS, Fact, RevisionInfo, Spec, Unit, revision_facts
+from snapshots.refs import title
 from snapshots.timelines.spans import HashHistory
-from snapshots.wording import counted, in_words, single_value, size, title, versioned
+from snapshots.wording import counted, in_words, single_value, size, versioned
 
 _NAMED = 20
 """So many of the specs that need another are named to people."""

@@ -8,7 +8,8 @@ from server.terminal.printing.layout import Style, wrapped
 from snapshots.changes.rules.records import RuleLevel
 from snapshots.changes.rules.verdict import RuleResult, Verdict
 from snapshots.models import RevisionInfo, revision_facts
-from snapshots.wording import counted, title
+from snapshots.refs import title
+from snapshots.wording import counted
 
 FORMAT = 1
 """The version of the document; it rises when a name in it goes or means something else."""

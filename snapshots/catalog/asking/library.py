@@ -22,17 +22,16 @@ from snapshots.frames import matching
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-from snapshots.frames.gathered import Shared
-from snapshots.frames.hash_sets import HashSet
-from snapshots.frames.package_names import UnknownName, require_known, unknown_names
+from snapshots.frames.hashes import HashSet
+from snapshots.frames.matching import UnknownName, require_known, unknown_names
 from snapshots.frames.pools import Pools
+from snapshots.frames.shared_arrays import Shared
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
 from snapshots.spack.names import is_name
 from snapshots.timelines import packages
-from snapshots.timelines.growth import GrowthPoint
+from snapshots.timelines.growth import Counts, GrowthPoint
 from snapshots.timelines.packages import PackageTimeline
-from snapshots.timelines.returns import Counts
 from snapshots.timelines.spans import HashHistory
 
 FRAME_BYTES = 1 << 30

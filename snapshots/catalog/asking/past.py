@@ -18,7 +18,6 @@ from snapshots import refs
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes.pair_counts import PairCounts
 from snapshots.changes.pair_packages import PackageCounts, packages_of
-from snapshots.digests import short_digest
 from snapshots.errors import (
     AmbiguousHash,
     CatalogError,
@@ -26,16 +25,15 @@ from snapshots.errors import (
     InvalidArgument,
     RevisionsLeftOut,
 )
-from snapshots.escaping import quoted
 from snapshots.frames.hashes import WIDTH, is_beginning
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
-from snapshots.timelines import growth, packages, returns, spans
+from snapshots.timelines import growth, packages, spans
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
 from snapshots.timelines.steps import Steps
-from snapshots.wording import versioned
+from snapshots.wording import quoted, short_digest, versioned
 
 _MOST_CANDIDATES = 50
 _SHOWN_CANDIDATES = 20
@@ -165,7 +163,7 @@ def package_counts(
 
 def count_returned(
     catalog: Catalog, history: History, series: str, pairs: Iterable[Pair]
-) -> dict[RevisionInfo, returns.Counts]:
+) -> dict[RevisionInfo, growth.Counts]:
     """Return how many specs returned with the revisions of a series that some pairs lead to.
 
     They are counted by the reason that they are kept with.
@@ -173,7 +171,7 @@ def count_returned(
     require_complete(catalog, history, series)
     new = catalog.changes.comparisons(pairs, ["new_specs"])
     removed = catalog.changes.comparisons(pairs_of(history, series), ["removed_specs"])
-    return returns.count_returned(new, removed, series, history)
+    return growth.count_returned(new, removed, series, history)
 
 
 def growth_of(catalog: Catalog, history: History, series: str) -> list[GrowthPoint]:

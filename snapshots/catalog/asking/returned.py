@@ -19,7 +19,7 @@ from snapshots.frames.columns import Mask, Rows
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
 from snapshots.refs import series
-from snapshots.timelines.returns import were_removed
+from snapshots.timelines.growth import were_removed
 
 MOST_CONTENTS = 200
 """So many earlier contents are read, the newest ones, where changes are missing.

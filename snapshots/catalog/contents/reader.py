@@ -13,11 +13,10 @@ from snapshots.catalog.store.locations import parse_location
 from snapshots.catalog.store.storage import Storage
 from snapshots.changes.sides import Side
 from snapshots.errors import CatalogError
-from snapshots.facts import Kept
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.history import History
-from snapshots.models import NOTHING, SPEC_FACTS
+from snapshots.models import NOTHING, SPEC_FACTS, Kept
 from snapshots.tables import SPEC_ROWS, Files, split_by_cache, with_columns
 
 _FRAME_COLUMNS = [name for name in SPEC_ROWS.names if name != "dependencies"]

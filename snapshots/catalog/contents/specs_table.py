@@ -40,9 +40,9 @@ from snapshots.catalog.store.tails import read_tail
 from snapshots.catalog.tables.actions import add_action
 from snapshots.catalog.tables.delta import Table
 from snapshots.catalog.tables.listed_files import sizes_of
-from snapshots.digests import short_digest
 from snapshots.errors import CatalogError
 from snapshots.tables import SPEC_ROWS, SPECS, Files, StoredFile, with_columns
+from snapshots.wording import short_digest
 
 FRESH_SECONDS = 1_800
 """A file that was written less than this ago may be that of an import that still runs."""

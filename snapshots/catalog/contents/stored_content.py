@@ -10,9 +10,9 @@ from snapshots.catalog.contents.overlays import OF_BASE, OF_OVERLAY, laid_over
 from snapshots.catalog.contents.tails import has_all_of
 from snapshots.catalog.store.failures import reason_of
 from snapshots.catalog.store.parquet import from_parquet
-from snapshots.digests import short_digest
 from snapshots.errors import CatalogError
 from snapshots.tables import StoredFile, with_columns
+from snapshots.wording import short_digest
 
 
 class ReadColumns(Protocol):

@@ -19,8 +19,8 @@ from snapshots.catalog.store.failures import translated
 from snapshots.errors import CatalogError
 from snapshots.history import History, age
 from snapshots.models import RevisionInfo
-from snapshots.revision_rows import revisions_of
 from snapshots.sources.reports import Progress, Report
+from snapshots.tables import revisions_of
 from snapshots.wording import short_pair
 
 _COMPARING = "comparing new neighbours"

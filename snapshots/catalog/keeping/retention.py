@@ -12,9 +12,9 @@ from datetime import datetime
 import msgspec
 
 from snapshots.errors import InvalidArgument
-from snapshots.escaping import quoted
 from snapshots.history import History, age
 from snapshots.models import RevisionInfo
+from snapshots.wording import quoted
 
 _PERIODS: dict[str, Callable[[datetime], Hashable]] = {
     "hourly": lambda moment: (moment.date(), moment.hour),

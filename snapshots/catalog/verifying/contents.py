@@ -23,12 +23,12 @@ from snapshots.catalog.verifying.findings import Finding
 from snapshots.catalog.verifying.hash_sums import SetOfHashes, sum_of
 from snapshots.catalog.verifying.reading_back import content_of
 from snapshots.contents import Content
-from snapshots.digests import short_digest
 from snapshots.errors import CatalogError
 from snapshots.history import History
 from snapshots.models import NOTHING, RevisionInfo
 from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import SPEC_ROWS, StoredFile
+from snapshots.wording import short_digest
 
 
 class ToRead(NamedTuple):

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Sequence
 from snapshots.catalog.contents.mending import how_to_mend
 from snapshots.catalog.verifying.contents import DamagedBase, Read
 from snapshots.catalog.verifying.findings import Finding
-from snapshots.digests import short_digest
 from snapshots.history import History
-from snapshots.wording import counted, day
+from snapshots.wording import counted, day, short_digest
 
 _MOST_NAMED = 10
 

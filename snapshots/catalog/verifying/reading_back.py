@@ -7,9 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshots.contents import Content
-from snapshots.facts import Fact, Kept
-from snapshots.frames.arrow_columns import list_column_of
-from snapshots.models import SPEC_FACTS, Dependency, Spec
+from snapshots.frames.columns import list_column_of
+from snapshots.models import SPEC_FACTS, Dependency, Fact, Kept, Spec
 from snapshots.tables import split_by_cache
 
 

@@ -21,7 +21,7 @@ from snapshots.changes.hashed_facts import (
 from snapshots.changes.node_columns import Fingerprints
 from snapshots.changes.sides import Side
 from snapshots.frames.columns import Rows
-from snapshots.frames.components import from_below
+from snapshots.frames.graphs import from_below
 
 _BLOCK_BYTES = 32 << 20
 _KEPT_BYTES = 128 << 20

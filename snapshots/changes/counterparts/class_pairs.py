@@ -13,8 +13,8 @@ import numpy.typing as npt
 from snapshots.changes.counterparts.classes import Classes, first_piece
 from snapshots.changes.hashed_facts import mixed
 from snapshots.changes.node_columns import Fingerprints
-from snapshots.frames.adjacency import places_of_runs
 from snapshots.frames.columns import Mask, begins_of_runs
+from snapshots.frames.graphs import places_of_runs
 
 _MAX_PAIRS = 1 << 18
 

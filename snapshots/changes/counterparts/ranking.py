@@ -40,8 +40,8 @@ from snapshots.changes.counterparts.shares import Shares, shares
 from snapshots.changes.counterparts.version_places import version_places
 from snapshots.changes.hashed_facts import mixed
 from snapshots.changes.node_columns import Fingerprints
-from snapshots.frames.adjacency import places_of_runs
 from snapshots.frames.columns import Mask
+from snapshots.frames.graphs import places_of_runs
 from snapshots.spack.names import ROOT_STACK
 
 Places = npt.NDArray[np.int64]

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import msgspec
 
-from snapshots.escaping import quoted
+from snapshots.wording import quoted
 
 _NUMBER = r"[0-9]{1,15}(\.[0-9]{1,6})?"
 SIZES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}

@@ -11,9 +11,9 @@ from snapshots.changes.rules.reading import MOST_RULES, BadRule, CoveredSpecs, r
 from snapshots.changes.rules.records import Rule
 from snapshots.changes.rules.statements import Place, lines_of
 from snapshots.errors import RulesError, SourceError
-from snapshots.escaping import quoted
 from snapshots.sources import lockfiles
 from snapshots.sources.files import read_regular
+from snapshots.wording import quoted
 
 LARGEST_FILE = 1 << 20
 """How many bytes a file of rules may have."""

@@ -9,7 +9,7 @@ from snapshots.frames import matching
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-from snapshots.frames.package_names import require_known, unknown_names
+from snapshots.frames.matching import require_known, unknown_names
 
 
 class Searched(NamedTuple):

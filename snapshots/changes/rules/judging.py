@@ -13,9 +13,7 @@ from snapshots.changes.rules.records import Cover, Forbid, Limit, Only, Require,
 from snapshots.changes.rules.scopes import HeadScope, Judged, Scope, scope_of, silent_side
 from snapshots.changes.rules.verdict import Breach, RuleResult, Verdict
 from snapshots.errors import CachelogError, CatalogError, RuleUnusable, UnknownPackage
-from snapshots.escaping import quoted
-from snapshots.nearest_names import nearest_hint, nearest_names
-from snapshots.wording import counted
+from snapshots.wording import counted, nearest_hint, nearest_names, quoted
 
 Check = Callable[[], None]
 

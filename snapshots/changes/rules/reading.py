@@ -20,9 +20,8 @@ from snapshots.changes.rules.records import (
     Rule,
     RuleLevel,
 )
-from snapshots.escaping import quoted
 from snapshots.models import ConcreteSpec
-from snapshots.nearest_names import nearest_hint, nearest_names
+from snapshots.wording import nearest_hint, nearest_names, quoted
 
 MOST_RULES = 500
 """How many rules a file may have."""

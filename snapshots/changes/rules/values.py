@@ -6,9 +6,9 @@ from typing import Any
 from snapshots.changes.cells import CoverageDimension
 from snapshots.changes.rules.amounts import SIZES, Amount, Unit, read_amount
 from snapshots.errors import CachelogError
-from snapshots.escaping import quoted
 from snapshots.frames.matching import read
-from snapshots.spack.constraints import ANYTHING
+from snapshots.spack.query import ANYTHING
+from snapshots.wording import quoted
 
 LONGEST_TEXT = 200
 """How many characters a name or glob may have."""

@@ -9,9 +9,9 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 import msgspec
 
-from snapshots.escaping import visible
 from snapshots.models import utc
 from snapshots.program import cachelog_version
+from snapshots.wording import visible
 
 NAMESPACE = "http://www.w3.org/2005/Atom"
 MEDIA_TYPE = "application/atom+xml"

@@ -16,13 +16,13 @@ from urllib.request import parse_http_list
 import msgspec
 
 from snapshots.errors import SourceError
-from snapshots.escaping import quoted
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.buildcache.locations import resolve
 from snapshots.sources.buildcache.responses import Forbidden, Unauthorized
 from snapshots.sources.buildcache.transport import Transport
 from snapshots.sources.files import Missing, read_regular
 from snapshots.sources.settings import Login, ReadSettings
+from snapshots.wording import quoted
 
 VARIABLES = "CACHELOG_OCI_USER and CACHELOG_OCI_PASSWORD"
 """The settings of a login."""

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from snapshots.errors import SourceError
-from snapshots.escaping import quoted
+from snapshots.wording import quoted
 
 _VALIDATION = re.compile(r"(?P<reason>.*?)(?: - at `(?:key` in `)?\$(?P<path>[^`]*)`)?", re.S)
 _ABSENT = re.compile(r"Object missing required field `(?P<field>.+)`")

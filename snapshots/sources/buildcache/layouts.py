@@ -13,7 +13,6 @@ from pathlib import Path
 import msgspec
 
 from snapshots.errors import InvalidArgument, SourceError
-from snapshots.escaping import quoted
 from snapshots.sources.buildcache.bodies import Body
 from snapshots.sources.buildcache.caches import Cache
 from snapshots.sources.buildcache.databases import VERSIONS
@@ -23,6 +22,7 @@ from snapshots.sources.buildcache.responses import Forbidden
 from snapshots.sources.buildcache.transport import Transport
 from snapshots.sources.files import Missing
 from snapshots.spack.names import is_name
+from snapshots.wording import quoted
 
 _LAYOUT_3_INDEXES = "v3/manifests/index"
 _MANIFEST = "index.manifest.json"

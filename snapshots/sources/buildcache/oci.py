@@ -17,7 +17,6 @@ import msgspec
 import zstandard
 
 from snapshots.errors import SourceError
-from snapshots.escaping import quoted
 from snapshots.models import SIZE_MAX, Spec
 from snapshots.sources.buildcache.authorization import VARIABLES, Authorization
 from snapshots.sources.buildcache.caches import OCI, Cache
@@ -32,6 +31,7 @@ from snapshots.sources.buildcache.spec_documents import SpecDocuments
 from snapshots.sources.buildcache.transport import Transport
 from snapshots.sources.files import Missing
 from snapshots.sources.settings import ReadSettings
+from snapshots.wording import quoted
 
 INDEX_TAG = "index.spack"
 SUFFIX = ".spack"

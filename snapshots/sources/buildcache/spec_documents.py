@@ -11,7 +11,6 @@ import msgspec
 from msgspec import Raw
 
 from snapshots.errors import SourceError
-from snapshots.escaping import quoted
 from snapshots.models import UnprovenReason
 from snapshots.sources.buildcache import specs
 from snapshots.sources.buildcache.databases import NEWEST_FORMAT, Install, Node
@@ -19,6 +18,7 @@ from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.buildcache.proof import unproven_reason
 from snapshots.sources.buildcache.specs import IndexSpecs, Place
 from snapshots.sources.reports import Report
+from snapshots.wording import quoted
 
 FORMATS = range(2, NEWEST_FORMAT + 1)
 """The versions of the format that can be read."""

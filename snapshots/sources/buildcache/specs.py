@@ -14,16 +14,13 @@ import msgspec
 from msgspec import Raw
 
 from snapshots.errors import SourceError
-from snapshots.escaping import quoted, shortened
 from snapshots.models import Dependency, Spec, UnprovenReason
 from snapshots.sources.buildcache import databases, parameters
 from snapshots.sources.buildcache.databases import External, Install, Node
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.buildcache.proof import unproven_reason
 from snapshots.sources.reports import Report
-from snapshots.spack.names import is_hash, is_name
-from snapshots.spack.spelling import canonical_compiler, canonical_variants
-from snapshots.spack.texts import (
+from snapshots.spack.names import (
     Check,
     check_number,
     checked_build_spec,
@@ -36,7 +33,11 @@ from snapshots.spack.texts import (
     checked_version,
     checked_virtual,
     checked_word,
+    is_hash,
+    is_name,
 )
+from snapshots.spack.spelling import canonical_compiler, canonical_variants
+from snapshots.wording import quoted, shortened
 
 _SHORT = 7
 _LONGEST_CIRCLE = 400

@@ -10,12 +10,11 @@ import msgspec
 from msgspec import Raw
 
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
-from snapshots.escaping import quoted
 from snapshots.refs import check_tag, fits
 from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.reports import Report
-from snapshots.spack.names import ROOT_STACK, is_name
-from snapshots.spack.texts import ITEMS_MAX
+from snapshots.spack.names import ITEMS_MAX, ROOT_STACK, is_name
+from snapshots.wording import quoted
 
 
 class Stack(msgspec.Struct, frozen=True):

@@ -13,9 +13,9 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from snapshots.errors import SourceError
-from snapshots.escaping import legible, quoted
 from snapshots.sources.buildcache.databases import NEWEST_FORMAT, Edge, Node
 from snapshots.sources.buildcache.decoding import decode_json
+from snapshots.wording import legible, quoted
 
 LOCK_FILE_VERSIONS = (4, 5, 6, 7, 8)
 """The versions of a lock file that can be read."""

@@ -13,8 +13,7 @@ from msgspec import Raw
 
 from snapshots.models import Spec
 from snapshots.sources.pages.values import canonical_stacks, size_in_bytes
-from snapshots.spack.spelling import canonical_compiler, canonical_variants
-from snapshots.spack.texts import (
+from snapshots.spack.names import (
     are_usual_urls,
     checked_compiler,
     checked_items,
@@ -22,6 +21,7 @@ from snapshots.spack.texts import (
     checked_version,
     checked_word,
 )
+from snapshots.spack.spelling import canonical_compiler, canonical_variants
 
 _HASH_LENGTH = 32
 _HASH_CHARACTERS = b"abcdefghijklmnopqrstuvwxyz234567"

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from snapshots.errors import SourceError
-from snapshots.escaping import visible
 from snapshots.sources.pages.values import size_in_bytes
-from snapshots.spack.texts import Check
+from snapshots.spack.names import Check
+from snapshots.wording import visible
 
 _SHOWN = 40
 

@@ -6,7 +6,6 @@ from pathlib import PurePath
 import msgspec
 
 from snapshots.errors import InvalidArgument, SourceError
-from snapshots.escaping import quoted
 from snapshots.models import Spec
 from snapshots.refs import check_tag, tag_date
 from snapshots.sources import frontmatter
@@ -17,6 +16,7 @@ from snapshots.sources.pages.records import read_specs
 from snapshots.sources.pages.summary import check_summary
 from snapshots.sources.reports import Report
 from snapshots.spack.names import is_name
+from snapshots.wording import quoted
 
 
 class Page(msgspec.Struct, frozen=True):

@@ -9,8 +9,7 @@ from snapshots.sources.frontmatter import FrontMatter
 from snapshots.sources.pages.fields import Fields
 from snapshots.sources.pages.values import canonical_stacks
 from snapshots.sources.reports import Report
-from snapshots.spack.spelling import canonical_compiler, canonical_variants
-from snapshots.spack.texts import (
+from snapshots.spack.names import (
     checked_compiler,
     checked_hash,
     checked_items,
@@ -19,6 +18,7 @@ from snapshots.spack.texts import (
     checked_version,
     checked_word,
 )
+from snapshots.spack.spelling import canonical_compiler, canonical_variants
 
 
 def read_specs(matter: FrontMatter, name: str, report: Report) -> Iterator[Spec]:

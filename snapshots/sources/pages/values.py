@@ -3,10 +3,9 @@
 import re
 from collections.abc import Iterable
 
-from snapshots.escaping import quoted
 from snapshots.models import SIZE_MAX
-from snapshots.spack.names import is_name
-from snapshots.spack.texts import checked_items
+from snapshots.spack.names import checked_items, is_name
+from snapshots.wording import quoted
 
 _SIZE = re.compile(r"[0-9]{1,16}")
 _UNKNOWN_SIZES = ("-", "", None)

@@ -10,7 +10,7 @@ from schema.execution import json_objects
 from schema.execution.budget import Budget
 from schema.execution.json_objects import JsonObjects
 from schema.fields.many import ColumnSlice
-from snapshots.frames import combinations
+from snapshots.frames import columns
 from snapshots.frames.frame import Frame
 from tests.snapshots.factories import a_spec
 from tests.snapshots.records import frame_of
@@ -90,7 +90,7 @@ def test_columns_with_too_many_values_are_rendered_one_by_one(
 ) -> None:
     """No column is lost where none can be combined, or none with another."""
     for most in (0, 1, 2):
-        monkeypatch.setattr(combinations, "MAX_COMBINATIONS", most)
+        monkeypatch.setattr(columns, "MAX_COMBINATIONS", most)
         frame, keys = a_frame(), fields()
         assert rendered(frame, keys) == expected(frame, keys)
 

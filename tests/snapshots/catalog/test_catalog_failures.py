@@ -20,8 +20,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.contents import Content
 from snapshots.errors import CatalogError
-from snapshots.revision_rows import revisions_table
-from snapshots.tables import SPECS, with_columns
+from snapshots.tables import SPECS, revisions_table, with_columns
 from tests.snapshots.factories import a_revision, a_snapshot, a_spec, day
 from tests.snapshots.importers import (
     TAGS,

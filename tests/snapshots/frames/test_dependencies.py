@@ -14,7 +14,7 @@ from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content
 from snapshots.demo import history
-from snapshots.frames.dependencies import Absent, DependencyGraph, DependencyType, Reached
+from snapshots.frames.dependencies import Absent, DependencyGraph, DependencyType, ReachedNodes
 from snapshots.frames.frame import Frame
 from snapshots.models import Dependency, Spec
 from tests.snapshots.factories import a_snapshot, a_spec, hash_of, seeded, shuffled, some_of
@@ -131,7 +131,9 @@ def mask_of(types: Sequence[str]) -> DependencyType:
     return mask
 
 
-def told(frame: Frame, graph: DependencyGraph, reached: Reached) -> list[tuple[str, str, str, int]]:
+def told(
+    frame: Frame, graph: DependencyGraph, reached: ReachedNodes
+) -> list[tuple[str, str, str, int]]:
     """Return the hash of each node, and of its edge the two ends and the types."""
     hashes = [*frame.hashes.texts, *graph.outside.hashes.texts]
     return [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from snapshots.contents import Content
-from snapshots.frames.arrow_columns import column_of, list_column_of
+from snapshots.frames.columns import column_of, list_column_of
 from snapshots.frames.filters import (
     PackageFilter,
     SpecFilter,

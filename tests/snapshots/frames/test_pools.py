@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from snapshots.frames.columns import Column, ListColumn, NumberColumn
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame, PackageField, SpecField
-from snapshots.frames.gathered import Array, GrowingArray, Room
 from snapshots.frames.hashes import WIDTH, match
 from snapshots.frames.pools import MAX_GROWTH, Pool, Pools
+from snapshots.frames.shared_arrays import Array, GrowingArray, Room
 from snapshots.models import Spec
 from tests.snapshots.factories import STACKS, full_spec, hash_of, random_facts, seeded
 from tests.snapshots.frames.test_frame import random_filter

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from snapshots.models import Dependency, Spec
-from snapshots.spack.constraints import DependencyConstraint, SpecConstraint
-from snapshots.spack.version_sets import parse_versions
+from snapshots.spack.query import DependencyConstraint, SpecConstraint
+from snapshots.spack.versions import parse_versions
 from tests.snapshots.records import has_facts
 
 LANGUAGES = {"c", "cxx", "fortran"}

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from snapshots.escaping import visible
 from snapshots.notes.document import Changelog
 from snapshots.notes.escaping import code_span, inline
 from snapshots.notes.rendering import html, markdown
 from snapshots.notes.scope import Only
+from snapshots.wording import visible
 from tests.snapshots.changes.graphs import edge, node
 from tests.snapshots.notes.stories import told
 

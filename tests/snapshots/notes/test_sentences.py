@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from snapshots.escaping import visible
 from snapshots.notes.sentences import (
     Name,
     Sentence,
@@ -19,6 +18,7 @@ from snapshots.notes.sentences import (
     plain,
     spelled,
 )
+from snapshots.wording import visible
 
 SENTENCE = Sentence("Of ", Name("hdf5"), " ", Value("1.14.5"), " and ", Value("a*b*"), ".")
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
-from snapshots.escaping import is_plain
 from snapshots.models import Spec
 from snapshots.sources.pages import Page, parse_page, tag_in_path
 from snapshots.sources.reports import Report
+from snapshots.wording import is_plain
 from tests.snapshots.factories import hash_of
 
 PAGES = Path(__file__).parent / "pages"

@@ -1,69 +1,26 @@
-"""Spack's notions: the order of versions, and the one spelling of each fact."""
+"""The one spelling of each fact, and the short form of a spec."""
 
-import re
-from itertools import pairwise
+from collections.abc import Sequence
 from random import Random
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from snapshots.spack.names import is_hash, is_name, natural_key, natural_order
+from snapshots.models import Spec
+from snapshots.sources.buildcache.parameters import variant
+from snapshots.spack.query import parse
 from snapshots.spack.spelling import (
     canonical_compiler,
     canonical_variant,
     canonical_variants,
     compiler_key,
+    short_form,
 )
-from snapshots.spack.versions import version_key
-from tests.snapshots.factories import shuffled
+from tests.snapshots.factories import a_spec, shuffled
+from tests.snapshots.records import has_facts
 
-LADDER = (
-    "alpine",
-    "xsdk",
-    "0.9",
-    "1.1.1",
-    "1.1.1v",
-    "1.1.1w",
-    "1.1.2",
-    "1.2alpha",
-    "1.2alpha1",
-    "1.2beta",
-    "1.2rc1",
-    "1.2rc2",
-    "1.2rc10",
-    "1.2",
-    "1.2.a",
-    "1.2.0rc1",
-    "1.2.0",
-    "1.2.1",
-    "1.9",
-    "1.10",
-    "6.1.2",
-    "18.1.8",
-    "18.1.40",
-    "2025.1",
-    "20240722.0",
-    "9" * 5_000,
-    "1" + "0" * 5_000,
-    "stable",
-    "trunk",
-    "head",
-    "master",
-    "main",
-    "develop",
-    "develop.1",
-)
-"""Versions from the oldest to the newest, no two of them equal."""
-
-SEGMENTS = st.one_of(
-    st.integers(0, 12).map(str),
-    st.sampled_from(["a", "w", "rc", "alpha", "beta", "stable", "main", "develop", "custom"]),
-)
-VERSIONS = st.lists(st.tuples(st.sampled_from(["", ".", "-", "_"]), SEGMENTS), min_size=1).map(
-    lambda parts: "".join(separator + segment for separator, segment in parts)
-)
 VARIANTS = st.one_of(
     st.builds(
         "{}{}{}{}{}".format,
@@ -75,51 +32,6 @@ VARIANTS = st.one_of(
     ),
     st.sampled_from(["+mpi", "~mpi", "-mpi", "", "+", "mpi"]),
 )
-
-
-@pytest.mark.parametrize("place", range(len(LADDER) - 1))
-def test_each_step_of_the_ladder_rises(place: int) -> None:
-    """Numbers compare as numbers, pre-releases and letters come before, branches above."""
-    assert version_key(LADDER[place]) < version_key(LADDER[place + 1])
-
-
-@given(st.permutations(LADDER))
-def test_versions_sort_from_any_order(versions: list[str]) -> None:
-    """The order of what comes in does not matter."""
-    assert tuple(sorted(versions, key=version_key)) == LADDER
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("1.2.3", "1.2-3"),
-        ("1.2.3", "1_2_3"),
-        ("1.2rc1", "1.2-rc.1"),
-        ("1.02", "1.2"),
-        ("1.1.1w", "1.1.1-w"),
-        ("git.0123abc=1.2", "1.2"),
-        ("git.feature/x=develop", "develop"),
-    ],
-)
-def test_equal_versions(one: str, other: str) -> None:
-    """Separators and leading zeros say nothing; a git version is as old as what it stands for."""
-    assert version_key(one) == version_key(other)
-
-
-@given(st.lists(VERSIONS, max_size=6), st.randoms())
-def test_versions_have_a_total_order(versions: list[str], random: Random) -> None:
-    """Any versions can be compared, and sort alike whatever their order was."""
-    shuffled = sorted(versions, key=lambda _: random.random())
-    keys = sorted(map(version_key, versions))
-    assert sorted(map(version_key, shuffled)) == keys
-    assert all(before <= after for before, after in pairwise(keys))
-
-
-@given(VERSIONS, VERSIONS)
-def test_order_is_antisymmetric(one: str, other: str) -> None:
-    """Of two versions exactly one is older, or they are equal."""
-    first, second = version_key(one), version_key(other)
-    assert (first < second) + (second < first) + (first == second) == 1
 
 
 @pytest.mark.parametrize(
@@ -187,60 +99,75 @@ def test_variants_are_a_set(texts: list[str], random: Random) -> None:
     assert list(variants) == sorted(set(variants))
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("abcdefghijklmnopqrstuvwxyz234567", True),
-        ("abcdefghijklmnopqrstuvwxyz23456", False),
-        ("abcdefghijklmnopqrstuvwxyz2345677", False),
-        ("abcdefghijklmnopqrstuvwxyz234568", False),
-        ("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", False),
-        ("abcdefghijklmnopqrstuvwxyz234567\n", False),
-    ],
-)
-def test_hash(text: str, *, expected: bool) -> None:
-    """A hash is 32 characters of base32, in lower case."""
-    assert is_hash(text) is expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("py-numpy", True),
-        ("7zip", True),
-        ("ml-linux-x86_64-cuda", True),
-        ("r.x", True),
-        ("", False),
-        (".hidden", False),
-        ("-x", False),
-        ("a/b", False),
-        ("a b", False),
-        ("a\n", False),
-    ],
-)
-def test_name(text: str, *, expected: bool) -> None:
-    """A name can stand in a path and in Markdown without harm."""
-    assert is_name(text) is expected
-
-
-def test_natural_order() -> None:
-    """Numbers in names count as numbers, however long; letters go by their codes."""
-    names = ["Lib10", "lib", "lib2", "lib10", "lib" + "9" * 5_000, "lib-a", "liba"]
-    assert sorted(shuffled(names), key=natural_key) == names
-
-
 def test_compiler_order() -> None:
     """Compilers go by name, then by version."""
     compilers = ["clang@16.0.6", "gcc@9.4.0", "gcc@13.2.0", "gcc@develop", "gcc-runtime@1.0"]
     assert sorted(shuffled(compilers), key=compiler_key) == compilers
 
 
-@given(st.lists(st.text("ab019-._Z", max_size=6), unique=True))
-def test_natural_order_is_that_of_texts_and_numbers(names: list[str]) -> None:
-    """Names compare part by part, texts as texts and digits as numbers, then by text."""
+# -- short forms of specs
 
-    def parts(name: str) -> list[Any]:
-        return [int(it) if it.isdecimal() else it for it in re.split("([0-9]+)", name)]
 
-    assert natural_order(names) == sorted(names, key=lambda name: (parts(name), name))
-    assert natural_order(names) == sorted(sorted(names), key=natural_key)
+ARCHITECTURE = "linux-ubuntu24.04-x86_64_v3"
+
+
+@pytest.mark.parametrize(
+    ("variants", "compiler", "short"),
+    [
+        ((), None, f"hdf5@1.14.5 arch={ARCHITECTURE}"),
+        (
+            ("+mpi", "build_type=Release", "~cxx"),
+            "gcc@13.2.0",
+            f"hdf5@1.14.5+mpi~cxx build_type=Release arch={ARCHITECTURE} %gcc@13.2.0",
+        ),
+        (('cflags="-O2 -g"',), None, f"hdf5@1.14.5 cflags='-O2 -g' arch={ARCHITECTURE}"),
+        (("languages=c,c++",), None, f"hdf5@1.14.5 languages='c,c++' arch={ARCHITECTURE}"),
+        (('note="it\'s"',), None, f'hdf5@1.14.5 note="it\'s" arch={ARCHITECTURE}'),
+        (('cflags="-DX="a b""',), None, f"hdf5@1.14.5 cflags='-DX=\"a b\"' arch={ARCHITECTURE}"),
+        (('cflags=="-O2 -g"',), None, f"hdf5@1.14.5 cflags=='-O2 -g' arch={ARCHITECTURE}"),
+        (('note="it\'s \\q"',), None, f'hdf5@1.14.5 note="it\'s \\q" arch={ARCHITECTURE}'),
+        (("note=",), None, f"hdf5@1.14.5 note='' arch={ARCHITECTURE}"),
+        (("", "+mpi"), None, f"hdf5@1.14.5+mpi arch={ARCHITECTURE}"),
+    ],
+)
+def test_short_form(variants: Sequence[str], compiler: str | None, short: str) -> None:
+    """Switches first, then values in quotes where Spack has them, the compiler last of all."""
+    assert short_form("hdf5", "1.14.5", variants, ARCHITECTURE, compiler) == short
+
+
+WORDS = st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True)
+VALUES = st.text(min_size=1).filter(lambda text: "*" not in text and not text.endswith("\\"))
+PARAMETERS = st.dictionaries(
+    WORDS.map("v{}".format),
+    st.one_of(st.booleans(), VALUES.filter(lambda text: "," not in text), st.lists(WORDS)),
+)
+FLAGS = st.dictionaries(
+    st.sampled_from(["cflags", "ldflags"]),
+    st.lists(VALUES.filter(lambda text: text.split() == [text])),
+)
+RELEASES = st.from_regex(r"[1-9][0-9]?(\.[0-9]{1,2}){0,3}(-?(rc|alpha)[0-9]?)?", fullmatch=True)
+VERSIONS = st.one_of(
+    RELEASES,
+    st.sampled_from(["develop", "main", "1.1.1w", "6.5-20250705"]),
+    RELEASES.map("git.main={}".format),
+)
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> Spec:
+    """Draw a record as an index would give it."""
+    parameters = draw(PARAMETERS) | draw(FLAGS)
+    texts = [variant(name, value) for name, value in parameters.items()]
+    variants = canonical_variants(text for text in texts if text is not None)
+    compiler = draw(st.sampled_from([None, "gcc@13.2.0", "clang@19.1"]))
+    return a_spec(version=draw(VERSIONS), variants=variants, compiler=compiler)
+
+
+@given(specs())
+def test_every_spec_is_found_by_its_own_short_form(spec: Spec) -> None:
+    """Whatever the values are, the short form is a query that the spec itself meets."""
+    asked = parse(spec.short)
+    assert has_facts(replace(asked, direct=()), spec)
+    assert [it.spec.is_compiler(spec.compiler or "") for it in asked.direct] == (
+        [True] if spec.compiler else []
+    )

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.history import History
-from snapshots.timelines.growth import growth
+from snapshots.timelines.growth import count_returned, growth, with_returned
 from snapshots.timelines.packages import package_timeline
-from snapshots.timelines.returns import count_returned, told_apart
 from snapshots.timelines.spans import hash_histories, holding
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.factories import NAMES
@@ -114,5 +113,5 @@ def test_what_returned_is_told_apart_in_counts(past: Past) -> None:
             if step.pair.base == step.pair.head:
                 assert step.head not in returned
                 continue
-            found = told_apart(past.counts(step.pair), returned.get(step.head, {}))
+            found = with_returned(past.counts(step.pair), returned.get(step.head, {}))
             assert found == Counter(past.reasons(step).values())

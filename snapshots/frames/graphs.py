@@ -1,18 +1,53 @@
-"""The order in which a graph is worked off from below: what a node leads to comes before it."""
+"""Directed graphs in compressed form, and their order from below: targets of edges come first."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
+import numpy.typing as npt
 
-from snapshots.frames.adjacency import Adjacency, Nodes, Numbers
+Nodes = npt.NDArray[np.int64]
+Edges = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int32]
 
 
-class FromBelow(NamedTuple):
-    """All nodes of a graph, each behind all that it leads to.
+class Adjacency:
+    """One direction of a graph: the edges of each node, and the node at the end of each edge.
 
-    ``nodes`` lead to no cycle. Behind them come the other ones, as strongly connected components:
-    the nodes that all lead to each other, or a single one.
+    ``begins`` are the nodes that the edges lead away from, in rising order, ``edges`` the numbers
+    of those edges, None where they are in order themselves.
+    """
+
+    def __init__(
+        self, begins: Numbers, edges: Numbers | None, ends: Numbers, num_nodes: int
+    ) -> None:
+        counts = np.bincount(begins, minlength=num_nodes)
+        self.starts = np.concatenate(([0], np.cumsum(counts)))
+        self.edges = edges
+        self.ends = ends
+
+    def edges_of(self, nodes: Nodes) -> Edges:
+        """Return the edges that lead away from the nodes, node by node."""
+        starts = self.starts[nodes]
+        places = places_of_runs(starts, self.starts[nodes + 1] - starts)
+        return places if self.edges is None else self.edges[places].astype(np.int64)
+
+
+def places_of_runs(starts: Edges, counts: Edges) -> Edges:
+    """Return the numbers of runs, one after the other: each from a start on, so many of them."""
+    before = np.cumsum(counts) - counts
+    places: Edges = np.arange(counts.sum()) + np.repeat(starts - before, counts)
+    return places
+
+
+# -- order from below
+
+
+class FromBelow(msgspec.Struct, frozen=True):
+    """All nodes of a graph, each after all that it leads to.
+
+    ``nodes`` lead to no cycle. The others follow, as strongly connected components: nodes that all
+    lead to each other, or a single one.
     """
 
     nodes: Nodes
@@ -22,8 +57,8 @@ class FromBelow(NamedTuple):
 def from_below(sources: Numbers, targets: Numbers, num_nodes: int) -> FromBelow:
     """Put a graph in order; ``sources`` and ``targets`` are the nodes of each edge.
 
-    Cycles are rare, so that what leads to none is peeled off level by level. The rest is searched
-    by Tarjan's algorithm.
+    Cycles are rare, so nodes that lead to none are removed level by level. Tarjan's algorithm
+    orders the rest.
     """
     nodes = np.concatenate([np.empty(0, np.int64), *levels_from_below(sources, targets, num_nodes)])
     is_left = np.ones(num_nodes, np.bool_)

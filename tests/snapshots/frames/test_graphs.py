@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.frames.components import from_below
+from snapshots.frames.graphs import from_below
 
 Edges = list[tuple[int, int]]
 
@@ -13,8 +13,8 @@ Edges = list[tuple[int, int]]
 def order_of(edges: Edges, num_nodes: int) -> list[list[int]]:
     """Return all components in their order, those that stand in no cycle, too."""
     sources, targets = np.array(sorted(edges), np.int32).reshape(-1, 2).T
-    nodes, components = from_below(sources, targets, num_nodes)
-    return [*([node] for node in nodes.tolist()), *map(list, components)]
+    order = from_below(sources, targets, num_nodes)
+    return [*([node] for node in order.nodes.tolist()), *map(list, order.components)]
 
 
 def reached(edges: Edges, start: int) -> set[int]:

@@ -1,17 +1,22 @@
-"""Sets of versions as ``@`` writes them."""
+"""The order of versions, and sets of versions as ``@`` writes them."""
+
+from itertools import pairwise
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.errors import ConstraintSyntaxError
-from snapshots.spack.version_sets import (
+from snapshots.spack.versions import (
     ExactVersion,
     GitVersion,
     VersionItem,
     VersionList,
     VersionRange,
     parse_versions,
+    remembered,
+    version_key,
 )
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -243,3 +248,119 @@ def test_a_version_in_two_sets_is_in_common(bounds: list[str], version: str) -> 
         for second in sets:
             if first.includes(version) and second.includes(version):
                 assert first.intersects(second)
+
+
+# -- what functions of texts remember
+
+
+def test_usual_texts_are_remembered_and_few_long_ones() -> None:
+    """Each is worked out once, as long as there are no more than there is room for."""
+    asked: list[str] = []
+
+    @remembered(1_000, longest=3)
+    def reversed_text(text: str) -> str:
+        """Return a text from its end."""
+        asked.append(text)
+        return text[::-1]
+
+    usual = [f"{number:03}" for number in range(1_000)]
+    long = [f"{number:04}" for number in range(1_000)]
+    for text in (*usual, *usual, *long, *long, long[-1]):
+        assert reversed_text(text) == text[::-1]
+    assert asked == [*usual, *long, *long]
+    assert reversed_text.__doc__ == "Return a text from its end."
+
+
+LADDER = (
+    "alpine",
+    "xsdk",
+    "0.9",
+    "1.1.1",
+    "1.1.1v",
+    "1.1.1w",
+    "1.1.2",
+    "1.2alpha",
+    "1.2alpha1",
+    "1.2beta",
+    "1.2rc1",
+    "1.2rc2",
+    "1.2rc10",
+    "1.2",
+    "1.2.a",
+    "1.2.0rc1",
+    "1.2.0",
+    "1.2.1",
+    "1.9",
+    "1.10",
+    "6.1.2",
+    "18.1.8",
+    "18.1.40",
+    "2025.1",
+    "20240722.0",
+    "9" * 5_000,
+    "1" + "0" * 5_000,
+    "stable",
+    "trunk",
+    "head",
+    "master",
+    "main",
+    "develop",
+    "develop.1",
+)
+"""Versions from the oldest to the newest, no two of them equal."""
+
+
+SEGMENTS = st.one_of(
+    st.integers(0, 12).map(str),
+    st.sampled_from(["a", "w", "rc", "alpha", "beta", "stable", "main", "develop", "custom"]),
+)
+
+
+SEGMENTED = st.lists(st.tuples(st.sampled_from(["", ".", "-", "_"]), SEGMENTS), min_size=1).map(
+    lambda parts: "".join(separator + segment for separator, segment in parts)
+)
+
+
+@pytest.mark.parametrize("place", range(len(LADDER) - 1))
+def test_each_step_of_the_ladder_rises(place: int) -> None:
+    """Numbers compare as numbers, pre-releases and letters come before, branches above."""
+    assert version_key(LADDER[place]) < version_key(LADDER[place + 1])
+
+
+@given(st.permutations(LADDER))
+def test_versions_sort_from_any_order(versions: list[str]) -> None:
+    """The order of what comes in does not matter."""
+    assert tuple(sorted(versions, key=version_key)) == LADDER
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1.2.3", "1.2-3"),
+        ("1.2.3", "1_2_3"),
+        ("1.2rc1", "1.2-rc.1"),
+        ("1.02", "1.2"),
+        ("1.1.1w", "1.1.1-w"),
+        ("git.0123abc=1.2", "1.2"),
+        ("git.feature/x=develop", "develop"),
+    ],
+)
+def test_equal_versions(one: str, other: str) -> None:
+    """Separators and leading zeros say nothing; a git version is as old as what it stands for."""
+    assert version_key(one) == version_key(other)
+
+
+@given(st.lists(SEGMENTED, max_size=6), st.randoms())
+def test_versions_have_a_total_order(versions: list[str], random: Random) -> None:
+    """Any versions can be compared, and sort alike whatever their order was."""
+    shuffled = sorted(versions, key=lambda _: random.random())
+    keys = sorted(map(version_key, versions))
+    assert sorted(map(version_key, shuffled)) == keys
+    assert all(before <= after for before, after in pairwise(keys))
+
+
+@given(SEGMENTED, SEGMENTED)
+def test_order_is_antisymmetric(one: str, other: str) -> None:
+    """Of two versions exactly one is older, or they are equal."""
+    first, second = version_key(one), version_key(other)
+    assert (first < second) + (second < first) + (first == second) == 1

@@ -1,8 +1,7 @@
-"""Arrays of a frame that are gathered from those that many frames share.
+"""Arrays that many frames share, and the arrays of one frame that are gathered from them.
 
 A frame that shares its records has no array of its own for each fact, but the numbers of its
-records. What a question needs of all rows is gathered when it is asked, and kept for the next one
-as long as others do not need the room.
+records. The values of all rows are gathered on demand, and cached as long as there is room.
 """
 
 from collections import deque
@@ -22,15 +21,14 @@ class Shared(Protocol):
 
     @property
     def num_bytes(self) -> int:
-        """About how much memory it takes, with what queries will make of it."""
+        """About how many bytes it takes, with what queries derive from it."""
 
 
 class GrowingArray:
     """An array that is appended to by one thread at a time while others read what is there.
 
-    ``array`` has the values so far, and room behind them. Who reads takes it anew for each
-    question: where there is no more room, or where a value needs a wider type, another one takes
-    its place.
+    ``array`` has the values so far, followed by spare capacity. A reader gets it anew for each
+    query: it is replaced when there is no capacity left, or when a value needs a wider type.
     """
 
     def __init__(self, dtype: npt.DTypeLike, width: int | None = None) -> None:
@@ -49,12 +47,12 @@ class GrowingArray:
         self.array, self._length = array, length
 
     def cut(self, length: int) -> None:
-        """Forget what stands behind so many values; nobody may read that."""
+        """Truncate to ``length`` values; the rest must not be read."""
         self._length = min(self._length, length)
 
 
 class Room:
-    """Holds what was gathered last, within ``max_bytes``; for all frames that share.
+    """A cache of gathered arrays within ``max_bytes``, for all frames that share.
 
     May be used by several threads.
     """
@@ -66,9 +64,9 @@ class Room:
         self._lock = Lock()
 
     def admit(self, unpacked: "Unpacked", num_bytes: int) -> bool:
-        """Make room for an array, and tell whether there is any: others are dropped for it.
+        """Make room for an array by dropping others; return whether there is room for it at all.
 
-        What was asked for since it was last passed over stays once more.
+        The oldest are dropped first, but those used since they were last considered stay once more.
         """
         if num_bytes > self.max_bytes:
             return False
@@ -92,9 +90,9 @@ class Room:
 
 
 class Unpacked:
-    """An array that is made when it is asked for, and kept as long as there is room.
+    """An array that is computed on demand, and cached as long as there is room.
 
-    ``array`` is None while it is not. Who takes it from there sets ``was_used``.
+    ``array`` is None while it is not cached. Whoever uses it directly sets ``was_used``.
     """
 
     def __init__(self, room: Room) -> None:
@@ -103,7 +101,7 @@ class Unpacked:
         self.array: Array | None = None
 
     def get(self, make: Callable[[], Array]) -> Array:
-        """Return the array, made now unless it is kept."""
+        """Return the array; ``make`` computes it unless it is cached."""
         array = self.array
         if array is None:
             array = make()
@@ -115,15 +113,15 @@ class Unpacked:
         return array
 
     def drop(self) -> None:
-        """Keep the array no longer."""
+        """Drop the array from the cache."""
         self.array = None
 
 
 class Gathered:
-    """The values of some records of a growing array; like an array of as many rows.
+    """The values of some records of a growing array; behaves like an array with a row for each.
 
-    ``records`` are the numbers of the records, row by row. Where there are ``places``, the values
-    are codes, and it says what stands for each of them.
+    ``records`` are the numbers of the records, row by row. With ``places`` the values are codes,
+    and ``places`` maps each code to the value of the row.
     """
 
     def __init__(
@@ -140,7 +138,7 @@ class Gathered:
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes beside what is shared."""
+        """How many bytes it takes, without what is shared."""
         return 0 if self._places is None else self._places.nbytes
 
     @property
@@ -149,26 +147,24 @@ class Gathered:
         return self._unpacked.array is not None
 
     def __getitem__(self, rows: Any) -> Any:
-        """Return the values of rows, named in any way in which numpy has them named."""
+        """Return the values of rows; ``rows`` is any index that numpy accepts."""
         array = self._unpacked.array
         if array is not None:
             self._unpacked.was_used = True
             return array[rows]
-        found = self._source.array[self._records[rows]]
-        return found if self._places is None else self._places[found]
+        return self._decoded(self._source.array[self._records[rows]])
 
     def take(self, rows: Array) -> Array:
         """Return the values of rows, by their numbers."""
         array = self._unpacked.array
         if array is None:
             self._num_taken += len(rows)
-            if self._num_taken > len(self):  # all at once would have been no dearer by now
+            if self._num_taken > len(self):  # gathering all would have cost no more
                 array, self._num_taken = self.whole, 0
         if array is not None:
             self._unpacked.was_used = True
             return array.take(rows, axis=0)
-        found = self._source.array.take(self._records.take(rows), axis=0)
-        return found if self._places is None else self._places.take(found)
+        return self._decoded(self._source.array.take(self._records.take(rows), axis=0))
 
     @property
     def whole(self) -> Array:
@@ -176,15 +172,17 @@ class Gathered:
         return self._unpacked.get(self._gather)
 
     def _gather(self) -> Array:
-        found = self._source.array.take(self._records, axis=0)
-        return found if self._places is None else self._places.take(found)
+        return self._decoded(self._source.array.take(self._records, axis=0))
+
+    def _decoded(self, values: Array) -> Array:
+        return values if self._places is None else self._places.take(values)
 
 
 def whole(array: Array | Gathered) -> Array:
-    """Return all values of what may be gathered."""
+    """Return the whole array, gathered if need be."""
     return array.whole if isinstance(array, Gathered) else array
 
 
 def taken(array: Array | Gathered, rows: Array) -> Array:
-    """Return the values of rows of what may be gathered, by their numbers."""
+    """Return the values of rows of an array, gathered if need be."""
     return array.take(rows) if isinstance(array, Gathered) else array.take(rows, axis=0)

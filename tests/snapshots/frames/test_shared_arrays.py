@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.frames.gathered import Gathered, GrowingArray, Room, Unpacked, taken, whole
+from snapshots.frames.shared_arrays import Gathered, GrowingArray, Room, Unpacked, taken, whole
 
 
 @given(st.lists(st.lists(st.integers(0, 1 << 40), min_size=1)))

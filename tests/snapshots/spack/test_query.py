@@ -1,0 +1,525 @@
+"""Spack's spec query language: what texts say, what meets them, and what is refused."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.errors import ConstraintSyntaxError
+from snapshots.models import Spec
+from snapshots.spack.query import (
+    DependencyConstraint,
+    SpecConstraint,
+    TargetRange,
+    TargetSet,
+    VariantConstraint,
+    parse,
+    query_of,
+)
+from snapshots.spack.spelling import canonical_variants
+from snapshots.spack.versions import parse_versions
+from tests.snapshots.records import has_facts
+
+ALL_TYPES = "hdf5 ^[deptypes=build,link,run,test virtuals=mpi] mpich"
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("hdf5", "hdf5"),
+        (" hdf5 ", "hdf5"),
+        ("*", "*"),
+        ("+mpi %gcc", "* +mpi %gcc"),
+        ("builtin.hdf5", "hdf5 namespace=builtin"),
+        ("builtin.mock.hdf5@1.2", "hdf5@1.2 namespace=builtin.mock"),
+        ("namespace=builtin hdf5=1", "* hdf5=1 namespace=builtin"),
+        ("hdf5@1.12: %gcc@13 target=zen2", "hdf5@1.12: %gcc@13 target=zen2"),
+        ("hdf5 @ 1.2 , 1.4:1.6", "hdf5@1.2,1.4:1.6"),
+        ("hdf5@1.2:+mpi", "hdf5@1.2: +mpi"),
+        ("hdf5@1.2:target=zen2", "hdf5@1.2: target=zen2"),
+        ("hdf5@=1.14.5", "hdf5@=1.14.5"),
+        ("hdf5@develop", "hdf5@develop"),
+        ("hdf5+mpi~cxx -shared", "hdf5 ~cxx +mpi ~shared"),
+        ("hdf5 + mpi ~ cxx - shared", "hdf5 ~cxx +mpi ~shared"),
+        ("hdf5 mpi=true cxx=FALSE shared:=True", "hdf5 ~cxx +mpi +shared"),
+        ("hdf5 fabrics=verbs,ofi,verbs", "hdf5 fabrics=ofi,verbs"),
+        ("hdf5 fabrics:='ofi, verbs'", "hdf5 fabrics:=ofi,verbs"),
+        ("gcc languages=c,c++ build=c++", "gcc build='c++' languages='c,c++'"),
+        ("hdf5 fabrics=*", "hdf5 fabrics=*"),
+        ('hdf5 cflags="-g -O2"', "hdf5 cflags='-O2 -g'"),
+        ("hdf5 cflags='-O2'", "hdf5 cflags=-O2"),
+        ("hdf5 cflags='-O2 -g' cflags=-O2", "hdf5 cflags='-O2 -g'"),
+        ("hdf5 cflags:='-O2' ldflags==-lm", "hdf5 cflags=-O2 ldflags=-lm"),
+        ('hdf5 cflags=* cflags="-g"', "hdf5 cflags='* -g'"),
+        ("hdf5 cflags=''", "hdf5"),
+        ("hdf5 cflags='-O2'+mpi%gcc", "hdf5 cflags=-O2 +mpi %gcc"),
+        (r"""hdf5 note='-DX=\"a\" "b"'""", r"""hdf5 note='-DX=\"a\" "b"'"""),
+        (r"""hdf5 note="it's \"a\" \n" """, r"""hdf5 note="it's \"a\" \n" """.strip()),
+        ('hdf5 note="a%b"', "hdf5 note='a%b'"),
+        ("hdf5 note=''", "hdf5 note=''"),
+        ("hdf5 os=ubuntu24.04", "hdf5 os=ubuntu24.04"),
+        ("hdf5 operating_system=b,a platform=*", "hdf5 platform=* os=b,a"),
+        ("hdf5 target=zen3,zen2", "hdf5 target=zen2,zen3"),
+        ("hdf5 target=zen3:,zen2,:zen", "hdf5 target=zen2,:zen,zen3:"),
+        ("hdf5 arch=linux-*-zen2:zen4", "hdf5 platform=linux os=* target=zen2:zen4"),
+        (
+            "hdf5 arch=linux-ubuntu24.04-x86_64_v3",
+            "hdf5 platform=linux os=ubuntu24.04 target=x86_64_v3",
+        ),
+        ("arch=*", "* target=*"),
+        ("hdf5 arch=zen2:,m1", "hdf5 target=m1,zen2:"),
+        ("hdf5 architecture=linux-None-zen2", "hdf5 platform=linux target=zen2"),
+        ("/abcdefg", "* /abcdefg"),
+        ("hdf5/abc123", "hdf5 /abc123"),
+        ("% gcc @13:", "* %gcc@13:"),
+        ("hdf5/abc%apple-clang@=16.0.0", "hdf5 /abc %apple-clang@=16.0.0"),
+        ("hdf5 ^zlib@1.3 %clang ^mpich+pmi", "hdf5 ^mpich +pmi ^zlib@1.3 %llvm"),
+        ("hdf5 ^/abc ^ +shared", "hdf5 ^* +shared ^* /abc"),
+        ("^zlib", "* ^zlib"),
+        ("^", "* ^*"),
+        ("hdf5 ^ ^zlib", "hdf5 ^* ^zlib"),
+        ("hdf5 %%gcc %cmake@3 +doc", "hdf5 %cmake@3 +doc %gcc"),
+        ("hdf5 %gcc %gcc", "hdf5 %gcc"),
+        ("hdf5 %@13", "hdf5 %*@13"),
+        (
+            "hdf5 %[deptypes=build,link virtuals='c'] gcc",
+            "hdf5 %[deptypes=build,link virtuals=c] gcc",
+        ),
+        ("hdf5 %cxx,c=clang@18", "hdf5 %[virtuals=c,cxx] llvm@18"),
+        ("hdf5 ^[deptypes=all] mpi=mpich", ALL_TYPES),
+        ("hdf5 ^[virtuals=mpi]", "hdf5 ^[virtuals=mpi] *"),
+        ("hdf5 ^ mpi=openmpi", "hdf5 ^[virtuals=mpi] openmpi"),
+        ("hdf5 ^clang", "hdf5 ^clang"),
+        ("hdf5 ++mpi ~~cxx --pic", "hdf5 ~~cxx ++mpi ~~pic"),
+        ("hdf5 fabrics==ofi languages:==c", "hdf5 fabrics==ofi languages:==c"),
+        ("hdf5==1.2", "* hdf5==1.2"),
+        ("hdf5@git.main=1.14+mpi", "hdf5@git.main=1.14 +mpi"),
+        ("hdf5 cflags='-O2' -mpi", "hdf5 cflags=-O2 ~mpi"),
+        ("hdf5 ^* build_type=Release", "hdf5 ^* build_type=Release"),
+        (
+            "hdf5@1.14.5%gcc@13.2.0+mpi~cxx build_type=Release arch=linux-ubuntu24.04-x86_64_v3",
+            "hdf5@1.14.5 %gcc@13.2.0 build_type=Release ~cxx +mpi"
+            " platform=linux os=ubuntu24.04 target=x86_64_v3",
+        ),
+        ("hdf5\n  +mpi\n  ^zlib\n", "hdf5 +mpi ^zlib"),
+        ("hdf5 dev_path=/home/me/hdf5", "hdf5 dev_path=/home/me/hdf5"),
+    ],
+)
+def test_parse(text: str, canonical: str) -> None:
+    """One query can be written in many ways, and they all have one canonical text."""
+    constraint = parse(text)
+    assert str(constraint) == canonical
+    assert parse(canonical) == constraint
+
+
+def test_records() -> None:
+    """The parts of a query are in the fields that are named for them."""
+    text = "builtin.hdf5@1.12: +mpi fabrics:=ofi arch=linux-centos7-zen2: /abc %c=gcc@13 ^zlib~pic"
+    gcc = SpecConstraint(name="gcc", versions=parse_versions("13"))
+    zlib = SpecConstraint(name="zlib", variants=(VariantConstraint("pic", False),))
+    assert parse(text) == SpecConstraint(
+        name="hdf5",
+        namespace="builtin",
+        versions=parse_versions("1.12:"),
+        variants=(
+            VariantConstraint("fabrics", ("ofi",), exact=True),
+            VariantConstraint("mpi", True),
+        ),
+        platform="linux",
+        operating_system="centos7",
+        targets=TargetSet(ranges=(TargetRange("zen2", ""),)),
+        hash_prefix="abc",
+        direct=(DependencyConstraint(gcc, virtuals=("c",)),),
+        transitive=(DependencyConstraint(zlib),),
+    )
+
+
+def test_what_follows_a_dependency_belongs_to_it() -> None:
+    """What stands behind ``%`` or ``^`` is asked of that dependency, up to the next of them."""
+    constraint = parse("hdf5 %gcc +binutils ^zlib@1.3 %clang@19 ~pic os=centos7")
+    assert constraint.variants == ()
+    assert constraint.direct == (DependencyConstraint(parse("gcc +binutils")),)
+    assert constraint.transitive == (
+        DependencyConstraint(parse("zlib@1.3 %clang@19 ~pic os=centos7")),
+    )
+    assert constraint.transitive[0].spec.direct == (
+        DependencyConstraint(parse("llvm@19 ~pic os=centos7")),
+    )
+
+
+WORDS = st.from_regex(r"[a-z0-9_][a-z0-9_-]{0,5}", fullmatch=True)
+# Spack has no way to end a quoted value with a backslash where another quote follows.
+QUOTABLE = st.text(min_size=1).filter(
+    lambda text: text.strip() and "*" not in text and not text.endswith("\\")
+)
+VERSIONS = st.sampled_from(["1.2", "=1.2.3", ":1.4,2:", "develop", "1.2:1.4", "3:"])
+HASHES = st.text("abcdef234567", min_size=1, max_size=32)
+VARIANTS = st.dictionaries(
+    WORDS.map("v{}".format) | st.sampled_from(["cflags", "patches"]),
+    st.one_of(
+        st.booleans(),
+        QUOTABLE.filter(lambda text: "," not in text),
+        st.lists(WORDS, min_size=1).map(",".join),
+    ),
+)
+EDGES = st.builds(
+    "{}{}{}".format,
+    st.sampled_from(["%", "^"]),
+    st.sampled_from(["", "[virtuals=c,cxx] ", "[deptypes=build virtuals=mpi]", "mpi="]),
+    WORDS.filter(lambda word: word != "when"),
+)
+
+
+@st.composite
+def queries(draw: st.DrawFn) -> str:
+    """Draw a query that is well formed, with any characters in its quoted values."""
+    parts = [draw(st.sampled_from(["", "*", "hdf5", "builtin.hdf5"]))]
+    for name, value in draw(VARIANTS).items():
+        if isinstance(value, bool):
+            parts.append(f"{draw(st.sampled_from(['+', '~', '++', '--']))}{name}")
+        else:
+            text = value.replace("'", r"\'")
+            parts.append(f"{name}{draw(st.sampled_from(['=', ':=', '==']))}'{text}'")
+    for template, values in (
+        ("@{}", VERSIONS),
+        ("os={}", st.lists(WORDS.map("os{}".format), min_size=1).map(",".join)),
+        ("target={}", st.sampled_from(["zen2", "zen2:", ":zen4,m1", "*"])),
+        ("/{}", HASHES),
+        ("{} +shared", EDGES),
+        ("{} /abc", EDGES),
+        ("%{}", WORDS),
+        ("^* /{}", HASHES),
+    ):
+        if draw(st.booleans()):
+            parts.append(template.format(draw(values)))
+    return " ".join(parts).strip() or "*"
+
+
+@given(queries())
+def test_str_parses_to_an_equal_constraint(text: str) -> None:
+    """What ``str`` writes is read as the same query, and written the same again."""
+    constraint = parse(text)
+    canonical = str(constraint)
+    assert parse(canonical) == constraint
+    assert str(parse(canonical)) == canonical
+
+
+FRAGMENTS = st.one_of(
+    st.sampled_from("@%^/+~-=:*,.[]'\"\\ \n"),
+    st.sampled_from(["hdf5", "1.2", "gcc", ":=", "==", "os", "target=zen2", "arch=", "cflags="]),
+    st.text(max_size=2),
+)
+
+
+@given(st.lists(FRAGMENTS).map("".join))
+def test_any_text_parses_or_is_refused(text: str) -> None:
+    """No text ends in another error than ConstraintSyntaxError, with a place in the text."""
+    error = refusal(text)
+    if error is None:
+        assert parse(str(parse(text))) == parse(text)
+    else:
+        assert 0 <= error.position <= len(text)
+        assert str(error).count("\n") == 1
+
+
+def refusal(text: str) -> ConstraintSyntaxError | None:
+    """Return the error that the text is refused with, None where it is a query."""
+    try:
+        parse(text)
+    except ConstraintSyntaxError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize(
+    ("words", "query"),
+    [
+        ((), "*"),
+        (("hdf5", "+mpi", "%gcc"), "hdf5 +mpi %gcc"),
+        (("hdf5", "cflags=-O2 -g"), "hdf5 cflags='-O2 -g'"),
+        (("hdf5", "cflags=-O2"), "hdf5 cflags=-O2"),
+        (("weird=it's",), 'weird="it\'s"'),
+        (('weird="it',), "weird='\"it'"),
+        (("target=zen2 %gcc@13",), "target=zen2 %gcc@13"),
+        (("hdf5 cflags=-O2 -g",), "hdf5 cflags=-O2 -g"),
+        (("foo=",), "foo="),
+    ],
+)
+def test_words_of_a_command_line(words: tuple[str, ...], query: str) -> None:
+    """A value whose quotes the shell took away gets them again, where it cannot be read without."""
+    assert query_of(words) == query
+
+
+# -- what a spec's own facts must be like to meet a query
+
+
+SPEC = Spec(
+    hash="abcdefghijklmnopqrstuvwxyz234567",
+    name="hdf5",
+    namespace="builtin",
+    version="1.14.5",
+    compiler="gcc@13.2.0",
+    operating_system="ubuntu24.04",
+    platform="linux",
+    target="x86_64_v3",
+    variants=canonical_variants(
+        (
+            "+mpi",
+            "-cxx",
+            "build_type=Release",
+            "fabrics:=verbs,ofi",
+            "languages=c,c++",
+            'cflags="-O2 -g"',
+            "ldflags='-Wl,--as-needed'",
+            "patches:=26090f4,b231fcc",
+        )
+    ),
+    stacks=("e4s", "root"),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("*", True),
+        ("hdf5", True),
+        ("zlib", False),
+        ("builtin.hdf5", True),
+        ("builtin.mock.hdf5", False),
+        ("namespace=builtin", True),
+        ("@1.14", True),
+        ("@=1.14", False),
+        ("@1.12:1.13,1.14.5:", True),
+        ("@:1.13", False),
+        ("+mpi", True),
+        ("~mpi", False),
+        ("~cxx", True),
+        ("mpi=true cxx=false", True),
+        ("mpi=false", False),
+        ("mpi=*", True),
+        ("+unknown", False),
+        ("~unknown", False),
+        ("unknown=*", False),
+        ("build_type=Release", True),
+        ("build_type:=Release", True),
+        ("build_type=Debug", False),
+        ("build_type=release", False),
+        ("+build_type", False),
+        ("mpi=on", False),
+        ("fabrics=ofi", True),
+        ("fabrics=verbs,ofi", True),
+        ("fabrics=ofi,tcp", False),
+        ("fabrics:=ofi,verbs", True),
+        ("fabrics:=ofi", False),
+        ("fabrics=*", True),
+        ("languages=c++", True),
+        ("cflags=-O2", True),
+        ('cflags="-g -O2"', True),
+        ("cflags='-O3'", False),
+        ("cflags:=-O2", True),  # Spack heeds := among flags no more than their order
+        ('cflags:="-O2 -g"', True),
+        ("cflags=*", False),
+        ("cxxflags=*", False),
+        ("ldflags=-Wl,--as-needed", True),
+        ("patches=26090f4", True),
+        ("patches=26090f4aaaaaaaaaaaaaaaa", True),
+        ("patches=2609", True),
+        ("patches=26090f5", False),
+        ("patches:=b231fccaaa,26090f4aaa", True),
+        ("patches:=26090f4", False),
+        ("platform=linux os=ubuntu24.04 target=x86_64_v3", True),
+        ("platform=darwin", False),
+        ("os=centos7", False),
+        ("target=zen2,x86_64_v3", True),
+        ("target=x86_64", False),
+        ("target=*", True),
+        ("target=x86_64:", True),
+        ("target=x86_64_v3:", True),
+        ("target=:x86_64_v3", True),
+        ("target=:x86_64_v2", False),
+        ("target=zen2,:haswell", True),
+        ("target=x86_64_v2:icelake", True),
+        ("target=x86_64_v4:", False),
+        ("target=aarch64:", False),
+        ("platform=* os=*", True),
+        ("arch=linux-*-*", True),
+        ("arch=linux-ubuntu24.04-x86_64_v3", True),
+        ("arch=linux-None-x86_64_v3", True),
+        ("os=None", False),
+        ("arch=linux-centos7-x86_64_v3", False),
+        ("/abcdefg", True),
+        ("/abcdefghijklmnopqrstuvwxyz234567", True),
+        ("/bcdefg", False),
+        ("hdf5@1.12: +mpi~cxx target=x86_64_v3 fabrics=ofi", True),
+        ("hdf5@1.12: +mpi+cxx target=x86_64_v3 fabrics=ofi", False),
+        ("os=ubuntu24.04,centos7", False),  # one strange name to Spack
+        ("hdf5 ^nothing-of-the-kind", True),  # dependencies are not in the record
+    ],
+)
+def test_matches(text: str, *, expected: bool) -> None:
+    """A spec matches where it meets every part of the query that is about itself."""
+    assert has_facts(parse(text), SPEC) is expected
+
+
+def test_unknown_facts_do_not_match() -> None:
+    """A spec without a known namespace has none that could be asked for."""
+    spec = Spec(
+        hash=SPEC.hash,
+        name="zlib",
+        version="1.3",
+        compiler=None,
+        operating_system="centos7",
+        platform="linux",
+        target="zen2",
+        variants=(),
+        stacks=(),
+    )
+    assert has_facts(parse("zlib"), spec)
+    assert not has_facts(parse("builtin.zlib"), spec)
+
+
+@pytest.mark.parametrize(
+    ("asked", "compiler", "expected"),
+    [
+        ("%clang@19", "llvm@19.1.0", True),
+        ("%llvm", "clang@15.0.7", True),
+        ("%oneapi@2025", "intel-oneapi-compilers@2025.1.0", True),
+        ("%clang", "apple-clang@16.0.0", False),
+        ("%gcc", "gcc-runtime@13.2.0", False),
+        ("%gcc@13", "gcc", False),
+        ("%@13", "gcc@13.2.0", True),
+        ("%gcc languages=c", "gcc@13.2.0", False),
+        ("%gcc os=centos7", "gcc@13.2.0", False),
+    ],
+)
+def test_compilers(asked: str, compiler: str, *, expected: bool) -> None:
+    """A compiler goes by its old name or by its package's; no more is known of it."""
+    (dependency,) = parse(asked).direct
+    assert dependency.spec.is_compiler(compiler) is expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "spelled", "expected"),
+    [
+        ("patches=26090f4", "patches=26090f49d2c1e7aa,b231fcc0", True),
+        ("patches:=26090f4", "patches=26090f49d2c1e7aa,b231fcc0", False),
+        ("cflags=-g", 'cflags=="-O2 -g"', True),
+        ("+mpi", "++mpi", True),
+        ("+mpi", "mpi=True", True),
+        ("fabrics=ofi", "fabrics='none,ofi'", True),
+        ("note='a b'", 'note="a b"', True),
+        ("mpi=x", "mpi-x=x", False),
+    ],
+)
+def test_variants_in_other_spellings(asked: str, spelled: str, *, expected: bool) -> None:
+    """Quotes, full checksums and propagated values in the data do not hide what is asked for."""
+    (constraint,) = parse(asked).variants
+    assert constraint.matches((spelled,)) is expected
+
+
+# -- what is no query, or one that Spack alone can answer, is refused with its place
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "reason"),
+    [
+        ("", 0, "unexpected end, a spec is missing"),
+        ("  ", 2, "unexpected end, a spec is missing"),
+        ("hdf5@1.2,,3", 9, "unexpected ','"),
+        ("hdf5@", 5, "unexpected end, a version is missing"),
+        ("hdf5@+mpi", 5, "unexpected '+'"),
+        ("hdf5@1.2 @1.3", 9, "a version (commas make a list) is given twice"),
+        ("hdf5@1.4:1.2", 5, "1.4:1.2 is an empty range"),
+        ("hdf5:1.2", 4, "unexpected ':'"),
+        ("hdf5 zlib", 5, "a second spec begins (a dependency is ^zlib)"),
+        ("hdf5 ^zlib mpich", 11, "a second spec begins (a dependency is ^mpich)"),
+        ("+mpi hdf5", 5, "a name stands first in a spec"),
+        ("hdf5 key = value", 5, "a second spec begins"),
+        ("hdf5 +", 6, "unexpected end, the name of a variant is missing"),
+        ("hdf5 +-mpi", 6, "unexpected '-'"),
+        ("hdf5 +mpi ~mpi", 10, "the variant mpi is given twice"),
+        ("hdf5 +mpi mpi=true", 10, "the variant mpi is given twice"),
+        ("hdf5 +mpi=true", 9, "unexpected '='"),
+        ("hdf5/", 5, "unexpected end, a hash is missing"),
+        ("hdf5/a /b", 7, "a hash is given twice"),
+        ("/" + "a" * 33, 1, "a hash has at most 32 characters"),
+        ("hdf5 build_type=", 16, "unexpected end, a value is missing"),
+        ("hdf5 build_type= Release", 16, "unexpected ' '"),
+        ("hdf5 build_type=Release%gcc", 23, "unexpected '%' (put a space before it, or"),
+        ("hdf5 languages=c+bootstrap", 16, "unexpected '+' (put a space before it, or"),
+        ('hdf5 weird="a"b"', 14, "a second spec begins"),
+        ("hdf5 weird='it's'", 15, "a second spec begins"),
+        ("hdf5 ^mpi=mpich='a'", 15, "mpich is the package that provides it, and has no value"),
+        ("hdf5 cflags=-O2 -g", 15, "several flags need quotes around them"),
+        ("hdf5 cflags='-O2", 12, "a quote that is never closed"),
+        ("hdf5 fabrics=ofi,,tcp", 13, "an empty value"),
+        ("hdf5 fabrics=ofi,*", 13, "'*' stands alone"),
+        ("hdf5 fabrics:=*", 14, "'*' stands alone"),
+        ("builtin.hdf5 namespace=x", 13, "a namespace is given twice"),
+        ("hdf5 namespace='a b'", 15, "this is no namespace"),
+        ("hdf5 arch=linux-zen2", 10, "arch is PLATFORM-OS-TARGET"),
+        ("hdf5 arch=linux-centos7-zen2 target=zen3", 29, "target= is given twice"),
+        ("hdf5 os=a os=b", 10, "os= is given twice"),
+        ("hdf5 é", 5, "unexpected 'é'"),
+        ("hdf5 when=+mpi", 5, "not supported: conditions (when=)"),
+        ("hdf5@git.feature/x", 5, "not supported: git versions"),
+        ("hdf5@0123456789abcdef0123456789abcdef01234567", 5, "not supported: git versions"),
+        ("hdf5 %gcc@git.master", 10, "not supported: git versions"),
+        ("hdf5 %", 6, "unexpected end, a spec is missing"),
+        ("hdf5 %gcc cmake", 10, "a second spec begins (a dependency is ^cmake)"),
+        ("hdf5 %[virtuals=c gcc", 18, "unexpected 'g'"),
+        ("hdf5 %[virtuals=c", 17, "unexpected end, ']' is missing"),
+        ("hdf5 ^[deptypes=compile] mpich", 16, "'compile' is no type: build, link, run, test"),
+        ("hdf5 ^[color=red] mpich", 7, "an edge has deptypes=, virtuals= and no other"),
+        ("hdf5 ^[when=+mpi] mpich", 7, "unexpected 'w'"),
+        ("hdf5 ^[when='+mpi'] mpich", 7, "not supported: conditions (when=)"),
+        ("hdf5 ^mpi=mpich,openmpi", 15, "unexpected ','"),
+        ("hdf5 os=,a", 8, "this is no os"),
+        ("hdf5 target=zen2,", 12, "this is no target"),
+        ("hdf5 target:=zen2", 11, "only '=' goes with an architecture"),
+        ("hdf5 os==centos7", 7, "only '=' goes with an architecture"),
+        ("hdf5 target=nowhere:", 12, "'nowhere' is no target that ranges can have"),
+        ("hdf5 arch=linux-centos7-:x", 10, "'x' is no target that ranges can have"),
+        ("hdf5 arch=linux-fe-zen2", 10, "not supported: names that depend on the host"),
+        ("hdf5 target=zen2:fe", 12, "not supported: names that depend on the host"),
+        ("hdf5 os=default_os", 8, "not supported: names that depend on the host"),
+        ("hdf5 target=fe", 12, "not supported: names that depend on the host"),
+        ("./hdf5.yaml", 0, "not supported: specs in files"),
+        ("hdf5 ^/tmp/zlib.json", 6, "not supported: specs in files"),
+    ],
+)
+def test_refused(text: str, position: int, reason: str) -> None:
+    """What is malformed, and what Spack alone knows, is refused with the reason and the place."""
+    with pytest.raises(ConstraintSyntaxError) as caught:
+        parse(text)
+    assert caught.value.reason.startswith(reason)
+    assert (caught.value.position, caught.value.text) == (position, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("hdf5@1.2,,3", "unexpected ',' at character 10: hdf5@1.2,,3"),
+        ("hdf5\t\n;", "unexpected ';' at character 7: hdf5  ;"),
+        ("hdf5@", "unexpected end, a version is missing at character 6: hdf5@"),
+    ],
+)
+def test_message(text: str, line: str) -> None:
+    """The message counts from 1, quotes the text in one line, and has a caret under the place."""
+    with pytest.raises(ConstraintSyntaxError) as caught:
+        parse(text)
+    first, second = str(caught.value).split("\n")
+    assert first == line
+    assert second == " " * (len(line) - len(text) + caught.value.position) + "^"
+
+
+@pytest.mark.parametrize("before", [0, 20, 500])
+@pytest.mark.parametrize("after", [0, 20, 500])
+def test_a_long_text_is_quoted_around_the_place(before: int, after: int) -> None:
+    """However long the text is, the message stays short and its caret finds the character."""
+    text = "a" * before + "!" + "b" * after
+    with pytest.raises(ConstraintSyntaxError) as caught:
+        parse(text)
+    line, caret = str(caught.value).split("\n")
+    assert line[caret.index("^")] == "!"
+    assert len(line) < 140
+    assert ("..." in line) == (before + after > 60)
