@@ -18,18 +18,16 @@ from schema import errors
 from schema.context import Context
 from schema.documents.documents import KEPT_BYTES, Document, Documents
 from schema.documents.estimates import NOTHING, Estimate, told_cost, too_expensive
-from schema.documents.variable_rules import refused_variables
+from schema.documents.rules import refused_variables
 from schema.execution.budget import BudgetExceeded
 from schema.execution.executor import RenderingExecutor
-from schema.execution.lightness import LIGHT_BYTES, LIGHT_DOCUMENT, LIGHT_UNITS, is_small
 from schema.fields.scalars import SCALARS
 from schema.limits import Limits
-from schema.query import Query
+from schema.query import Query, Subscription, root_of
 from schema.revisions.package import Package
 from schema.revisions.revision import Revision, Tag
 from schema.revisions.spec import Spec
 from schema.revisions.stack import Stack
-from schema.subscription import Subscription, root_of
 from snapshots.models import RevisionInfo
 
 SCHEMA_FILE = Path(__file__).with_name("schema.graphql")
@@ -50,6 +48,13 @@ schema._schema.description = (  # noqa: SLF001 - Strawberry takes no description
     "Relay's conventions: opaque ids, connections and node(id:). An answer about a digest is the "
     "same for ever."
 )
+
+
+LIGHT_UNITS, LIGHT_BYTES = 6_000, 1_000_000
+"""Of a request that takes a few milliseconds."""
+
+LIGHT_DOCUMENT, LIGHT_VALUES = 2_000, 50
+"""Characters of a text that is read on the way, and values in all lists and objects together."""
 
 
 class Answer(NamedTuple):
@@ -266,6 +271,24 @@ class _Admitted(NamedTuple):
     node: DocumentNode
     variables: dict[str, Any]
     cost: Estimate
+
+
+def is_small(variables: Mapping[str, Any]) -> bool:
+    """Tell whether variables are few and short, however deep they stand, looking at few alone."""
+    waiting: list[Any] = [variables]
+    left = LIGHT_VALUES
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list | dict):
+            left -= len(value)
+            if left < 0:
+                return False
+            waiting += value  # an object's keys
+            if isinstance(value, dict):
+                waiting += value.values()
+        elif isinstance(value, str) and len(value) > LIGHT_DOCUMENT:
+            return False
+    return True
 
 
 def sdl() -> str:

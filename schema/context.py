@@ -14,8 +14,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import strawberry
 
-from schema.execution.budget import QUERY_TOO_LARGE, Budget, BudgetExceeded
-from schema.execution.loading import Cache, Failed, NotLoaded
+from schema.execution.budget import (
+    QUERY_TOO_LARGE,
+    Budget,
+    BudgetExceeded,
+    Cache,
+    Failed,
+    NotLoaded,
+)
 from snapshots.catalog.asking.covering import Covered, best_covering, candidates
 from snapshots.catalog.asking.history_answers import HistoryAnswers, HistoryQuestion
 from snapshots.catalog.asking.history_questions import Asked

@@ -1,21 +1,20 @@
 """The entry points of the API."""
 
-from typing import Annotated
+from collections.abc import AsyncGenerator
+from typing import Annotated, Any, NamedTuple
 
 import strawberry
 
 from schema.comparisons.comparison import Comparison
 from schema.context import MOST_CONTENTS, Context, Info
-from schema.fields.connections import Connection, connection_field
+from schema.fields.connections import PAGE_MAX, Connection, PageArguments, connection_field
 from schema.fields.cost import LOADING, SPANS_OF_HASH, ArgumentCost, Cost, ItemsOf, NumberOf
-from schema.fields.paging import PAGE_MAX, PageArguments
 from schema.fields.scalars import DateTime, none_if_omitted
-from schema.histories.hash_history import HashHistory
-from schema.histories.series import Series
+from schema.histories import HashHistory, Series
 from schema.node import Node, find_node
-from schema.revisions.concrete_spec import CONCRETE_SPECS, ConcreteSpecsArgument, concrete_specs
-from schema.revisions.lookup import Lookup
+from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecsArgument, Lookup, concrete_specs
 from schema.revisions.revision import Revision, Tag, revision_connection
+from snapshots import refs
 from snapshots.catalog.asking.history_questions import HoldingAsked
 from snapshots.changes.wanted import Wanted
 from snapshots.errors import CachelogError, InvalidArgument, RevisionNotFound
@@ -235,3 +234,44 @@ def _resolve(context: Context, ref: str | None) -> RevisionInfo:
     if not revisions:
         raise RevisionNotFound("", "the catalog is empty")
     return revisions[0]
+
+
+class PublishedUnder(NamedTuple):
+    """Which revisions a subscription is about: those of a tag, of a series, of both, or all."""
+
+    tag: str | None
+    series: str | None
+
+    def has(self, revision: RevisionInfo) -> bool:
+        """Tell whether a revision is one of them."""
+        return self.tag in (None, revision.tag) and (
+            self.series is None or self.series == refs.series(revision.tag)
+        )
+
+
+@strawberry.type(description="What can be followed as it happens.")
+class Subscription:
+    """The root of all subscriptions. An event of theirs is a line of the catalog."""
+
+    @strawberry.subscription(
+        description="Each revision when it is published; of one series or tag where one is given. "
+        "What was published before the subscription began is not sent.",
+        metadata=Cost(weight=20).metadata,
+    )
+    def revision_published(
+        self,
+        info: Info,
+        series: Annotated[
+            str | None, strawberry.argument(description="Only those of tags of this series.")
+        ] = strawberry.UNSET,
+        tag: Annotated[
+            str | None, strawberry.argument(description="Only those of this tag.")
+        ] = strawberry.UNSET,
+    ) -> AsyncGenerator[Revision, None]:
+        wanted = PublishedUnder(none_if_omitted(tag), none_if_omitted(series))
+        return info.context.follow(wanted.has)  # type: ignore[return-value] # see ``root_of``
+
+
+def root_of(event: RevisionInfo | None) -> Any:
+    """Return the root that an event is executed with: the field's own value; None for a query."""
+    return None if event is None else Revision(info=event)

@@ -1,5 +1,6 @@
 """Why specs were built anew: the causes of a comparison."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
@@ -7,19 +8,25 @@ import numpy as np
 import strawberry
 
 from schema.comparisons.changes import (
+    FIELDS,
+    FieldChange,
     LoadedComparison,
     comparison_key,
     load_comparison,
     part_of_comparison,
-    where_known,
 )
-from schema.comparisons.field_change import FIELDS, FieldChange
 from schema.context import Context, LoadedRevision
-from schema.fields.connections import Connection, Page, connection_field
-from schema.fields.cost import Cost
-from schema.fields.enums import describe_enum
-from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
-from schema.fields.paging import PageArguments, bad_cursor, window
+from schema.fields.connections import (
+    Connection,
+    Page,
+    PageArguments,
+    bad_cursor,
+    connection_field,
+    window,
+)
+from schema.fields.cost import EXPLAINING, Cost
+from schema.fields.many import LazyList, Sublists, WhereKnown, for_many, where_known
+from schema.fields.scalars import describe_enum
 from schema.node import Node, node_id
 from schema.revisions.spec import Spec, SpecRows
 from snapshots.changes import causes
@@ -289,3 +296,35 @@ class CauseStep:
     def alone(self) -> StepRows:
         """Return the list of this step alone."""
         return self.rows
+
+
+KIND_COUNTS = Cost(weight=5_000, items=len(CauseKind), once=EXPLAINING)
+"""All causes, counted by their kinds."""
+
+
+@strawberry.type(description="How many causes are of one kind, and how many specs they explain.")
+class CauseKindCount:
+    """A kind of causes with its numbers."""
+
+    kind: CauseKind = strawberry.field(description="The kind.")
+    num_causes: int = strawberry.field(description="How many causes are of this kind.")
+    num_specs: int = strawberry.field(
+        description="How many specs have a main cause of this kind. Each spec has one main cause, "
+        "so these numbers add up to all that were rebuilt or replaced."
+    )
+
+
+def cause_kind_counts(comparison: LoadedComparison) -> list[CauseKindCount]:
+    """Return the kinds of all causes, in their order."""
+    causes = comparison.explanation().causes
+    num_causes: Counter[CauseKind] = Counter()
+    num_specs: Counter[CauseKind] = Counter()
+    for it in causes.counted():
+        kind = causes.name_of(it.number).kind
+        num_causes[kind] += 1
+        num_specs[kind] += it.num_specs
+    return [
+        CauseKindCount(kind=kind, num_causes=num_causes[kind], num_specs=num_specs[kind])
+        for kind in CauseKind
+        if num_causes[kind]
+    ]

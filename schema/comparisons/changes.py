@@ -7,22 +7,50 @@ from operator import attrgetter
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import strawberry
+from strawberry.scalars import JSON
 
 from schema.context import Context, LoadedRevision
-from schema.fields.connections import Connection, Page
+from schema.fields.connections import Connection, Page, PageArguments, bad_cursor, window
 from schema.fields.cost import VALUE, Cost
-from schema.fields.many import LazyList, WhereKnown, for_many
-from schema.fields.paging import PageArguments, bad_cursor, window
-from schema.fields.scalars import ByteCount
+from schema.fields.many import LazyList, for_many
+from schema.fields.scalars import ByteCount, describe_enum
 from schema.node import ID_SEPARATOR, not_known
+from snapshots.catalog.asking.returned import MOST_CONTENTS
 from snapshots.changes import diff
 from snapshots.changes.cells import CoverageDimension
 from snapshots.changes.coverage import CoverageChanges
 from snapshots.changes.explanation import Explanation
-from snapshots.frames.columns import Mask, Rows
+from snapshots.changes.reasons import SpecChangeReason
+from snapshots.frames.columns import Mask
 from snapshots.models import RevisionInfo
 
 Item = TypeVar("Item")
+
+describe_enum(
+    SpecChangeReason,
+    "Why a hash came, went or changed: the first that applies, in this order.",
+    {
+        SpecChangeReason.REBUILT: "Added: it took the place of a spec with the same facts of its "
+        "own; only dependencies differ, or nothing that the source tells.",
+        SpecChangeReason.REPLACES: "Added: it took the place of a spec whose own facts differ.",
+        SpecChangeReason.RETURNED: "Added: an earlier revision of the series had the hash; where "
+        f"the history is not complete, one of the newest {MOST_CONTENTS}.",
+        SpecChangeReason.NEW_PACKAGE: "Added: base has no spec of the package.",
+        SpecChangeReason.NEW_STACK: "Added: all its stacks but root are new.",
+        SpecChangeReason.NEW_VERSION: "Added: base has the package, not the version.",
+        SpecChangeReason.NEW_TARGET: "Added: base has the version, but nothing of the package for "
+        "this platform, operating system and target.",
+        SpecChangeReason.NEW_BUILD: "Added: one more build of a version that base has.",
+        SpecChangeReason.REPLACED: "Removed: another spec took its place.",
+        SpecChangeReason.PACKAGE_GONE: "Removed: head has no spec of the package.",
+        SpecChangeReason.STACK_GONE: "Removed: head has none of its stacks but root.",
+        SpecChangeReason.VERSION_GONE: "Removed: head has the package, not the version.",
+        SpecChangeReason.TARGET_GONE: "Removed: head has the version, but nothing of the package "
+        "for this platform, operating system and target.",
+        SpecChangeReason.BUILD_GONE: "Removed: one build less of a version that head has.",
+        SpecChangeReason.FACTS: "Changed: the same hash, other facts.",
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -115,12 +143,6 @@ def of_change(value: Callable[[Any], Any], description: str, cost: Cost = VALUE)
     return for_many(values, description, cost=cost)
 
 
-def where_known(places: Rows, make: Callable[[Rows], Any]) -> WhereKnown:
-    """Return an object for each place, none for -1; ``make`` makes those of the others."""
-    known = places >= 0
-    return WhereKnown(make(places[known]), known.tolist())
-
-
 def size_delta(before: int | None, after: int | None) -> ByteCount | None:
     """Return by how many bytes a size rose; None where one of the two is not known."""
     return None if before is None or after is None else ByteCount(after - before)
@@ -167,3 +189,19 @@ def change_connection(
     part = window(arguments, len(table), places)
     shown = ChangeRows(make, comparison, table[part.start : part.stop])
     return Connection(page=Page(part, shown, list(map(cursors.of, shown.records))))
+
+
+FIELDS = Cost(weight=5, items=10)
+"""The facts of a spec that can differ."""
+
+
+@strawberry.type(
+    description="A fact that differs: path as in stacks, compiler, variants; before and after as "
+    "JSON."
+)
+class FieldChange:
+    """A field change."""
+
+    path: str = strawberry.field(description="The field that differs.")
+    before: JSON | None = strawberry.field(description="Its value in base.")
+    after: JSON | None = strawberry.field(description="Its value in head.")

@@ -1,70 +1,250 @@
 """Comparisons: what was added, removed and changed between two revisions."""
 
+from functools import cached_property
 from typing import Annotated, Self
 
 import strawberry
 
-from schema.comparisons.cause import Cause, cause_connection, cause_named
-from schema.comparisons.change_counts import (
+from schema.comparisons.cause import (
     KIND_COUNTS,
-    REASON_COUNTS,
+    Cause,
     CauseKindCount,
-    ReasonCount,
+    cause_connection,
     cause_kind_counts,
-    reason_counts,
+    cause_named,
 )
 from schema.comparisons.changes import (
+    Change,
     ChangeRows,
     LoadedComparison,
     comparison_key,
     load_comparison,
+    of_change,
     part_of_comparison,
+    size_delta,
 )
-from schema.comparisons.check import CHECK, CheckReport, check
-from schema.comparisons.comparison_costs import (
-    CAUSES,
-    CHANGES,
-    COVERAGE,
-    NOTES,
-    ONE_CAUSE,
-    WHY_UNKNOWN,
-)
-from schema.comparisons.comparison_summary import ComparisonSummary
+from schema.comparisons.check import CHECK, MOST_RULES, CheckReport, RuleInput, check
 from schema.comparisons.coverage import CoverageChange, coverage_connection
-from schema.comparisons.coverage_dimension import CoverageDimension
 from schema.comparisons.package_change import (
     PackageChange,
     PackageChangeOrderArgument,
     package_change_connection,
 )
-from schema.comparisons.rule_input import MOST_RULES, RuleInput
 from schema.comparisons.spec_change import (
+    REASON_COUNTS,
+    ReasonCount,
     SpecChange,
     SpecChangeOrderArgument,
+    reason_counts,
     spec_change_connection,
     with_reasons,
 )
-from schema.comparisons.stack_change import StackChange
 from schema.context import Context, Info
-from schema.execution.loading import NotLoaded
-from schema.fields.connections import Connection, connection_field
-from schema.fields.cost import COMPARING, STACKS, Cost, texts
-from schema.fields.enums import describe_enum
-from schema.fields.paging import PageArguments
-from schema.fields.scalars import none_if_omitted
+from schema.execution.budget import NotLoaded
+from schema.fields.connections import Connection, PageArguments, connection_field
+from schema.fields.cost import COMPARING, COVERING, EXPLAINING, STACKS, ArgumentCost, Cost, texts
+from schema.fields.scalars import ByteCount, describe_enum, none_if_omitted
 from schema.node import Node, node_id
 from schema.revisions.revision import Revision
-from schema.revisions.spec_arguments import FilterArgument
+from schema.revisions.spec import FilterArgument
 from snapshots.changes.cause import CauseName
 from snapshots.changes.causes import CauseKind
-from snapshots.changes.coverage import CoverageChangeKind
+from snapshots.changes.cells import CoverageDimension
+from snapshots.changes.coverage import (
+    CoverageChangeKind,
+    CoverageChanges,
+    usual_dimensions,
+)
 from snapshots.changes.diff import LEFT_OUT
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.spec_changes import SpecChangeKind
+from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.models import RevisionInfo
 from snapshots.notes.changelog import changelog
 from snapshots.notes.rendering import NotesFormat, render
+from snapshots.notes.summary import summarize
+
+NOTES = Cost(weight=180_000, once=EXPLAINING, num_bytes=15_000_000)
+"""Release notes, made anew each time. Two formats of them may be asked for at once.
+
+Those of revisions months apart are long, as JSON most.
+"""
+
+CHANGES = Cost(
+    weight=1_000,
+    each=20,
+    once=COMPARING,
+    arguments={
+        "kinds": ArgumentCost(weight=100, each=50),
+        "reasons": ArgumentCost(weight=5_000, each=50, once=EXPLAINING),
+        "search": ArgumentCost(weight=1_000),
+        "orderBy": ArgumentCost(weight=500),
+        "filter": ArgumentCost(weight=3_000, each=60),
+    },
+)
+"""A page of the changes of a comparison."""
+
+CAUSES = Cost(
+    weight=1_500,
+    each=20,
+    once=EXPLAINING,
+    arguments={
+        "kinds": ArgumentCost(weight=100, each=50),
+        "package": ArgumentCost(weight=100),
+    },
+)
+"""A page of causes."""
+
+COVERAGE = Cost(
+    weight=COVERING,
+    each=10,
+    once=COMPARING,
+    arguments={
+        "by": ArgumentCost(each=20_000),
+        "kinds": ArgumentCost(weight=100, each=50),
+        "search": ArgumentCost(weight=1_000),
+    },
+)
+"""A page of lost and gained cells."""
+
+ONE_CAUSE = Cost(weight=100, once=EXPLAINING)
+"""A cause by its name."""
+
+WHY_UNKNOWN = Cost(weight=10, once=EXPLAINING, num_bytes=150)
+"""What the sources of a comparison do not tell."""
+
+
+EXPLAINED = Cost(weight=100, once=EXPLAINING)
+"""What follows from the reasons of all changed hashes."""
+
+COVERED = Cost(weight=COVERING * 2 / 3, once=COMPARING)
+"""The number of lost or gained cells. Both are counted at once, and mostly asked for together."""
+
+
+@strawberry.type(
+    description="How many packages, specs and stacks were added, removed and changed; total sizes."
+)
+class ComparisonSummary:
+    """The totals of a comparison."""
+
+    packages_added: int = strawberry.field(description="Packages only in head.")
+    packages_removed: int = strawberry.field(description="Packages only in base.")
+    packages_upgraded: int = strawberry.field(description="Packages whose newest version rose.")
+    packages_downgraded: int = strawberry.field(description="Packages whose newest version fell.")
+    packages_versions_changed: int = strawberry.field(
+        description="Packages with other versions below the newest."
+    )
+    packages_rebuilt: int = strawberry.field(
+        description="Packages with the same versions and other hashes."
+    )
+    packages_changed: int = strawberry.field(
+        description="Packages with the same hashes and other facts."
+    )
+    packages_unchanged: int = strawberry.field(description="Packages where nothing changed.")
+    specs_added: int = strawberry.field(description="Hashes only in head.")
+    specs_removed: int = strawberry.field(description="Hashes only in base.")
+    specs_changed: int = strawberry.field(description="Hashes with other facts.")
+    specs_unchanged: int = strawberry.field(description="Hashes where nothing changed.")
+    stacks_added: int = strawberry.field(description="Stacks only in head.")
+    stacks_removed: int = strawberry.field(description="Stacks only in base.")
+    total_size_before: ByteCount | None = strawberry.field(
+        description="The sum of the sizes of base's binary packages, as far as known."
+    )
+    total_size_after: ByteCount | None = strawberry.field(
+        description="The sum of the sizes of head's binary packages, as far as known."
+    )
+    total_size_delta: ByteCount | None = strawberry.field(
+        description="By how much that sum rose; null where one side knows no sizes."
+    )
+    loaded: strawberry.Private[LoadedComparison]
+
+    @classmethod
+    def of(cls, loaded: LoadedComparison) -> Self:
+        """Return the totals of a comparison."""
+        totals = summarize(loaded.changes)
+        counts = {name: getattr(totals, name) for name in totals.__struct_fields__}
+        delta = size_delta(totals.total_size_before, totals.total_size_after)
+        return cls(**counts, total_size_delta=delta, loaded=loaded)
+
+    @strawberry.field(
+        description="Added hashes that took the place of a spec with the same facts of its own.",
+        metadata=EXPLAINED.metadata,
+    )
+    def specs_rebuilt(self) -> int:
+        return self.loaded.explanation().count(SpecChangeReason.REBUILT)
+
+    @strawberry.field(
+        description="Added hashes that took the place of a spec with other facts of its own.",
+        metadata=EXPLAINED.metadata,
+    )
+    def specs_replaced(self) -> int:
+        return self.loaded.explanation().count(SpecChangeReason.REPLACES)
+
+    @strawberry.field(
+        description="Combinations of package, stack and target that only base has specs for; of "
+        "package and target where a source tells no stacks.",
+        metadata=COVERED.metadata,
+    )
+    def coverage_lost(self) -> int:
+        return self._cells.count(CoverageChangeKind.LOST)
+
+    @strawberry.field(
+        description="Combinations of package, stack and target that only head has specs for; of "
+        "package and target where a source tells no stacks.",
+        metadata=COVERED.metadata,
+    )
+    def coverage_gained(self) -> int:
+        return self._cells.count(CoverageChangeKind.GAINED)
+
+    @cached_property
+    def _cells(self) -> CoverageChanges:
+        return self.loaded.coverage(usual_dimensions(self.loaded.changes))
+
+
+PACKAGES = Cost(weight=100, num_bytes=10_000)
+"""The names of the packages that came to a stack, or left it; of months, thousands."""
+
+describe_enum(
+    StackChangeKind,
+    "How a stack changed.",
+    {
+        StackChangeKind.ADDED: "Only in head.",
+        StackChangeKind.REMOVED: "Only in base.",
+        StackChangeKind.CHANGED: "In both, with other specs.",
+    },
+)
+
+
+@strawberry.type(description="How a stack changed.")
+class StackChange(Change):
+    """A stack change."""
+
+    name: str = of_change(lambda change: change.name, "The stack's name.")
+    kind: StackChangeKind = of_change(lambda change: change.kind, "How it changed.")
+    num_specs_before: int = of_change(
+        lambda change: change.num_specs_before, "How many specs it had in base."
+    )
+    num_specs_after: int = of_change(
+        lambda change: change.num_specs_after, "How many specs it has in head."
+    )
+    specs_added: int = of_change(lambda change: change.specs_added, "How many hashes it gained.")
+    specs_removed: int = of_change(lambda change: change.specs_removed, "How many hashes it lost.")
+    size_delta: ByteCount | None = of_change(
+        lambda change: size_delta(change.size_before, change.size_after),
+        "By how much the sum of its known sizes rose.",
+    )
+    packages_added: list[str] = of_change(
+        lambda change: change.packages_added,
+        "Packages that it has a spec of only in head.",
+        PACKAGES,
+    )
+    packages_removed: list[str] = of_change(
+        lambda change: change.packages_removed,
+        "Packages that it has a spec of only in base.",
+        PACKAGES,
+    )
+
 
 describe_enum(
     NotesFormat,

@@ -16,14 +16,13 @@ from schema.comparisons.changes import (
     change_connection,
     of_change,
 )
-from schema.comparisons.coverage_dimension import CoverageDimension
-from schema.fields.connections import Connection
+from schema.fields.connections import Connection, PageArguments
 from schema.fields.cost import Cost, texts
-from schema.fields.enums import describe_enum
 from schema.fields.many import Sublists, for_many
-from schema.fields.paging import PageArguments
+from schema.fields.scalars import describe_enum
 from schema.revisions.spec import Spec, SpecRows
 from snapshots.changes import coverage as coverage_changes
+from snapshots.changes.cells import CoverageDimension
 from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges
 from snapshots.errors import InvalidArgument
 

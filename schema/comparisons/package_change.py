@@ -13,15 +13,11 @@ from schema.comparisons.changes import (
     change_connection,
     of_change,
     size_delta,
-    where_known,
 )
-from schema.fields.connections import Connection
+from schema.fields.connections import Connection, OrderDirection, PageArguments, direction_field
 from schema.fields.cost import texts
-from schema.fields.enums import describe_enum
-from schema.fields.many import WhereKnown, for_many
-from schema.fields.ordering import OrderDirection, direction_field
-from schema.fields.paging import PageArguments
-from schema.fields.scalars import ByteCount
+from schema.fields.many import WhereKnown, for_many, where_known
+from schema.fields.scalars import ByteCount, describe_enum
 from schema.revisions.package import Package, PackageRows
 from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
 

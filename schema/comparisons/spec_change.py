@@ -9,25 +9,22 @@ import strawberry
 
 from schema.comparisons.cause import Cause, CauseRows, CauseStep, StepRows
 from schema.comparisons.changes import (
+    FIELDS,
     Change,
     ChangeRows,
+    FieldChange,
     LoadedComparison,
     NamedBy,
     change_connection,
     of_change,
-    where_known,
 )
-from schema.comparisons.field_change import FIELDS, FieldChange
-from schema.comparisons.spec_change_reason import SpecChangeReason
-from schema.fields.connections import Connection
+from schema.fields.connections import Connection, OrderDirection, PageArguments, direction_field
 from schema.fields.cost import EXPLAINING, Cost
-from schema.fields.enums import describe_enum
-from schema.fields.many import Interleaved, Sublists, WhereKnown, for_many
-from schema.fields.ordering import OrderDirection, direction_field
-from schema.fields.paging import PageArguments
+from schema.fields.many import Interleaved, Sublists, WhereKnown, for_many, where_known
+from schema.fields.scalars import describe_enum
 from schema.revisions.spec import Spec, SpecRows
 from snapshots.changes import facts
-from snapshots.changes.reasons import REASONS, code_of
+from snapshots.changes.reasons import REASONS, SpecChangeReason, code_of
 from snapshots.changes.spec_changes import SpecChangeField, SpecChangeKind, SpecChanges
 
 describe_enum(
@@ -177,3 +174,22 @@ def with_reasons(
     """Return the changes of a table that have one of the reasons."""
     reasons = comparison.explanation().reasons(table, comparison.returned())
     return table.take(np.isin(reasons, [code_of(reason) for reason in wanted]))
+
+
+REASON_COUNTS = Cost(weight=5_000, items=len(REASONS), once=EXPLAINING)
+"""The reasons of all changed hashes, counted."""
+
+
+@strawberry.type(description="How many specs were added, removed or changed for one reason.")
+class ReasonCount:
+    """A reason with its number."""
+
+    reason: SpecChangeReason = strawberry.field(description="The reason.")
+    count: int = strawberry.field(description="How many specs.")
+
+
+def reason_counts(comparison: LoadedComparison) -> list[ReasonCount]:
+    """Return the reasons of all hashes that were added, removed or changed, in their order."""
+    codes = comparison.explanation().reasons(comparison.changes.specs, comparison.returned())
+    counts = np.bincount(codes, minlength=len(REASONS)).tolist()
+    return [ReasonCount(reason=REASONS[code], count=it) for code, it in enumerate(counts) if it]

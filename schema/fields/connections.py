@@ -4,13 +4,124 @@ https://relay.dev/graphql/connections.htm
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from enum import Enum
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import strawberry
+from graphql import GraphQLField
+from strawberry.annotation import StrawberryAnnotation
+from strawberry.extensions import FieldExtension
+from strawberry.types.arguments import StrawberryArgument
+from strawberry.types.field import StrawberryField
 
 from schema.fields.cost import ITEMS_OF_PAGE, Cost
 from schema.fields.many import Each, LazyList, Sublists, Table, for_many
-from schema.fields.paging import PageArguments, Paged, Window, bad_cursor, window
+from schema.fields.scalars import none_if_omitted
+from snapshots.errors import InvalidArgument
+from snapshots.escaping import quoted
+
+
+@strawberry.enum(description="From low to high, or from high to low.")
+class OrderDirection(Enum):
+    """A direction."""
+
+    ASC = strawberry.enum_value("asc", description="Low to high.")
+    DESC = strawberry.enum_value("desc", description="High to low: ASC read backwards.")
+
+
+def direction_field() -> Any:
+    """Declare the direction of an order: low to high unless given."""
+    return strawberry.field(default=OrderDirection.ASC, description="Which way.")
+
+
+PAGE_DEFAULT = 50
+PAGE_MAX = 1000
+
+_ARGUMENTS = {
+    "first": (
+        int | None,
+        f"Take this many from the start; {PAGE_DEFAULT} unless `first` or `last` is given, at most "
+        f"{PAGE_MAX}.",
+    ),
+    "after": (str | None, "Take only what stands after this cursor."),
+    "last": (int | None, f"Take this many from the end; at most {PAGE_MAX}."),
+    "before": (str | None, "Take only what stands before this cursor."),
+}
+"""The types and descriptions of the four arguments of a connection."""
+
+
+class PageArguments(NamedTuple):
+    """The four arguments of a connection; None where one is not given."""
+
+    first: int | None
+    after: str | None
+    last: int | None
+    before: str | None
+
+    def bounds(self) -> tuple[int | None, int | None]:
+        """Return how many to take from the start and from the end; None for all."""
+        if self.first is None and self.last is None:
+            return PAGE_DEFAULT, None
+        return self.first, self.last
+
+
+class Paged(FieldExtension):
+    """Gives a field the four arguments of a connection.
+
+    Its resolver gets them checked and in one: as ``page``, of type PageArguments.
+    """
+
+    def apply(self, field: StrawberryField) -> None:
+        """Put the four arguments in the place of ``page``."""
+        own = [it for it in field.arguments if it.python_name not in {"page", *_ARGUMENTS}]
+        field.arguments = own + [
+            StrawberryArgument(name, None, StrawberryAnnotation(kind), description=description)
+            for name, (kind, description) in _ARGUMENTS.items()
+        ]
+
+    def map_arguments(self, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments with ``page`` for the four; raises InvalidArgument."""
+        given = {name: none_if_omitted(kwargs.pop(name, None)) for name in _ARGUMENTS}
+        for name in ("first", "last"):
+            size = given[name]
+            if size is not None and not 0 <= size <= PAGE_MAX:
+                raise InvalidArgument(name, f"{size} is not between 0 and {PAGE_MAX}")
+        return kwargs | {"page": PageArguments(**given)}
+
+
+class Window(NamedTuple):
+    """A part of an ordered list: from ``start`` up to and without ``stop``, of ``total``."""
+
+    start: int
+    stop: int
+    total: int
+
+
+def window(
+    arguments: PageArguments, total: int, places: Callable[[str], tuple[int, int]]
+) -> Window:
+    """Return which part of a list of ``total`` a query asks for.
+
+    ``places`` returns for a cursor how many items stand before it and how many up to and with it;
+    the two are equal where the item is not in the list. It raises InvalidArgument for a text that
+    is no cursor of the list.
+    """
+    first, last = arguments.bounds()
+    start = places(arguments.after)[1] if arguments.after is not None else 0
+    stop = places(arguments.before)[0] if arguments.before is not None else total
+    stop = max(start, stop)
+    if first is not None:
+        stop = min(stop, start + first)
+    if last is not None:
+        start = max(start, stop - last)
+    return Window(start, stop, total)
+
+
+def bad_cursor(cursor: str) -> InvalidArgument:
+    """Return the error for a cursor that names nothing in the list."""
+    hint = "cursors stay right as long as ref names a digest"
+    return InvalidArgument("after/before", f"{quoted(cursor)} is no cursor of this list; {hint}")
+
 
 Item = TypeVar("Item")
 
@@ -145,6 +256,12 @@ class Connection(Generic[Item]):
     def alone(self) -> Pages:
         """Return the pages that are this connection's alone."""
         return OnePage(self.page)
+
+
+def is_paged(field: GraphQLField) -> bool:
+    """Tell whether a field of the schema is a connection, which decides the size of its pages."""
+    declared = field.extensions.get("strawberry-definition")
+    return declared is not None and any(isinstance(it, Paged) for it in declared.extensions)
 
 
 def page_of(

@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 
 from graphql import GraphQLField
 
-from schema.fields.paging import Paged
-
 COST = "cost"
 """The key in a field's metadata of its Cost."""
 
@@ -143,12 +141,6 @@ def stated_cost(field: GraphQLField) -> Cost | None:
     declared = field.extensions.get("strawberry-definition")
     cost: Cost | None = declared.metadata.get(COST) if declared else None
     return cost
-
-
-def is_paged(field: GraphQLField) -> bool:
-    """Tell whether a field of the schema is a connection, which decides the size of its pages."""
-    declared = field.extensions.get("strawberry-definition")
-    return declared is not None and any(isinstance(it, Paged) for it in declared.extensions)
 
 
 def cost_of(field: GraphQLField, name: str, *, is_list: bool) -> Cost:

@@ -81,6 +81,12 @@ class WhereKnown(NamedTuple):
     is_known: Sequence[bool]
 
 
+def where_known(places: Rows, make: Callable[[Rows], Any]) -> WhereKnown:
+    """Return an object for each place, none for -1; ``make`` makes those of the others."""
+    known = places >= 0
+    return WhereKnown(make(places[known]), known.tolist())
+
+
 class Interleaved(NamedTuple):
     """The objects that a field leads to, from several lists: of two revisions, say.
 

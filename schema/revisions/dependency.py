@@ -9,12 +9,18 @@ import numpy as np
 import strawberry
 
 from schema.context import LoadedRevision
-from schema.fields.connections import Connection, Edge, Page, edges_field
+from schema.fields.connections import (
+    Connection,
+    Edge,
+    Page,
+    PageArguments,
+    bad_cursor,
+    edges_field,
+    window,
+)
 from schema.fields.cost import ArgumentCost, Cost, texts
-from schema.fields.enums import describe_enum
 from schema.fields.many import Each, LazyList, for_many
-from schema.fields.paging import PageArguments, bad_cursor, window
-from schema.fields.scalars import none_if_omitted
+from schema.fields.scalars import describe_enum, none_if_omitted
 from snapshots.frames.dependencies import DependencyGraph, DependencyType, Reached
 
 if TYPE_CHECKING:

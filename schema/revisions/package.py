@@ -7,42 +7,209 @@ import numpy as np
 import strawberry
 
 from schema.context import Context, LoadedRevision
-from schema.fields.connections import Connection, Page
-from schema.fields.cost import STACKS, TIMELINE, ArgumentCost, Cost
-from schema.fields.many import LazyList, Sublists, Table, WhereKnown, for_many
-from schema.fields.ordering import OrderDirection
-from schema.fields.paging import PageArguments, Paged, bad_cursor, window
-from schema.fields.scalars import ByteCount, none_if_omitted
-from schema.node import Node, in_revision, node_id
-from schema.revisions.package_arguments import PackageFilter, PackageOrder
-from schema.revisions.package_coverage import (
-    CELLS,
-    DEPENDENTS,
-    LISTED_MAX,
-    CoverageCell,
-    DependentPackage,
-    Dimensions,
-    First,
-    coverage_of,
-    dependents_of,
+from schema.fields.connections import (
+    Connection,
+    OrderDirection,
+    Page,
+    PageArguments,
+    Paged,
+    bad_cursor,
+    direction_field,
+    window,
 )
-from schema.revisions.spec_arguments import (
+from schema.fields.cost import STACKS, TIMELINE, ArgumentCost, Cost, NumberOf, texts
+from schema.fields.many import LazyList, Sublists, Table, WhereKnown, for_many
+from schema.fields.scalars import ByteCount, describe_enum, given_values, none_if_omitted
+from schema.node import Node, in_revision, node_id
+from schema.revisions.spec import (
     FilterArgument,
     MatchingArgument,
     OrderArgument,
+    SpecConnection,
+    SpecPages,
+    spec_page,
 )
-from schema.revisions.spec_connection import SpecConnection, SpecPages, spec_page
 from snapshots import refs
 from snapshots.catalog.asking.history_questions import PackagesAsked
+from snapshots.changes.cells import CoverageDimension, cells_of
+from snapshots.errors import InvalidArgument
 from snapshots.frames import filters
 from snapshots.frames.columns import Column, ListColumn, Rows
-from snapshots.frames.frame import Frame
+from snapshots.frames.frame import Frame, PackageField
 
 if TYPE_CHECKING:
-    from schema.histories.package_history import PackageHistory
+    from schema.histories import PackageHistory
     from schema.revisions.revision import Revision
 
-LazyHistory = Annotated["PackageHistory", strawberry.lazy("schema.histories.package_history")]
+
+@strawberry.input(
+    description="Every list is any-of; the fields together are all-of. The conditions on specs "
+    "(stacks, compilers, targets ...) must all be met by one spec of the package."
+)
+class PackageFilter:
+    """Conditions on packages."""
+
+    search: str | None = strawberry.field(
+        default=strawberry.UNSET, description="Case-insensitive substring of the name."
+    )
+    names: list[str] | None = strawberry.field(
+        default=strawberry.UNSET, description="Names, exactly."
+    )
+    stacks: list[str] | None = strawberry.field(
+        default=strawberry.UNSET, description="Stacks that have a spec of the package."
+    )
+    compilers: list[str] | None = strawberry.field(
+        default=strawberry.UNSET, description="gcc matches every gcc; gcc@13.2.0 that one."
+    )
+    operating_systems: list[str] | None = strawberry.field(
+        default=strawberry.UNSET, description="Operating systems."
+    )
+    platforms: list[str] | None = strawberry.field(
+        default=strawberry.UNSET, description="Platforms."
+    )
+    targets: list[str] | None = strawberry.field(
+        default=strawberry.UNSET, description="Microarchitectures."
+    )
+
+    def to_domain(self) -> filters.PackageFilter:
+        """Return the conditions as the frame takes them."""
+        return filters.PackageFilter(**given_values(self))
+
+
+describe_enum(
+    PackageField,
+    "What packages are ordered by; equal ones stand by name.",
+    {
+        PackageField.NAME: "By name.",
+        PackageField.NUM_SPECS: "By the number of specs in the revision.",
+        PackageField.SIZE: "By the sum of the known sizes in the revision; unknown stands lowest.",
+    },
+    name="PackageOrderField",
+)
+
+
+@strawberry.input(description="An order of packages.")
+class PackageOrder:
+    """A field and a direction."""
+
+    field: PackageField = strawberry.field(description="What to order by.")
+    direction: OrderDirection = direction_field()
+
+
+PackageFilterArgument = Annotated[
+    PackageFilter | None, strawberry.argument(description="Which packages; all unless given.")
+]
+PackageOrderArgument = Annotated[
+    PackageOrder | None,
+    strawberry.argument(description="In which order; by name unless given."),
+]
+
+
+describe_enum(
+    CoverageDimension,
+    "What packages are looked at in combination with.",
+    {
+        CoverageDimension.STACK: "The stack; root is none.",
+        CoverageDimension.TARGET: "The target.",
+        CoverageDimension.OPERATING_SYSTEM: "The operating system.",
+        CoverageDimension.PLATFORM: "The platform.",
+        CoverageDimension.COMPILER: "The compiler with its version.",
+        CoverageDimension.COMPILER_NAME: "The compiler, whatever its version.",
+        CoverageDimension.VERSION: "The version.",
+    },
+)
+
+
+LISTED_MAX = 1_000
+"""How many cells or dependents may be asked for, and are unless a number is given."""
+
+CELLS = Cost(weight=2_000, items=NumberOf("first", default=LISTED_MAX), each=5)
+"""The values of whole columns are put into order; then a cell is a few codes."""
+
+DEPENDENTS = Cost(weight=800, items=NumberOf("first", default=LISTED_MAX), each=2)
+"""All edges that lead to a package are followed one step up."""
+
+Dimensions = Annotated[
+    list[CoverageDimension],
+    strawberry.argument(description="The dimensions; none for the package alone."),
+]
+First = Annotated[int, strawberry.argument(description=f"How many; {LISTED_MAX:,} at most.")]
+
+
+@strawberry.type(
+    description="A cell of a package's coverage: a value for each dimension, that some of its "
+    "specs have together."
+)
+class CoverageCell:
+    """A cell that has specs."""
+
+    values: list[str] = strawberry.field(
+        description="One value for each dimension that was asked for, in that order.",
+        metadata=texts(80).metadata,
+    )
+    num_specs: int = strawberry.field(description="How many of the package's specs have them.")
+
+
+@strawberry.type(description="A package with specs that depend on another package.")
+class DependentPackage:
+    """A package above another."""
+
+    name: str = strawberry.field(description="The package's name.")
+    num_specs: int = strawberry.field(
+        description="How many of its specs depend on a spec of the other package themselves."
+    )
+
+
+def coverage_of(
+    loaded: LoadedRevision, code: int, by: Sequence[CoverageDimension], first: int
+) -> Table[CoverageCell]:
+    """Return the cells that the specs of a package stand in, in the order of their values.
+
+    Raises InvalidArgument for a number out of range, or more dimensions than kinds of them.
+    """
+    _check(first)
+    if len(by) > len(CoverageDimension):
+        raise InvalidArgument("by", f"more than {len(CoverageDimension)} dimensions")
+    distinct = [*dict.fromkeys(by)]
+    rows = np.arange(*loaded.frame.slice_of(code).indices(len(loaded.frame)), dtype=np.int32)
+    cells = cells_of(loaded.frame, rows, distinct)
+    texts_of_each = [
+        [values[it] for it in codes[:first].tolist()]
+        for values, codes in zip(cells.values, cells.codes, strict=True)
+    ]
+    chosen = [texts_of_each[distinct.index(dimension)] for dimension in by]
+    num_specs = cells.num_specs[:first].tolist()
+    values = [*map(list, zip(*chosen, strict=True))] if chosen else [[] for _ in num_specs]
+    return Table(CoverageCell, {"values": values, "num_specs": num_specs})
+
+
+def dependents_of(loaded: LoadedRevision, code: int, first: int) -> Table[DependentPackage] | None:
+    """Return the packages that depend on one themselves, those with most such specs first.
+
+    None where the revision's source told no dependencies at all. Raises InvalidArgument.
+    """
+    _check(first)
+    frame, graph = loaded.frame, loaded.dependencies()
+    if not graph.is_known:
+        return None
+    rows = graph.rows_needing(frame.slice_of(code))
+    counts = np.bincount(frame.package.codes[rows], minlength=len(frame.packages))
+    order = np.argsort(-counts, kind="stable")[: min(first, np.count_nonzero(counts))]
+    return Table(
+        DependentPackage,
+        {
+            "name": [frame.packages[it] for it in order.tolist()],
+            "num_specs": counts[order].tolist(),
+        },
+    )
+
+
+def _check(first: int) -> None:
+    if not 0 <= first <= LISTED_MAX:
+        raise InvalidArgument("first", f"{first} is not between 0 and {LISTED_MAX:,}")
+
+
+LazyHistory = Annotated["PackageHistory", strawberry.lazy("schema.histories")]
 LazyRevision = Annotated["Revision", strawberry.lazy("schema.revisions.revision")]
 
 
@@ -124,7 +291,7 @@ def _revisions(packages: "PackageRows") -> Sequence["Revision"]:
 
 
 def _histories(packages: "PackageRows") -> WhereKnown:
-    from schema.histories.package_history import PackageHistory
+    from schema.histories import PackageHistory
 
     loaded, names = packages.loaded, _names(packages)
     series = refs.series(loaded.info.tag)

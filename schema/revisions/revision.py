@@ -7,30 +7,36 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import strawberry
 
 from schema.context import Context, Info
-from schema.fields.connections import Connection, connection_field, page_of
+from schema.fields.connections import Connection, PageArguments, connection_field, page_of
 from schema.fields.cost import LOADING, PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, STACKS, Cost, ItemsOf
-from schema.fields.enums import describe_enum
 from schema.fields.many import FOR_MANY, Each
-from schema.fields.paging import PageArguments
-from schema.fields.scalars import ByteCount, DateTime
+from schema.fields.scalars import ByteCount, DateTime, describe_enum
 from schema.node import Node, node_id, not_known
-from schema.revisions.concrete_spec import CONCRETE_SPECS, ConcreteSpecsArgument, concrete_specs
-from schema.revisions.lookup import Lookup
-from schema.revisions.package import Package, package_connection
-from schema.revisions.package_arguments import PackageFilterArgument, PackageOrderArgument
-from schema.revisions.spec import Spec
-from schema.revisions.spec_arguments import FilterArgument, MatchingArgument, OrderArgument
-from schema.revisions.spec_connection import SpecConnection, spec_connection
+from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecsArgument, Lookup, concrete_specs
+from schema.revisions.package import (
+    Package,
+    PackageFilterArgument,
+    PackageOrderArgument,
+    package_connection,
+)
+from schema.revisions.spec import (
+    FilterArgument,
+    MatchingArgument,
+    OrderArgument,
+    Spec,
+    SpecConnection,
+    spec_connection,
+)
 from schema.revisions.stack import Stack, stacks_of
 from snapshots import refs
 from snapshots.changes.wanted import Wanted
 from snapshots.models import RevisionInfo, UnprovenReason
 
 if TYPE_CHECKING:
-    from schema.histories.series import GrowthPoint, Series
+    from schema.histories import GrowthPoint, Series
 
-LazySeries = Annotated["Series", strawberry.lazy("schema.histories.series")]
-LazyGrowthPoint = Annotated["GrowthPoint", strawberry.lazy("schema.histories.series")]
+LazySeries = Annotated["Series", strawberry.lazy("schema.histories")]
+LazyGrowthPoint = Annotated["GrowthPoint", strawberry.lazy("schema.histories")]
 
 LOADED = Cost(weight=20, once=LOADING)
 """Something of a revision's contents by its name."""
@@ -157,7 +163,7 @@ class Revision(Node):
 
     @strawberry.field(description="The series that it is part of.")
     def series_info(self) -> LazySeries:
-        from schema.histories.series import Series
+        from schema.histories import Series
 
         return Series(name=refs.series(self.info.tag))
 
@@ -271,7 +277,7 @@ class Revision(Node):
         metadata=Cost(weight=60).metadata,
     )
     def growth(self, info: Info) -> LazyGrowthPoint | None:
-        from schema.histories.series import GrowthPoint
+        from schema.histories import GrowthPoint
 
         return GrowthPoint.of_revision(info.context, self.info)
 
@@ -314,7 +320,7 @@ class Tag(Node):
 
     @strawberry.field(description="That family, with all its revisions.")
     def series_info(self) -> LazySeries:
-        from schema.histories.series import Series
+        from schema.histories import Series
 
         return Series(name=refs.series(self.name))
 

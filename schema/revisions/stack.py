@@ -5,15 +5,24 @@ from typing import Self
 import strawberry
 
 from schema.context import Context, LoadedRevision
-from schema.fields.connections import Connection, connection_field
+from schema.fields.connections import Connection, PageArguments, connection_field
 from schema.fields.cost import PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, Cost
-from schema.fields.paging import PageArguments
 from schema.fields.scalars import ByteCount
 from schema.node import Node, in_revision, node_id
-from schema.revisions.package import LazyRevision, Package, package_connection
-from schema.revisions.package_arguments import PackageFilterArgument, PackageOrderArgument
-from schema.revisions.spec_arguments import FilterArgument, MatchingArgument, OrderArgument
-from schema.revisions.spec_connection import SpecConnection, spec_connection
+from schema.revisions.package import (
+    LazyRevision,
+    Package,
+    PackageFilterArgument,
+    PackageOrderArgument,
+    package_connection,
+)
+from schema.revisions.spec import (
+    FilterArgument,
+    MatchingArgument,
+    OrderArgument,
+    SpecConnection,
+    spec_connection,
+)
 from snapshots.frames.columns import rows_where
 
 

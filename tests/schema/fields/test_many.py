@@ -7,8 +7,8 @@ import pytest
 import strawberry
 from strawberry.types.field import StrawberryField
 
+from schema.fields.connections import PageArguments, Paged
 from schema.fields.cost import COST, Cost
-from schema.fields.enums import describe_enum
 from schema.fields.many import (
     Each,
     LazyList,
@@ -18,7 +18,7 @@ from schema.fields.many import (
     for_many,
     function_for_many,
 )
-from schema.fields.paging import PageArguments, Paged
+from schema.fields.scalars import describe_enum
 from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.errors import InvalidArgument
 

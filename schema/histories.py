@@ -1,0 +1,470 @@
+"""A hash through time: where it was, why it came, and why it went."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Self
+
+import strawberry
+
+from schema.comparisons.comparison import Comparison
+from schema.comparisons.spec_change import ReasonCount
+from schema.context import Context, Info
+from schema.fields.connections import (
+    Connection,
+    Edge,
+    Page,
+    PageArguments,
+    connection_field,
+    edges_field,
+    page_of,
+)
+from schema.fields.cost import LOADING, TIMELINE, Cost, NumberOf, texts
+from schema.fields.many import Each, Table
+from schema.fields.scalars import ByteCount, DateTime, none_if_omitted
+from schema.node import Node, node_id, not_known
+from schema.revisions.revision import LazySeries, Revision, revision_connection, revision_of
+from schema.revisions.spec import Spec
+from snapshots.catalog.asking import past
+from snapshots.catalog.asking.history_questions import GrowthAsked, HashAsked, PackageAsked
+from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.reasons import SpecChangeReason
+from snapshots.errors import CatalogError, InvalidArgument
+from snapshots.models import RevisionInfo
+from snapshots.timelines import growth, spans
+from snapshots.timelines.packages import PackageEntry, PackageTimeline
+
+SPANS = 4
+"""In how many spans of all series a hash usually was."""
+
+
+@strawberry.type(
+    description="Revisions of a series that follow one another and have a hash: first and last "
+    "have it, as all between them."
+)
+class Span:
+    """A span."""
+
+    span: strawberry.Private[spans.Span]
+
+    @strawberry.field(description="The name of the series.")
+    def series(self) -> str:
+        return self.span.series
+
+    @strawberry.field(description="The series.")
+    def series_info(self) -> LazySeries:
+        from schema.histories import Series
+
+        return Series(name=self.span.series)
+
+    @strawberry.field(description="The first revision that has it.")
+    def first(self) -> Revision:
+        return Revision(info=self.span.first)
+
+    @strawberry.field(description="The last revision that has it.")
+    def last(self) -> Revision:
+        return Revision(info=self.span.last)
+
+    @strawberry.field(description="Whether the last revision of the series has it.")
+    def is_current(self) -> bool:
+        return self.span.is_current
+
+    @strawberry.field(
+        description="Why it came with the first. RETURNED where the series had it before, unless "
+        "it took the place of another spec."
+    )
+    def reason_came(self) -> SpecChangeReason:
+        return self.span.reason_came
+
+    @strawberry.field(description="Why it went; null where it is still there.")
+    def reason_gone(self) -> SpecChangeReason | None:
+        return self.span.reason_gone
+
+    @strawberry.field(
+        description="The revision after the last, which has it no longer; null where there is none."
+    )
+    def gone_in(self) -> Revision | None:
+        return revision_of(self.span.gone_in)
+
+
+@strawberry.type(description="What the catalog knows of a hash, in whatever revision.")
+class HashHistory(Node):
+    """The history of a hash."""
+
+    known: strawberry.Private[spans.HashHistory]
+
+    @strawberry.field(description="Opaque and stable.")
+    def id(self) -> strawberry.ID:
+        return node_id("HashHistory", self.known.hash)
+
+    @classmethod
+    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+        """Return the history of a whole hash."""
+        match parts:
+            case [hash]:
+                found = cls.of(context, hash)
+                return found if found is not None and found.known.hash == hash else None
+        not_known(context)
+        return None
+
+    @classmethod
+    def of(cls, context: Context, text: str) -> Self | None:
+        """Return the history of a hash or of a prefix; None where no revision had it.
+
+        Raises InvalidArgument, AmbiguousHash and IncompleteHistory.
+        """
+        known = context.of_history(HashAsked(text))
+        return None if known is None else cls(known=known)
+
+    @strawberry.field(description="The whole hash.")
+    def hash(self) -> str:
+        return self.known.hash
+
+    @strawberry.field(description="The name of its package.")
+    def name(self) -> str:
+        return self.known.name
+
+    @strawberry.field(description="The version that was built.")
+    def version(self) -> str | None:
+        return self.known.version
+
+    @strawberry.field(description="The newest revision that has it.")
+    def newest(self) -> Revision:
+        return Revision(info=self.known.newest)
+
+    @strawberry.field(
+        description="All its facts, from the newest revision that has it.",
+        metadata=Cost(weight=20, each_loaded=LOADING).metadata,
+    )
+    def spec(self, info: Info) -> Spec:
+        loaded = info.context.load(self.known.newest)
+        row = loaded.frame.hashes.find(self.known.hash)
+        if row is None:
+            raise _contradiction(info.context, self.known)
+        return Spec(loaded=loaded, row=row)
+
+    @strawberry.field(
+        description="Where it was: the spans of each series, oldest first, series after series in "
+        "the order of `allSeries`.",
+        metadata=Cost(items=SPANS).metadata,
+    )
+    def spans(self) -> list[Span]:
+        return [Span(span=span) for span in self.known.spans]
+
+
+def _contradiction(context: Context, known: Any) -> CatalogError:
+    reason = (
+        f"the history has {known.hash} in {known.newest.digest}, which has not; "
+        "'cachelog verify' tells more"
+    )
+    return CatalogError(context.catalog.location, reason)
+
+
+TOUCHED = 5
+"""For how many reasons a revision touches a package."""
+
+
+@strawberry.type(description="What a revision did to a package, from the one before it.")
+class PackageHistoryEntry:
+    """An entry of a timeline."""
+
+    entry: strawberry.Private[PackageEntry]
+
+    @strawberry.field(description="The revision that touched the package.")
+    def revision(self) -> Revision:
+        return Revision(info=self.entry.head)
+
+    @strawberry.field(
+        description="The whole of what changed with the revision; null for the first of the series."
+    )
+    def comparison(self) -> Comparison | None:
+        base = self.entry.base
+        return None if base is None else Comparison(base_info=base, head_info=self.entry.head)
+
+    @strawberry.field(description="How the package changed.")
+    def kind(self) -> PackageChangeKind:
+        return self.entry.kind
+
+    @strawberry.field(
+        description="Versions that the revision before had not, newest first.",
+        metadata=texts(60).metadata,
+    )
+    def versions_added(self) -> list[str]:
+        return list(self.entry.versions_added)
+
+    @strawberry.field(
+        description="Versions that only the revision before had, newest first.",
+        metadata=texts(60).metadata,
+    )
+    def versions_removed(self) -> list[str]:
+        return list(self.entry.versions_removed)
+
+    @strawberry.field(description="How many of its hashes came.")
+    def specs_added(self) -> int:
+        return self.entry.num_added
+
+    @strawberry.field(description="How many of its hashes went.")
+    def specs_removed(self) -> int:
+        return self.entry.num_removed
+
+    @strawberry.field(description="How many of its hashes have other facts.")
+    def specs_changed(self) -> int:
+        return self.entry.num_changed
+
+    @strawberry.field(
+        description="Why its hashes came, went or changed; those that came back have a reason of "
+        "their own. The numbers add up to all of them.",
+        metadata=Cost(items=TOUCHED).metadata,
+    )
+    def reasons(self) -> list[ReasonCount]:
+        return [ReasonCount(reason=reason, count=count) for reason, count in _ordered(self.entry)]
+
+
+def _ordered(entry: PackageEntry) -> list[tuple[SpecChangeReason, int]]:
+    """Return the reasons of an entry in their own order."""
+    return [(it, entry.reasons[it]) for it in SpecChangeReason if it in entry.reasons]
+
+
+@strawberry.type(description="An entry in a list, with the cursor to go on from.")
+class PackageHistoryEdge(Edge[PackageHistoryEntry]):
+    """An edge of a timeline."""
+
+
+@strawberry.type(description="A page of a package's history, newest first.")
+class PackageHistoryConnection(Connection[PackageHistoryEntry]):
+    """A connection over a timeline."""
+
+    edges: list[PackageHistoryEdge] = edges_field()  # type: ignore[assignment]  # each is an Edge
+
+
+class PackageHistoryPage(Page[PackageHistoryEntry]):
+    """A page of a timeline."""
+
+    edge_type = PackageHistoryEdge
+
+
+@strawberry.type(
+    description="A package through the revisions of a series: since when it has been there, and "
+    "each revision that touched it."
+)
+class PackageHistory(Node):
+    """A timeline."""
+
+    timeline: strawberry.Private[PackageTimeline]
+
+    @strawberry.field(description="Opaque and stable.")
+    def id(self) -> strawberry.ID:
+        return node_id("PackageHistory", self.timeline.series, self.timeline.name)
+
+    @classmethod
+    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+        """Return the history of a package in a series."""
+        match parts:
+            case [series, name]:
+                return cls.of(context, series, name)
+        not_known(context)
+        return None
+
+    @classmethod
+    def of(cls, context: Context, series: str, name: str) -> Self | None:
+        """Return a package's history; None where no revision of the series had it.
+
+        Raises IncompleteHistory.
+        """
+        timeline = context.of_history(PackageAsked(series, name))
+        return None if timeline is None else cls(timeline=timeline)
+
+    @strawberry.field(description="The package's name.")
+    def name(self) -> str:
+        return self.timeline.name
+
+    @strawberry.field(description="The series whose revisions are looked at.")
+    def series(self) -> LazySeries:
+        from schema.histories import Series
+
+        return Series(name=self.timeline.series)
+
+    @strawberry.field(description="The first revision that has a spec of it.")
+    def first_seen(self) -> Revision:
+        return Revision(info=self.timeline.first_seen)
+
+    @strawberry.field(description="The last revision that has a spec of it.")
+    def last_seen(self) -> Revision:
+        return Revision(info=self.timeline.last_seen)
+
+    @strawberry.field(description="Whether the last revision of the series has it.")
+    def is_current(self, info: Info) -> bool:
+        revisions = info.context.changing_history().of_series(self.timeline.series)
+        return bool(revisions) and revisions[0] == self.timeline.last_seen
+
+    @connection_field(
+        "One entry for each revision that touched the package, newest first.",
+        cost=Cost(weight=100, each=2),
+    )
+    def entries(self, *, page: PageArguments) -> PackageHistoryConnection:
+        entries = self.timeline.entries
+        keys = [entry.head.key for entry in entries]
+        shown = page_of(
+            page,
+            keys,
+            lambda place: PackageHistoryEntry(entry=entries[place]),
+            PackageHistoryPage,
+        )
+        return PackageHistoryConnection(page=shown)
+
+
+POINTS = 1_000
+"""How many revisions a series may have: twenty years of weekly ones, three of daily ones."""
+
+
+@strawberry.type(
+    description="How large a revision is, and what came and went since the one before it."
+)
+class GrowthPoint:
+    """A point of a chart."""
+
+    revision: Revision = strawberry.field(description="The revision.")
+    comparison: Comparison | None = strawberry.field(
+        description="The whole of what changed; null for the first of the series."
+    )
+    tag: str = strawberry.field(description="The revision's tag.")
+    taken_at: DateTime = strawberry.field(description="When the build cache stood so.")
+    num_specs: int = strawberry.field(description="How many specs it has.")
+    num_packages: int = strawberry.field(description="How many packages it has.")
+    num_stacks: int = strawberry.field(description="How many stacks it has, without root.")
+    total_size: ByteCount | None = strawberry.field(
+        description="The sum of its binary packages' sizes, as far as known."
+    )
+    specs_added: int = strawberry.field(description="How many of its hashes the one before lacks.")
+    specs_removed: int = strawberry.field(description="How many hashes of the one before it lacks.")
+    specs_changed: int = strawberry.field(
+        description="How many hashes both have, with other facts."
+    )
+    specs_rebuilt: int = strawberry.field(
+        description="How many of the added specs are others built anew, with the same facts."
+    )
+    specs_replaced: int = strawberry.field(
+        description="How many of the added specs took the place of others that differ."
+    )
+    packages_added: int = strawberry.field(
+        description="How many of its packages the one before lacks."
+    )
+    packages_removed: int = strawberry.field(
+        description="How many packages of the one before it lacks."
+    )
+
+    @classmethod
+    def of_revision(cls, context: Context, revision: RevisionInfo) -> Self:
+        """Return the point of one revision; raises IncompleteHistory where it is not kept."""
+        point = past.growth_point(context.catalog, context.changing_history(), revision)
+        (shown,) = _shown([point])
+        return shown  # type: ignore[return-value]
+
+
+@strawberry.type(
+    description="Revisions that follow one another: those of one tag, or of all tags of a family "
+    "(develop-DATE, vX.Y.Z)."
+)
+class Series(Node):
+    """A series of the catalog, by its name."""
+
+    name: str = strawberry.field(description="develop, develop-DATE, vX.Y.Z, or a tag's own name.")
+
+    @strawberry.field(description="Opaque and stable.")
+    def id(self) -> strawberry.ID:
+        return node_id("Series", self.name)
+
+    @classmethod
+    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+        """Return the series of a name."""
+        match parts:
+            case [name]:
+                return cls.named(context, name)
+        not_known(context)
+        return None
+
+    @classmethod
+    def named(cls, context: Context, name: str) -> Self | None:
+        """Return a series of the catalog; None where there is none of that name."""
+        return cls(name=name) if context.changing_history().of_series(name) else None
+
+    @strawberry.field(description="Its last revision: the newest of its newest tag.")
+    def latest(self, info: Info) -> Revision:
+        return Revision(info=info.context.changing_history().of_series(self.name)[0])
+
+    @connection_field(
+        "Its revisions, the last one first: those of the newest tag, then of the tag before it.",
+        cost=Cost(weight=200, each=1),
+    )
+    def revisions(self, info: Info, *, page: PageArguments) -> Connection[Revision]:
+        return revision_connection(info.context.changing_history().of_series(self.name), page)
+
+    @strawberry.field(
+        description="One point a revision, oldest first: what a chart needs.",
+        metadata=Cost(weight=500, items=NumberOf("last", default=POINTS), each=3).metadata,
+    )
+    def growth(
+        self,
+        info: Info,
+        since: Annotated[
+            DateTime | None,
+            strawberry.argument(description="Only of revisions taken then or later."),
+        ] = strawberry.UNSET,
+        until: Annotated[
+            DateTime | None,
+            strawberry.argument(description="Only of revisions taken then or earlier."),
+        ] = strawberry.UNSET,
+        last: Annotated[
+            int | None, strawberry.argument(description="Only the newest so many of them.")
+        ] = strawberry.UNSET,
+    ) -> list[GrowthPoint]:
+        since, until, last = none_if_omitted(since), none_if_omitted(until), none_if_omitted(last)
+        if last is not None and last < 0:
+            raise InvalidArgument("last", f"{last} is less than 0")
+        points: list[growth.GrowthPoint] = info.context.of_history(GrowthAsked(self.name))
+        chosen = [
+            it
+            for it in points
+            if (since is None or it.revision.taken_at >= since)
+            and (until is None or it.revision.taken_at <= until)
+        ]
+        return _shown(chosen if last is None else chosen[max(0, len(chosen) - last) :])
+
+    @strawberry.field(
+        description="A package through its revisions; null where none of them had it.",
+        metadata=Cost(weight=TIMELINE).metadata,
+    )
+    def package(
+        self,
+        info: Info,
+        name: Annotated[str, strawberry.argument(description="The package's name.")],
+    ) -> PackageHistory | None:
+        return PackageHistory.of(info.context, self.name, name)
+
+
+def _shown(points: Sequence[growth.GrowthPoint]) -> list[GrowthPoint]:
+    """Return points as a table: numbers alone are read column by column."""
+
+    def comparison(place: int) -> Comparison | None:
+        point = points[place]
+        if point.base is None:
+            return None
+        return Comparison(base_info=point.base, head_info=point.revision)
+
+    lines = [it.revision for it in points]
+    columns: dict[str, Sequence[Any]] = {
+        "revision": Each(len(points), lambda place: Revision(info=lines[place])),
+        "comparison": Each(len(points), comparison),
+        "tag": [it.tag for it in lines],
+        "taken_at": [it.taken_at for it in lines],
+        "num_specs": [it.num_specs for it in lines],
+        "num_packages": [it.num_packages for it in lines],
+        "num_stacks": [it.num_stacks for it in lines],
+        "total_size": [it.total_size for it in lines],
+        "specs_added": [it.counts.specs_added for it in points],
+        "specs_removed": [it.counts.specs_removed for it in points],
+        "specs_changed": [it.counts.specs_changed for it in points],
+        "specs_rebuilt": [it.num_rebuilt for it in points],
+        "specs_replaced": [it.num_replaced for it in points],
+        "packages_added": [it.counts.packages_added for it in points],
+        "packages_removed": [it.counts.packages_removed for it in points],
+    }
+    return Table(GrowthPoint, columns)  # type: ignore[return-value]
