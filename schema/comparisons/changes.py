@@ -3,24 +3,42 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from operator import attrgetter
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, Protocol, TypeVar
 
+import msgspec
+import numpy as np
+import orjson
 import strawberry
 from strawberry.scalars import JSON
 
 from schema.context import Context, LoadedRevision
-from schema.fields.connections import Connection, Page, PageArguments, bad_cursor, window
-from schema.fields.cost import VALUE, Cost
-from schema.fields.many import LazyList, for_many
+from schema.fields.connections import (
+    Connection,
+    OrderDirection,
+    Page,
+    PageArguments,
+    bad_cursor,
+    direction_field,
+    window,
+)
+from schema.fields.cost import VALUE, Cost, texts
+from schema.fields.many import LazyList, Sublists, WhereKnown, for_many, where_known
 from schema.fields.scalars import ByteCount, describe_enum
 from schema.node import ID_SEPARATOR, not_known
+from schema.revisions.package import Package, PackageRows
+from schema.revisions.spec import Spec, SpecRows
 from snapshots.catalog.asking.returned import MOST_CONTENTS
+from snapshots.changes import coverage as coverage_changes
 from snapshots.changes import diff
 from snapshots.changes.cells import CoverageDimension
-from snapshots.changes.coverage import CoverageChanges
+from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges
 from snapshots.changes.explanation import Explanation
+from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.stack_changes import StackChangeKind
+from snapshots.errors import InvalidArgument
 from snapshots.frames.columns import Mask
 from snapshots.models import RevisionInfo
 
@@ -205,3 +223,226 @@ class FieldChange:
     path: str = strawberry.field(description="The field that differs.")
     before: JSON | None = strawberry.field(description="Its value in base.")
     after: JSON | None = strawberry.field(description="Its value in head.")
+
+
+describe_enum(
+    PackageChangeKind,
+    "How a package changed: the first kind that applies, in this order.",
+    {
+        PackageChangeKind.ADDED: "Only in head.",
+        PackageChangeKind.REMOVED: "Only in base.",
+        PackageChangeKind.UPGRADED: "The newest version rose, in Spack's version order.",
+        PackageChangeKind.DOWNGRADED: "The newest version fell.",
+        PackageChangeKind.VERSIONS_CHANGED: "The newest version stands, the set of versions "
+        "differs.",
+        PackageChangeKind.REBUILT: "The same versions, other hashes.",
+        PackageChangeKind.CHANGED: "The same hashes, other facts about them.",
+    },
+)
+
+describe_enum(
+    PackageChangeField,
+    "What changed packages are ordered by; equal ones stand by name.",
+    {
+        PackageChangeField.NAME: "By name.",
+        PackageChangeField.KIND: "By what happened to them, in the order of PackageChangeKind.",
+    },
+    name="PackageChangeOrderField",
+)
+
+
+@strawberry.input(description="An order of changed packages.")
+class PackageChangeOrder:
+    """A field and a direction."""
+
+    field: PackageChangeField = strawberry.field(description="What to order by.")
+    direction: OrderDirection = direction_field()
+
+
+PackageChangeOrderArgument = Annotated[
+    PackageChangeOrder | None,
+    strawberry.argument(description="In which order; by name unless given."),
+]
+
+
+def _packages_before(rows: ChangeRows[Any]) -> WhereKnown:
+    places = rows.table.places
+    return where_known(
+        rows.table.names.in_base[places], lambda it: PackageRows(rows.comparison.base, it)
+    )
+
+
+def _packages_after(rows: ChangeRows[Any]) -> WhereKnown:
+    places = rows.table.places
+    return where_known(
+        rows.table.names.in_head[places], lambda it: PackageRows(rows.comparison.head, it)
+    )
+
+
+@strawberry.type(description="How a package changed.")
+class PackageChange(Change):
+    """A package change, with the package on both sides."""
+
+    name: str = of_change(lambda change: change.name, "The package's name.")
+    kind: PackageChangeKind = of_change(lambda change: change.kind, "How it changed.")
+
+    before: Package | None = for_many(
+        _packages_before, "The package in base; null where it was added."
+    )
+    after: Package | None = for_many(
+        _packages_after, "The package in head; null where it was removed."
+    )
+    versions_added: list[str] = of_change(
+        lambda change: change.versions_added, "Versions only in head, newest first.", texts(60)
+    )
+    versions_removed: list[str] = of_change(
+        lambda change: change.versions_removed, "Versions only in base, newest first.", texts(60)
+    )
+    specs_added: int = of_change(
+        lambda change: change.specs_added, "How many of its hashes are only in head."
+    )
+    specs_removed: int = of_change(
+        lambda change: change.specs_removed, "How many of its hashes are only in base."
+    )
+    specs_changed: int = of_change(
+        lambda change: change.specs_changed, "How many of its hashes have other facts."
+    )
+    size_delta: ByteCount | None = of_change(
+        lambda change: size_delta(change.size_before, change.size_after),
+        "By how much the sum of its known sizes rose.",
+    )
+
+
+def package_change_connection(
+    comparison: LoadedComparison,
+    kinds: Sequence[PackageChangeKind] | None,
+    search: str | None,
+    order: PackageChangeOrder | None,
+    arguments: PageArguments,
+) -> Connection[PackageChange]:
+    """Return the changed packages of some kinds, with a text in their name; None for all."""
+    table = comparison.changes.select_packages(kinds, search)
+    if order is not None:
+        table = table.ordered(order.field, descending=order.direction is OrderDirection.DESC)
+    return change_connection(PackageChange, comparison, table, NamedBy(table, "name"), arguments)
+
+
+PACKAGES = Cost(weight=100, num_bytes=10_000)
+"""The names of the packages that came to a stack, or left it; of months, thousands."""
+
+describe_enum(
+    StackChangeKind,
+    "How a stack changed.",
+    {
+        StackChangeKind.ADDED: "Only in head.",
+        StackChangeKind.REMOVED: "Only in base.",
+        StackChangeKind.CHANGED: "In both, with other specs.",
+    },
+)
+
+
+@strawberry.type(description="How a stack changed.")
+class StackChange(Change):
+    """A stack change."""
+
+    name: str = of_change(lambda change: change.name, "The stack's name.")
+    kind: StackChangeKind = of_change(lambda change: change.kind, "How it changed.")
+    num_specs_before: int = of_change(
+        lambda change: change.num_specs_before, "How many specs it had in base."
+    )
+    num_specs_after: int = of_change(
+        lambda change: change.num_specs_after, "How many specs it has in head."
+    )
+    specs_added: int = of_change(lambda change: change.specs_added, "How many hashes it gained.")
+    specs_removed: int = of_change(lambda change: change.specs_removed, "How many hashes it lost.")
+    size_delta: ByteCount | None = of_change(
+        lambda change: size_delta(change.size_before, change.size_after),
+        "By how much the sum of its known sizes rose.",
+    )
+    packages_added: list[str] = of_change(
+        lambda change: change.packages_added,
+        "Packages that it has a spec of only in head.",
+        PACKAGES,
+    )
+    packages_removed: list[str] = of_change(
+        lambda change: change.packages_removed,
+        "Packages that it has a spec of only in base.",
+        PACKAGES,
+    )
+
+
+describe_enum(
+    CoverageChangeKind,
+    "How coverage changed.",
+    {
+        CoverageChangeKind.LOST: "Base has a spec in the cell, head has none.",
+        CoverageChangeKind.GAINED: "Head has a spec in the cell, base has none.",
+    },
+)
+
+NEAREST = Cost(weight=40, items=3)
+"""The specs that are nearest to a lost cell."""
+
+
+def _nearest(rows: ChangeRows[Any]) -> Sublists:
+    found = [record.nearest for record in rows.records]
+    numbers = np.array([*chain.from_iterable(found)], np.int32)
+    return Sublists(SpecRows(rows.comparison.head, numbers), list(map(len, found)))
+
+
+@strawberry.type(
+    description="A cell that was lost or gained: a package with a value for each dimension."
+)
+class CoverageChange(Change):
+    """A cell that only one of two revisions has specs in."""
+
+    kind: CoverageChangeKind = of_change(lambda it: it.kind, "Whether it was lost or gained.")
+    package: str = of_change(lambda it: it.package, "The package's name.")
+    values: list[str] = of_change(
+        lambda it: it.values,
+        "One value for each dimension that was asked for, in that order.",
+        texts(80),
+    )
+    num_specs: int = of_change(
+        lambda it: it.num_specs, "How many specs the side that has the cell has in it."
+    )
+    nearest: list[Spec] = for_many(
+        _nearest, "For LOST: the nearest specs of the package that are left.", cost=NEAREST
+    )
+
+
+def coverage_connection(
+    comparison: LoadedComparison,
+    by: Sequence[CoverageDimension],
+    kinds: Sequence[CoverageChangeKind] | None,
+    search: str | None,
+    arguments: PageArguments,
+) -> Connection[CoverageChange]:
+    """Return a page of the cells that were lost or gained, by package and values.
+
+    Raises InvalidArgument where there are more dimensions than kinds of them, or a cursor names no
+    cell.
+    """
+    if len(by) > len(CoverageDimension):
+        raise InvalidArgument("by", f"more than {len(CoverageDimension)} dimensions")
+    table = comparison.coverage(by).select(kinds, search)
+    return change_connection(CoverageChange, comparison, table, _Cursors(table), arguments)
+
+
+class _Cursors:
+    """Cells by what names them: the package and the values, as JSON."""
+
+    def __init__(self, table: CoverageChanges) -> None:
+        self._table = table
+
+    def of(self, record: coverage_changes.CoverageChange) -> str:
+        """Return the cursor of a cell."""
+        return orjson.dumps((record.package, *record.values)).decode()
+
+    def find(self, cursor: str) -> int | None:
+        """Return the place of the cell that a cursor names; None where there is none."""
+        try:
+            package, *values = msgspec.json.decode(cursor, type=list[str])
+        except (msgspec.DecodeError, ValueError):
+            return None
+        return self._table.find(package, values)

@@ -14,22 +14,20 @@ from schema.comparisons.cause import (
     cause_named,
 )
 from schema.comparisons.changes import (
-    Change,
     ChangeRows,
+    CoverageChange,
     LoadedComparison,
+    PackageChange,
+    PackageChangeOrderArgument,
+    StackChange,
     comparison_key,
+    coverage_connection,
     load_comparison,
-    of_change,
+    package_change_connection,
     part_of_comparison,
     size_delta,
 )
 from schema.comparisons.check import CHECK, MOST_RULES, CheckReport, RuleInput, check
-from schema.comparisons.coverage import CoverageChange, coverage_connection
-from schema.comparisons.package_change import (
-    PackageChange,
-    PackageChangeOrderArgument,
-    package_change_connection,
-)
 from schema.comparisons.spec_change import (
     REASON_COUNTS,
     ReasonCount,
@@ -59,7 +57,6 @@ from snapshots.changes.diff import LEFT_OUT
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.spec_changes import SpecChangeKind
-from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.models import RevisionInfo
 from snapshots.notes.changelog import changelog
 from snapshots.notes.rendering import NotesFormat, render
@@ -200,50 +197,6 @@ class ComparisonSummary:
     @cached_property
     def _cells(self) -> CoverageChanges:
         return self.loaded.coverage(usual_dimensions(self.loaded.changes))
-
-
-PACKAGES = Cost(weight=100, num_bytes=10_000)
-"""The names of the packages that came to a stack, or left it; of months, thousands."""
-
-describe_enum(
-    StackChangeKind,
-    "How a stack changed.",
-    {
-        StackChangeKind.ADDED: "Only in head.",
-        StackChangeKind.REMOVED: "Only in base.",
-        StackChangeKind.CHANGED: "In both, with other specs.",
-    },
-)
-
-
-@strawberry.type(description="How a stack changed.")
-class StackChange(Change):
-    """A stack change."""
-
-    name: str = of_change(lambda change: change.name, "The stack's name.")
-    kind: StackChangeKind = of_change(lambda change: change.kind, "How it changed.")
-    num_specs_before: int = of_change(
-        lambda change: change.num_specs_before, "How many specs it had in base."
-    )
-    num_specs_after: int = of_change(
-        lambda change: change.num_specs_after, "How many specs it has in head."
-    )
-    specs_added: int = of_change(lambda change: change.specs_added, "How many hashes it gained.")
-    specs_removed: int = of_change(lambda change: change.specs_removed, "How many hashes it lost.")
-    size_delta: ByteCount | None = of_change(
-        lambda change: size_delta(change.size_before, change.size_after),
-        "By how much the sum of its known sizes rose.",
-    )
-    packages_added: list[str] = of_change(
-        lambda change: change.packages_added,
-        "Packages that it has a spec of only in head.",
-        PACKAGES,
-    )
-    packages_removed: list[str] = of_change(
-        lambda change: change.packages_removed,
-        "Packages that it has a spec of only in base.",
-        PACKAGES,
-    )
 
 
 describe_enum(

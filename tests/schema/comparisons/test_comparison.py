@@ -9,9 +9,7 @@ import orjson
 import pytest
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
-from schema.comparisons.changes import FieldChange
-from schema.comparisons.comparison import StackChange
-from schema.comparisons.package_change import PackageChange
+from schema.comparisons.changes import FieldChange, PackageChange, StackChange
 from schema.comparisons.spec_change import SpecChange
 from schema.context import Context
 from schema.execution.budget import NotLoaded
