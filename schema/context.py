@@ -10,8 +10,9 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
+import msgspec
 import strawberry
 
 from schema.execution.budget import (
@@ -60,7 +61,7 @@ _HISTORIES_EACH = 2
 """How many questions to the history may be asked for each revision that is allowed."""
 
 
-class LoadedRevision(NamedTuple):
+class LoadedRevision(msgspec.Struct, frozen=True):
     """A revision with its frame, and the way to what else is known of its specs."""
 
     info: RevisionInfo

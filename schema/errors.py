@@ -85,7 +85,7 @@ def shown(
     return tuple(few)
 
 
-def told_beside(left_out: Collection[str]) -> list[GraphQLError]:
+def left_out_errors(left_out: Collection[str]) -> list[GraphQLError]:
     """Return what an answer says beside its data where its history is told without revisions."""
     if not left_out:
         return []

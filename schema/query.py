@@ -1,8 +1,9 @@
 """The entry points of the API."""
 
 from collections.abc import AsyncGenerator
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
+import msgspec
 import strawberry
 
 from schema.comparisons.comparison import Comparison
@@ -236,7 +237,7 @@ def _resolve(context: Context, ref: str | None) -> RevisionInfo:
     return revisions[0]
 
 
-class PublishedUnder(NamedTuple):
+class PublishedUnder(msgspec.Struct, frozen=True):
     """Which revisions a subscription is about: those of a tag, of a series, of both, or all."""
 
     tag: str | None

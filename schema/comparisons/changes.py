@@ -1,11 +1,9 @@
 """What the nouns of a comparison share: the comparison with both revisions, and their fields."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from operator import attrgetter
-from typing import Annotated, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Protocol, TypeVar
 
 import msgspec
 import numpy as np
@@ -19,12 +17,11 @@ from schema.fields.connections import (
     OrderDirection,
     Page,
     PageArguments,
-    bad_cursor,
     direction_field,
-    window,
+    window_at,
 )
 from schema.fields.cost import VALUE, Cost, texts
-from schema.fields.many import LazyList, Sublists, WhereKnown, for_many, where_known
+from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
 from schema.fields.scalars import ByteCount, describe_enum
 from schema.node import ID_SEPARATOR, not_known
 from schema.revisions.package import Package, PackageRows
@@ -71,8 +68,7 @@ describe_enum(
 )
 
 
-@dataclass(frozen=True)
-class LoadedComparison:
+class LoadedComparison(msgspec.Struct, frozen=True):
     """A comparison with its two revisions, and the way to why hashes came and went."""
 
     base: LoadedRevision
@@ -102,25 +98,25 @@ def comparison_key(base: RevisionInfo, head: RevisionInfo) -> tuple[str, str, st
     return base.digest, head.digest, base.key, head.key
 
 
-class PartOfComparison(NamedTuple):
+class ComparisonKey(msgspec.Struct, frozen=True):
     """Two revisions, and what names a part of their comparison; empty for the whole."""
 
     infos: tuple[RevisionInfo, RevisionInfo]
     key: str
 
 
-def part_of_comparison(context: Context, parts: list[str]) -> PartOfComparison | None:
+def part_of_comparison(context: Context, parts: list[str]) -> ComparisonKey | None:
     """Return what the parts of an id name that begin with ``comparison_key``; None for nothing."""
-    known = context.history.by_key
+    revisions = context.history.by_key
     match parts:
-        case [_, _, base, head, *rest] if base in known and head in known:
-            return PartOfComparison((known[base], known[head]), ID_SEPARATOR.join(rest))
+        case [_, _, base, head, *rest] if base in revisions and head in revisions:
+            return ComparisonKey((revisions[base], revisions[head]), ID_SEPARATOR.join(rest))
     not_known(context)
     return None
 
 
-class ChangeRows(LazyList[Item], Generic[Item]):
-    """Changes of a table as objects of the API, each made only where somebody asks for it."""
+class PartRows(LazyList[Item], Generic[Item]):
+    """Parts of a comparison (changes, breaches, steps), one for each record of a table."""
 
     def __init__(self, make: Callable[..., Item], comparison: LoadedComparison, table: Any) -> None:
         self._make = make
@@ -133,29 +129,29 @@ class ChangeRows(LazyList[Item], Generic[Item]):
     def __getitem__(self, place: Any) -> Any:
         number = range(len(self))[place]
         table = self.table[number : number + 1]
-        return self._make(rows=ChangeRows(self._make, self.comparison, table))
+        return self._make(rows=PartRows(self._make, self.comparison, table))
 
     @cached_property
     def records(self) -> list[Any]:
-        """The record of each change."""
+        """The record of each part."""
         return list(self.table)
 
 
 @strawberry.type
-class Change:
-    """A change: the only one of its rows."""
+class ComparisonPart:
+    """A part of a comparison: the only one of its rows."""
 
-    rows: strawberry.Private[ChangeRows[Any]]
+    rows: strawberry.Private[PartRows[Any]]
 
-    def alone(self) -> ChangeRows[Any]:
-        """Return the list of this change alone."""
+    def alone(self) -> PartRows[Any]:
+        """Return the list of this part alone."""
         return self.rows
 
 
-def of_change(value: Callable[[Any], Any], description: str, cost: Cost = VALUE) -> Any:
-    """Declare a field whose value follows from the record of a change alone."""
+def of_record(value: Callable[[Any], Any], description: str, cost: Cost = VALUE) -> Any:
+    """Declare a field whose value follows from the record of a part alone."""
 
-    def values(rows: ChangeRows[Any]) -> list[Any]:
+    def values(rows: PartRows[Any]) -> list[Any]:
         return list(map(value, rows.records))
 
     return for_many(values, description, cost=cost)
@@ -197,15 +193,8 @@ def change_connection(
 
     Raises InvalidArgument for a cursor that names nothing in the table.
     """
-
-    def places(cursor: str) -> tuple[int, int]:
-        place = cursors.find(cursor)
-        if place is None:
-            raise bad_cursor(cursor)
-        return place, place + 1
-
-    part = window(arguments, len(table), places)
-    shown = ChangeRows(make, comparison, table[part.start : part.stop])
+    part = window_at(arguments, len(table), cursors.find)
+    shown = PartRows(make, comparison, table[part.start : part.stop])
     return Connection(page=Page(part, shown, list(map(cursors.of, shown.records))))
 
 
@@ -265,26 +254,22 @@ PackageChangeOrderArgument = Annotated[
 ]
 
 
-def _packages_before(rows: ChangeRows[Any]) -> WhereKnown:
-    places = rows.table.places
-    return where_known(
-        rows.table.names.in_base[places], lambda it: PackageRows(rows.comparison.base, it)
-    )
+def _packages_before(rows: PartRows[Any]) -> WhereKnown:
+    codes = rows.table.names.in_base[rows.table.places]
+    return WhereKnown.at(codes, lambda present: PackageRows(rows.comparison.base, present))
 
 
-def _packages_after(rows: ChangeRows[Any]) -> WhereKnown:
-    places = rows.table.places
-    return where_known(
-        rows.table.names.in_head[places], lambda it: PackageRows(rows.comparison.head, it)
-    )
+def _packages_after(rows: PartRows[Any]) -> WhereKnown:
+    codes = rows.table.names.in_head[rows.table.places]
+    return WhereKnown.at(codes, lambda present: PackageRows(rows.comparison.head, present))
 
 
 @strawberry.type(description="How a package changed.")
-class PackageChange(Change):
+class PackageChange(ComparisonPart):
     """A package change, with the package on both sides."""
 
-    name: str = of_change(lambda change: change.name, "The package's name.")
-    kind: PackageChangeKind = of_change(lambda change: change.kind, "How it changed.")
+    name: str = of_record(lambda record: record.name, "The package's name.")
+    kind: PackageChangeKind = of_record(lambda record: record.kind, "How it changed.")
 
     before: Package | None = for_many(
         _packages_before, "The package in base; null where it was added."
@@ -292,23 +277,23 @@ class PackageChange(Change):
     after: Package | None = for_many(
         _packages_after, "The package in head; null where it was removed."
     )
-    versions_added: list[str] = of_change(
-        lambda change: change.versions_added, "Versions only in head, newest first.", texts(60)
+    versions_added: list[str] = of_record(
+        lambda record: record.versions_added, "Versions only in head, newest first.", texts(60)
     )
-    versions_removed: list[str] = of_change(
-        lambda change: change.versions_removed, "Versions only in base, newest first.", texts(60)
+    versions_removed: list[str] = of_record(
+        lambda record: record.versions_removed, "Versions only in base, newest first.", texts(60)
     )
-    specs_added: int = of_change(
-        lambda change: change.specs_added, "How many of its hashes are only in head."
+    specs_added: int = of_record(
+        lambda record: record.specs_added, "How many of its hashes are only in head."
     )
-    specs_removed: int = of_change(
-        lambda change: change.specs_removed, "How many of its hashes are only in base."
+    specs_removed: int = of_record(
+        lambda record: record.specs_removed, "How many of its hashes are only in base."
     )
-    specs_changed: int = of_change(
-        lambda change: change.specs_changed, "How many of its hashes have other facts."
+    specs_changed: int = of_record(
+        lambda record: record.specs_changed, "How many of its hashes have other facts."
     )
-    size_delta: ByteCount | None = of_change(
-        lambda change: size_delta(change.size_before, change.size_after),
+    size_delta: ByteCount | None = of_record(
+        lambda record: size_delta(record.size_before, record.size_after),
         "By how much the sum of its known sizes rose.",
     )
 
@@ -342,30 +327,30 @@ describe_enum(
 
 
 @strawberry.type(description="How a stack changed.")
-class StackChange(Change):
+class StackChange(ComparisonPart):
     """A stack change."""
 
-    name: str = of_change(lambda change: change.name, "The stack's name.")
-    kind: StackChangeKind = of_change(lambda change: change.kind, "How it changed.")
-    num_specs_before: int = of_change(
-        lambda change: change.num_specs_before, "How many specs it had in base."
+    name: str = of_record(lambda record: record.name, "The stack's name.")
+    kind: StackChangeKind = of_record(lambda record: record.kind, "How it changed.")
+    num_specs_before: int = of_record(
+        lambda record: record.num_specs_before, "How many specs it had in base."
     )
-    num_specs_after: int = of_change(
-        lambda change: change.num_specs_after, "How many specs it has in head."
+    num_specs_after: int = of_record(
+        lambda record: record.num_specs_after, "How many specs it has in head."
     )
-    specs_added: int = of_change(lambda change: change.specs_added, "How many hashes it gained.")
-    specs_removed: int = of_change(lambda change: change.specs_removed, "How many hashes it lost.")
-    size_delta: ByteCount | None = of_change(
-        lambda change: size_delta(change.size_before, change.size_after),
+    specs_added: int = of_record(lambda record: record.specs_added, "How many hashes it gained.")
+    specs_removed: int = of_record(lambda record: record.specs_removed, "How many hashes it lost.")
+    size_delta: ByteCount | None = of_record(
+        lambda record: size_delta(record.size_before, record.size_after),
         "By how much the sum of its known sizes rose.",
     )
-    packages_added: list[str] = of_change(
-        lambda change: change.packages_added,
+    packages_added: list[str] = of_record(
+        lambda record: record.packages_added,
         "Packages that it has a spec of only in head.",
         PACKAGES,
     )
-    packages_removed: list[str] = of_change(
-        lambda change: change.packages_removed,
+    packages_removed: list[str] = of_record(
+        lambda record: record.packages_removed,
         "Packages that it has a spec of only in base.",
         PACKAGES,
     )
@@ -384,27 +369,29 @@ NEAREST = Cost(weight=40, items=3)
 """The specs that are nearest to a lost cell."""
 
 
-def _nearest(rows: ChangeRows[Any]) -> Sublists:
-    found = [record.nearest for record in rows.records]
-    numbers = np.array([*chain.from_iterable(found)], np.int32)
-    return Sublists(SpecRows(rows.comparison.head, numbers), list(map(len, found)))
+def _nearest(rows: PartRows[Any]) -> Sublists:
+    head = rows.comparison.head
+    nearest = [record.nearest for record in rows.records]
+    return Sublists.of(nearest, lambda numbers: SpecRows(head, np.array(numbers, np.int32)))
 
 
 @strawberry.type(
     description="A cell that was lost or gained: a package with a value for each dimension."
 )
-class CoverageChange(Change):
+class CoverageChange(ComparisonPart):
     """A cell that only one of two revisions has specs in."""
 
-    kind: CoverageChangeKind = of_change(lambda it: it.kind, "Whether it was lost or gained.")
-    package: str = of_change(lambda it: it.package, "The package's name.")
-    values: list[str] = of_change(
-        lambda it: it.values,
+    kind: CoverageChangeKind = of_record(
+        lambda record: record.kind, "Whether it was lost or gained."
+    )
+    package: str = of_record(lambda record: record.package, "The package's name.")
+    values: list[str] = of_record(
+        lambda record: record.values,
         "One value for each dimension that was asked for, in that order.",
         texts(80),
     )
-    num_specs: int = of_change(
-        lambda it: it.num_specs, "How many specs the side that has the cell has in it."
+    num_specs: int = of_record(
+        lambda record: record.num_specs, "How many specs the side that has the cell has in it."
     )
     nearest: list[Spec] = for_many(
         _nearest, "For LOST: the nearest specs of the package that are left.", cost=NEAREST

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import strawberry
 
-from schema.comparisons.changes import LoadedComparison
+from schema.comparisons.changes import ComparisonPart, LoadedComparison, PartRows, of_record
 from schema.context import Context, Info, LoadedRevision
 from schema.documents.estimates import num_parts
 from schema.execution.budget import NotLoaded
@@ -20,7 +20,7 @@ from schema.fields.cost import (
     NumberOf,
     texts,
 )
-from schema.fields.many import Interleaved, LazyList, for_many
+from schema.fields.many import Interleaved, for_many
 from schema.fields.scalars import describe_enum, none_if_omitted
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
 from schema.revisions.spec import Spec, SpecRows
@@ -206,25 +206,11 @@ BREACHES = Cost(weight=200, items=NumberOf("first", default=BREACHES_DEFAULT), e
 """The first breaches of a rule, each of which looks for its specs."""
 
 
-class BreachRows(LazyList["Breach"]):
-    """Breaches of a rule; each becomes an object only where somebody asks for it."""
-
-    def __init__(self, comparison: LoadedComparison, breaches: Sequence[verdict.Breach]) -> None:
-        self.comparison = comparison
-        self.breaches = breaches
-
-    def __len__(self) -> int:
-        return len(self.breaches)
-
-    def __getitem__(self, place: Any) -> Any:
-        return Breach(rows=BreachRows(self.comparison, [self.breaches[place]]))
-
-
-def _specs(rows: BreachRows) -> Interleaved:
+def _specs(rows: PartRows[Any]) -> Interleaved:
     """Return the first spec of each breach, of the side that it is of."""
     sides = rows.comparison.changes.base, rows.comparison.changes.head
     choices, numbers = [], ([], [])  # type: tuple[list[int], tuple[list[int], list[int]]]
-    for breach in rows.breaches:
+    for breach in rows.records:
         if breach.rows is None or not len(breach.rows):
             choices.append(-1)
             continue
@@ -237,30 +223,20 @@ def _specs(rows: BreachRows) -> Interleaved:
 
 
 @strawberry.type(description="What breaks a rule.")
-class Breach:
-    """A breach: the only one of its rows."""
+class Breach(ComparisonPart):
+    """A breach of a rule."""
 
-    rows: strawberry.Private[BreachRows]
-
-    message: str = for_many(
-        lambda rows: [it.message for it in rows.breaches], "In one line.", cost=texts(100)
-    )
-    package: str | None = for_many(
-        lambda rows: [it.package for it in rows.breaches],
+    message: str = of_record(lambda breach: breach.message, "In one line.", texts(100))
+    package: str | None = of_record(
+        lambda breach: breach.package,
         "The package that it is about; null where it is not about a single one.",
     )
-    num_specs: int = for_many(
-        lambda rows: [it.num_specs for it in rows.breaches], "How many specs it is about."
-    )
+    num_specs: int = of_record(lambda breach: breach.num_specs, "How many specs it is about.")
     spec: Spec | None = for_many(
         _specs,
         "The first of these specs, by package, newest version first: of base, or of head for what "
         "was added; null where it is in neither.",
     )
-
-    def alone(self) -> BreachRows:
-        """Return the list of this breach alone."""
-        return self.rows
 
 
 @strawberry.type(description="What became of a rule.")
@@ -300,7 +276,7 @@ class RuleResult:
         if not 0 <= first <= BREACHES_MAX:
             raise InvalidArgument("first", f"{first} is not from 0 to {BREACHES_MAX:,}")
         shown = list(self.result.breaches[:first])
-        return BreachRows(self.comparison, shown)  # type: ignore[return-value]
+        return PartRows(Breach, self.comparison, shown)  # type: ignore[return-value]
 
 
 @strawberry.type(description="The judgement of rules on a comparison.")

@@ -14,11 +14,11 @@ from schema.comparisons.cause import (
     cause_named,
 )
 from schema.comparisons.changes import (
-    ChangeRows,
     CoverageChange,
     LoadedComparison,
     PackageChange,
     PackageChangeOrderArgument,
+    PartRows,
     StackChange,
     comparison_key,
     coverage_connection,
@@ -402,7 +402,7 @@ class Comparison(Node):
     def stacks(self, info: Info) -> list[StackChange]:
         comparison = self.loaded(info)
         stacks = comparison.changes.stacks
-        return ChangeRows(StackChange, comparison, stacks)  # type: ignore[return-value]
+        return PartRows(StackChange, comparison, stacks)  # type: ignore[return-value]
 
     @strawberry.field(description="The release notes, whole.", metadata=NOTES.metadata)
     def release_notes(

@@ -1,29 +1,27 @@
 """How the hashes of two revisions differ, and why."""
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Annotated, Any
 
 import numpy as np
 import strawberry
 
-from schema.comparisons.cause import Cause, CauseRows, CauseStep, StepRows
+from schema.comparisons.cause import Cause, CauseRows, CauseStep
 from schema.comparisons.changes import (
     FIELDS,
-    Change,
-    ChangeRows,
+    ComparisonPart,
     FieldChange,
     LoadedComparison,
     NamedBy,
+    PartRows,
     change_connection,
-    of_change,
+    of_record,
 )
 from schema.fields.connections import Connection, OrderDirection, PageArguments, direction_field
 from schema.fields.cost import EXPLAINING, Cost
-from schema.fields.many import Interleaved, Sublists, WhereKnown, for_many, where_known
+from schema.fields.many import Interleaved, Sublists, WhereKnown, for_many
 from schema.fields.scalars import describe_enum
 from schema.revisions.spec import Spec, SpecRows
-from snapshots.changes import facts
 from snapshots.changes.reasons import REASONS, SpecChangeReason, code_of
 from snapshots.changes.spec_changes import SpecChangeField, SpecChangeKind, SpecChanges
 
@@ -62,55 +60,53 @@ SpecChangeOrderArgument = Annotated[
 ]
 
 
-def _specs_before(rows: ChangeRows[Any]) -> WhereKnown:
-    return where_known(rows.table.before, lambda it: SpecRows(rows.comparison.base, it))
+def _specs_before(rows: PartRows[Any]) -> WhereKnown:
+    return WhereKnown.at(rows.table.before, lambda at: SpecRows(rows.comparison.base, at))
 
 
-def _specs_after(rows: ChangeRows[Any]) -> WhereKnown:
-    return where_known(rows.table.after, lambda it: SpecRows(rows.comparison.head, it))
+def _specs_after(rows: PartRows[Any]) -> WhereKnown:
+    return WhereKnown.at(rows.table.after, lambda at: SpecRows(rows.comparison.head, at))
 
 
-def _fields(rows: ChangeRows[Any]) -> Sublists:
-    fields: list[list[facts.FieldChange]] = rows.table.fields()
-    return Sublists([*chain.from_iterable(fields)], list(map(len, fields)))
+def _fields(rows: PartRows[Any]) -> Sublists:
+    return Sublists.of(rows.table.fields())
 
 
-def _reasons(rows: ChangeRows[Any]) -> list[SpecChangeReason]:
+def _reasons(rows: PartRows[Any]) -> list[SpecChangeReason]:
     comparison = rows.comparison
     codes = comparison.explanation().reasons(rows.table, comparison.returned())
     return [REASONS[code] for code in codes.tolist()]
 
 
-def _counterparts(rows: ChangeRows[Any]) -> Interleaved:
+def _counterparts(rows: PartRows[Any]) -> Interleaved:
     """Return what stands against each: a spec of base for an added one, of head for a removed."""
     comparison, table = rows.comparison, rows.table
     partners = comparison.explanation().counterpart_rows(table)
-    known, is_added = partners >= 0, table.before < 0
-    choices = np.where(known, np.where(is_added, 0, 1), -1)
+    has_one, is_added = partners >= 0, table.before < 0
+    choices = np.where(has_one, np.where(is_added, 0, 1), -1)
     return Interleaved(
         [
-            SpecRows(comparison.base, partners[known & is_added]),
-            SpecRows(comparison.head, partners[known & ~is_added]),
+            SpecRows(comparison.base, partners[has_one & is_added]),
+            SpecRows(comparison.head, partners[has_one & ~is_added]),
         ],
         choices.tolist(),
     )
 
 
-def _main_causes(rows: ChangeRows[Any]) -> WhereKnown:
+def _main_causes(rows: PartRows[Any]) -> WhereKnown:
     numbers = rows.comparison.explanation().main_causes(rows.table)
-    return where_known(numbers, lambda it: CauseRows(rows.comparison, it.tolist()))
+    return WhereKnown.at(numbers, lambda at: CauseRows(rows.comparison, at.tolist()))
 
 
-def _causes(rows: ChangeRows[Any]) -> Sublists:
+def _causes(rows: PartRows[Any]) -> Sublists:
     involved = rows.comparison.explanation().involved(rows.table)
     counts = np.diff(involved.offsets).tolist()
     return Sublists(CauseRows(rows.comparison, involved.numbers.tolist()), counts)
 
 
-def _paths(rows: ChangeRows[Any]) -> Sublists:
+def _paths(rows: PartRows[Any]) -> Sublists:
     paths = rows.comparison.explanation().paths(rows.table)
-    steps = [*chain.from_iterable(paths)]
-    return Sublists(StepRows(rows.comparison, steps), list(map(len, paths)))
+    return Sublists.of(paths, lambda steps: PartRows(CauseStep, rows.comparison, steps))
 
 
 EXPLAINED = Cost(weight=1, once=EXPLAINING)
@@ -124,12 +120,12 @@ PATH = Cost(weight=200, items=6, once=EXPLAINING)
 
 
 @strawberry.type(description="How a hash changed, and why.")
-class SpecChange(Change):
+class SpecChange(ComparisonPart):
     """A spec change, with the spec on both sides."""
 
-    kind: SpecChangeKind = of_change(lambda change: change.kind, "How it changed.")
-    hash: str = of_change(lambda change: change.hash, "The DAG hash.")
-    name: str = of_change(lambda change: change.name, "The package's name.")
+    kind: SpecChangeKind = of_record(lambda record: record.kind, "How it changed.")
+    hash: str = of_record(lambda record: record.hash, "The DAG hash.")
+    name: str = of_record(lambda record: record.name, "The package's name.")
 
     before: Spec | None = for_many(_specs_before, "The spec in base; null where it was added.")
     after: Spec | None = for_many(_specs_after, "The spec in head; null where it was removed.")

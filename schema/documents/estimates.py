@@ -1,8 +1,9 @@
 """What an operation costs, as it is told, and the refusal of one that costs too much."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 from graphql import (
     BooleanValueNode,
     DocumentNode,
@@ -89,7 +90,7 @@ def written(node: Any) -> Any:
     return getattr(node, "value", None)
 
 
-class Estimate(NamedTuple):
+class Estimate(msgspec.Struct, frozen=True):
     """What an operation costs: units, and bytes of its answer.
 
     ``path`` leads to the most expensive part of it, by the names in the response, and
@@ -163,7 +164,7 @@ _SCOPES = frozenset({"Revision", "Comparison", "Lookup"})
 _META_FIELDS = {"__schema": SchemaMetaFieldDef, "__type": TypeMetaFieldDef}
 
 
-class _Part(NamedTuple):
+class _Part(msgspec.Struct, frozen=True):
     """What a field or selection costs, and the way to the most expensive part of it.
 
     ``largest`` has the units of the most expensive field of a selection.
@@ -176,7 +177,7 @@ class _Part(NamedTuple):
     largest: float = 0.0
 
 
-class _Place(NamedTuple):
+class _Place(msgspec.Struct, frozen=True):
     """Where a selection stands.
 
     It is executed ``times`` times, on pages of ``page`` items. ``scope`` is the number of the

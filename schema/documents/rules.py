@@ -5,8 +5,9 @@ to the text, whatever it says: fragments are measured once and never expanded.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import orjson
 from graphql import (
     DocumentNode,
@@ -28,7 +29,7 @@ LIMIT_EXCEEDED = "LIMIT_EXCEEDED"
 Refusal = GraphQLFormattedError | None
 
 
-class Measures(NamedTuple):
+class Measures(msgspec.Struct, frozen=True):
     """How large the selections of an operation are, with those of the fragments they spread."""
 
     root_fields: int
@@ -215,7 +216,7 @@ def _tokens(document: DocumentNode) -> Iterator[Token]:
         token = token.next
 
 
-class Values(NamedTuple):
+class Values(msgspec.Struct, frozen=True):
     """The variables of a request, and the largest of what they hold."""
 
     depth: int

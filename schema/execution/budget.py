@@ -3,7 +3,9 @@
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
+
+import msgspec
 
 from schema.limits import Limits
 from snapshots.errors import CachelogError
@@ -116,7 +118,7 @@ class Cache(Protocol[KeyIn, ValueOut]):
         ...
 
 
-class Failed(NamedTuple):
+class Failed(msgspec.Struct, frozen=True):
     """What stands in the place of something that could not be loaded."""
 
     error: CachelogError

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import numpy as np
 import orjson
 
@@ -34,7 +35,7 @@ def json_texts(values: Iterable[Any]) -> Texts:
     return [orjson.dumps(value).decode() for value in values]
 
 
-class Member(NamedTuple):
+class Member(msgspec.Struct, frozen=True):
     """A field of all objects: the key in the response, and the field's own name.
 
     ``values`` are one JSON text an object, or a column, or one text for all of them.

@@ -5,8 +5,9 @@ https://relay.dev/graphql/connections.htm
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
+import msgspec
 import strawberry
 from graphql import GraphQLField
 from strawberry.annotation import StrawberryAnnotation
@@ -50,7 +51,7 @@ _ARGUMENTS = {
 """The types and descriptions of the four arguments of a connection."""
 
 
-class PageArguments(NamedTuple):
+class PageArguments(msgspec.Struct, frozen=True):
     """The four arguments of a connection; None where one is not given."""
 
     first: int | None
@@ -89,7 +90,7 @@ class Paged(FieldExtension):
         return kwargs | {"page": PageArguments(**given)}
 
 
-class Window(NamedTuple):
+class Window(msgspec.Struct, frozen=True):
     """A part of an ordered list: from ``start`` up to and without ``stop``, of ``total``."""
 
     start: int
@@ -115,6 +116,22 @@ def window(
     if last is not None:
         start = max(start, stop - last)
     return Window(start, stop, total)
+
+
+def window_at(arguments: PageArguments, total: int, find: Callable[[str], int | None]) -> Window:
+    """Return which part of a list of ``total`` a query asks for, whose cursors name its items.
+
+    ``find`` returns the place of the item that a cursor names, None for any other text. Raises
+    InvalidArgument.
+    """
+
+    def places(cursor: str) -> tuple[int, int]:
+        place = find(cursor)
+        if place is None:
+            raise bad_cursor(cursor)
+        return place, place + 1
+
+    return window(arguments, total, places)
 
 
 def bad_cursor(cursor: str) -> InvalidArgument:
@@ -272,13 +289,12 @@ def page_of(
 ) -> Page[Item]:
     """Return a page of a list that is named by keys, which are the cursors; ``make`` its items."""
 
-    def places(cursor: str) -> tuple[int, int]:
+    def find(cursor: str) -> int | None:
         try:
-            place = keys.index(cursor)
+            return keys.index(cursor)
         except ValueError:
-            raise bad_cursor(cursor) from None
-        return place, place + 1
+            return None
 
-    part = window(arguments, len(keys), places)
+    part = window_at(arguments, len(keys), find)
     items = Each(part.stop - part.start, lambda place: make(part.start + place))
     return kind(part, items, keys[part.start : part.stop])

@@ -8,21 +8,22 @@ states its own where it is declared: see ``Cost``. The walk over an operation, i
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 from graphql import GraphQLField
 
 COST = "cost"
 """The key in a field's metadata of its Cost."""
 
 
-class ItemsOf(NamedTuple):
+class ItemsOf(msgspec.Struct, frozen=True):
     """A list as long as the page that it stands on, or as the list in an argument."""
 
     argument: str | None
 
 
-class NumberOf(NamedTuple):
+class NumberOf(msgspec.Struct, frozen=True):
     """A list as long as an argument says, a number; ``default`` where it is not given.
 
     Without a default it is as long as the page, and never longer.
@@ -35,7 +36,7 @@ class NumberOf(NamedTuple):
 ITEMS_OF_PAGE = ItemsOf(None)
 
 
-class ArgumentCost(NamedTuple):
+class ArgumentCost(msgspec.Struct, frozen=True):
     """What an argument costs where it is given, on top of its field, in units.
 
     ``each`` is for every value in its lists, or every ``%`` and ``^`` in its text. ``once`` is for
@@ -50,7 +51,7 @@ class ArgumentCost(NamedTuple):
     parts: Callable[[Any], float] | None = None
 
 
-class Cost(NamedTuple):
+class Cost(msgspec.Struct, frozen=True):
     """What a field costs, in units.
 
     ``weight`` is for the field itself, each time that it is asked, and ``once`` for what it does

@@ -7,9 +7,11 @@ single object needs is derived from it, and asks it for a list of one.
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, overload
+from typing import Any, Generic, Protocol, Self, TypeVar, overload
 
+import msgspec
 import strawberry
 from graphql import GraphQLField
 from strawberry.extensions import FieldExtension
@@ -61,7 +63,7 @@ class Listed(Protocol):
         """Return the list that has this object alone."""
 
 
-class Sublists(NamedTuple):
+class Sublists(msgspec.Struct, frozen=True):
     """The lists that a field leads to, those of all parents in one.
 
     ``counts`` says for each parent how many of the ``items`` are its own.
@@ -70,8 +72,17 @@ class Sublists(NamedTuple):
     items: Sequence[Any]
     counts: Sequence[int]
 
+    @classmethod
+    def of(
+        cls,
+        lists: Sequence[Sequence[Any]],
+        make: Callable[[list[Any]], Sequence[Any]] = list,
+    ) -> Self:
+        """Return the lists of all parents; ``make`` turns their joined items into objects."""
+        return cls(make([*chain.from_iterable(lists)]), list(map(len, lists)))
 
-class WhereKnown(NamedTuple):
+
+class WhereKnown(msgspec.Struct, frozen=True):
     """The objects that a field leads to from some of the parents, and null from the others.
 
     ``is_known`` says for each parent whether one of the ``items`` is its own.
@@ -80,14 +91,20 @@ class WhereKnown(NamedTuple):
     items: Sequence[Any]
     is_known: Sequence[bool]
 
+    @classmethod
+    def of(cls, values: Sequence[Any], make: Callable[[Any], Any] = lambda value: value) -> Self:
+        """Return ``make`` of each value that is not None, and null for the others."""
+        present = [make(value) for value in values if value is not None]
+        return cls(present, [value is not None for value in values])
 
-def where_known(places: Rows, make: Callable[[Rows], Any]) -> WhereKnown:
-    """Return an object for each place, none for -1; ``make`` makes those of the others."""
-    known = places >= 0
-    return WhereKnown(make(places[known]), known.tolist())
+    @classmethod
+    def at(cls, rows: Rows, make: Callable[[Rows], Sequence[Any]]) -> Self:
+        """Return the objects that ``make`` makes of the rows; null for a row of -1."""
+        is_known = rows >= 0
+        return cls(make(rows[is_known]), is_known.tolist())
 
 
-class Interleaved(NamedTuple):
+class Interleaved(msgspec.Struct, frozen=True):
     """The objects that a field leads to, from several lists: of two revisions, say.
 
     ``choices`` says for each parent which of the ``lists`` has its object, and -1 for null. In

@@ -14,9 +14,8 @@ from schema.fields.connections import (
     Edge,
     Page,
     PageArguments,
-    bad_cursor,
     edges_field,
-    window,
+    window_at,
 )
 from schema.fields.cost import ArgumentCost, Cost, texts
 from schema.fields.many import Each, LazyList, for_many
@@ -160,15 +159,13 @@ class DependencyPage(Page[Dependency]):
         reached: Reached,
         arguments: PageArguments,
     ) -> None:
-        def places(cursor: str) -> tuple[int, int]:
+        def find(cursor: str) -> int | None:
             row = loaded.frame.hashes.find(cursor)
             node = graph.absent_index.get(cursor) if row is None else row
-            found = np.flatnonzero(reached.nodes == node)
-            if node is None or not len(found):
-                raise bad_cursor(cursor)
-            return int(found[0]), int(found[0]) + 1
+            places = np.flatnonzero(reached.nodes == node)
+            return None if node is None or not len(places) else int(places[0])
 
-        part = window(arguments, len(reached.nodes), places)
+        part = window_at(arguments, len(reached.nodes), find)
         shown = slice(part.start, part.stop)
         nodes = DependencyNodes(loaded, graph, reached.nodes[shown].tolist())
         super().__init__(part, nodes, _hashes(nodes))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 import strawberry
@@ -11,7 +10,7 @@ from strawberry.utils.str_converters import to_camel_case
 from schema.comparisons.changes import FieldChange
 from schema.context import Info, LoadedRevision
 from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberOf, texts
-from schema.fields.many import LazyList, Sublists, WhereKnown, for_many, where_known
+from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
 from schema.fields.scalars import none_if_omitted
 from schema.revisions.package import LazyRevision
 from schema.revisions.spec import Spec, SpecRows
@@ -206,28 +205,25 @@ def _of_spec(value: Callable[[ConcreteSpec], Any], description: str, cost: Cost)
 
 
 def _last_seen(rows: MissingRows) -> WhereKnown:
-    found = list(map(rows.missing.last_seen, rows.numbers))
-    are_known = [it is not None for it in found]
-    return WhereKnown([_revision(it.revision) for it in found if it is not None], are_known)
+    seen = map(rows.missing.last_seen, rows.numbers)
+    return WhereKnown.of([last and last.revision for last in seen], _revision)
 
 
 def _reasons(rows: MissingRows) -> list[SpecChangeReason | None]:
-    return [it and it.reason for it in map(rows.missing.last_seen, rows.numbers)]
+    return [last and last.reason for last in map(rows.missing.last_seen, rows.numbers)]
 
 
 def _gone_in(rows: MissingRows) -> WhereKnown:
-    found = [it and it.gone_in for it in map(rows.missing.last_seen, rows.numbers)]
-    are_known = [it is not None for it in found]
-    return WhereKnown([_revision(it) for it in found if it is not None], are_known)
+    seen = map(rows.missing.last_seen, rows.numbers)
+    return WhereKnown.of([last and last.gone_in for last in seen], _revision)
 
 
 def _nearest(rows: MissingRows) -> WhereKnown:
-    return where_known(rows.nearest(), lambda it: SpecRows(rows.missing.loaded, it))
+    return WhereKnown.at(rows.nearest(), lambda at: SpecRows(rows.missing.loaded, at))
 
 
 def _differences(rows: MissingRows) -> Sublists:
-    found = list(map(rows.missing.looked_up.differences, rows.numbers))
-    return Sublists([*chain.from_iterable(found)], list(map(len, found)))
+    return Sublists.of(list(map(rows.missing.looked_up.differences, rows.numbers)))
 
 
 @strawberry.type(description="A spec that was looked for, and is not there.")

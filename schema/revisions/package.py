@@ -13,9 +13,8 @@ from schema.fields.connections import (
     Page,
     PageArguments,
     Paged,
-    bad_cursor,
     direction_field,
-    window,
+    window_at,
 )
 from schema.fields.cost import STACKS, TIMELINE, ArgumentCost, Cost, NumberOf, texts
 from schema.fields.many import LazyList, Sublists, Table, WhereKnown, for_many
@@ -266,12 +265,13 @@ def _total_size(frame: Frame, code: int) -> int | None:
 def _num_specs_by_stack(packages: "PackageRows") -> Sublists:
     frame = packages.loaded.frame
     counted = [frame.stacks.item_counts(frame.slice_of(code)) for code in packages.each_code()]
-    pairs = [pair for of_package in counted for pair in of_package]
-    table = Table(
-        StackCount,
-        {"stack": [stack for stack, _ in pairs], "num_specs": [count for _, count in pairs]},
+    return Sublists.of(
+        counted,
+        lambda pairs: Table(
+            StackCount,
+            {"stack": [stack for stack, _ in pairs], "num_specs": [count for _, count in pairs]},
+        ),
     )
-    return Sublists(table, list(map(len, counted)))
 
 
 def _names(packages: "PackageRows") -> list[str]:
@@ -295,10 +295,11 @@ def _histories(packages: "PackageRows") -> WhereKnown:
 
     loaded, names = packages.loaded, _names(packages)
     series = refs.series(loaded.info.tag)
-    told = loaded.context.of_each(names, lambda some: PackagesAsked(series, some))
-    known = [told.get(name) for name in names]
-    found = [PackageHistory(timeline=it) for it in known if it is not None]
-    return WhereKnown(found, [it is not None for it in known])
+    timelines = loaded.context.of_each(names, lambda some: PackagesAsked(series, some))
+    return WhereKnown.of(
+        [timelines.get(name) for name in names],
+        lambda timeline: PackageHistory(timeline=timeline),
+    )
 
 
 def _specs(
@@ -448,12 +449,10 @@ def package_connection(
         if order.direction is OrderDirection.DESC:
             codes = codes[::-1]
 
-    def places(cursor: str) -> tuple[int, int]:
-        found = np.flatnonzero(codes == frame.package.index.get(cursor, -1))
-        if not len(found):
-            raise bad_cursor(cursor)
-        return int(found[0]), int(found[0]) + 1
+    def find(cursor: str) -> int | None:
+        places = np.flatnonzero(codes == frame.package.index.get(cursor, -1))
+        return int(places[0]) if len(places) else None
 
-    part = window(arguments, len(codes), places)
+    part = window_at(arguments, len(codes), find)
     shown = PackageRows(loaded, codes[part.start : part.stop])
     return Connection(page=Page(part, shown, _names(shown)))

@@ -171,11 +171,12 @@ def _histories(specs: "SpecRows") -> WhereKnown:
     frame, context = specs.loaded.frame, specs.loaded.context
     names = [frame.packages[code] for code in frame.package.codes[specs.rows].tolist()]
     # By packages, whose changes lie together, however few of their specs are asked for.
-    told = context.of_each(names, lambda some: ContentAsked(frame.digest, some))
+    histories = context.of_each(names, lambda some: ContentAsked(frame.digest, some))
     texts = map(frame.hashes.at, specs.rows.tolist())
-    known = [told[name].get(text) for name, text in zip(names, texts, strict=True)]
-    found = [HashHistory(known=it) for it in known if it is not None]
-    return WhereKnown(found, [it is not None for it in known])
+    return WhereKnown.of(
+        [histories[name].get(text) for name, text in zip(names, texts, strict=True)],
+        lambda history: HashHistory(known=history),
+    )
 
 
 _UNITS = {Unit.BYTES: ByteCount}

@@ -74,7 +74,9 @@ def test_one_object_is_a_list_of_one() -> None:
 def test_a_list_of_one_object_has_all_items() -> None:
     """Where a field leads to lists, a single object gets the whole of the only one."""
     field = for_many(below, "Smaller ones.")
-    assert function_for_many(field, is_leaf=True)(Numbers([2, 0, 1])) == ([0, 1, 0], [2, 0, 1])
+    assert function_for_many(field, is_leaf=True)(Numbers([2, 0, 1])) == Sublists(
+        [0, 1, 0], [2, 0, 1]
+    )
     assert [list(resolve(field, Number(n))) for n in (2, 0, 1)] == [[0, 1], [], [0]]
 
 
