@@ -20,7 +20,7 @@ from schema.fields.connections import (
 from schema.fields.cost import LOADING, TIMELINE, Cost, NumberOf, texts
 from schema.fields.many import Each, Table
 from schema.fields.scalars import ByteCount, DateTime, none_if_omitted
-from schema.node import Node, node_id, not_known
+from schema.node import Node, node_id
 from schema.revisions.revision import LazySeries, Revision, revision_connection, revision_of
 from schema.revisions.spec import Spec
 from snapshots.catalog.asking import past
@@ -96,14 +96,10 @@ class HashHistory(Node):
         return node_id("HashHistory", self.known.hash)
 
     @classmethod
-    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+    def of_id(cls, context: Context, hash: str) -> Self | None:
         """Return the history of a whole hash."""
-        match parts:
-            case [hash]:
-                found = cls.of(context, hash)
-                return found if found is not None and found.known.hash == hash else None
-        not_known(context)
-        return None
+        history = cls.of(context, hash)
+        return history if history is not None and history.known.hash == hash else None
 
     @classmethod
     def of(cls, context: Context, text: str) -> Self | None:
@@ -255,16 +251,7 @@ class PackageHistory(Node):
         return node_id("PackageHistory", self.timeline.series, self.timeline.name)
 
     @classmethod
-    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
-        """Return the history of a package in a series."""
-        match parts:
-            case [series, name]:
-                return cls.of(context, series, name)
-        not_known(context)
-        return None
-
-    @classmethod
-    def of(cls, context: Context, series: str, name: str) -> Self | None:
+    def of_id(cls, context: Context, series: str, name: str) -> Self | None:
         """Return a package's history; None where no revision of the series had it.
 
         Raises IncompleteHistory.
@@ -373,16 +360,7 @@ class Series(Node):
         return node_id("Series", self.name)
 
     @classmethod
-    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
-        """Return the series of a name."""
-        match parts:
-            case [name]:
-                return cls.named(context, name)
-        not_known(context)
-        return None
-
-    @classmethod
-    def named(cls, context: Context, name: str) -> Self | None:
+    def of_id(cls, context: Context, name: str) -> Self | None:
         """Return a series of the catalog; None where there is none of that name."""
         return cls(name=name) if context.changing_history().of_series(name) else None
 
@@ -437,7 +415,7 @@ class Series(Node):
         info: Info,
         name: Annotated[str, strawberry.argument(description="The package's name.")],
     ) -> PackageHistory | None:
-        return PackageHistory.of(info.context, self.name, name)
+        return PackageHistory.of_id(info.context, self.name, name)
 
 
 def _shown(points: Sequence[growth.GrowthPoint]) -> list[GrowthPoint]:

@@ -88,7 +88,7 @@ class Query:
         info: Info,
         name: Annotated[str, strawberry.argument(description="The tag's name.")],
     ) -> Tag | None:
-        return Tag.named(info.context, name)
+        return Tag.of_id(info.context, name)
 
     @strawberry.field(
         description="All series in the order of `tags`: develop, then releases, then dated ones, "
@@ -104,7 +104,7 @@ class Query:
         info: Info,
         name: Annotated[str, strawberry.argument(description="The series' name.")],
     ) -> Series | None:
-        return Series.named(info.context, name)
+        return Series.of_id(info.context, name)
 
     @strawberry.field(
         description="What the catalog knows of a hash (or an unambiguous prefix), in whatever "

@@ -17,7 +17,7 @@ from schema.comparisons.changes import (
     comparison_key,
     load_comparison,
     of_record,
-    part_of_comparison,
+    revisions_of_keys,
 )
 from schema.context import Context, LoadedRevision
 from schema.fields.connections import (
@@ -183,12 +183,14 @@ class Cause(Node):
     )
 
     @classmethod
-    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+    def of_id(
+        cls, context: Context, _base: str, _head: str, base_key: str, head_key: str, key: str
+    ) -> Self | None:
         """Return the cause of a comparison and a key, which may have the ids' separator in it."""
-        if (found := part_of_comparison(context, parts)) is None:
+        if (infos := revisions_of_keys(context, base_key, head_key)) is None:
             return None
-        comparison = load_comparison(context, *found.infos)
-        number = comparison.explanation().causes.find(found.key)
+        comparison = load_comparison(context, *infos)
+        number = comparison.explanation().causes.find(key)
         return None if number is None else cls(comparison=comparison, number=number)
 
     def alone(self) -> CauseRows:

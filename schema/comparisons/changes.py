@@ -23,7 +23,7 @@ from schema.fields.connections import (
 from schema.fields.cost import VALUE, Cost, texts
 from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
 from schema.fields.scalars import ByteCount, describe_enum
-from schema.node import ID_SEPARATOR, not_known
+from schema.node import not_known
 from schema.revisions.package import Package, PackageRows
 from schema.revisions.spec import Spec, SpecRows
 from snapshots.catalog.asking.returned import MOST_CONTENTS
@@ -98,19 +98,13 @@ def comparison_key(base: RevisionInfo, head: RevisionInfo) -> tuple[str, str, st
     return base.digest, head.digest, base.key, head.key
 
 
-class ComparisonKey(msgspec.Struct, frozen=True):
-    """Two revisions, and what names a part of their comparison; empty for the whole."""
-
-    infos: tuple[RevisionInfo, RevisionInfo]
-    key: str
-
-
-def part_of_comparison(context: Context, parts: list[str]) -> ComparisonKey | None:
-    """Return what the parts of an id name that begin with ``comparison_key``; None for nothing."""
+def revisions_of_keys(
+    context: Context, base: str, head: str
+) -> tuple[RevisionInfo, RevisionInfo] | None:
+    """Return the two revisions that an id names by their keys; None where one is not there."""
     revisions = context.history.by_key
-    match parts:
-        case [_, _, base, head, *rest] if base in revisions and head in revisions:
-            return ComparisonKey((revisions[base], revisions[head]), ID_SEPARATOR.join(rest))
+    if base in revisions and head in revisions:
+        return revisions[base], revisions[head]
     not_known(context)
     return None
 

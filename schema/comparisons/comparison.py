@@ -24,7 +24,7 @@ from schema.comparisons.changes import (
     coverage_connection,
     load_comparison,
     package_change_connection,
-    part_of_comparison,
+    revisions_of_keys,
     size_delta,
 )
 from schema.comparisons.check import CHECK, MOST_RULES, CheckReport, RuleInput, check
@@ -221,12 +221,12 @@ class Comparison(Node):
     head_info: strawberry.Private[RevisionInfo]
 
     @classmethod
-    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+    def of_id(
+        cls, context: Context, _base: str, _head: str, base_key: str, head_key: str
+    ) -> Self | None:
         """Return the comparison of two digests and two keys."""
-        if (found := part_of_comparison(context, parts)) is None or found.key:
-            return None
-        base, head = found.infos
-        return cls(base_info=base, head_info=head)
+        infos = revisions_of_keys(context, base_key, head_key)
+        return None if infos is None else cls(base_info=infos[0], head_info=infos[1])
 
     def loaded(self, info: Info) -> LoadedComparison:
         """Load and compare the two revisions."""

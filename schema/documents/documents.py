@@ -350,9 +350,10 @@ class Documents:
 
     def _refusal(self, node: DocumentNode) -> rules.Refusal:
         """Return what the limits refuse in a document that is to be validated."""
-        refusal = rules.first_refusal(rules.DOCUMENT_RULES, node, self._limits)
+        lengths = rules.measured_lengths(node)
+        refusal = rules.first_refusal(rules.DOCUMENT_BOUNDS, lengths, self._limits)
         for measures in rules.measured(node):
-            refusal = refusal or rules.first_refusal(rules.OPERATION_RULES, measures, self._limits)
+            refusal = refusal or rules.first_refusal(rules.OPERATION_BOUNDS, measures, self._limits)
         return refusal
 
     def _shown(self, found: list[GraphQLError]) -> tuple[GraphQLFormattedError, ...]:

@@ -1,10 +1,10 @@
-"""The limits of documents: small rules, each of which looks at one thing.
+"""The limits of documents and variables: what is measured, and how much of it is allowed.
 
-A rule returns the error of what is too much, or None. All of them together take time in proportion
-to the text, whatever it says: fragments are measured once and never expanded.
+To measure takes time in proportion to the text, whatever it says: fragments are measured once and
+never expanded, and what is too long or too deep is not looked into.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -50,11 +50,17 @@ def _short(number: int) -> str:
     return f"{number:,}" if number < 10**15 else "more than 10^15"
 
 
-def first_refusal(
-    rules: tuple[Callable[[Any, Limits], Refusal], ...], checked: Any, limits: Limits
-) -> Refusal:
-    """Return what the first of some rules refuses; None where all of them let it pass."""
-    return next((found for rule in rules if (found := rule(checked, limits))), None)
+Bounds = tuple[tuple[str, str, str], ...]
+"""What is bounded, in words; the measure of it; and the limit that it may not exceed."""
+
+
+def first_refusal(bounds: Bounds, measures: Any, limits: Limits) -> Refusal:
+    """Return the error of the first measure that is over its limit; None where none is."""
+    refusals = (
+        refuse(what, getattr(measures, measure), getattr(limits, limit))
+        for what, measure, limit in bounds
+    )
+    return next(filter(None, refusals), None)
 
 
 # -- texts
@@ -75,27 +81,12 @@ def document_bytes(text: str, limits: Limits) -> Refusal:
 # -- operations
 
 
-def depth(measures: Measures, limits: Limits) -> Refusal:
-    """Refuse selections that nest too deeply."""
-    return refuse("Selections within each other", measures.depth, limits.max_depth)
-
-
-def root_fields(measures: Measures, limits: Limits) -> Refusal:
-    """Refuse too many fields of the root."""
-    return refuse("Fields of the root", measures.root_fields, limits.max_root_fields)
-
-
-def aliases(measures: Measures, limits: Limits) -> Refusal:
-    """Refuse too many aliases."""
-    return refuse("Aliases", measures.aliases, limits.max_aliases)
-
-
-def selections(measures: Measures, limits: Limits) -> Refusal:
-    """Refuse too many fields."""
-    return refuse("Fields", measures.selections, limits.max_selections)
-
-
-OPERATION_RULES = (depth, root_fields, aliases, selections)
+OPERATION_BOUNDS: Bounds = (
+    ("Selections within each other", "depth", "max_depth"),
+    ("Fields of the root", "root_fields", "max_root_fields"),
+    ("Aliases", "aliases", "max_aliases"),
+    ("Fields", "selections", "max_selections"),
+)
 
 
 def measured(document: DocumentNode) -> Iterator[Measures]:
@@ -178,9 +169,29 @@ def _measure(selected: SelectionSetNode, known: Mapping[str, Measures]) -> Measu
 # -- values that a document writes
 
 
-def list_lengths(document: DocumentNode, limits: Limits) -> Refusal:
-    """Refuse lists of too many values; those of a list's own lists count with it."""
-    longest = length = level = 0
+class Lengths(msgspec.Struct, frozen=True):
+    """The longest of what a document writes."""
+
+    list_length: int
+    text_length: int
+    name_length: int
+
+
+DOCUMENT_BOUNDS: Bounds = (
+    ("Values in a list", "list_length", "max_list_length"),
+    ("Characters of a text", "text_length", "max_text_length"),
+    ("Characters of a name", "name_length", "max_name_length"),
+)
+
+_TEXTS = {TokenKind.STRING, TokenKind.BLOCK_STRING, TokenKind.INT, TokenKind.FLOAT}
+
+
+def measured_lengths(document: DocumentNode) -> Lengths:
+    """Return how long the longest list, text or number, and name of a document are.
+
+    The values of a list's own lists count with it.
+    """
+    longest_list = longest_text = longest_name = length = level = 0
     for token in _tokens(document):
         if token.kind is TokenKind.BRACKET_L:
             level += 1
@@ -189,24 +200,12 @@ def list_lengths(document: DocumentNode, limits: Limits) -> Refusal:
             length = length if level else 0
         elif level:
             length += 1
-            longest = max(longest, length)
-    return refuse("Values in a list", longest, limits.max_list_length)
-
-
-def text_lengths(document: DocumentNode, limits: Limits) -> Refusal:
-    """Refuse texts and numbers of too many characters."""
-    kinds = {TokenKind.STRING, TokenKind.BLOCK_STRING, TokenKind.INT, TokenKind.FLOAT}
-    longest = max((len(it.value or "") for it in _tokens(document) if it.kind in kinds), default=0)
-    return refuse("Characters of a text", longest, limits.max_text_length)
-
-
-def name_lengths(document: DocumentNode, limits: Limits) -> Refusal:
-    """Refuse names of too many characters: the paths of errors repeat them."""
-    lengths = (len(it.value or "") for it in _tokens(document) if it.kind is TokenKind.NAME)
-    return refuse("Characters of a name", max(lengths, default=0), limits.max_name_length)
-
-
-DOCUMENT_RULES = (list_lengths, text_lengths, name_lengths)
+            longest_list = max(longest_list, length)
+        if token.kind in _TEXTS:
+            longest_text = max(longest_text, len(token.value or ""))
+        elif token.kind is TokenKind.NAME:
+            longest_name = max(longest_name, len(token.value or ""))
+    return Lengths(longest_list, longest_text, longest_name)
 
 
 def _tokens(document: DocumentNode) -> Iterator[Token]:
@@ -247,54 +246,32 @@ def measured_values(variables: Mapping[str, Any], limits: Limits) -> Values:
     return Values(deepest, longest_list, longest_text, bits)
 
 
-def variable_depth(values: Values, limits: Limits) -> Refusal:
-    """Refuse lists and objects within each other too deeply."""
-    return refuse(
-        "Lists and objects within each other in a variable", values.depth, limits.max_variable_depth
-    )
-
-
-def variable_lists(values: Values, limits: Limits) -> Refusal:
-    """Refuse lists of too many values, and objects of too many fields."""
-    return refuse("Values in a list", values.list_length, limits.max_list_length)
-
-
-def variable_texts(values: Values, limits: Limits) -> Refusal:
-    """Refuse texts of too many characters."""
-    return refuse("Characters of a text", values.text_length, limits.max_text_length)
-
-
-def variable_numbers(values: Values, limits: Limits) -> Refusal:  # noqa: ARG001
-    """Refuse whole numbers that no JSON number of other programs can be: over 64 bits."""
-    return refuse("Bits of a number", values.bits, 64)
-
-
-def variable_bytes(variables: Mapping[str, Any], limits: Limits) -> Refusal:
-    """Refuse variables of too many bytes as JSON.
-
-    Raises TypeError for what JSON does not have.
-    """
-    return refuse("Bytes of the variables", len(orjson.dumps(variables)), limits.max_variable_bytes)
-
-
-_VARIABLE_RULES = (
-    variable_depth,
-    variable_lists,
-    variable_texts,
-    variable_numbers,
+VARIABLE_BOUNDS: Bounds = (
+    ("Lists and objects within each other in a variable", "depth", "max_variable_depth"),
+    ("Values in a list", "list_length", "max_list_length"),
+    ("Characters of a text", "text_length", "max_text_length"),
 )
+
+_MOST_BITS = 64
+"""Of a whole number: larger ones are no JSON numbers to other programs."""
 
 
 def refused_variables(variables: Mapping[str, Any], limits: Limits) -> Refusal:
     """Return what the rules refuse in the variables that an operation declares."""
     if not variables:
         return None
-    half: Refusal = None
+    surrogate: Refusal = None
     try:
         # First, because it takes a hundredth of the time that looking at each value takes.
-        if (refusal := variable_bytes(variables, limits)) is not None:
+        size = len(orjson.dumps(variables))
+        if refusal := refuse("Bytes of the variables", size, limits.max_variable_bytes):
             return refusal
     except TypeError:
         message = "The variables have half a character in a text: a lone surrogate."
-        half = {"message": message, "extensions": {"code": BAD_USER_INPUT}}
-    return first_refusal(_VARIABLE_RULES, measured_values(variables, limits), limits) or half
+        surrogate = {"message": message, "extensions": {"code": BAD_USER_INPUT}}
+    values = measured_values(variables, limits)
+    return (
+        first_refusal(VARIABLE_BOUNDS, values, limits)
+        or refuse("Bits of a number", values.bits, _MOST_BITS)
+        or surrogate
+    )

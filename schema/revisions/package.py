@@ -19,7 +19,7 @@ from schema.fields.connections import (
 from schema.fields.cost import STACKS, TIMELINE, ArgumentCost, Cost, NumberOf, texts
 from schema.fields.many import LazyList, Sublists, Table, WhereKnown, for_many
 from schema.fields.scalars import ByteCount, describe_enum, given_values, none_if_omitted
-from schema.node import Node, in_revision, node_id
+from schema.node import Node, node_id, revision_of_key
 from schema.revisions.spec import (
     FilterArgument,
     MatchingArgument,
@@ -394,10 +394,10 @@ class Package(Node):
         return dependents_of(self.loaded, self.code, first)  # type: ignore[return-value]
 
     @classmethod
-    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+    def of_id(cls, context: Context, key: str, name: str) -> Self | None:
         """Return the package of a revision's key and a name."""
-        found = in_revision(context, parts)
-        return cls.named(*found) if found else None
+        loaded = revision_of_key(context, key)
+        return None if loaded is None else cls.named(loaded, name)
 
     @classmethod
     def named(cls, loaded: LoadedRevision, name: str) -> Self | None:

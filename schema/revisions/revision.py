@@ -110,13 +110,13 @@ class Revision(Node):
         return node_id("Revision", self.info.digest, self.info.key)
 
     @classmethod
-    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+    def of_id(cls, context: Context, _digest: str, key: str) -> Self | None:
         """Return the revision of a digest and a key."""
-        match parts:
-            case [_, key] if key in context.history.by_key:
-                return cls(info=context.history.by_key[key])
-        not_known(context)
-        return None
+        info = context.history.by_key.get(key)
+        if info is None:
+            not_known(context)
+            return None
+        return cls(info=info)
 
     tag: str = _of_line("tag", "The name of the tag that it was published under.", str)
     digest: str = _of_line(
@@ -214,9 +214,7 @@ class Revision(Node):
         info: Info,
         hash: Annotated[str, strawberry.argument(description="The DAG hash, 32 characters.")],
     ) -> Spec | None:
-        loaded = info.context.load(self.info)
-        row = loaded.frame.hashes.find(hash)
-        return None if row is None else Spec(loaded=loaded, row=row)
+        return Spec.of_hash(info.context.load(self.info), hash)
 
     @connection_field("Its specs.", cost=Cost(weight=100, once=LOADING, arguments=SPECS_ARGUMENTS))
     def specs(
@@ -298,16 +296,7 @@ class Tag(Node):
         return node_id("Tag", self.name)
 
     @classmethod
-    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
-        """Return the tag of a name."""
-        match parts:
-            case [name]:
-                return cls.named(context, name)
-        not_known(context)
-        return None
-
-    @classmethod
-    def named(cls, context: Context, name: str) -> Self | None:
+    def of_id(cls, context: Context, name: str) -> Self | None:
         """Return a tag of the catalog; None where there is none of that name."""
         return cls(name=name) if context.changing_history().of_tag(name) else None
 

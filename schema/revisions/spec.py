@@ -22,7 +22,7 @@ from schema.fields.connections import (
 from schema.fields.cost import SPANS_OF_EACH, Cost, texts
 from schema.fields.many import ColumnSlice, LazyList, Table, WhereKnown, column, for_many
 from schema.fields.scalars import ByteCount, describe_enum, given_values, none_if_omitted
-from schema.node import Node, in_revision, node_id
+from schema.node import Node, node_id, revision_of_key
 from schema.revisions.dependency import (
     WALK,
     DependencyConnection,
@@ -254,11 +254,14 @@ class Spec(SpecFacts):
     )
 
     @classmethod
-    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+    def of_id(cls, context: Context, key: str, hash: str) -> Self | None:
         """Return the spec of a revision's key and a hash."""
-        if (found := in_revision(context, parts)) is None:
-            return None
-        loaded, hash = found
+        loaded = revision_of_key(context, key)
+        return None if loaded is None else cls.of_hash(loaded, hash)
+
+    @classmethod
+    def of_hash(cls, loaded: LoadedRevision, hash: str) -> Self | None:
+        """Return the spec of a revision that has this hash; None where there is none."""
         row = loaded.frame.hashes.find(hash)
         return None if row is None else cls(loaded=loaded, row=row)
 

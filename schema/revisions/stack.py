@@ -8,7 +8,7 @@ from schema.context import Context, LoadedRevision
 from schema.fields.connections import Connection, PageArguments, connection_field
 from schema.fields.cost import PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, Cost
 from schema.fields.scalars import ByteCount
-from schema.node import Node, in_revision, node_id
+from schema.node import Node, node_id, revision_of_key
 from schema.revisions.package import (
     LazyRevision,
     Package,
@@ -38,10 +38,10 @@ class Stack(Node):
     name: str = strawberry.field(description="The stack's name.")
 
     @classmethod
-    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+    def of_id(cls, context: Context, key: str, name: str) -> Self | None:
         """Return the stack of a revision's key and a name."""
-        found = in_revision(context, parts)
-        return cls.named(*found) if found else None
+        loaded = revision_of_key(context, key)
+        return None if loaded is None else cls.named(loaded, name)
 
     @classmethod
     def named(cls, loaded: LoadedRevision, name: str) -> Self | None:
