@@ -18,7 +18,7 @@ from strawberry.schema.config import StrawberryConfig
 from schema import errors
 from schema.context import Context
 from schema.documents.documents import KEPT_BYTES, Document, Documents
-from schema.documents.estimates import NOTHING, Estimate, told_cost, too_expensive
+from schema.documents.estimates import NOTHING, Estimate, cost_extension, too_expensive
 from schema.documents.rules import refused_variables
 from schema.execution.budget import BudgetExceeded
 from schema.execution.executor import RenderingExecutor
@@ -79,7 +79,7 @@ class Answer(msgspec.Struct, frozen=True):
         if self.executed:
             body["data"] = self.data
         if self.allowed is not None:
-            body["extensions"] = {"cost": told_cost(self.estimate, self.allowed)}
+            body["extensions"] = {"cost": cost_extension(self.estimate, self.allowed)}
         return body
 
 

@@ -124,14 +124,14 @@ class Context:
     )
     _answers: HistoryAnswers = field(init=False)
     _asked: set[Asked] = field(default_factory=set, init=False)
-    _told: dict[Asked, dict[str, Any]] = field(default_factory=dict, init=False)
+    _answers_by_name: dict[Asked, dict[str, Any]] = field(default_factory=dict, init=False)
     _has_filled: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.history = self.catalog.history
         self._latest = {**self.loaded}
-        failures = (it.error for it in self.loaded.values() if isinstance(it, Failed))
-        self._has_filled = any(isinstance(it, IncompleteHistory) for it in failures)
+        failures = (value.error for value in self.loaded.values() if isinstance(value, Failed))
+        self._has_filled = any(isinstance(error, IncompleteHistory) for error in failures)
         self._answers = self.answers or HistoryAnswers(self.catalog, self.library)
 
     def resolve(self, ref: str) -> RevisionInfo:
@@ -180,26 +180,26 @@ class Context:
             self._coverages[key] = coverage(*key)
         return self._coverages[key]
 
-    def best_covering(self, wanted: Wanted, series: str | None) -> list[Covered]:
-        """Return which revisions hold most of what is wanted, of those with the newest contents."""
+    def best_covering(self, specs: Wanted, series: str | None) -> list[Covered]:
+        """Return which revisions hold most of the specs, of those with the newest contents."""
         revisions = candidates(self.changing_history(), series, MOST_CONTENTS)
         kept = self.library.hash_sets.kept
-        is_read = all(kept(it.digest) is not None for it in revisions)
+        is_read = all(kept(info.digest) is not None for info in revisions)
         if not (self.may_take_long if is_read else self.may_load):
             raise NotLoaded  # to read a hundred contents takes a second, to ask them 20 ms
         with self.budget.waiting():
-            return best_covering(self.library, revisions, wanted)
+            return best_covering(self.library, revisions, specs)
 
-    def of_history(self, asked: Asked) -> Any:
-        """Return what the history tells; None where it knows nothing of what is asked.
+    def of_history(self, asked_for: Asked) -> Any:
+        """Return what the history has; None where it has nothing about the subject.
 
         Raises as the methods of Library do. A request that has waited for missing changes to be
         made, in vain, waits for no others.
         """
-        self._asked.add(asked)
+        self._asked.add(asked_for)
         if len(self._asked) > _HISTORIES_EACH * self.budget.limits.max_revisions:
             raise self._too_many_questions()
-        question = HistoryQuestion(self.changing_history(), asked)
+        question = HistoryQuestion(self.changing_history(), asked_for)
         if self._has_filled:
             self._answers.require_whole(question)
         try:
@@ -212,19 +212,18 @@ class Context:
             raise
 
     def of_each(
-        self, names: Iterable[str], asked: Callable[[frozenset[str]], Asked]
+        self, names: Iterable[str], question_about: Callable[[frozenset[str]], Asked]
     ) -> Mapping[str, Any]:
-        """Return what the history tells of each name, those that it knows.
+        """Return what the history has about each name, where it has anything.
 
-        ``asked`` makes the question about some of them. All that are asked for at once are read at
-        once, and known when they are asked for one by one: a list is tried as a whole first.
+        All names of a call are read at once and kept, so that a list that was tried as a whole
+        first can be resolved one by one afterwards.
         """
-        kind = asked(frozenset())
-        told = self._told.setdefault(kind, {})
-        if new := frozenset(names).difference(told):
-            found: Mapping[str, Any] = self.of_history(asked(new))
-            told.update({name: found.get(name) for name in new})
-        return told
+        answers = self._answers_by_name.setdefault(question_about(frozenset()), {})
+        if new := frozenset(names).difference(answers):
+            new_answers: Mapping[str, Any] = self.of_history(question_about(new))
+            answers.update({name: new_answers.get(name) for name in new})
+        return answers
 
     def _loaded(self, cache: Cache[Any, Value], key: Hashable) -> Value:
         """Return what a cache has; the time to make it is no time of the request.
@@ -248,7 +247,7 @@ class Context:
                 raise self._too_many_revisions()
             with self.budget.waiting():
                 value = cache.get(key)
-        of_cache = [it for it in self._latest if it[0] is cache]
+        of_cache = [held_place for held_place in self._latest if held_place[0] is cache]
         if len(of_cache) >= _HELD:
             del self._latest[of_cache[0]]
         self._latest[place] = value
@@ -275,19 +274,19 @@ class Context:
         self._latest.clear()
         self._masks.clear()
         self._coverages.clear()
-        self._told.clear()
+        self._answers_by_name.clear()
 
     def matching(self, loaded: LoadedRevision, query: str) -> Mask:
         """Return which specs of a revision a query means; each is answered once in a request."""
         key = loaded.info.digest, query
         mask = self._masks.get(key)
         if mask is None:
-            asked = matching.read(query)
-            if asked.is_about_dependencies and not self.may_take_long:
+            constraint = matching.read(query)
+            if constraint.is_about_dependencies and not self.may_take_long:
                 raise NotLoaded  # each ^ walks through the whole graph, up to 30 ms
-            mask = matching.select(loaded.frame, asked, loaded.dependencies)
+            mask = matching.select(loaded.frame, constraint, loaded.dependencies)
             if not mask.any():
-                require_known(asked, loaded.frame, loaded.dependencies, self._names_elsewhere)
+                require_known(constraint, loaded.frame, loaded.dependencies, self._names_elsewhere)
             self._masks[key] = mask
         return mask
 
@@ -295,8 +294,8 @@ class Context:
         """Return the names in a query that neither a revision nor the newest of any tag knows."""
         if not self.may_take_long:
             raise NotLoaded
-        asked = matching.read(query)
-        return unknown_names(asked, loaded.frame, loaded.dependencies, self._names_elsewhere)
+        constraint = matching.read(query)
+        return unknown_names(constraint, loaded.frame, loaded.dependencies, self._names_elsewhere)
 
     def _names_elsewhere(self) -> Collection[str]:
         self.is_permanent = False

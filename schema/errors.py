@@ -61,7 +61,7 @@ _ASK_AGAIN = ". Ask again: each request makes some of them."
 
 
 def shown(
-    found: Sequence[GraphQLError],
+    raised: Sequence[GraphQLError],
     limits: Limits,
     *,
     default_code: str = BAD_USER_INPUT,
@@ -73,11 +73,12 @@ def shown(
     Where there are more, with ``further`` ones that were only counted, the last one says how many.
     Without ``suggestions`` no error says which known names are near.
     """
-    _log_outages(found)
-    total = len(found) + further
+    _log_outages(raised)
+    total = len(raised) + further
     number = total if total <= limits.max_errors else max(0, limits.max_errors - 1)
     few = [
-        formatted(it, default_code=default_code, suggestions=suggestions) for it in found[:number]
+        formatted(error, default_code=default_code, suggestions=suggestions)
+        for error in raised[:number]
     ]
     if total > number:
         message = f"... and {total - number:,} more errors"
@@ -170,10 +171,10 @@ def incident(error: BaseException) -> GraphQLFormattedError:
     }
 
 
-def _log_outages(found: Sequence[GraphQLError]) -> None:
+def _log_outages(raised: Sequence[GraphQLError]) -> None:
     """Log what the catalog's store said: a line for each of its texts, not for each field."""
-    causes = (error.original_error for error in found)
-    for text in dict.fromkeys(str(it) for it in causes if isinstance(it, CatalogError)):
+    causes = (error.original_error for error in raised)
+    for text in dict.fromkeys(str(cause) for cause in causes if isinstance(cause, CatalogError)):
         _log.error("%s", visible(text))
 
 

@@ -89,17 +89,17 @@ class Span:
 class HashHistory(Node):
     """The history of a hash."""
 
-    known: strawberry.Private[spans.HashHistory]
+    history: strawberry.Private[spans.HashHistory]
 
     @strawberry.field(description="Opaque and stable.")
     def id(self) -> strawberry.ID:
-        return node_id("HashHistory", self.known.hash)
+        return node_id("HashHistory", self.history.hash)
 
     @classmethod
     def of_id(cls, context: Context, hash: str) -> Self | None:
         """Return the history of a whole hash."""
         history = cls.of(context, hash)
-        return history if history is not None and history.known.hash == hash else None
+        return history if history is not None and history.history.hash == hash else None
 
     @classmethod
     def of(cls, context: Context, text: str) -> Self | None:
@@ -107,34 +107,34 @@ class HashHistory(Node):
 
         Raises InvalidArgument, AmbiguousHash and IncompleteHistory.
         """
-        known = context.of_history(HashAsked(text))
-        return None if known is None else cls(known=known)
+        history = context.of_history(HashAsked(text))
+        return None if history is None else cls(history=history)
 
     @strawberry.field(description="The whole hash.")
     def hash(self) -> str:
-        return self.known.hash
+        return self.history.hash
 
     @strawberry.field(description="The name of its package.")
     def name(self) -> str:
-        return self.known.name
+        return self.history.name
 
     @strawberry.field(description="The version that was built.")
     def version(self) -> str | None:
-        return self.known.version
+        return self.history.version
 
     @strawberry.field(description="The newest revision that has it.")
     def newest(self) -> Revision:
-        return Revision(info=self.known.newest)
+        return Revision(info=self.history.newest)
 
     @strawberry.field(
         description="All its facts, from the newest revision that has it.",
         metadata=Cost(weight=20, each_loaded=LOADING).metadata,
     )
     def spec(self, info: Info) -> Spec:
-        loaded = info.context.load(self.known.newest)
-        row = loaded.frame.hashes.find(self.known.hash)
+        loaded = info.context.load(self.history.newest)
+        row = loaded.frame.hashes.find(self.history.hash)
         if row is None:
-            raise _contradiction(info.context, self.known)
+            raise _contradiction(info.context, self.history)
         return Spec(loaded=loaded, row=row)
 
     @strawberry.field(
@@ -143,12 +143,12 @@ class HashHistory(Node):
         metadata=Cost(items=SPANS).metadata,
     )
     def spans(self) -> list[Span]:
-        return [Span(span=span) for span in self.known.spans]
+        return [Span(span=span) for span in self.history.spans]
 
 
-def _contradiction(context: Context, known: Any) -> CatalogError:
+def _contradiction(context: Context, history: Any) -> CatalogError:
     reason = (
-        f"the history has {known.hash} in {known.newest.digest}, which has not; "
+        f"the history has {history.hash} in {history.newest.digest}, which has not; "
         "'cachelog verify' tells more"
     )
     return CatalogError(context.catalog.location, reason)
@@ -216,7 +216,9 @@ class PackageHistoryEntry:
 
 def _ordered(entry: PackageEntry) -> list[tuple[SpecChangeReason, int]]:
     """Return the reasons of an entry in their own order."""
-    return [(it, entry.reasons[it]) for it in SpecChangeReason if it in entry.reasons]
+    return [
+        (reason, entry.reasons[reason]) for reason in SpecChangeReason if reason in entry.reasons
+    ]
 
 
 @strawberry.type(description="An entry in a list, with the cursor to go on from.")
@@ -399,10 +401,10 @@ class Series(Node):
             raise InvalidArgument("last", f"{last} is less than 0")
         points: list[growth.GrowthPoint] = info.context.of_history(GrowthAsked(self.name))
         chosen = [
-            it
-            for it in points
-            if (since is None or it.revision.taken_at >= since)
-            and (until is None or it.revision.taken_at <= until)
+            point
+            for point in points
+            if (since is None or point.revision.taken_at >= since)
+            and (until is None or point.revision.taken_at <= until)
         ]
         return _shown(chosen if last is None else chosen[max(0, len(chosen) - last) :])
 
@@ -427,22 +429,22 @@ def _shown(points: Sequence[growth.GrowthPoint]) -> list[GrowthPoint]:
             return None
         return Comparison(base_info=point.base, head_info=point.revision)
 
-    lines = [it.revision for it in points]
+    lines = [point.revision for point in points]
     columns: dict[str, Sequence[Any]] = {
         "revision": Each(len(points), lambda place: Revision(info=lines[place])),
         "comparison": Each(len(points), comparison),
-        "tag": [it.tag for it in lines],
-        "taken_at": [it.taken_at for it in lines],
-        "num_specs": [it.num_specs for it in lines],
-        "num_packages": [it.num_packages for it in lines],
-        "num_stacks": [it.num_stacks for it in lines],
-        "total_size": [it.total_size for it in lines],
-        "specs_added": [it.counts.specs_added for it in points],
-        "specs_removed": [it.counts.specs_removed for it in points],
-        "specs_changed": [it.counts.specs_changed for it in points],
-        "specs_rebuilt": [it.num_rebuilt for it in points],
-        "specs_replaced": [it.num_replaced for it in points],
-        "packages_added": [it.counts.packages_added for it in points],
-        "packages_removed": [it.counts.packages_removed for it in points],
+        "tag": [line.tag for line in lines],
+        "taken_at": [line.taken_at for line in lines],
+        "num_specs": [line.num_specs for line in lines],
+        "num_packages": [line.num_packages for line in lines],
+        "num_stacks": [line.num_stacks for line in lines],
+        "total_size": [line.total_size for line in lines],
+        "specs_added": [point.counts.specs_added for point in points],
+        "specs_removed": [point.counts.specs_removed for point in points],
+        "specs_changed": [point.counts.specs_changed for point in points],
+        "specs_rebuilt": [point.num_rebuilt for point in points],
+        "specs_replaced": [point.num_replaced for point in points],
+        "packages_added": [point.counts.packages_added for point in points],
+        "packages_removed": [point.counts.packages_removed for point in points],
     }
     return Table(GrowthPoint, columns)  # type: ignore[return-value]

@@ -133,8 +133,8 @@ class Query:
         *,
         page: PageArguments,
     ) -> Connection[Revision]:
-        asked = HoldingAsked(frozenset(hashes), none_if_omitted(series))
-        return revision_connection(info.context.of_history(asked), page)
+        question = HoldingAsked(frozenset(hashes), none_if_omitted(series))
+        return revision_connection(info.context.of_history(question), page)
 
     @connection_field("Published revisions, newest first.", cost=Cost(weight=1_000, each=1))
     def revisions(
@@ -215,9 +215,11 @@ class Query:
     ) -> list[Lookup]:
         if not 0 <= first <= PAGE_MAX:
             raise InvalidArgument("first", f"{first} is not between 0 and {PAGE_MAX}")
-        wanted = Wanted(concrete_specs(specs))
-        covered = info.context.best_covering(wanted, none_if_omitted(series))[:first]
-        return [Lookup(info=it.revision, wanted=wanted, covered=it) for it in covered]
+        wanted_specs = Wanted(concrete_specs(specs))
+        covered = info.context.best_covering(wanted_specs, none_if_omitted(series))[:first]
+        return [
+            Lookup(info=counts.revision, specs=wanted_specs, covered=counts) for counts in covered
+        ]
 
 
 def _node_or_error(context: Context, id: str) -> Node | CachelogError | None:
@@ -269,8 +271,8 @@ class Subscription:
             str | None, strawberry.argument(description="Only those of this tag.")
         ] = strawberry.UNSET,
     ) -> AsyncGenerator[Revision, None]:
-        wanted = PublishedUnder(none_if_omitted(tag), none_if_omitted(series))
-        return info.context.follow(wanted.has)  # type: ignore[return-value] # see ``root_of``
+        scope = PublishedUnder(none_if_omitted(tag), none_if_omitted(series))
+        return info.context.follow(scope.has)  # type: ignore[return-value] # see ``root_of``
 
 
 def root_of(event: RevisionInfo | None) -> Any:

@@ -293,10 +293,10 @@ def cause_kind_counts(comparison: LoadedComparison) -> list[CauseKindCount]:
     causes = comparison.explanation().causes
     num_causes: Counter[CauseKind] = Counter()
     num_specs: Counter[CauseKind] = Counter()
-    for it in causes.counted():
-        kind = causes.name_of(it.number).kind
+    for cause in causes.counted():
+        kind = causes.name_of(cause.number).kind
         num_causes[kind] += 1
-        num_specs[kind] += it.num_specs
+        num_specs[kind] += cause.num_specs
     return [
         CauseKindCount(kind=kind, num_causes=num_causes[kind], num_specs=num_specs[kind])
         for kind in CauseKind

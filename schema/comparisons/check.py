@@ -115,10 +115,10 @@ _SHOWN = {"for-each": "forEach", "at-most": "atMost", "at-least": "atLeast", "pa
 _GIVEN = "the given list"
 
 
-def rules_of(given: Sequence[RuleInput]) -> list[Rule]:
+def rules_of(inputs: Sequence[RuleInput]) -> list[Rule]:
     """Return rules as they are judged. Raises InvalidArgument with the place of what is wrong."""
     rules = []
-    for number, rule in enumerate(given):
+    for number, rule in enumerate(inputs):
         try:
             rules.append(_read(rule))
         except BadRule as bad:
@@ -136,7 +136,7 @@ def _read(rule: RuleInput) -> Rule:
         if value is not None:
             keys[key] = value
     if "for-each" in keys:
-        keys["for-each"] = [it.value.replace("_", "-") for it in keys["for-each"]]
+        keys["for-each"] = [dimension.value.replace("_", "-") for dimension in keys["for-each"]]
     specs = keys.get("cover", [])
     if "cover" in keys:
         keys["cover"] = _GIVEN
@@ -150,14 +150,16 @@ def _read(rule: RuleInput) -> Rule:
     return read_rule(keys, covered)
 
 
-def _weigh(given: Any) -> float:
+def _weigh(value: Any) -> float:
     """Return what judging by some rules costs, in thousands of units.
 
     Of the largest revisions a narrowed rule takes up to 6 ms, once for all that are narrowed alike;
     a query some 2 ms for each package in it, cells 10 ms and more with each dimension, a glob half
     a millisecond.
     """
-    rules = [it for it in (given if isinstance(given, list) else [given]) if isinstance(it, dict)]
+    rules = [
+        rule for rule in (value if isinstance(value, list) else [value]) if isinstance(rule, dict)
+    ]
     scopes = {repr([rule.get(name) for name in _NARROWING]): rule for rule in rules}
     return sum(map(_weigh_demand, rules)) + sum(map(_weigh_scope, scopes.values()))
 
@@ -218,7 +220,9 @@ def _specs(rows: PartRows[Any]) -> Interleaved:
         choices.append(side)
         numbers[side].append(int(breach.rows[0]))
     loaded = rows.comparison.base, rows.comparison.head
-    lists = [SpecRows(it, np.array(own, np.int32)) for it, own in zip(loaded, numbers, strict=True)]
+    lists = [
+        SpecRows(side, np.array(own, np.int32)) for side, own in zip(loaded, numbers, strict=True)
+    ]
     return Interleaved(lists, choices)
 
 
@@ -295,19 +299,21 @@ class CheckReport:
         metadata=Cost(items=ITEMS_OF_PAGE).metadata,
     )
     def rules(self) -> list[RuleResult]:
-        return [RuleResult(result=it, comparison=self.comparison) for it in self.verdict.results]
+        return [
+            RuleResult(result=result, comparison=self.comparison) for result in self.verdict.results
+        ]
 
 
-def check(info: Info, comparison: LoadedComparison, given: Sequence[RuleInput]) -> CheckReport:
+def check(info: Info, comparison: LoadedComparison, inputs: Sequence[RuleInput]) -> CheckReport:
     """Judge a comparison by rules.
 
     Raises InvalidArgument for rules that are none or too many, and RuleUnusable for one that what
     is there cannot answer.
     """
     context = info.context
-    if len(given) > MOST_RULES:
-        raise InvalidArgument("rules", f"there are {len(given):,}; there may be {MOST_RULES}")
-    rules = rules_of(given)
+    if len(inputs) > MOST_RULES:
+        raise InvalidArgument("rules", f"there are {len(inputs):,}; there may be {MOST_RULES}")
+    rules = rules_of(inputs)
     if not context.may_take_long:
         raise NotLoaded  # a rule takes up to 50 ms
     base, head = comparison.base, comparison.head

@@ -292,9 +292,9 @@ class Comparison(Node):
         comparison, conditions = self.loaded(info), none_if_omitted(filter)
         domain_filter = None if conditions is None else conditions.to_domain()
         table = comparison.changes.select_specs(none_if_omitted(kinds), domain_filter)
-        wanted = none_if_omitted(reasons)
-        if wanted is not None:
-            table = with_reasons(comparison, table, wanted)
+        only_reasons = none_if_omitted(reasons)
+        if only_reasons is not None:
+            table = with_reasons(comparison, table, only_reasons)
         return spec_change_connection(comparison, table, page, none_if_omitted(order_by))
 
     @connection_field(

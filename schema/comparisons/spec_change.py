@@ -165,11 +165,11 @@ def spec_change_connection(
 
 
 def with_reasons(
-    comparison: LoadedComparison, table: SpecChanges, wanted: Sequence[SpecChangeReason]
+    comparison: LoadedComparison, table: SpecChanges, only: Sequence[SpecChangeReason]
 ) -> SpecChanges:
     """Return the changes of a table that have one of the reasons."""
     reasons = comparison.explanation().reasons(table, comparison.returned())
-    return table.take(np.isin(reasons, [code_of(reason) for reason in wanted]))
+    return table.take(np.isin(reasons, [code_of(reason) for reason in only]))
 
 
 REASON_COUNTS = Cost(weight=5_000, items=len(REASONS), once=EXPLAINING)
@@ -188,4 +188,6 @@ def reason_counts(comparison: LoadedComparison) -> list[ReasonCount]:
     """Return the reasons of all hashes that were added, removed or changed, in their order."""
     codes = comparison.explanation().reasons(comparison.changes.specs, comparison.returned())
     counts = np.bincount(codes, minlength=len(REASONS)).tolist()
-    return [ReasonCount(reason=REASONS[code], count=it) for code, it in enumerate(counts) if it]
+    return [
+        ReasonCount(reason=REASONS[code], count=count) for code, count in enumerate(counts) if count
+    ]

@@ -100,9 +100,9 @@ def without_tokens(document: DocumentNode) -> DocumentNode:
         for key in QUERY_DOCUMENT_KEYS.get(node.kind, ()):
             value = getattr(node, key)
             if isinstance(value, NameNode):
-                known = names.setdefault(value.value, value)
-                _set(known, "loc", None)
-                _set(node, key, known)
+                shared = names.setdefault(value.value, value)
+                _set(shared, "loc", None)
+                _set(node, key, shared)
             elif isinstance(value, tuple):
                 waiting += value
             elif value is not None:
@@ -150,8 +150,8 @@ class _FewOverlappingFields(OverlappingFieldsCanBeMergedRule):
 
 
 _RULES = tuple(
-    _FewOverlappingFields if it is OverlappingFieldsCanBeMergedRule else it
-    for it in specified_rules
+    _FewOverlappingFields if rule is OverlappingFieldsCanBeMergedRule else rule
+    for rule in specified_rules
 )
 
 
@@ -162,12 +162,12 @@ class Document:
         self,
         text: str,
         node: DocumentNode | None,
-        found: tuple[GraphQLFormattedError, ...],
+        shown: tuple[GraphQLFormattedError, ...],
         tokens: int = 0,
     ) -> None:
         self.node = node
-        self.errors = found
-        messages = sum(_BYTES_AN_ERROR + 2 * len(error["message"]) for error in found)
+        self.errors = shown
+        messages = sum(_BYTES_AN_ERROR + 2 * len(error["message"]) for error in shown)
         # A text takes up to 4 bytes a character, here and in the parser's own source.
         self.num_bytes = _BYTES + 8 * len(text) + _BYTES_A_TOKEN * tokens + messages
         self._operations = _operations_of(node) if node else {}
@@ -205,41 +205,41 @@ class Document:
         if self.node is None or operation is None or self.errors:
             return NOTHING
         key = _key(operation, variables or {})
-        known = self._known_estimate(key)
-        if known is None:
+        estimated = self._kept_estimate(key)
+        if estimated is None:
             coerced: Mapping[str, Any] = {}
             if operation.variable_definitions:
-                found = get_variable_values(
+                values = get_variable_values(
                     schema, operation.variable_definitions, dict(variables or {}), max_errors=1
                 )
-                if isinstance(found, list):
+                if isinstance(values, list):
                     return NOTHING  # the executor says what is wrong
-                coerced = found.coerced
-            known = estimate(schema, self.node, operation, coerced)
+                coerced = values.coerced
+            estimated = estimate(schema, self.node, operation, coerced)
             if len(key) <= _KEY_VALUES:
                 with _LOCK:
                     self._estimates = self._estimates or LRUCache(_ESTIMATES)
-                    self._estimates[key] = known
-        return known
+                    self._estimates[key] = estimated
+        return estimated
 
     def is_estimated(self, name: str | None, variables: Mapping[str, Any] | None) -> bool:
         """Tell whether ``estimate`` has nothing to add up: it did so before for such variables."""
         operation = self._operations.get(name)
         if self.node is None or operation is None or self.errors:
             return True
-        return self._known_estimate(_key(operation, variables or {})) is not None
+        return self._kept_estimate(_key(operation, variables or {})) is not None
 
-    def _known_estimate(self, key: tuple[Any, ...]) -> Estimate | None:
+    def _kept_estimate(self, key: tuple[Any, ...]) -> Estimate | None:
         with _LOCK:
-            known: Estimate | None = self._estimates.get(key) if self._estimates else None
-        return known
+            estimated: Estimate | None = self._estimates.get(key) if self._estimates else None
+        return estimated
 
 
 def _key(operation: OperationDefinitionNode, variables: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return what decides the cost of an operation: its place, and sizes in its variables."""
-    names = [it.variable.name.value for it in operation.variable_definitions or ()]
+    names = [definition.variable.name.value for definition in operation.variable_definitions or ()]
     place = operation.loc.start if operation.loc else 0
-    return place, *(_shape(variables[it]) if it in variables else "" for it in names)
+    return place, *(_shape(variables[name]) if name in variables else "" for name in names)
 
 
 def _shape(value: Any) -> Any:
@@ -247,7 +247,7 @@ def _shape(value: Any) -> Any:
     if isinstance(value, str):
         return "text", value.count("%") + value.count("^")
     if isinstance(value, dict):
-        return tuple((name, _shape(it)) for name, it in value.items())
+        return tuple((name, _shape(inner)) for name, inner in value.items())
     if isinstance(value, list):
         return "list", len(value), _content(value)
     return type(value), value
@@ -258,7 +258,7 @@ def _content(values: list[Any]) -> int | None:
 
     It is good within this process, and nobody outside can make two that are equal.
     """
-    if len(values) > MOST_WEIGHED or not any(isinstance(it, dict) for it in values):
+    if len(values) > MOST_WEIGHED or not any(isinstance(value, dict) for value in values):
         return None
     try:
         return hash(repr(values))
@@ -269,9 +269,9 @@ def _content(values: list[Any]) -> int | None:
 def _operations_of(node: DocumentNode) -> dict[str | None, OperationDefinitionNode]:
     """Return a document's operations by their names; the only one also by None."""
     operations: dict[str | None, OperationDefinitionNode] = {
-        it.name.value if it.name else None: it
-        for it in node.definitions
-        if isinstance(it, OperationDefinitionNode)
+        definition.name.value if definition.name else None: definition
+        for definition in node.definitions
+        if isinstance(definition, OperationDefinitionNode)
     }
     if len(operations) == 1:
         operations[None] = next(iter(operations.values()))
@@ -298,7 +298,9 @@ class Documents:
         self._limits = limits
         self._suggestions = suggestions
         self._rules = _RULES if introspection else (*_RULES, NoSchemaIntrospectionCustomRule)
-        self._kept: LRUCache[str, Document] = LRUCache(max_bytes, lambda it: it.num_bytes)
+        self._kept: LRUCache[str, Document] = LRUCache(
+            max_bytes, lambda document: document.num_bytes
+        )
         self._lock = Lock()
 
     @property
@@ -338,14 +340,14 @@ class Documents:
         if refusal is not None:
             untie(node)
             return Document(text, None, (refusal,))
-        found = validated(
+        problems = validated(
             self._schema,
             node,
             self._rules,
             max_errors=self._limits.max_errors,
             hide_suggestions=not self._suggestions,
         )
-        shown, tokens = self._shown(found), num_tokens(node)
+        shown, tokens = self._shown(problems), num_tokens(node)
         return Document(text, without_tokens(node), shown, tokens)
 
     def _refusal(self, node: DocumentNode) -> rules.Refusal:
@@ -356,8 +358,8 @@ class Documents:
             refusal = refusal or rules.first_refusal(rules.OPERATION_BOUNDS, measures, self._limits)
         return refusal
 
-    def _shown(self, found: list[GraphQLError]) -> tuple[GraphQLFormattedError, ...]:
-        return errors.shown(found, self._limits, default_code=errors.VALIDATION_FAILED)
+    def _shown(self, problems: list[GraphQLError]) -> tuple[GraphQLFormattedError, ...]:
+        return errors.shown(problems, self._limits, default_code=errors.VALIDATION_FAILED)
 
     def _unreadable(self, text: str, error: GraphQLError) -> Document:
         shown = errors.shown([error], self._limits, default_code=errors.PARSE_FAILED)

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from graphql import (
     BooleanValueNode,
+    DirectiveNode,
     DocumentNode,
     FieldNode,
     FragmentDefinitionNode,
@@ -21,6 +22,7 @@ from graphql import (
     SchemaMetaFieldDef,
     SelectionSetNode,
     TypeMetaFieldDef,
+    ValueNode,
     VariableNode,
     get_named_type,
     get_nullable_type,
@@ -47,9 +49,9 @@ def value_of(node: Any, variables: Mapping[str, Any]) -> Any:
     if isinstance(node, VariableNode):
         return variables.get(node.name.value)
     if isinstance(node, ListValueNode):
-        return [value_of(it, variables) for it in node.values]
+        return [value_of(item, variables) for item in node.values]
     if isinstance(node, ObjectValueNode):
-        return {it.name.value: value_of(it.value, variables) for it in node.fields}
+        return {field.name.value: value_of(field.value, variables) for field in node.fields}
     if isinstance(node, IntValueNode):
         return int(node.value) if len(node.value) < 20 else PAGE_MAX
     return node.value is True if isinstance(node, BooleanValueNode) else str(node.value)
@@ -57,7 +59,7 @@ def value_of(node: Any, variables: Mapping[str, Any]) -> Any:
 
 def page_size(first: Any, last: Any) -> int:
     """Return how many items a page has at most."""
-    sizes = [it for it in (first, last) if type(it) is int]
+    sizes = [size for size in (first, last) if type(size) is int]
     return max(0, min([*sizes, PAGE_MAX])) if sizes else PAGE_DEFAULT
 
 
@@ -75,7 +77,7 @@ def num_parts(value: Any) -> int:
     if isinstance(value, str):
         return value.count("%") + value.count("^")
     if isinstance(value, dict):
-        return sum(num_parts(it) if isinstance(it, list) else 1 for it in value.values())
+        return sum(num_parts(item) if isinstance(item, list) else 1 for item in value.values())
     return len(value) if isinstance(value, list) else 0
 
 
@@ -86,7 +88,7 @@ def written(node: Any) -> Any:
     if isinstance(node, ListValueNode):
         return tuple(map(written, node.values))
     if isinstance(node, ObjectValueNode):
-        return tuple((it.name.value, written(it.value)) for it in node.fields)
+        return tuple((field.name.value, written(field.value)) for field in node.fields)
     return getattr(node, "value", None)
 
 
@@ -111,34 +113,35 @@ NOTHING = Estimate(0, 0, (), 0)
 """The cost of what is not executed."""
 
 
-def told_cost(told: Estimate, limits: Limits) -> dict[str, Any]:
+def cost_extension(estimate: Estimate, limits: Limits) -> dict[str, Any]:
     """Return a cost as ``extensions.cost`` of a response and of an error has it."""
     return {
-        "cost": told.units,
+        "cost": estimate.units,
         "allowed": limits.max_cost,
-        "bytes": told.num_bytes,
+        "bytes": estimate.num_bytes,
         "allowedBytes": limits.max_answer_bytes,
-        "mostExpensive": {"path": [*told.path], "cost": told.path_units},
+        "mostExpensive": {"path": [*estimate.path], "cost": estimate.path_units},
     }
 
 
-def too_expensive(told: Estimate, limits: Limits) -> GraphQLFormattedError | None:
+def too_expensive(estimate: Estimate, limits: Limits) -> GraphQLFormattedError | None:
     """Return the error of an operation that costs more than is allowed; None where it does not."""
-    if told.filter_values > limits.max_filter_values:
-        return refuse("Values in a filter", told.filter_values, limits.max_filter_values)
-    if told.units <= limits.max_cost and told.num_bytes <= limits.max_answer_bytes:
+    if estimate.filter_values > limits.max_filter_values:
+        return refuse("Values in a filter", estimate.filter_values, limits.max_filter_values)
+    if estimate.units <= limits.max_cost and estimate.num_bytes <= limits.max_answer_bytes:
         return None
-    what, found, allowed = "costs", told.units, f"{limits.max_cost:,} units"
-    if told.units <= limits.max_cost:
-        what, found = "may have an answer of", told.num_bytes
+    what, number, allowed = "costs", estimate.units, f"{limits.max_cost:,} units"
+    if estimate.units <= limits.max_cost:
+        what, number = "may have an answer of", estimate.num_bytes
         allowed = f"{limits.max_answer_bytes:,} bytes"
     message = (
-        f"The query {what} {_rounded(found)}; {allowed} are allowed. Most of it is "
-        f"{bounded('.'.join(told.path))}. Take smaller pages, or fewer of them within each other."
+        f"The query {what} {_rounded(number)}; {allowed} are allowed. Most of it is "
+        f"{bounded('.'.join(estimate.path))}. "
+        "Take smaller pages, or fewer of them within each other."
     )
     return {
         "message": message,
-        "extensions": {"code": QUERY_TOO_LARGE, "cost": told_cost(told, limits)},
+        "extensions": {"code": QUERY_TOO_LARGE, "cost": cost_extension(estimate, limits)},
     }
 
 
@@ -245,8 +248,8 @@ class _Walk:
 
     def _is_included(self, node: Any) -> bool:
         for directive in node.directives:
-            given = {it.name.value: it.value for it in directive.arguments or ()}
-            condition = self._value(given.get("if"))
+            arguments = _arguments(directive)
+            condition = self._value(arguments.get("if"))
             if (directive.name.value, condition) in {("skip", True), ("include", False)}:
                 return False
         return True
@@ -272,24 +275,26 @@ class _Walk:
         kind = get_named_type(field.type)
         is_list = is_list_type(get_nullable_type(field.type))
         cost = cost_of(field, node.name.value, is_list=is_list)
-        given = {it.name.value: it.value for it in node.arguments or ()}
+        arguments = _arguments(node)
         units = place.times * (value + cost.weight)
         if cost.once:
             units += self._kept_for(place, cost.once)
         for name, argument in cost.arguments.items():
-            units += self._of_argument(name, argument, self._value(given.get(name)), given, place)
+            units += self._of_argument(
+                name, argument, self._value(arguments.get(name)), arguments, place
+            )
         if is_leaf_type(kind):
             length = cost.num_bytes if cost.num_bytes is not None else usual_bytes(kind)
             return _part(key, units, place.times * (named + length))
 
-        page = self._page(given) if is_paged(field) else place.page
-        page = round(self._items(cost.page, given, page)) if cost.page else page
-        items = self._items(cost.items, given, place.page) if not is_paged(field) else 1
+        page = self._page(arguments) if is_paged(field) else place.page
+        page = round(self._items(cost.page, arguments, page)) if cost.page else page
+        items = self._items(cost.items, arguments, place.page) if not is_paged(field) else 1
         if cost.each_loaded:
             kept = cost.each_loaded * min(place.times * items, _MOST_LOADED)
             self.kept_units += kept
             units += kept
-        inner = self._inner(kind, node, given, place, items, page, is_list=is_list)
+        inner = self._inner(kind, node, arguments, place, items, page, is_list=is_list)
         made = RENDERED_OBJECT if inner.is_rendered else RESOLVED_OBJECT
         units += inner.times * (made + cost.each * (page if is_paged(field) else 1))
         below = self.below(kind, node.selection_set, inner)
@@ -300,7 +305,7 @@ class _Walk:
         self,
         kind: Any,
         node: FieldNode,
-        given: Mapping[str, Any],
+        arguments: Mapping[str, Any],
         place: _Place,
         items: float,
         page: int,
@@ -314,10 +319,8 @@ class _Walk:
         )
         scope, scopes = place.scope, place.scopes
         if kind.name in _SCOPES or not hasattr(kind, "fields") or kind.name == "Node":
-            arguments = ((name, self._written(given[name])) for name in sorted(given))
-            scope = self._scopes.setdefault(
-                (scope, node.name.value, *arguments), len(self._scopes) + 1
-            )
+            texts = ((name, self._written(arguments[name])) for name in sorted(arguments))
+            scope = self._scopes.setdefault((scope, node.name.value, *texts), len(self._scopes) + 1)
             scopes = times
         return _Place(times, page, scope, scopes, is_rendered)
 
@@ -335,7 +338,7 @@ class _Walk:
         return kept
 
     def _of_argument(
-        self, name: str, cost: ArgumentCost, value: Any, given: Mapping[str, Any], place: _Place
+        self, name: str, cost: ArgumentCost, value: Any, arguments: Mapping[str, Any], place: _Place
     ) -> float:
         if value is None or value is False:
             return 0
@@ -345,26 +348,26 @@ class _Walk:
         counted = cost.parts(value) if cost.parts else parts
         units = place.times * (cost.weight + cost.each * counted)
         if cost.once and isinstance(value, str):
-            key = name, self._written(given[name])
+            key = name, self._written(arguments[name])
             units += self._once_for(place, key, cost.once * (1 + parts))
         elif cost.once:
             units += self._kept_for(place, cost.once)
         return units
 
     def _items(
-        self, items: float | ItemsOf | NumberOf, given: Mapping[str, Any], page: int
+        self, items: float | ItemsOf | NumberOf, arguments: Mapping[str, Any], page: int
     ) -> float:
         if isinstance(items, NumberOf):
-            return list_size(self._value(given.get(items.argument)), items.default, page)
+            return list_size(self._value(arguments.get(items.argument)), items.default, page)
         if not isinstance(items, ItemsOf):
             return items
         if items.argument is None:
             return page
-        value = self._value(given.get(items.argument))
+        value = self._value(arguments.get(items.argument))
         return max(1, len(value)) if isinstance(value, list) else 1
 
-    def _page(self, given: Mapping[str, Any]) -> int:
-        return page_size(self._value(given.get("first")), self._value(given.get("last")))
+    def _page(self, arguments: Mapping[str, Any]) -> int:
+        return page_size(self._value(arguments.get("first")), self._value(arguments.get("last")))
 
     def _value(self, node: Any) -> Any:
         if id(node) not in self._values:
@@ -382,7 +385,9 @@ class _Walk:
             return True
         key = kind.name, id(selected)
         if key not in self._rendered:
-            self._rendered[key] = all(self._renders_one(kind, it) for it in selected.selections)
+            self._rendered[key] = all(
+                self._renders_one(kind, inner) for inner in selected.selections
+            )
         return self._rendered[key]
 
     def _renders_one(self, kind: Any, node: Any) -> bool:
@@ -395,6 +400,10 @@ class _Walk:
         if isinstance(node, FragmentSpreadNode):
             node = self._fragments[node.name.value]
         return self._renders(self._narrowed(kind, node), node.selection_set)
+
+
+def _arguments(node: FieldNode | DirectiveNode) -> dict[str, ValueNode]:
+    return {argument.name.value: argument.value for argument in node.arguments or ()}
 
 
 def _units(part: _Part) -> float:

@@ -38,11 +38,11 @@ class Measures(msgspec.Struct, frozen=True):
     depth: int
 
 
-def refuse(what: str, found: int, allowed: int, code: str = LIMIT_EXCEEDED) -> Refusal:
+def refuse(what: str, number: int, allowed: int, code: str = LIMIT_EXCEEDED) -> Refusal:
     """Return the error of a number that is over its limit; None where it is not."""
-    if found <= allowed:
+    if number <= allowed:
         return None
-    message = f"{what}: {_short(found)} found, {allowed:,} are allowed."
+    message = f"{what}: {_short(number)} found, {allowed:,} are allowed."
     return {"message": message, "extensions": {"code": code}}
 
 
@@ -68,14 +68,14 @@ def first_refusal(bounds: Bounds, measures: Any, limits: Limits) -> Refusal:
 
 def document_bytes(text: str, limits: Limits) -> Refusal:
     """Refuse a document of too many bytes, or of characters that have none."""
-    found = len(text)
-    if found <= limits.max_document_bytes and not text.isascii():
+    size = len(text)
+    if size <= limits.max_document_bytes and not text.isascii():
         try:
-            found = len(text.encode())
+            size = len(text.encode())
         except UnicodeEncodeError:
             message = "The document has half a character in it: a lone surrogate."
             return {"message": message, "extensions": {"code": PARSE_FAILED}}
-    return refuse("Bytes of the document", found, limits.max_document_bytes)
+    return refuse("Bytes of the document", size, limits.max_document_bytes)
 
 
 # -- operations
@@ -92,14 +92,16 @@ OPERATION_BOUNDS: Bounds = (
 def measured(document: DocumentNode) -> Iterator[Measures]:
     """Yield how large each operation of a document is; raises FragmentCycle."""
     fragments = {
-        it.name.value: it for it in document.definitions if isinstance(it, FragmentDefinitionNode)
+        definition.name.value: definition
+        for definition in document.definitions
+        if isinstance(definition, FragmentDefinitionNode)
     }
-    known: dict[str, Measures] = {}
+    measures: dict[str, Measures] = {}
     for name in fragments:
-        _measure_fragment(name, fragments, known)
+        _measure_fragment(name, fragments, measures)
     for definition in document.definitions:
         if isinstance(definition, OperationDefinitionNode):
-            yield _measure(definition.selection_set, known)
+            yield _measure(definition.selection_set, measures)
 
 
 class FragmentCycle(Exception):
@@ -111,7 +113,7 @@ class FragmentCycle(Exception):
 
 
 def _measure_fragment(
-    name: str, fragments: Mapping[str, FragmentDefinitionNode], known: dict[str, Measures]
+    name: str, fragments: Mapping[str, FragmentDefinitionNode], measures: dict[str, Measures]
 ) -> None:
     """Measure a fragment and those that it spreads, without recursion."""
     way = [(name, iter([*_spreads(fragments[name].selection_set)]))]
@@ -121,14 +123,14 @@ def _measure_fragment(
         for spread in spreads:
             if spread in on_way:
                 raise FragmentCycle(spread)
-            if spread in fragments and spread not in known:
+            if spread in fragments and spread not in measures:
                 way.append((spread, iter([*_spreads(fragments[spread].selection_set)])))
                 on_way.add(spread)
                 break
         else:
             way.pop()
             on_way.remove(here)
-            known[here] = _measure(fragments[here].selection_set, known)
+            measures[here] = _measure(fragments[here].selection_set, measures)
 
 
 def _selections(selected: SelectionSetNode) -> Iterator[tuple[Any, int]]:
@@ -149,7 +151,7 @@ def _spreads(selected: SelectionSetNode) -> Iterator[str]:
             yield node.name.value
 
 
-def _measure(selected: SelectionSetNode, known: Mapping[str, Measures]) -> Measures:
+def _measure(selected: SelectionSetNode, measures: Mapping[str, Measures]) -> Measures:
     on_top = fields = aliases = deepest = 0
     for node, level in _selections(selected):
         if isinstance(node, FieldNode):
@@ -157,8 +159,8 @@ def _measure(selected: SelectionSetNode, known: Mapping[str, Measures]) -> Measu
             fields += 1
             aliases += node.alias is not None
             deepest = max(deepest, level)
-        elif isinstance(node, FragmentSpreadNode) and node.name.value in known:
-            spread = known[node.name.value]
+        elif isinstance(node, FragmentSpreadNode) and node.name.value in measures:
+            spread = measures[node.name.value]
             on_top += spread.root_fields if level == 1 else 0
             fields += spread.selections
             aliases += spread.aliases
@@ -230,7 +232,7 @@ def measured_values(variables: Mapping[str, Any], limits: Limits) -> Values:
     What is too deep or too long is not looked into: it is refused for that.
     """
     deepest = longest_list = longest_text = bits = 0
-    waiting = [(it, 0) for it in variables.values()]
+    waiting = [(value, 0) for value in variables.values()]
     while waiting:
         value, level = waiting.pop()
         deepest = max(deepest, level)
@@ -242,7 +244,7 @@ def measured_values(variables: Mapping[str, Any], limits: Limits) -> Values:
             longest_list = max(longest_list, len(value))
             if len(value) <= limits.max_list_length and level <= limits.max_variable_depth:
                 items = value if isinstance(value, list) else value.values()
-                waiting += [(it, level + 1) for it in items]
+                waiting += [(item, level + 1) for item in items]
     return Values(deepest, longest_list, longest_text, bits)
 
 

@@ -139,8 +139,11 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
             texts = iter(self._render(item_type, details, answer.items).each())
             return [next(texts) if is_known else "null" for is_known in answer.is_known]
         if isinstance(answer, Interleaved):
-            lists = [iter(self._render(item_type, details, it).each()) for it in answer.lists]
-            return [next(lists[it]) if it >= 0 else "null" for it in answer.choices]
+            lists = [
+                iter(self._render(item_type, details, objects_of_one).each())
+                for objects_of_one in answer.lists
+            ]
+            return [next(lists[choice]) if choice >= 0 else "null" for choice in answer.choices]
         if is_leaf_type(item_type):
             return json_texts(_serialized(item_type, answer))
         return self._render(item_type, details, answer).each()

@@ -175,7 +175,7 @@ class _Run:
         """Tell whether a further column can be rendered with those that are there."""
         if not self._slices or len(values) < COMBINED_ROWS:
             return not self._slices
-        names = [it.column for it in self._slices]
+        names = [values_before.column for values_before in self._slices]
         return values.frame.combinations.of((*names, values.column)) is not None
 
     def add(self, member: Member, values: ColumnSlice) -> None:
@@ -195,7 +195,7 @@ class _Run:
 
     def _together(self) -> Texts | None:
         frame, rows = self._slices[0].frame, self._slices[0].rows
-        columns = tuple(it.column for it in self._slices)
+        columns = tuple(values.column for values in self._slices)
         combination = frame.combinations.of(columns)
         if combination is None:
             return None
@@ -204,8 +204,8 @@ class _Run:
         codes = combination.codes[rows]
         if keys != tuple(member.name for member in self._members):
             # Aliases are the client's own: nothing is kept under them.
-            found, places = np.unique(codes, return_inverse=True)
-            texts = _members(keys, [(column, values[found]) for column, values in parts])
+            distinct, places = np.unique(codes, return_inverse=True)
+            texts = _members(keys, [(column, values[distinct]) for column, values in parts])
             return list(map(texts.__getitem__, places.tolist()))
         texts = frame.combinations.kept((columns, keys), lambda: _members(keys, parts))
         return list(map(texts.__getitem__, codes.tolist()))

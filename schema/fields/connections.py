@@ -74,7 +74,11 @@ class Paged(FieldExtension):
 
     def apply(self, field: StrawberryField) -> None:
         """Put the four arguments in the place of ``page``."""
-        own = [it for it in field.arguments if it.python_name not in {"page", *_ARGUMENTS}]
+        own = [
+            argument
+            for argument in field.arguments
+            if argument.python_name not in {"page", *_ARGUMENTS}
+        ]
         field.arguments = own + [
             StrawberryArgument(name, None, StrawberryAnnotation(kind), description=description)
             for name, (kind, description) in _ARGUMENTS.items()
@@ -82,12 +86,12 @@ class Paged(FieldExtension):
 
     def map_arguments(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments with ``page`` for the four; raises InvalidArgument."""
-        given = {name: none_if_omitted(kwargs.pop(name, None)) for name in _ARGUMENTS}
+        values = {name: none_if_omitted(kwargs.pop(name, None)) for name in _ARGUMENTS}
         for name in ("first", "last"):
-            size = given[name]
+            size = values[name]
             if size is not None and not 0 <= size <= PAGE_MAX:
                 raise InvalidArgument(name, f"{size} is not between 0 and {PAGE_MAX}")
-        return kwargs | {"page": PageArguments(**given)}
+        return kwargs | {"page": PageArguments(**values)}
 
 
 class Window(msgspec.Struct, frozen=True):
@@ -278,7 +282,9 @@ class Connection(Generic[Item]):
 def is_paged(field: GraphQLField) -> bool:
     """Tell whether a field of the schema is a connection, which decides the size of its pages."""
     declared = field.extensions.get("strawberry-definition")
-    return declared is not None and any(isinstance(it, Paged) for it in declared.extensions)
+    return declared is not None and any(
+        isinstance(extension, Paged) for extension in declared.extensions
+    )
 
 
 def page_of(

@@ -242,6 +242,6 @@ def function_for_many(field: StrawberryField, *, is_leaf: bool) -> ForMany:
             return objects.columns[name]
         if not is_leaf:
             raise NotForMany
-        return [getattr(it, name) for it in objects]
+        return [getattr(item, name) for item in objects]
 
     return values

@@ -55,12 +55,12 @@ TransitiveArgument = Annotated[
 
 def _names(nodes: "DependencyNodes") -> list[str]:
     at, absent_at = nodes.loaded.frame.package.at, nodes.graph.absent_at
-    return [it.name if (it := absent_at(node)) else at(node) for node in nodes.numbers]
+    return [spec.name if (spec := absent_at(node)) else at(node) for node in nodes.numbers]
 
 
 def _hashes(nodes: "DependencyNodes") -> list[str]:
     at, absent_at = nodes.loaded.frame.hashes.at, nodes.graph.absent_at
-    return [it.hash if (it := absent_at(node)) else at(node) for node in nodes.numbers]
+    return [spec.hash if (spec := absent_at(node)) else at(node) for node in nodes.numbers]
 
 
 def _versions(nodes: "DependencyNodes") -> list[str | None]:
@@ -72,7 +72,7 @@ def _versions(nodes: "DependencyNodes") -> list[str | None]:
 def _external_paths(nodes: "DependencyNodes") -> list[str | None]:
     num_rows = nodes.graph.num_rows
     inside, outside = (
-        it.columns["external_path"].at for it in (nodes.loaded.frame, nodes.graph.outside)
+        part.columns["external_path"].at for part in (nodes.loaded.frame, nodes.graph.outside)
     )
     return [inside(node) if node < num_rows else outside(node - num_rows) for node in nodes.numbers]
 

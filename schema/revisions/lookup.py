@@ -90,12 +90,14 @@ class ConcreteSpecInput:
 
 def _from_input(kind: type[ConcreteSpecInput], value: Mapping[str, Any], _: object) -> Any:
     """Make an input of what GraphQL has checked: ten times as fast as field by field."""
-    return kind(**{_PYTHON_NAMES[name]: it for name, it in value.items()})
+    return kind(**{_PYTHON_NAMES[name]: field_value for name, field_value in value.items()})
 
 
 _DEFINITION: Any = ConcreteSpecInput.__strawberry_definition__  # type: ignore[attr-defined]
 _DEFINITION.from_input = _from_input
-_PYTHON_NAMES = {to_camel_case(it.python_name): it.python_name for it in _DEFINITION.fields}
+_PYTHON_NAMES = {
+    to_camel_case(field.python_name): field.python_name for field in _DEFINITION.fields
+}
 
 ConcreteSpecsArgument = Annotated[
     list[ConcreteSpecInput],
@@ -109,18 +111,18 @@ CONCRETE_SPECS = ArgumentCost(each=120)
 """What each of the specs costs that are looked for: to read it, and to look it up."""
 
 
-def concrete_specs(given: list[ConcreteSpecInput]) -> list[ConcreteSpec]:
+def concrete_specs(inputs: list[ConcreteSpecInput]) -> list[ConcreteSpec]:
     """Return the specs as they are looked up.
 
     Raises InvalidArgument with the place of one that has no good hash or name.
     """
-    found = []
-    for number, spec in enumerate(given):
+    specs = []
+    for number, spec in enumerate(inputs):
         try:
-            found.append(spec.to_domain())
+            specs.append(spec.to_domain())
         except ValueError as error:
             raise InvalidArgument(f"specs[{number}]", str(error)) from None
-    return found
+    return specs
 
 
 LOOKED_UP = Cost(weight=2_000, items=NumberOf("first"), once=LOADING)
@@ -160,19 +162,19 @@ class _Missing:
         """Return where a spec was last; None where the catalog never saw it."""
         if isinstance(self._histories, CachelogError):
             raise self._histories
-        known = self._histories.get(self.spec(number).hash)
-        return None if known is None else last_seen(known, series(self.loaded.info.tag))
+        history = self._histories.get(self.spec(number).hash)
+        return None if history is None else last_seen(history, series(self.loaded.info.tag))
 
     @cached_property
     def _histories(self) -> Mapping[str, HashHistory] | CachelogError:
         """What is known of the hashes, or why that cannot be told: asked for all of them once."""
         specs = map(self.spec, range(len(self.places)))
-        asked = HashesAsked(frozenset((spec.hash, spec.name) for spec in specs))
+        question = HashesAsked(frozenset((spec.hash, spec.name) for spec in specs))
         try:
-            found: Mapping[str, HashHistory] = self.loaded.context.of_history(asked)
+            histories: Mapping[str, HashHistory] = self.loaded.context.of_history(question)
         except CachelogError as error:
             return error
-        return found
+        return histories
 
 
 class MissingRows(LazyList["MissingSpec"]):
@@ -232,12 +234,12 @@ class MissingSpec:
 
     rows: strawberry.Private[MissingRows]
 
-    hash: str = _of_spec(lambda it: it.hash, "The DAG hash.", texts(34))
-    name: str = _of_spec(lambda it: it.name, "The package's name.", texts(20))
+    hash: str = _of_spec(lambda spec: spec.hash, "The DAG hash.", texts(34))
+    name: str = _of_spec(lambda spec: spec.name, "The package's name.", texts(20))
     version: str | None = _of_spec(
-        lambda it: it.version, "The version, where it was given.", texts(14)
+        lambda spec: spec.version, "The version, where it was given.", texts(14)
     )
-    is_root: bool = _of_spec(lambda it: it.is_root, "Whether it was given as a root.", texts(5))
+    is_root: bool = _of_spec(lambda spec: spec.is_root, "Whether it was given as a root.", texts(5))
     last_seen: LazyRevision | None = for_many(
         _last_seen,
         "The last revision that has it: of the series of the one looked in, or of any where that "
@@ -281,7 +283,7 @@ class Lookup:
     """
 
     info: strawberry.Private[RevisionInfo]
-    wanted: strawberry.Private[Wanted]
+    specs: strawberry.Private[Wanted]
     covered: strawberry.Private[Covered | None] = None
 
     @strawberry.field(description="Where they were looked for.")
@@ -290,7 +292,7 @@ class Lookup:
 
     @strawberry.field(description="How many specs were looked for, each hash once.")
     def num_wanted(self) -> int:
-        return len(self.wanted)
+        return len(self.specs)
 
     @strawberry.field(description="How many of them are there.")
     def num_found(self, info: Info) -> int:
@@ -298,12 +300,12 @@ class Lookup:
 
     @strawberry.field(description="How many of the specs are roots.")
     def num_roots_wanted(self) -> int:
-        return self.wanted.num_roots
+        return self.specs.num_roots
 
     @strawberry.field(description="How many of the roots are there.")
     def num_roots_found(self, info: Info) -> int:
-        known = self.covered
-        return known.num_roots_found if known else self._look_up(info)[1].num_roots_found
+        covered = self.covered
+        return covered.num_roots_found if covered else self._look_up(info)[1].num_roots_found
 
     @strawberry.field(
         description="Those that are there: roots first, then by name and hash.",
@@ -322,7 +324,7 @@ class Lookup:
 
     def _look_up(self, info: Info) -> tuple[LoadedRevision, lookup.Lookup]:
         loaded = info.context.load(self.info)
-        return loaded, lookup.Lookup(self.wanted, loaded.frame)
+        return loaded, lookup.Lookup(self.specs, loaded.frame)
 
 
 def _size(first: int | None) -> int | None:

@@ -173,7 +173,7 @@ def coverage_of(
     rows = np.arange(*loaded.frame.slice_of(code).indices(len(loaded.frame)), dtype=np.int32)
     cells = cells_of(loaded.frame, rows, distinct)
     texts_of_each = [
-        [values[it] for it in codes[:first].tolist()]
+        [values[code_of_value] for code_of_value in codes[:first].tolist()]
         for values, codes in zip(cells.values, cells.codes, strict=True)
     ]
     chosen = [texts_of_each[distinct.index(dimension)] for dimension in by]
@@ -197,7 +197,7 @@ def dependents_of(loaded: LoadedRevision, code: int, first: int) -> Table[Depend
     return Table(
         DependentPackage,
         {
-            "name": [frame.packages[it] for it in order.tolist()],
+            "name": [frame.packages[code_of_package] for code_of_package in order.tolist()],
             "num_specs": counts[order].tolist(),
         },
     )
@@ -311,8 +311,8 @@ def _specs(
     page: PageArguments,
 ) -> SpecPages:
     loaded = packages.loaded
-    asked = (*map(none_if_omitted, (matching, filter, order_by)), page.after, page.before)
-    if all(it is None for it in asked):
+    narrowing = (*map(none_if_omitted, (matching, filter, order_by)), page.after, page.before)
+    if all(value is None for value in narrowing):
         return SpecPages.of_packages(loaded, packages.codes, *page.bounds())
     slice_of = loaded.frame.slice_of
     pages = [

@@ -255,7 +255,7 @@ class Revision(Node):
         ).metadata,
     )
     def lookup(self, specs: ConcreteSpecsArgument) -> Lookup:
-        return Lookup(info=self.info, wanted=Wanted(concrete_specs(specs)))
+        return Lookup(info=self.info, specs=Wanted(concrete_specs(specs)))
 
     @strawberry.field(
         description="The revision before this one in its series.", metadata=NEIGHBOUR.metadata

@@ -175,7 +175,7 @@ def _histories(specs: "SpecRows") -> WhereKnown:
     texts = map(frame.hashes.at, specs.rows.tolist())
     return WhereKnown.of(
         [histories[name].get(text) for name, text in zip(names, texts, strict=True)],
-        lambda history: HashHistory(known=history),
+        lambda history: HashHistory(history=history),
     )
 
 
@@ -501,7 +501,7 @@ class SpecConnection(Connection[Spec]):
         if page.query is None or len(page.rows):
             return []
         names = page.loaded.unknown_names(page.query)
-        return [UnknownName(name=it.name, nearest=list(it.nearest)) for it in names]
+        return [UnknownName(name=unknown.name, nearest=list(unknown.nearest)) for unknown in names]
 
 
 def spec_connection(
