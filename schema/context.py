@@ -3,7 +3,6 @@
 from collections.abc import (
     AsyncIterator,
     Callable,
-    Collection,
     Hashable,
     Iterable,
     Mapping,
@@ -133,6 +132,11 @@ class Context:
         failures = (value.error for value in self.loaded.values() if isinstance(value, Failed))
         self._has_filled = any(isinstance(error, IncompleteHistory) for error in failures)
         self._answers = self.answers or HistoryAnswers(self.catalog, self.library)
+
+    def require_time(self) -> None:
+        """Raise NotLoaded where the request may not take more than a few milliseconds."""
+        if not self.may_take_long:
+            raise NotLoaded
 
     def resolve(self, ref: str) -> RevisionInfo:
         """Return the revision that a ref names; raises as History.resolve does."""
@@ -282,22 +286,22 @@ class Context:
         mask = self._masks.get(key)
         if mask is None:
             constraint = matching.read(query)
-            if constraint.is_about_dependencies and not self.may_take_long:
-                raise NotLoaded  # each ^ walks through the whole graph, up to 30 ms
+            if constraint.is_about_dependencies:
+                self.require_time()  # each ^ walks through the whole graph, up to 30 ms
             mask = matching.select(loaded.frame, constraint, loaded.dependencies)
             if not mask.any():
-                require_known(constraint, loaded.frame, loaded.dependencies, self._names_elsewhere)
+                require_known(constraint, loaded.frame, loaded.dependencies, self.names_elsewhere)
             self._masks[key] = mask
         return mask
 
     def unknown_names(self, loaded: LoadedRevision, query: str) -> tuple[UnknownName, ...]:
         """Return the names in a query that neither a revision nor the newest of any tag knows."""
-        if not self.may_take_long:
-            raise NotLoaded
+        self.require_time()
         constraint = matching.read(query)
-        return unknown_names(constraint, loaded.frame, loaded.dependencies, self._names_elsewhere)
+        return unknown_names(constraint, loaded.frame, loaded.dependencies, self.names_elsewhere)
 
-    def _names_elsewhere(self) -> Collection[str]:
+    def names_elsewhere(self) -> frozenset[str]:
+        """Return the names of the packages of the newest revision of each tag."""
         self.is_permanent = False
         if not self.may_load:
             raise NotLoaded  # this can take reading the whole catalog

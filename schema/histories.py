@@ -17,8 +17,8 @@ from schema.fields.connections import (
     edges_field,
     page_of,
 )
-from schema.fields.cost import LOADING, TIMELINE, Cost, NumberOf, texts
-from schema.fields.many import Each, Table
+from schema.fields.cost import LOADING, TIMELINE, Cost, NumberOf, costed_field, texts
+from schema.fields.many import Each, Table, attribute
 from schema.fields.scalars import ByteCount, DateTime, none_if_omitted
 from schema.node import Node, node_id
 from schema.revisions.revision import LazySeries, Revision, revision_connection, revision_of
@@ -45,14 +45,10 @@ class Span:
 
     span: strawberry.Private[spans.Span]
 
-    @strawberry.field(description="The name of the series.")
-    def series(self) -> str:
-        return self.span.series
+    series = attribute("span.series", "The name of the series.", str)
 
     @strawberry.field(description="The series.")
     def series_info(self) -> LazySeries:
-        from schema.histories import Series
-
         return Series(name=self.span.series)
 
     @strawberry.field(description="The first revision that has it.")
@@ -63,20 +59,18 @@ class Span:
     def last(self) -> Revision:
         return Revision(info=self.span.last)
 
-    @strawberry.field(description="Whether the last revision of the series has it.")
-    def is_current(self) -> bool:
-        return self.span.is_current
-
-    @strawberry.field(
-        description="Why it came with the first. RETURNED where the series had it before, unless "
-        "it took the place of another spec."
+    is_current = attribute(
+        "span.is_current", "Whether the last revision of the series has it.", bool
     )
-    def reason_came(self) -> SpecChangeReason:
-        return self.span.reason_came
-
-    @strawberry.field(description="Why it went; null where it is still there.")
-    def reason_gone(self) -> SpecChangeReason | None:
-        return self.span.reason_gone
+    reason_came = attribute(
+        "span.reason_came",
+        "Why it came with the first. RETURNED where the series had it before, unless "
+        "it took the place of another spec.",
+        SpecChangeReason,
+    )
+    reason_gone = attribute(
+        "span.reason_gone", "Why it went; null where it is still there.", SpecChangeReason | None
+    )
 
     @strawberry.field(
         description="The revision after the last, which has it no longer; null where there is none."
@@ -110,25 +104,16 @@ class HashHistory(Node):
         history = context.of_history(HashAsked(text))
         return None if history is None else cls(history=history)
 
-    @strawberry.field(description="The whole hash.")
-    def hash(self) -> str:
-        return self.history.hash
-
-    @strawberry.field(description="The name of its package.")
-    def name(self) -> str:
-        return self.history.name
-
-    @strawberry.field(description="The version that was built.")
-    def version(self) -> str | None:
-        return self.history.version
+    hash = attribute("history.hash", "The whole hash.", str)
+    name = attribute("history.name", "The name of its package.", str)
+    version = attribute("history.version", "The version that was built.", str | None)
 
     @strawberry.field(description="The newest revision that has it.")
     def newest(self) -> Revision:
         return Revision(info=self.history.newest)
 
-    @strawberry.field(
-        description="All its facts, from the newest revision that has it.",
-        metadata=Cost(weight=20, each_loaded=LOADING).metadata,
+    @costed_field(
+        "All its facts, from the newest revision that has it.", Cost(weight=20, each_loaded=LOADING)
     )
     def spec(self, info: Info) -> Spec:
         loaded = info.context.load(self.history.newest)
@@ -137,10 +122,10 @@ class HashHistory(Node):
             raise _contradiction(info.context, self.history)
         return Spec(loaded=loaded, row=row)
 
-    @strawberry.field(
-        description="Where it was: the spans of each series, oldest first, series after series in "
+    @costed_field(
+        "Where it was: the spans of each series, oldest first, series after series in "
         "the order of `allSeries`.",
-        metadata=Cost(items=SPANS).metadata,
+        Cost(items=SPANS),
     )
     def spans(self) -> list[Span]:
         return [Span(span=span) for span in self.history.spans]
@@ -175,40 +160,24 @@ class PackageHistoryEntry:
         base = self.entry.base
         return None if base is None else Comparison(base_info=base, head_info=self.entry.head)
 
-    @strawberry.field(description="How the package changed.")
-    def kind(self) -> PackageChangeKind:
-        return self.entry.kind
+    kind = attribute("entry.kind", "How the package changed.", PackageChangeKind)
 
-    @strawberry.field(
-        description="Versions that the revision before had not, newest first.",
-        metadata=texts(60).metadata,
-    )
+    @costed_field("Versions that the revision before had not, newest first.", texts(60))
     def versions_added(self) -> list[str]:
         return list(self.entry.versions_added)
 
-    @strawberry.field(
-        description="Versions that only the revision before had, newest first.",
-        metadata=texts(60).metadata,
-    )
+    @costed_field("Versions that only the revision before had, newest first.", texts(60))
     def versions_removed(self) -> list[str]:
         return list(self.entry.versions_removed)
 
-    @strawberry.field(description="How many of its hashes came.")
-    def specs_added(self) -> int:
-        return self.entry.num_added
+    specs_added = attribute("entry.num_added", "How many of its hashes came.", int)
+    specs_removed = attribute("entry.num_removed", "How many of its hashes went.", int)
+    specs_changed = attribute("entry.num_changed", "How many of its hashes have other facts.", int)
 
-    @strawberry.field(description="How many of its hashes went.")
-    def specs_removed(self) -> int:
-        return self.entry.num_removed
-
-    @strawberry.field(description="How many of its hashes have other facts.")
-    def specs_changed(self) -> int:
-        return self.entry.num_changed
-
-    @strawberry.field(
-        description="Why its hashes came, went or changed; those that came back have a reason of "
+    @costed_field(
+        "Why its hashes came, went or changed; those that came back have a reason of "
         "their own. The numbers add up to all of them.",
-        metadata=Cost(items=TOUCHED).metadata,
+        Cost(items=TOUCHED),
     )
     def reasons(self) -> list[ReasonCount]:
         return [ReasonCount(reason=reason, count=count) for reason, count in _ordered(self.entry)]
@@ -261,14 +230,10 @@ class PackageHistory(Node):
         timeline = context.of_history(PackageAsked(series, name))
         return None if timeline is None else cls(timeline=timeline)
 
-    @strawberry.field(description="The package's name.")
-    def name(self) -> str:
-        return self.timeline.name
+    name = attribute("timeline.name", "The package's name.", str)
 
     @strawberry.field(description="The series whose revisions are looked at.")
     def series(self) -> LazySeries:
-        from schema.histories import Series
-
         return Series(name=self.timeline.series)
 
     @strawberry.field(description="The first revision that has a spec of it.")
@@ -377,9 +342,9 @@ class Series(Node):
     def revisions(self, info: Info, *, page: PageArguments) -> Connection[Revision]:
         return revision_connection(info.context.changing_history().of_series(self.name), page)
 
-    @strawberry.field(
-        description="One point a revision, oldest first: what a chart needs.",
-        metadata=Cost(weight=500, items=NumberOf("last", default=POINTS), each=3).metadata,
+    @costed_field(
+        "One point a revision, oldest first: what a chart needs.",
+        Cost(weight=500, items=NumberOf("last", default=POINTS), each=3),
     )
     def growth(
         self,
@@ -408,9 +373,8 @@ class Series(Node):
         ]
         return _shown(chosen if last is None else chosen[max(0, len(chosen) - last) :])
 
-    @strawberry.field(
-        description="A package through its revisions; null where none of them had it.",
-        metadata=Cost(weight=TIMELINE).metadata,
+    @costed_field(
+        "A package through its revisions; null where none of them had it.", Cost(weight=TIMELINE)
     )
     def package(
         self,

@@ -9,7 +9,16 @@ import strawberry
 from schema.comparisons.comparison import Comparison
 from schema.context import MOST_CONTENTS, Context, Info
 from schema.fields.connections import PAGE_MAX, Connection, PageArguments, connection_field
-from schema.fields.cost import LOADING, SPANS_OF_HASH, ArgumentCost, Cost, ItemsOf, NumberOf
+from schema.fields.cost import (
+    COST,
+    LOADING,
+    SPANS_OF_HASH,
+    ArgumentCost,
+    Cost,
+    ItemsOf,
+    NumberOf,
+    costed_field,
+)
 from schema.fields.scalars import DateTime, none_if_omitted
 from schema.histories import HashHistory, Series
 from schema.node import Node, find_node
@@ -50,9 +59,9 @@ FINDING = 100
 class Query:
     """The root of all questions."""
 
-    @strawberry.field(
-        description="An object by its id; null where there is none of that id.",
-        metadata=Cost(weight=FINDING, once=LOADING).metadata,
+    @costed_field(
+        "An object by its id; null where there is none of that id.",
+        Cost(weight=FINDING, once=LOADING),
     )
     def node(
         self,
@@ -61,9 +70,9 @@ class Query:
     ) -> Node | None:
         return find_node(info.context, id)
 
-    @strawberry.field(
-        description="Objects by their ids, in the same order; null where none is.",
-        metadata=Cost(items=ItemsOf("ids"), each=FINDING, each_loaded=LOADING).metadata,
+    @costed_field(
+        "Objects by their ids, in the same order; null where none is.",
+        Cost(items=ItemsOf("ids"), each=FINDING, each_loaded=LOADING),
     )
     def nodes(
         self,
@@ -72,17 +81,15 @@ class Query:
     ) -> list[Node | None]:
         return [_node_or_error(info.context, id) for id in ids]  # type: ignore[misc]
 
-    @strawberry.field(
-        description="Every tag of the catalog, in natural order: develop, then releases newest "
+    @costed_field(
+        "Every tag of the catalog, in natural order: develop, then releases newest "
         "first, then dated snapshots newest first.",
-        metadata=Cost(
-            weight=50, items=120
-        ).metadata,  # about as many as the largest real catalog has
+        Cost(weight=50, items=120),
     )
     def tags(self, info: Info) -> list[Tag]:
         return [Tag(name=name) for name in info.context.changing_history().tags]
 
-    @strawberry.field(description="A tag by its name.", metadata=Cost(weight=20).metadata)
+    @costed_field("A tag by its name.", Cost(weight=20))
     def tag(
         self,
         info: Info,
@@ -90,15 +97,15 @@ class Query:
     ) -> Tag | None:
         return Tag.of_id(info.context, name)
 
-    @strawberry.field(
-        description="All series in the order of `tags`: develop, then releases, then dated ones, "
+    @costed_field(
+        "All series in the order of `tags`: develop, then releases, then dated ones, "
         "then other tags.",
-        metadata=Cost(weight=100, items=NUM_SERIES).metadata,
+        Cost(weight=100, items=NUM_SERIES),
     )
     def all_series(self, info: Info) -> list[Series]:
         return [Series(name=name) for name in info.context.changing_history().series_names]
 
-    @strawberry.field(description="A series by its name.", metadata=Cost(weight=20).metadata)
+    @costed_field("A series by its name.", Cost(weight=20))
     def series(
         self,
         info: Info,
@@ -106,11 +113,11 @@ class Query:
     ) -> Series | None:
         return Series.of_id(info.context, name)
 
-    @strawberry.field(
-        description="What the catalog knows of a hash (or an unambiguous prefix), in whatever "
+    @costed_field(
+        "What the catalog knows of a hash (or an unambiguous prefix), in whatever "
         "revision; null where it never saw it. Where several begin so, that is an error with "
         "extensions.code AMBIGUOUS_HASH, and extensions.candidates has some: hash and title.",
-        metadata=Cost(weight=SPANS_OF_HASH).metadata,
+        Cost(weight=SPANS_OF_HASH),
     )
     def hash(
         self,
@@ -163,12 +170,12 @@ class Query:
         )
         return revision_connection(lines, page)
 
-    @strawberry.field(
-        description=f"One revision. ref is one of: {_REF} Without ref: the newest revision of the "
+    @costed_field(
+        f"One revision. ref is one of: {_REF} Without ref: the newest revision of the "
         "catalog. An unknown ref gives null and an error with extensions.code REVISION_NOT_FOUND "
         "whose message names the nearest known refs, as extensions.nearest does, a list, beside "
         "extensions.sought.",
-        metadata=Cost(arguments={"ref": RESOLVING}).metadata,
+        Cost(arguments={"ref": RESOLVING}),
     )
     def revision(
         self,
@@ -177,9 +184,9 @@ class Query:
     ) -> Revision | None:
         return Revision(info=_resolve(info.context, ref))
 
-    @strawberry.field(
-        description="What changed from base to head; refs as in revision(ref:).",
-        metadata=Cost(arguments={"base": RESOLVING, "head": RESOLVING}).metadata,
+    @costed_field(
+        "What changed from base to head; refs as in revision(ref:).",
+        Cost(arguments={"base": RESOLVING, "head": RESOLVING}),
     )
     def compare(
         self,
@@ -190,17 +197,17 @@ class Query:
         resolve = info.context.resolve
         return Comparison(base_info=resolve(base), head_info=resolve(head))
 
-    @strawberry.field(
-        description="Specs as lookup has them, over the newest revision of each tag, or over all "
+    @costed_field(
+        "Specs as lookup has them, over the newest revision of each tag, or over all "
         "of a series: which holds most of them first, then which holds most of the roots, then the "
         f"newer. The newest {MOST_CONTENTS} different contents are looked into. An unknown series "
         "has none.",
-        metadata=Cost(
+        Cost(
             weight=COVERING_ALL,
             items=NumberOf("first", default=10),
             page=ItemsOf("specs"),
             arguments={"specs": CONCRETE_SPECS},
-        ).metadata,
+        ),
     )
     def best_covering(
         self,
@@ -259,7 +266,7 @@ class Subscription:
     @strawberry.subscription(
         description="Each revision when it is published; of one series or tag where one is given. "
         "What was published before the subscription began is not sent.",
-        metadata=Cost(weight=20).metadata,
+        metadata={COST: Cost(weight=20)},
     )
     def revision_published(
         self,

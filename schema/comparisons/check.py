@@ -1,16 +1,14 @@
 """The judgement of rules on a comparison: what ``cachelog gate`` says of it."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
 import strawberry
 
 from schema.comparisons.changes import ComparisonPart, LoadedComparison, PartRows, of_record
-from schema.context import Context, Info, LoadedRevision
+from schema.context import Info, LoadedRevision
 from schema.documents.estimates import num_parts
-from schema.execution.budget import NotLoaded
 from schema.fields.cost import (
     EXPLAINING,
     ITEMS_OF_PAGE,
@@ -18,10 +16,11 @@ from schema.fields.cost import (
     Cost,
     ItemsOf,
     NumberOf,
+    costed_field,
     texts,
 )
-from schema.fields.many import Interleaved, for_many
-from schema.fields.scalars import describe_enum, none_if_omitted
+from schema.fields.many import Interleaved, attribute, for_many
+from schema.fields.scalars import describe_enum, none_if_omitted, optional_field
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
 from schema.revisions.spec import Spec, SpecRows
 from snapshots.changes.cells import CoverageDimension
@@ -57,40 +56,28 @@ class RuleInput:
 
     name: str = strawberry.field(description="What it is called, in all that is told of it.")
     level: RuleLevel = strawberry.field(default=RuleLevel.ERROR, description="How much it weighs.")
-    forbid: str | None = strawberry.field(
-        default=_UNSET,
-        description="What may not have happened: package-removed, package-downgraded, "
-        "version-removed, stack-removed, coverage-lost, spec-removed.",
+    forbid: str | None = optional_field(
+        "What may not have happened: package-removed, package-downgraded, "
+        "version-removed, stack-removed, coverage-lost, spec-removed."
     )
-    require: str | None = strawberry.field(
-        default=_UNSET,
-        description="A query in Spack's language that names a package: head must have a match.",
+    require: str | None = optional_field(
+        "A query in Spack's language that names a package: head must have a match."
     )
-    for_each: list[CoverageDimension] | None = strawberry.field(
-        default=_UNSET,
-        description="With require, for each of these that base had one for; with coverage-lost, "
-        "what packages are looked at in combination with.",
+    for_each: list[CoverageDimension] | None = optional_field(
+        "With require, for each of these that base had one for; with coverage-lost, "
+        "what packages are looked at in combination with."
     )
-    limit: str | None = strawberry.field(
-        default=_UNSET,
-        description="A count of the summary (specs-removed ...), or size-removed, size-added.",
+    limit: str | None = optional_field(
+        "A count of the summary (specs-removed ...), or size-removed, size-added."
     )
-    at_most: str | None = strawberry.field(
-        default=_UNSET, description="The limit: a number, 5 % of what base has, or 20 GiB."
+    at_most: str | None = optional_field("The limit: a number, 5 % of what base has, or 20 GiB.")
+    cover: list[ConcreteSpecInput] | None = optional_field(
+        "Concrete specs, as a lock file has them: head must hold them."
     )
-    cover: list[ConcreteSpecInput] | None = strawberry.field(
-        default=_UNSET, description="Concrete specs, as a lock file has them: head must hold them."
-    )
-    at_least: str | None = strawberry.field(
-        default=_UNSET, description="How many of them: a number, or 98 %; all unless given."
-    )
-    stack: str | None = strawberry.field(default=_UNSET, description="Only specs of this stack.")
-    packages: list[str] | None = strawberry.field(
-        default=_UNSET, description="Only these packages: names or globs."
-    )
-    matching: str | None = strawberry.field(
-        default=_UNSET, description="Only specs that this query in Spack's language matches."
-    )
+    at_least: str | None = optional_field("How many of them: a number, or 98 %; all unless given.")
+    stack: str | None = optional_field("Only specs of this stack.")
+    packages: list[str] | None = optional_field("Only these packages: names or globs.")
+    matching: str | None = optional_field("Only specs that this query in Spack's language matches.")
     except_: list[str] | None = strawberry.field(
         name="except", default=_UNSET, description="Not these packages: names or globs."
     )
@@ -250,27 +237,16 @@ class RuleResult:
     result: strawberry.Private[verdict.RuleResult]
     comparison: strawberry.Private[LoadedComparison]
 
-    @strawberry.field(description="What the rule is called.")
-    def name(self) -> str:
-        return self.result.rule.name
-
-    @strawberry.field(description="How much it weighs.")
-    def level(self) -> RuleLevel:
-        return self.result.rule.level
-
-    @strawberry.field(description="Whether it holds.")
-    def passed(self) -> bool:
-        return self.result.passed
-
-    @strawberry.field(description="What was found, in one line.", metadata=texts(100).metadata)
-    def message(self) -> str:
-        return self.result.message
+    name = attribute("result.rule.name", "What the rule is called.", str)
+    level = attribute("result.rule.level", "How much it weighs.", RuleLevel)
+    passed = attribute("result.passed", "Whether it holds.", bool)
+    message = attribute("result.message", "What was found, in one line.", str, texts(100))
 
     @strawberry.field(description="How many breaches there are.")
     def num_breaches(self) -> int:
         return len(self.result.breaches)
 
-    @strawberry.field(description="The first breaches.", metadata=BREACHES.metadata)
+    @costed_field("The first breaches.", BREACHES)
     def breaches(
         self,
         first: Annotated[
@@ -290,13 +266,10 @@ class CheckReport:
     verdict: strawberry.Private[verdict.Verdict]
     comparison: strawberry.Private[LoadedComparison]
 
-    @strawberry.field(description="Whether no rule of level ERROR is broken.")
-    def passed(self) -> bool:
-        return self.verdict.passed
+    passed = attribute("verdict.passed", "Whether no rule of level ERROR is broken.", bool)
 
-    @strawberry.field(
-        description="What became of each rule, in the order that they were given in.",
-        metadata=Cost(items=ITEMS_OF_PAGE).metadata,
+    @costed_field(
+        "What became of each rule, in the order that they were given in.", Cost(items=ITEMS_OF_PAGE)
     )
     def rules(self) -> list[RuleResult]:
         return [
@@ -314,20 +287,12 @@ def check(info: Info, comparison: LoadedComparison, inputs: Sequence[RuleInput])
     if len(inputs) > MOST_RULES:
         raise InvalidArgument("rules", f"there are {len(inputs):,}; there may be {MOST_RULES}")
     rules = rules_of(inputs)
-    if not context.may_take_long:
-        raise NotLoaded  # a rule takes up to 50 ms
+    context.require_time()  # a rule takes up to 50 ms
     base, head = comparison.base, comparison.head
-    find = finder(_searched(base), _searched(head), partial(_names_elsewhere, context))
+    find = finder(_searched(base), _searched(head), context.names_elsewhere)
     what = Judged(head.frame, find, comparison.changes, comparison.explanation)
     return CheckReport(verdict=judge(rules, what, context.budget.check), comparison=comparison)
 
 
 def _searched(loaded: LoadedRevision) -> Searched:
     return Searched(loaded.frame, loaded.dependencies)
-
-
-def _names_elsewhere(context: Context) -> frozenset[str]:
-    context.is_permanent = False
-    if not context.may_load:
-        raise NotLoaded  # this can take reading the whole catalog
-    return context.library.package_names()

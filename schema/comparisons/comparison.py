@@ -38,9 +38,17 @@ from schema.comparisons.spec_change import (
     with_reasons,
 )
 from schema.context import Context, Info
-from schema.execution.budget import NotLoaded
 from schema.fields.connections import Connection, PageArguments, connection_field
-from schema.fields.cost import COMPARING, COVERING, EXPLAINING, STACKS, ArgumentCost, Cost, texts
+from schema.fields.cost import (
+    COMPARING,
+    COVERING,
+    EXPLAINING,
+    STACKS,
+    ArgumentCost,
+    Cost,
+    costed_field,
+    texts,
+)
 from schema.fields.scalars import ByteCount, describe_enum, none_if_omitted
 from schema.node import Node, node_id
 from schema.revisions.revision import Revision
@@ -164,32 +172,30 @@ class ComparisonSummary:
         delta = size_delta(totals.total_size_before, totals.total_size_after)
         return cls(**counts, total_size_delta=delta, loaded=loaded)
 
-    @strawberry.field(
-        description="Added hashes that took the place of a spec with the same facts of its own.",
-        metadata=EXPLAINED.metadata,
+    @costed_field(
+        "Added hashes that took the place of a spec with the same facts of its own.", EXPLAINED
     )
     def specs_rebuilt(self) -> int:
         return self.loaded.explanation().count(SpecChangeReason.REBUILT)
 
-    @strawberry.field(
-        description="Added hashes that took the place of a spec with other facts of its own.",
-        metadata=EXPLAINED.metadata,
+    @costed_field(
+        "Added hashes that took the place of a spec with other facts of its own.", EXPLAINED
     )
     def specs_replaced(self) -> int:
         return self.loaded.explanation().count(SpecChangeReason.REPLACES)
 
-    @strawberry.field(
-        description="Combinations of package, stack and target that only base has specs for; of "
+    @costed_field(
+        "Combinations of package, stack and target that only base has specs for; of "
         "package and target where a source tells no stacks.",
-        metadata=COVERED.metadata,
+        COVERED,
     )
     def coverage_lost(self) -> int:
         return self._cells.count(CoverageChangeKind.LOST)
 
-    @strawberry.field(
-        description="Combinations of package, stack and target that only head has specs for; of "
+    @costed_field(
+        "Combinations of package, stack and target that only head has specs for; of "
         "package and target where a source tells no stacks.",
-        metadata=COVERED.metadata,
+        COVERED,
     )
     def coverage_gained(self) -> int:
         return self._cells.count(CoverageChangeKind.GAINED)
@@ -244,11 +250,11 @@ class Comparison(Node):
     def head(self) -> Revision:
         return Revision(info=self.head_info)
 
-    @strawberry.field(description="The totals.", metadata=Cost(weight=200, once=COMPARING).metadata)
+    @costed_field("The totals.", Cost(weight=200, once=COMPARING))
     def summary(self, info: Info) -> ComparisonSummary:
         return ComparisonSummary.of(self.loaded(info))
 
-    @strawberry.field(description="What is not counted as a change.", metadata=texts(100).metadata)
+    @costed_field("What is not counted as a change.", texts(100))
     def left_out(self) -> list[str]:
         return list(LEFT_OUT)
 
@@ -319,10 +325,10 @@ class Comparison(Node):
         only = none_if_omitted(kinds), none_if_omitted(package)
         return cause_connection(self.loaded(info), *only, page)
 
-    @strawberry.field(
-        description="One of the causes, by what tells it from the others; null where the "
+    @costed_field(
+        "One of the causes, by what tells it from the others; null where the "
         "comparison has no such cause.",
-        metadata=ONE_CAUSE.metadata,
+        ONE_CAUSE,
     )
     def cause(
         self,
@@ -343,26 +349,26 @@ class Comparison(Node):
         name = CauseName(kind, none_if_omitted(package), *sides)
         return cause_named(self.loaded(info), name)
 
-    @strawberry.field(
-        description="How many causes are of each kind, and how many specs they explain; kinds "
+    @costed_field(
+        "How many causes are of each kind, and how many specs they explain; kinds "
         "without causes are left out.",
-        metadata=KIND_COUNTS.metadata,
+        KIND_COUNTS,
     )
     def cause_kinds(self, info: Info) -> list[CauseKindCount]:
         return cause_kind_counts(self.loaded(info))
 
-    @strawberry.field(
-        description="Why causes are not known as they could be: what a source of the two revisions "
+    @costed_field(
+        "Why causes are not known as they could be: what a source of the two revisions "
         "does not tell. Null where both tell dependencies and package hashes.",
-        metadata=WHY_UNKNOWN.metadata,
+        WHY_UNKNOWN,
     )
     def why_unknown(self, info: Info) -> str | None:
         return self.loaded(info).explanation().why_unknown
 
-    @strawberry.field(
-        description="How many hashes were added, removed or changed for each reason; reasons of "
+    @costed_field(
+        "How many hashes were added, removed or changed for each reason; reasons of "
         "none are left out.",
-        metadata=REASON_COUNTS.metadata,
+        REASON_COUNTS,
     )
     def reasons(self, info: Info) -> list[ReasonCount]:
         return reason_counts(self.loaded(info))
@@ -390,21 +396,20 @@ class Comparison(Node):
         *,
         page: PageArguments,
     ) -> Connection[CoverageChange]:
-        if not info.context.may_take_long:
-            raise NotLoaded  # all specs of both sides are counted
+        info.context.require_time()  # all specs of both sides are counted
         only = none_if_omitted(kinds), none_if_omitted(search)
         return coverage_connection(self.loaded(info), by, *only, page)
 
-    @strawberry.field(
-        description="The stacks that were added, removed or have other specs; never root.",
-        metadata=Cost(weight=200, items=STACKS, each=30, once=COMPARING).metadata,
+    @costed_field(
+        "The stacks that were added, removed or have other specs; never root.",
+        Cost(weight=200, items=STACKS, each=30, once=COMPARING),
     )
     def stacks(self, info: Info) -> list[StackChange]:
         comparison = self.loaded(info)
         stacks = comparison.changes.stacks
         return PartRows(StackChange, comparison, stacks)  # type: ignore[return-value]
 
-    @strawberry.field(description="The release notes, whole.", metadata=NOTES.metadata)
+    @costed_field("The release notes, whole.", NOTES)
     def release_notes(
         self,
         info: Info,
@@ -413,17 +418,13 @@ class Comparison(Node):
         ] = NotesFormat.MARKDOWN,
     ) -> str:
         context = info.context
-        if not context.may_take_long:
-            raise NotLoaded  # a change of all packages takes some 100 ms to write
+        context.require_time()  # a change of all packages takes some 100 ms to write
         sides = self.base_info, self.head_info
         log = changelog(*sides, context.explain(*sides), returned=context.returned(*sides))
         context.budget.check()
         return render(log, format, context.budget.each)
 
-    @strawberry.field(
-        description="The judgement of rules on this comparison, as `cachelog gate` judges.",
-        metadata=CHECK.metadata,
-    )
+    @costed_field("The judgement of rules on this comparison, as `cachelog gate` judges.", CHECK)
     def check(
         self,
         info: Info,

@@ -15,7 +15,7 @@ from strawberry.extensions import FieldExtension
 from strawberry.types.arguments import StrawberryArgument
 from strawberry.types.field import StrawberryField
 
-from schema.fields.cost import ITEMS_OF_PAGE, Cost
+from schema.fields.cost import COST, ITEMS_OF_PAGE, Cost
 from schema.fields.many import Each, LazyList, Sublists, Table, for_many
 from schema.fields.scalars import none_if_omitted
 from snapshots.errors import InvalidArgument
@@ -253,7 +253,7 @@ def _totals(pages: Pages) -> Sequence[int]:
 
 def connection_field(description: str, *, cost: Cost | None = None) -> Any:
     """Declare a resolver of a connection; it gets the four arguments of Relay as ``page``."""
-    metadata = cost.metadata if cost else None
+    metadata = {COST: cost} if cost else None
     return strawberry.field(description=description, extensions=[Paged()], metadata=metadata)
 
 

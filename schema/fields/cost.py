@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 import msgspec
+import strawberry
 from graphql import GraphQLField
 
 COST = "cost"
@@ -72,10 +73,10 @@ class Cost(msgspec.Struct, frozen=True):
     each_loaded: float = 0
     page: ItemsOf | None = None
 
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """The metadata of a Strawberry field of this cost."""
-        return {COST: self}
+
+def costed_field(description: str, cost: Cost) -> Any:
+    """Declare a field of this cost."""
+    return strawberry.field(description=description, metadata={COST: cost})
 
 
 VALUE = Cost()

@@ -8,6 +8,7 @@ single object needs is derived from it, and asks it for a list of one.
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Generic, Protocol, Self, TypeVar, overload
 
@@ -195,6 +196,34 @@ def for_many(
         description=description,
         metadata={FOR_MANY: function} | ({COST: cost} if cost else {}),
         extensions=[*extensions],
+    )
+
+
+def attribute(
+    path: str,
+    description: str,
+    graphql_type: Any,
+    cost: Cost | None = None,
+    *,
+    is_for_many: bool = False,
+) -> Any:
+    """Declare a field that is an attribute of its object, ``info.tag`` say.
+
+    With ``is_for_many`` it answers for many objects at once.
+    """
+    value = attrgetter(path)
+
+    def one(root: Any) -> Any:
+        return value(root)
+
+    def many(objects: Any) -> list[Any]:
+        return list(map(value, objects))
+
+    return strawberry.field(
+        resolver=one,
+        graphql_type=graphql_type,
+        description=description,
+        metadata=({FOR_MANY: many} if is_for_many else {}) | ({COST: cost} if cost else {}),
     )
 
 

@@ -51,6 +51,11 @@ def none_if_omitted(value: Any) -> Any:
     return None if value is strawberry.UNSET else value
 
 
+def optional_field(description: str) -> Any:
+    """Declare a field of an input that may be left out."""
+    return strawberry.field(default=strawberry.UNSET, description=description)
+
+
 def given_values(conditions: object) -> dict[str, Any]:
     """Return what an input object was given, by the names of its fields; lists as tuples."""
     return {

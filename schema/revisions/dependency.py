@@ -17,7 +17,7 @@ from schema.fields.connections import (
     edges_field,
     window_at,
 )
-from schema.fields.cost import ArgumentCost, Cost, texts
+from schema.fields.cost import ArgumentCost, Cost, costed_field, texts
 from schema.fields.many import Each, LazyList, for_many
 from schema.fields.scalars import describe_enum, none_if_omitted
 from snapshots.frames.dependencies import DependencyGraph, DependencyType, Reached
@@ -135,15 +135,14 @@ class DependencyNodes(LazyList[Dependency]):
 class DependencyEdge(Edge[Dependency]):
     """An edge that knows the edge of the graph."""
 
-    types: list[DependencyType] = strawberry.field(
-        description="What the one needs the other for. In a transitive list each is shown with the "
+    types: list[DependencyType] = costed_field(
+        "What the one needs the other for. In a transitive list each is shown with the "
         "last step of a shortest way to it.",
-        metadata=texts(30).metadata,
+        texts(30),
     )
-    virtuals: list[str] = strawberry.field(
-        description="The virtual packages (mpi, c, blas ...) that the one provides to the other, "
-        "sorted.",
-        metadata=texts(30).metadata,
+    virtuals: list[str] = costed_field(
+        "The virtual packages (mpi, c, blas ...) that the one provides to the other, sorted.",
+        texts(30),
     )
 
 

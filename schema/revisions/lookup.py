@@ -9,9 +9,9 @@ from strawberry.utils.str_converters import to_camel_case
 
 from schema.comparisons.changes import FieldChange
 from schema.context import Info, LoadedRevision
-from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberOf, texts
-from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
-from schema.fields.scalars import none_if_omitted
+from schema.fields.cost import LOADING, ArgumentCost, Cost, NumberOf, costed_field, texts
+from schema.fields.many import LazyList, Sublists, WhereKnown, attribute, for_many
+from schema.fields.scalars import none_if_omitted, optional_field
 from schema.revisions.package import LazyRevision
 from schema.revisions.spec import Spec, SpecRows
 from snapshots.catalog.asking.covering import Covered
@@ -44,24 +44,14 @@ class ConcreteSpecInput:
 
     hash: str = strawberry.field(description="The DAG hash, 32 characters.")
     name: str = strawberry.field(description="The package's name.")
-    version: str | None = strawberry.field(default=_NOT_TOLD, description="The version.")
-    compiler: str | None = strawberry.field(
-        default=_NOT_TOLD, description="The compiler as name@version."
-    )
-    platform: str | None = strawberry.field(default=_NOT_TOLD, description="The platform.")
-    operating_system: str | None = strawberry.field(
-        default=_NOT_TOLD, description="The operating system."
-    )
-    target: str | None = strawberry.field(default=_NOT_TOLD, description="The microarchitecture.")
-    variants: list[str] | None = strawberry.field(
-        default=_NOT_TOLD, description="All variants: +mpi, ~cxx, build_type=Release."
-    )
-    namespace: str | None = strawberry.field(
-        default=_NOT_TOLD, description="The package repository."
-    )
-    package_hash: str | None = strawberry.field(
-        default=_NOT_TOLD, description="The hash of the package's recipe."
-    )
+    version: str | None = optional_field("The version.")
+    compiler: str | None = optional_field("The compiler as name@version.")
+    platform: str | None = optional_field("The platform.")
+    operating_system: str | None = optional_field("The operating system.")
+    target: str | None = optional_field("The microarchitecture.")
+    variants: list[str] | None = optional_field("All variants: +mpi, ~cxx, build_type=Release.")
+    namespace: str | None = optional_field("The package repository.")
+    package_hash: str | None = optional_field("The hash of the package's recipe.")
     is_root: bool = strawberry.field(
         default=False, description="Whether it was asked for itself, not only depended on."
     )
@@ -298,26 +288,19 @@ class Lookup:
     def num_found(self, info: Info) -> int:
         return self.covered.num_found if self.covered else self._look_up(info)[1].num_found
 
-    @strawberry.field(description="How many of the specs are roots.")
-    def num_roots_wanted(self) -> int:
-        return self.specs.num_roots
+    num_roots_wanted = attribute("specs.num_roots", "How many of the specs are roots.", int)
 
     @strawberry.field(description="How many of the roots are there.")
     def num_roots_found(self, info: Info) -> int:
         covered = self.covered
         return covered.num_roots_found if covered else self._look_up(info)[1].num_roots_found
 
-    @strawberry.field(
-        description="Those that are there: roots first, then by name and hash.",
-        metadata=LOOKED_UP.metadata,
-    )
+    @costed_field("Those that are there: roots first, then by name and hash.", LOOKED_UP)
     def found(self, info: Info, first: FirstArgument = strawberry.UNSET) -> list[Spec]:
         loaded, looked_up = self._look_up(info)
         return SpecRows(loaded, looked_up.found[: _size(first)])  # type: ignore[return-value]
 
-    @strawberry.field(
-        description="Those that are not there, in the same order.", metadata=LOOKED_UP.metadata
-    )
+    @costed_field("Those that are not there, in the same order.", LOOKED_UP)
     def missing(self, info: Info, first: FirstArgument = strawberry.UNSET) -> list[MissingSpec]:
         missing = _Missing(*self._look_up(info), _size(first))
         return MissingRows(missing, range(len(missing.places)))  # type: ignore[return-value]

@@ -16,9 +16,15 @@ from schema.fields.connections import (
     direction_field,
     window_at,
 )
-from schema.fields.cost import STACKS, TIMELINE, ArgumentCost, Cost, NumberOf, texts
+from schema.fields.cost import STACKS, TIMELINE, ArgumentCost, Cost, NumberOf, costed_field, texts
 from schema.fields.many import LazyList, Sublists, Table, WhereKnown, for_many
-from schema.fields.scalars import ByteCount, describe_enum, given_values, none_if_omitted
+from schema.fields.scalars import (
+    ByteCount,
+    describe_enum,
+    given_values,
+    none_if_omitted,
+    optional_field,
+)
 from schema.node import Node, node_id, revision_of_key
 from schema.revisions.spec import (
     FilterArgument,
@@ -48,27 +54,13 @@ if TYPE_CHECKING:
 class PackageFilter:
     """Conditions on packages."""
 
-    search: str | None = strawberry.field(
-        default=strawberry.UNSET, description="Case-insensitive substring of the name."
-    )
-    names: list[str] | None = strawberry.field(
-        default=strawberry.UNSET, description="Names, exactly."
-    )
-    stacks: list[str] | None = strawberry.field(
-        default=strawberry.UNSET, description="Stacks that have a spec of the package."
-    )
-    compilers: list[str] | None = strawberry.field(
-        default=strawberry.UNSET, description="gcc matches every gcc; gcc@13.2.0 that one."
-    )
-    operating_systems: list[str] | None = strawberry.field(
-        default=strawberry.UNSET, description="Operating systems."
-    )
-    platforms: list[str] | None = strawberry.field(
-        default=strawberry.UNSET, description="Platforms."
-    )
-    targets: list[str] | None = strawberry.field(
-        default=strawberry.UNSET, description="Microarchitectures."
-    )
+    search: str | None = optional_field("Case-insensitive substring of the name.")
+    names: list[str] | None = optional_field("Names, exactly.")
+    stacks: list[str] | None = optional_field("Stacks that have a spec of the package.")
+    compilers: list[str] | None = optional_field("gcc matches every gcc; gcc@13.2.0 that one.")
+    operating_systems: list[str] | None = optional_field("Operating systems.")
+    platforms: list[str] | None = optional_field("Platforms.")
+    targets: list[str] | None = optional_field("Microarchitectures.")
 
     def to_domain(self) -> filters.PackageFilter:
         """Return the conditions as the frame takes them."""
@@ -142,9 +134,8 @@ First = Annotated[int, strawberry.argument(description=f"How many; {LISTED_MAX:,
 class CoverageCell:
     """A cell that has specs."""
 
-    values: list[str] = strawberry.field(
-        description="One value for each dimension that was asked for, in that order.",
-        metadata=texts(80).metadata,
+    values: list[str] = costed_field(
+        "One value for each dimension that was asked for, in that order.", texts(80)
     )
     num_specs: int = strawberry.field(description="How many of the package's specs have them.")
 
@@ -375,20 +366,20 @@ class Package(Node):
         cost=Cost(weight=TIMELINE),
     )
 
-    @strawberry.field(
-        description="What of it there is: how many of its specs have each combination of values, "
+    @costed_field(
+        "What of it there is: how many of its specs have each combination of values, "
         "in the order of these, versions and compilers as Spack orders them. A spec stands in one "
         "cell for each of its stacks where these are a dimension, and in none where it has no "
         "value for one.",
-        metadata=CELLS.metadata,
+        CELLS,
     )
     def coverage(self, by: Dimensions, first: First = LISTED_MAX) -> list[CoverageCell]:
         return coverage_of(self.loaded, self.code, by, first)  # type: ignore[return-value]
 
-    @strawberry.field(
-        description="The packages whose specs depend on a spec of it themselves, those with most "
+    @costed_field(
+        "The packages whose specs depend on a spec of it themselves, those with most "
         "such specs first. Null where the revision's source told no dependencies at all.",
-        metadata=DEPENDENTS.metadata,
+        DEPENDENTS,
     )
     def dependents(self, first: First = LISTED_MAX) -> list[DependentPackage] | None:
         return dependents_of(self.loaded, self.code, first)  # type: ignore[return-value]

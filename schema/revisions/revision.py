@@ -1,15 +1,22 @@
 """Revisions, and the tags that they are published under."""
 
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import strawberry
 
 from schema.context import Context, Info
 from schema.fields.connections import Connection, PageArguments, connection_field, page_of
-from schema.fields.cost import LOADING, PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, STACKS, Cost, ItemsOf
-from schema.fields.many import FOR_MANY, Each
+from schema.fields.cost import (
+    LOADING,
+    PACKAGES_ARGUMENTS,
+    SPECS_ARGUMENTS,
+    STACKS,
+    Cost,
+    ItemsOf,
+    costed_field,
+)
+from schema.fields.many import Each, attribute
 from schema.fields.scalars import ByteCount, DateTime, describe_enum
 from schema.node import Node, node_id, not_known
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecsArgument, Lookup, concrete_specs
@@ -47,20 +54,7 @@ NEIGHBOUR = Cost(weight=20)
 
 def _of_line(name: str, description: str, graphql_type: Any) -> Any:
     """Declare a field that is a fact of a revision's line of the catalog."""
-    value = attrgetter(f"info.{name}")
-
-    def one(root: Any) -> Any:
-        return value(root)
-
-    def many(revisions: Any) -> list[Any]:
-        return list(map(value, revisions))
-
-    return strawberry.field(
-        resolver=one,
-        graphql_type=graphql_type,
-        description=description,
-        metadata={FOR_MANY: many},
-    )
+    return attribute(f"info.{name}", description, graphql_type, is_for_many=True)
 
 
 describe_enum(
@@ -145,9 +139,9 @@ class Revision(Node):
         int | None,
     )
 
-    @strawberry.field(
-        description="How many it could not compute anew, and why; null where it did not try.",
-        metadata=Cost(weight=2, items=len(UnprovenReason)).metadata,
+    @costed_field(
+        "How many it could not compute anew, and why; null where it did not try.",
+        Cost(weight=2, items=len(UnprovenReason)),
     )
     def unproven(self) -> list[Unproven] | None:
         if self.info.unproven is None:
@@ -185,7 +179,7 @@ class Revision(Node):
             synthetic=source.synthetic,
         )
 
-    @strawberry.field(description="A package by its name.", metadata=LOADED.metadata)
+    @costed_field("A package by its name.", LOADED)
     def package(
         self,
         info: Info,
@@ -208,7 +202,7 @@ class Revision(Node):
         loaded = info.context.load(self.info)
         return package_connection(loaded, None, filter, order_by, page)
 
-    @strawberry.field(description="A spec by its whole hash.", metadata=LOADED.metadata)
+    @costed_field("A spec by its whole hash.", LOADED)
     def spec(
         self,
         info: Info,
@@ -229,7 +223,7 @@ class Revision(Node):
         loaded = info.context.load(self.info)
         return spec_connection(loaded, slice(None), matching, filter, order_by, page)
 
-    @strawberry.field(description="A stack by its name.", metadata=LOADED.metadata)
+    @costed_field("A stack by its name.", LOADED)
     def stack(
         self,
         info: Info,
@@ -237,42 +231,38 @@ class Revision(Node):
     ) -> Stack | None:
         return Stack.named(info.context.load(self.info), name)
 
-    @strawberry.field(
-        description="Its stacks, by name, root among them. One selection cannot have this and the "
+    @costed_field(
+        "Its stacks, by name, root among them. One selection cannot have this and the "
         "`stacks` of a package or spec, which are names alone, under one name: give one an alias.",
-        metadata=Cost(weight=20, items=STACKS, once=LOADING).metadata,
+        Cost(weight=20, items=STACKS, once=LOADING),
     )
     def stacks(self, info: Info) -> list[Stack]:
         return stacks_of(info.context.load(self.info))
 
-    @strawberry.field(
-        description="Which of these concrete specs, those of a spack.lock say, the revision holds.",
-        metadata=Cost(
+    @costed_field(
+        "Which of these concrete specs, those of a spack.lock say, the revision holds.",
+        Cost(
             weight=500,
             once=LOADING,
             page=ItemsOf("specs"),
             arguments={"specs": CONCRETE_SPECS},
-        ).metadata,
+        ),
     )
     def lookup(self, specs: ConcreteSpecsArgument) -> Lookup:
         return Lookup(info=self.info, specs=Wanted(concrete_specs(specs)))
 
-    @strawberry.field(
-        description="The revision before this one in its series.", metadata=NEIGHBOUR.metadata
-    )
+    @costed_field("The revision before this one in its series.", NEIGHBOUR)
     def previous(self, info: Info) -> "Revision | None":
         return revision_of(info.context.changing_history().previous(self.info))
 
-    @strawberry.field(
-        description="The revision after this one in its series.", metadata=NEIGHBOUR.metadata
-    )
+    @costed_field("The revision after this one in its series.", NEIGHBOUR)
     def next(self, info: Info) -> "Revision | None":
         return revision_of(info.context.changing_history().next(self.info))
 
-    @strawberry.field(
-        description="What came and went with it, as `Series.growth` tells; null, with an error, "
+    @costed_field(
+        "What came and went with it, as `Series.growth` tells; null, with an error, "
         "where that is not kept yet: it is made for `Series.growth` alone.",
-        metadata=Cost(weight=60).metadata,
+        Cost(weight=60),
     )
     def growth(self, info: Info) -> LazyGrowthPoint | None:
         from schema.histories import GrowthPoint

@@ -19,9 +19,15 @@ from schema.fields.connections import (
     direction_field,
     window,
 )
-from schema.fields.cost import SPANS_OF_EACH, Cost, texts
+from schema.fields.cost import COST, SPANS_OF_EACH, Cost, costed_field, texts
 from schema.fields.many import ColumnSlice, LazyList, Table, WhereKnown, column, for_many
-from schema.fields.scalars import ByteCount, describe_enum, given_values, none_if_omitted
+from schema.fields.scalars import (
+    ByteCount,
+    describe_enum,
+    given_values,
+    none_if_omitted,
+    optional_field,
+)
 from schema.node import Node, node_id, revision_of_key
 from schema.revisions.dependency import (
     WALK,
@@ -49,38 +55,18 @@ if TYPE_CHECKING:
 class SpecFilter:
     """Conditions on specs."""
 
-    search: str | None = strawberry.field(
-        default=strawberry.UNSET, description="Case-insensitive substring of the package's name."
+    search: str | None = optional_field("Case-insensitive substring of the package's name.")
+    packages: list[str] | None = optional_field("Names of packages.")
+    versions: list[str] | None = optional_field("Versions, exactly.")
+    compilers: list[str] | None = optional_field("gcc matches every gcc; gcc@13.2.0 that one.")
+    operating_systems: list[str] | None = optional_field("Operating systems.")
+    platforms: list[str] | None = optional_field("Platforms.")
+    targets: list[str] | None = optional_field("Microarchitectures.")
+    stacks: list[str] | None = optional_field("Stacks that have the spec.")
+    variants: list[str] | None = optional_field(
+        "All of these must hold: +cuda, ~mpi, build_type=Release."
     )
-    packages: list[str] | None = strawberry.field(
-        default=strawberry.UNSET, description="Names of packages."
-    )
-    versions: list[str] | None = strawberry.field(
-        default=strawberry.UNSET, description="Versions, exactly."
-    )
-    compilers: list[str] | None = strawberry.field(
-        default=strawberry.UNSET,
-        description="gcc matches every gcc; gcc@13.2.0 that one.",
-    )
-    operating_systems: list[str] | None = strawberry.field(
-        default=strawberry.UNSET, description="Operating systems."
-    )
-    platforms: list[str] | None = strawberry.field(
-        default=strawberry.UNSET, description="Platforms."
-    )
-    targets: list[str] | None = strawberry.field(
-        default=strawberry.UNSET, description="Microarchitectures."
-    )
-    stacks: list[str] | None = strawberry.field(
-        default=strawberry.UNSET, description="Stacks that have the spec."
-    )
-    variants: list[str] | None = strawberry.field(
-        default=strawberry.UNSET,
-        description="All of these must hold: +cuda, ~mpi, build_type=Release.",
-    )
-    hash_prefix: str | None = strawberry.field(
-        default=strawberry.UNSET, description="How the hash begins."
-    )
+    hash_prefix: str | None = optional_field("How the hash begins.")
 
     def to_domain(self) -> filters.SpecFilter:
         """Return the conditions as the frame takes them."""
@@ -450,7 +436,7 @@ def facet(column: str, what: str, values: int) -> Any:
     return strawberry.field(
         resolver=counts,
         description=f"{what}, the most frequent first.",
-        metadata=Cost(weight=COUNTING, items=values).metadata,
+        metadata={COST: Cost(weight=COUNTING, items=values)},
     )
 
 
@@ -474,10 +460,7 @@ class UnknownName:
     """A slip of the pen, perhaps."""
 
     name: str = strawberry.field(description="The name.")
-    nearest: list[str] = strawberry.field(
-        description="Names of packages that resemble it, best first.",
-        metadata=texts(100).metadata,
-    )
+    nearest: list[str] = costed_field("Names of packages that resemble it, best first.", texts(100))
 
 
 @strawberry.type(description="A page of specs.")
@@ -489,11 +472,11 @@ class SpecConnection(Connection[Spec]):
         assert isinstance(self.page, SpecPage)  # noqa: S101 - narrows the type of the base class
         return Facets(page=self.page)
 
-    @strawberry.field(
-        description="Why `matching` matches nothing, where that is because of a name behind `%` or "
+    @costed_field(
+        "Why `matching` matches nothing, where that is because of a name behind `%` or "
         "`^` that no revision knows, or in front where only the case differs from a known one. At "
         f"most {UNKNOWN_NAMES_MAX} names.",
-        metadata=Cost(weight=NAMING, items=UNKNOWN_NAMES_MAX).metadata,
+        Cost(weight=NAMING, items=UNKNOWN_NAMES_MAX),
     )
     def unknown_names(self) -> list[UnknownName]:
         page = self.page

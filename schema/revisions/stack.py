@@ -6,7 +6,7 @@ import strawberry
 
 from schema.context import Context, LoadedRevision
 from schema.fields.connections import Connection, PageArguments, connection_field
-from schema.fields.cost import PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, Cost
+from schema.fields.cost import PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, Cost, costed_field
 from schema.fields.scalars import ByteCount
 from schema.node import Node, node_id, revision_of_key
 from schema.revisions.package import (
@@ -58,21 +58,16 @@ class Stack(Node):
 
         return Revision(info=self.loaded.info)
 
-    @strawberry.field(
-        description="How many packages have a spec in it.", metadata=Cost(weight=500).metadata
-    )
+    @costed_field("How many packages have a spec in it.", Cost(weight=500))
     def num_packages(self) -> int:
         frame = self.loaded.frame
         return int(frame.packages_having(frame.in_stack(self.name)).sum())
 
-    @strawberry.field(description="How many specs it has.", metadata=Cost(weight=250).metadata)
+    @costed_field("How many specs it has.", Cost(weight=250))
     def num_specs(self) -> int:
         return int(self.loaded.frame.in_stack(self.name).sum())
 
-    @strawberry.field(
-        description="The sum of its binary packages' sizes, as far as known.",
-        metadata=Cost(weight=700).metadata,
-    )
+    @costed_field("The sum of its binary packages' sizes, as far as known.", Cost(weight=700))
     def total_size(self) -> ByteCount | None:
         frame = self.loaded.frame
         rows = rows_where(frame.in_stack(self.name))
