@@ -56,15 +56,15 @@ LIGHT_UNITS, LIGHT_BYTES = 6_000, 1_000_000
 """Of a request that takes a few milliseconds."""
 
 LIGHT_DOCUMENT, LIGHT_VALUES = 2_000, 50
-"""Characters of a text that is read on the way, and values in all lists and objects together."""
+"""Of a light request: characters of a document or text, and values of its variables."""
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a request is answered with.
+    """The answer to a request.
 
-    Without ``executed`` the request never got so far as to have data. ``data`` may hold JSON
-    fragments for orjson. ``estimate`` is what the request was expected to cost; with ``allowed``
-    the response tells it.
+    ``executed`` is False where the request was refused before there could be data. ``data`` may
+    hold JSON fragments for orjson. ``estimate`` is the expected cost; it is part of the response
+    where ``allowed`` is given.
     """
 
     data: dict[str, Any] | None
@@ -86,9 +86,9 @@ class Answer(msgspec.Struct, frozen=True):
 class API:
     """The schema, as a server offers it.
 
-    ``limits`` are for documents and costs; those of a context's budget for what runs. Without
-    ``introspection`` no document may ask for the schema; without ``suggestions`` no error says
-    which known names are near. ``document_bytes`` bounds the documents that are kept.
+    ``limits`` apply to documents and costs; those of a context's budget apply to execution. Without
+    ``introspection`` no document may query the schema; without ``suggestions`` no error suggests
+    similar names. ``document_bytes`` is the size of the cache of documents.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class API:
     def is_weighed(
         self, query: str, operation_name: str | None, variables: Mapping[str, Any] | None
     ) -> bool:
-        """Tell whether a request's document and cost are known, so that nothing takes long."""
+        """Tell whether a request's document and cost are cached."""
         return self.is_known(query) and self.document(query).is_estimated(operation_name, variables)
 
     def is_light(
@@ -149,7 +149,7 @@ class API:
     ) -> bool:
         """Tell whether a request takes a few milliseconds at most, if all is in memory.
 
-        Its document is short or known, and its cost is small: that of long filters, of
+        Its document is short or cached, and its cost is small: that of long filters, of
         ``matching`` and of comparisons never is.
         """
         if len(query) > LIGHT_DOCUMENT and not self.is_known(query):
@@ -273,7 +273,7 @@ class _Admitted(msgspec.Struct, frozen=True):
 
 
 def is_small(variables: Mapping[str, Any]) -> bool:
-    """Tell whether variables are few and short, however deep they stand, looking at few alone."""
+    """Tell whether variables are few and short at any depth; it reads only a bounded number."""
     waiting: list[Any] = [variables]
     left = LIGHT_VALUES
     while waiting:

@@ -48,20 +48,20 @@ Follow = Callable[[Callable[[RevisionInfo], bool]], AsyncIterator[RevisionInfo]]
 """Returns the revisions that are published from now on, those that a condition holds for."""
 
 MOST_CONTENTS = 200
-"""In so many contents a request may look for specs: twice as many as real caches have tags."""
+"""The most contents that a request may search for specs: twice as many as real caches have tags."""
 
 _HELD = 2
 """How many frames, graphs and comparisons a request holds: those of two revisions."""
 
 _LOADS_EACH = 2
-"""How many things may be made for each revision that is allowed: its frame, and one more."""
+"""How many values may be loaded for each revision that is allowed: its frame, and one more."""
 
 _HISTORIES_EACH = 2
-"""How many questions to the history may be asked for each revision that is allowed."""
+"""How many queries of the history are allowed for each revision that is allowed."""
 
 
 class LoadedRevision(msgspec.Struct, frozen=True):
-    """A revision with its frame, and the way to what else is known of its specs."""
+    """A revision with its frame, and access to what else its context has of its specs."""
 
     info: RevisionInfo
     frame: Frame
@@ -91,15 +91,15 @@ def _nobody_publishes(_is_wanted: Callable[[RevisionInfo], bool]) -> AsyncIterat
 class Context:
     """One request's view of the catalog.
 
-    Without ``may_load`` what is not in memory raises NotLoaded, and without ``may_take_long`` what
-    takes more than a few milliseconds: an event loop can try so, and give the request to a thread
-    that may. ``is_permanent`` tells after the execution whether the answer named contents only by
-    their digests, so that it stays true for ever. ``budget`` is what the request may use; another
-    thread may cancel it. ``further_errors`` counts the errors that the answer is not to show.
-    ``loaded`` has what was loaded for the request before, by its cache and key, or how that failed:
-    it may be too large to be kept for others. ``answers`` are those about the history that requests
-    share, ``left_out`` has the revisions that some are told without. ``follow`` is what a
-    subscription gets its events from.
+    Without ``may_load``, what is not in memory raises NotLoaded; without ``may_take_long``, so does
+    what takes more than a few milliseconds. An event loop tries a request so, and passes it to a
+    thread where that fails. ``is_permanent`` is valid after the execution: the answer named
+    contents only by their digests, and never changes. ``budget`` is what the request may use;
+    another thread may cancel it. ``further_errors`` counts the errors beyond those that the answer
+    shows. ``loaded`` has what was loaded for the request in advance, by cache and key, or the
+    failure: it may be too large for the cache. ``answers`` are those about the history that
+    requests share; ``left_out`` has the revisions that some of them leave out. ``follow`` returns
+    the events of a subscription.
     """
 
     catalog: Catalog
@@ -197,8 +197,8 @@ class Context:
     def of_history(self, asked_for: Asked) -> Any:
         """Return what the history has; None where it has nothing about the subject.
 
-        Raises as the methods of Library do. A request that has waited for missing changes to be
-        made, in vain, waits for no others.
+        Raises as the methods of Library do. A request that has waited once, in vain, for missing
+        changes to be computed does not wait again.
         """
         self._asked.add(asked_for)
         if len(self._asked) > _HISTORIES_EACH * self.budget.limits.max_revisions:
@@ -230,10 +230,10 @@ class Context:
         return answers
 
     def _loaded(self, cache: Cache[Any, Value], key: Hashable) -> Value:
-        """Return what a cache has; the time to make it is no time of the request.
+        """Return a value of a cache; the time to compute it does not count for the request.
 
-        The latest of each cache are held, so that a cache that is too small for them, or full of
-        what others ask for, has none made twice for the fields of one object.
+        The latest values of each cache are held, so that no value is computed twice for the fields
+        of one object, even where the cache is too small, or full of other requests' values.
         """
         place = cache, key
         if place in self._latest:

@@ -71,7 +71,7 @@ def shown(
     """Return the errors as a response shows them: ``limits.max_errors`` of them at most.
 
     Where there are more, with ``further`` ones that were only counted, the last one says how many.
-    Without ``suggestions`` no error says which known names are near.
+    Without ``suggestions`` no error suggests similar names.
     """
     _log_outages(raised)
     total = len(raised) + further
@@ -87,7 +87,7 @@ def shown(
 
 
 def left_out_errors(left_out: Collection[str]) -> list[GraphQLError]:
-    """Return what an answer says beside its data where its history is told without revisions."""
+    """Return the error that accompanies data which leaves out revisions of the history."""
     if not left_out:
         return []
     said = RevisionsLeftOut([*left_out])
@@ -95,9 +95,9 @@ def left_out_errors(left_out: Collection[str]) -> list[GraphQLError]:
 
 
 def bounded(message: str, longest: int = CLIENT_TEXT) -> str:
-    """Return a message that a client wrote parts of, as it may be sent to any client.
+    """Return a message that contains a client's text in a form that is safe to send to any client.
 
-    It is visible, in one line, and has at most so many characters.
+    It consists of visible characters, in one line, and is at most ``longest`` characters long.
     """
     return legible(_LONG_WORD.sub(r"\1...", _LONG_QUOTE.sub(r"\1\2...\1", message)), longest)
 

@@ -13,7 +13,7 @@ from snapshots.errors import InvalidArgument
 from snapshots.escaping import quoted
 
 ID_SEPARATOR = ":"
-"""What stands between the parts of an id."""
+"""The separator between the parts of an id."""
 
 
 def node_id(kind: str, *parts: str) -> strawberry.ID:
@@ -65,7 +65,7 @@ class Node:
 
 
 def find_node(context: Context, id: str) -> Node | None:
-    """Return the object of an id; None where there is none. Raises InvalidArgument for no id."""
+    """Return the object of an id; None where there is none. Raises InvalidArgument."""
     name, parts = parse_node_id(id)
     if (kind := Node.types.get(name)) is None:
         raise _no_id(id)

@@ -1,4 +1,4 @@
-"""The entry points of the API."""
+"""The root types of the API: queries, and subscriptions."""
 
 from collections.abc import AsyncGenerator
 from typing import Annotated, Any
@@ -37,10 +37,10 @@ _REF = (
 
 
 RESOLVING = ArgumentCost(weight=500)
-"""A ref is looked up; where there is none of it, those are searched that resemble it."""
+"""The lookup of a ref, and of similar ones where it is unknown."""
 
 COVERING_ALL = 120_000
-"""A hundred contents are asked for hashes; the share of reading them is in it."""
+"""Searching a hundred contents for hashes, with a share of reading them."""
 
 HOLDING = 80_000
 """The kept changes are searched for the packages of hashes, and then for the hashes."""
@@ -52,12 +52,12 @@ NUM_SERIES = 30
 """How many series a catalog may have: develop, releases, dated ones, and tags of their own."""
 
 FINDING = 100
-"""Units of an object by its id, or of the error that it is none."""
+"""Units of an object by its id, or of the error of a bad id."""
 
 
 @strawberry.type(description="What can be asked of the catalog.")
 class Query:
-    """The root of all questions."""
+    """The root of all queries."""
 
     @costed_field(
         "An object by its id; null where there is none of that id.",
@@ -261,7 +261,7 @@ class PublishedUnder(msgspec.Struct, frozen=True):
 
 @strawberry.type(description="What can be followed as it happens.")
 class Subscription:
-    """The root of all subscriptions. An event of theirs is a line of the catalog."""
+    """The root of all subscriptions. Each event is a line of the catalog."""
 
     @strawberry.subscription(
         description="Each revision when it is published; of one series or tag where one is given. "

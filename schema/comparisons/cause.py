@@ -62,7 +62,7 @@ describe_enum(
 )
 
 PACKAGES = Cost(weight=100, num_bytes=10_000)
-"""The names of the packages that a cause led to; many where it lies deep."""
+"""The names of the packages of a cause; many for a cause deep in the graph."""
 
 FACTS = msgspec.structs.replace(FIELDS, weight=150)
 """What differs of a node: read of both sides, dependency by dependency."""

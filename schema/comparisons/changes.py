@@ -152,7 +152,7 @@ def of_record(value: Callable[[Any], Any], description: str, cost: Cost = VALUE)
 
 
 def size_delta(before: int | None, after: int | None) -> ByteCount | None:
-    """Return by how many bytes a size rose; None where one of the two is not known."""
+    """Return by how many bytes a size rose; None where either is unknown."""
     return None if before is None or after is None else ByteCount(after - before)
 
 

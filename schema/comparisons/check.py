@@ -138,11 +138,11 @@ def _read(rule: RuleInput) -> Rule:
 
 
 def _weigh(value: Any) -> float:
-    """Return what judging by some rules costs, in thousands of units.
+    """Return the cost of some rules, in thousands of units.
 
-    Of the largest revisions a narrowed rule takes up to 6 ms, once for all that are narrowed alike;
-    a query some 2 ms for each package in it, cells 10 ms and more with each dimension, a glob half
-    a millisecond.
+    On the largest revisions the scope of a rule takes up to 6 ms, once for each distinct scope; a
+    query takes some 2 ms for each package in it, cells take 10 ms and more for each dimension, and
+    a glob takes half a millisecond.
     """
     rules = [
         rule for rule in (value if isinstance(value, list) else [value]) if isinstance(rule, dict)

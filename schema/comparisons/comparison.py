@@ -71,9 +71,9 @@ from snapshots.notes.rendering import NotesFormat, render
 from snapshots.notes.summary import summarize
 
 NOTES = Cost(weight=180_000, once=EXPLAINING, num_bytes=15_000_000)
-"""Release notes, made anew each time. Two formats of them may be asked for at once.
+"""Release notes, which are not cached. Two formats of them may be requested at once.
 
-Those of revisions months apart are long, as JSON most.
+Notes between revisions months apart are long, as JSON most of all.
 """
 
 CHANGES = Cost(
@@ -124,7 +124,7 @@ EXPLAINED = Cost(weight=100, once=EXPLAINING)
 """What follows from the reasons of all changed hashes."""
 
 COVERED = Cost(weight=COVERING * 2 / 3, once=COMPARING)
-"""The number of lost or gained cells. Both are counted at once, and mostly asked for together."""
+"""The number of lost or gained cells. Both are counted together, and mostly requested together."""
 
 
 @strawberry.type(
@@ -221,7 +221,7 @@ describe_enum(
     "so it never changes."
 )
 class Comparison(Node):
-    """Two lines of the catalog; their frames are compared when something is asked."""
+    """Two lines of the catalog; their frames are compared when a field needs it."""
 
     base_info: strawberry.Private[RevisionInfo]
     head_info: strawberry.Private[RevisionInfo]

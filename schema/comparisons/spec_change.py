@@ -79,7 +79,7 @@ def _reasons(rows: PartRows[Any]) -> list[SpecChangeReason]:
 
 
 def _counterparts(rows: PartRows[Any]) -> Interleaved:
-    """Return what stands against each: a spec of base for an added one, of head for a removed."""
+    """Return the counterpart of each: in base for an added spec, in head for a removed one."""
     comparison, table = rows.comparison, rows.table
     partners = comparison.explanation().counterpart_rows(table)
     has_one, is_added = partners >= 0, table.before < 0

@@ -32,11 +32,11 @@ from schema.documents.estimates import NOTHING, Estimate, estimate
 from schema.limits import Limits
 
 Rule = Callable[[ValidationContext], Any]
-"""A class of validation rules, or what makes one of its objects."""
+"""A validation rule: a class of visitors, or a function that returns one."""
 
 
 class Place(msgspec.Struct, gc=False):
-    """Where a node stands in its document: graphql-core's Location without its tokens."""
+    """The position of a node in its document: graphql-core's Location without its tokens."""
 
     start: int
     end: int
@@ -59,7 +59,7 @@ def validated(
     max_errors: int,
     hide_suggestions: bool,
 ) -> list[GraphQLError]:
-    """Return what the rules find in a document; their objects are taken apart afterwards."""
+    """Return the errors that the rules find in a document; break the visitors' reference cycles."""
     made: list[Any] = []
 
     def remembered(rule: Rule) -> Any:
@@ -85,9 +85,9 @@ def validated(
 
 
 def without_tokens(document: DocumentNode) -> DocumentNode:
-    """Return a document whose nodes know their places and no tokens; it is changed itself.
+    """Replace the locations of a document's nodes by places without tokens; return the document.
 
-    Names and selection sets are the places of no error, and forget theirs. Equal names are one.
+    Names and selection sets are the place of no error, and lose theirs. Equal names become one.
     """
     untie(document)
     names: dict[str, NameNode] = {}
@@ -129,7 +129,7 @@ KEPT_BYTES = 32_000_000
 _BYTES, _BYTES_A_TOKEN, _BYTES_AN_ERROR = 20_000, 300, 1_500
 _ESTIMATES = 32
 _KEY_VALUES = 20
-"""An estimate is kept for the values of so many variables; further ones take too much memory."""
+"""Estimates are cached for this many variables at most; larger keys take too much memory."""
 
 MOST_WEIGHED = 64
 """Objects in a list of a variable, where the cost may follow from what is in each of them."""
@@ -176,7 +176,7 @@ class Document:
     def operation_type(self, name: str | None) -> OperationType | None:
         """Return whether an operation is a query, mutation or subscription; None if there is none.
 
-        The operation is that of the name, or the only one.
+        ``name`` may be None for the only operation of a document.
         """
         operation = self._operations.get(name)
         return operation.operation if operation else None
@@ -197,9 +197,9 @@ class Document:
     ) -> Estimate:
         """Return what an operation costs; NOTHING where there is none that can be executed.
 
-        ``variables`` are those that it declares, within the limits. The latest estimates are kept
-        by what the variables say about sizes: nothing of a request's own text, for what is kept
-        has names of fields that the schema knows.
+        ``variables`` are those that it declares, within the limits. The latest estimates are cached
+        by what the variables mean for sizes: the keys have no text of the request but names of
+        fields that the schema has.
         """
         operation = self._operations.get(name)
         if self.node is None or operation is None or self.errors:
@@ -254,9 +254,9 @@ def _shape(value: Any) -> Any:
 
 
 def _content(values: list[Any]) -> int | None:
-    """Return a hash of the objects in a short list; None where costs know nothing but its length.
+    """Return a hash of the objects in a short list; None where only its length matters for costs.
 
-    It is good within this process, and nobody outside can make two that are equal.
+    It is valid within this process, and no client can construct a collision.
     """
     if len(values) > MOST_WEIGHED or not any(isinstance(value, dict) for value in values):
         return None

@@ -1,4 +1,9 @@
-"""What an operation costs, as it is told, and the refusal of one that costs too much."""
+"""The cost of an operation, summed over its selections, and the refusal of one that costs too much.
+
+A fragment counts each time it is spread, each alias counts, and what ``@skip`` and ``@include``
+leave out does not. Pages count as full; sizes are clamped to what the field allows, so that no
+argument lowers a cost below zero.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -82,7 +87,7 @@ def num_parts(value: Any) -> int:
 
 
 def written(node: Any) -> Any:
-    """Return what tells two values in a document apart: variables by their names."""
+    """Return a key of a value in a document; variables count by their names."""
     if isinstance(node, VariableNode):
         return "$", node.name.value
     if isinstance(node, ListValueNode):
@@ -93,12 +98,12 @@ def written(node: Any) -> Any:
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """What an operation costs: units, and bytes of its answer.
+    """The cost of an operation: units, and bytes of its answer.
 
     ``path`` leads to the most expensive part of it, by the names in the response, and
-    ``path_units`` is what that part costs with all below it. ``kept_units`` is the share of what
-    takes no time where it is in memory: loading revisions and comparing them. ``filter_values``
-    says how many values the longest filter has.
+    ``path_units`` is the cost of that part with everything below it. ``kept_units`` is the share
+    that takes no time where it is in memory: loading revisions and comparing them.
+    ``filter_values`` is the number of values of the longest filter.
     """
 
     units: int
@@ -114,7 +119,7 @@ NOTHING = Estimate(0, 0, (), 0)
 
 
 def cost_extension(estimate: Estimate, limits: Limits) -> dict[str, Any]:
-    """Return a cost as ``extensions.cost`` of a response and of an error has it."""
+    """Return a cost as ``extensions.cost`` of a response and of an error shows it."""
     return {
         "cost": estimate.units,
         "allowed": limits.max_cost,
@@ -181,11 +186,11 @@ class _Part(msgspec.Struct, frozen=True):
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """Where a selection stands.
+    """The position of a selection.
 
     It is executed ``times`` times, on pages of ``page`` items. ``scope`` is the number of the
-    revision or comparison that it is part of, of which there are ``scopes``. ``is_rendered`` tells
-    whether it is below a list that is rendered as a whole.
+    revision or comparison that it is part of, of which there are ``scopes``. ``is_rendered`` is
+    True below a list that is rendered as a whole.
     """
 
     times: float
@@ -332,7 +337,7 @@ class _Walk:
         return units * place.scopes
 
     def _kept_for(self, place: _Place, units: float) -> float:
-        """Return the units of what is in memory afterwards; 0 if it is."""
+        """Return the units of what stays in memory afterwards; 0 where it was counted before."""
         kept = self._once_for(place, (units,), units)
         self.kept_units += kept
         return kept
@@ -411,7 +416,7 @@ def _units(part: _Part) -> float:
 
 
 def _part(key: str, units: float, num_bytes: float, below: _Part = _Part(0, 0)) -> _Part:  # noqa: B008
-    """Return the cost of a field with what is below it; the way goes on to what is most of it."""
+    """Return the cost of a field with everything below; the path leads to most of it."""
     units += below.units
     if below.largest > units / 2:
         return _Part(units, num_bytes, (key, *below.path), below.path_units, units)

@@ -1,7 +1,7 @@
-"""The limits of documents and variables: what is measured, and how much of it is allowed.
+"""The limits of documents and variables: measures, and how much of each is allowed.
 
-To measure takes time in proportion to the text, whatever it says: fragments are measured once and
-never expanded, and what is too long or too deep is not looked into.
+Measuring takes time linear in the size of the text: each fragment is measured once and never
+expanded, and values that are too long or too deep are not traversed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -134,7 +134,7 @@ def _measure_fragment(
 
 
 def _selections(selected: SelectionSetNode) -> Iterator[tuple[Any, int]]:
-    """Yield all selections in a selection set, and how deep each of them stands, from 1."""
+    """Yield all selections in a selection set with their depth, from 1."""
     waiting = [(selected, 1)]
     while waiting:
         here, level = waiting.pop()
@@ -227,9 +227,9 @@ class Values(msgspec.Struct, frozen=True):
 
 
 def measured_values(variables: Mapping[str, Any], limits: Limits) -> Values:
-    """Return what the variables hold, however deep it stands.
+    """Measure the variables at any depth.
 
-    What is too deep or too long is not looked into: it is refused for that.
+    Values that are too deep or too long are not traversed: they are refused for that.
     """
     deepest = longest_list = longest_text = bits = 0
     waiting = [(value, 0) for value in variables.values()]

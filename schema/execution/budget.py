@@ -14,10 +14,10 @@ Item = TypeVar("Item")
 
 
 class BudgetExceeded(BaseException):
-    """A request has used what it may, or nobody waits for its answer any longer.
+    """A request has used up its budget, or its client has disconnected.
 
-    ``code`` is for programs. No Exception, so that it leaves the executor at once instead of
-    becoming a field's error: what the request held is freed on the way.
+    ``code`` is for programs. It is no Exception, so that it leaves the executor at once instead of
+    becoming a field's error, and everything that the request held is freed.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -32,11 +32,11 @@ QUERY_TOO_LARGE = "QUERY_TOO_LARGE"
 
 
 class Budget:
-    """What one request has used of what it may.
+    """What one request has used of its limits.
 
-    The clock starts when the budget is made, and stands still while the request waits for what is
-    loaded for everybody. ``cancel`` may be called from any thread; the request ends at its next
-    check, which is never further away than one field of a list.
+    The clock starts when the budget is created, and stops while the request waits for values that
+    requests share. ``cancel`` may be called from any thread; the request ends at its next check,
+    which is at most one field of a list away.
     """
 
     def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008 - a frozen record
@@ -47,7 +47,7 @@ class Budget:
         self._is_cancelled = False
 
     def cancel(self) -> None:
-        """End the request: nobody waits for its answer."""
+        """End the request at its next check."""
         self._is_cancelled = True
         self._ends = float("-inf")
 
@@ -107,28 +107,28 @@ ValueOut = TypeVar("ValueOut", covariant=True)
 
 
 class Cache(Protocol[KeyIn, ValueOut]):
-    """Values that several requests share, made when first asked for."""
+    """Values that requests share, computed on first use."""
 
     def kept(self, key: KeyIn) -> ValueOut | None:
         """Return the value if it is in memory."""
         ...
 
     def get(self, key: KeyIn) -> ValueOut:
-        """Return the value, made now if it is not in memory."""
+        """Return the value; compute it if it is not in memory."""
         ...
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """What stands in the place of something that could not be loaded."""
+    """The failure to load something, in place of its value."""
 
     error: CachelogError
 
 
 class NotLoaded(BaseException):
-    """Something has to be read first, or takes long, and this request may not wait for it.
+    """Something has to be loaded, or takes long, and this request may not wait for it.
 
-    ``cache`` and ``key`` say what is missing; there is none where the work itself takes long.
-    No Exception, so that it leaves the executor at once instead of becoming a field's error.
+    ``cache`` and ``key`` say what is missing; ``cache`` is None where the work itself takes long.
+    It is no Exception, so that it leaves the executor at once instead of becoming a field's error.
     """
 
     def __init__(self, cache: Cache[Any, Any] | None = None, key: Hashable = None) -> None:

@@ -1,4 +1,4 @@
-"""The JSON text of many objects, made of what each field answers for all of them."""
+"""The JSON text of many objects, joined from each field's values for all of them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -16,10 +16,10 @@ from snapshots.frames.combinations import Part
 Texts = list[str]
 
 JOINED_PIECES = 10_000
-"""So many pieces are joined at once, before the text that they make is counted."""
+"""At most this many pieces are joined before the resulting text is counted."""
 
 COUNTED_BYTES = 1_000_000
-"""So many bytes of small texts are made before they are counted."""
+"""Small texts are counted each time that they reach this many bytes."""
 
 COMBINED_ROWS = 200
 """For fewer rows than these, to combine columns takes longer than it ever saves."""
@@ -50,8 +50,8 @@ class JsonObjects:
     """The JSON objects of a list, as pieces of text that are joined once, at the end.
 
     Every object has the same number of pieces, and its first one begins with a comma, so that an
-    array of any of them is a single join. ``budget`` counts the bytes: what was counted since this
-    was made, of the lists below, is part of the text and not counted twice.
+    array of any of them is a single join. ``budget`` counts the bytes. Bytes of nested lists, which
+    were counted since this object was created, become part of the text and are not counted twice.
     """
 
     def __init__(self, size: int, budget: Budget) -> None:
@@ -79,7 +79,7 @@ class JsonObjects:
         return "[" + ",".join([part[1:-1] for part in parts]) + "]"
 
     def _joined(self, start: int, stop: int) -> str:
-        """Return an array of few enough objects to be made at once."""
+        """Return an array of a number of objects that is small enough for a single join."""
         if start == stop:
             return "[]"
         pieces, width = self._pieces
@@ -89,7 +89,7 @@ class JsonObjects:
         return "".join(part)
 
     def arrays(self, counts: Iterable[int]) -> Texts:
-        """Return the JSON arrays of so many objects each, one after the other."""
+        """Return JSON arrays of consecutive objects; ``counts`` are their lengths."""
         _, width = self._pieces
         texts: Texts = []
         num_bytes = 0
@@ -120,7 +120,7 @@ class JsonObjects:
         return texts
 
     def _count(self, num_bytes: int) -> None:
-        """Count text that was made, which has that of the lists below in it."""
+        """Count text, which includes that of nested lists."""
         self._bytes_made += num_bytes
         total = self._bytes_before + self._bytes_made
         if total > self._budget.num_bytes:

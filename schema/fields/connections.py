@@ -1,4 +1,4 @@
-"""Relay's connections: pages of ordered lists, and how they are shown.
+"""Relay's connections: arguments, pages of ordered lists, and their edges.
 
 https://relay.dev/graphql/connections.htm
 """
@@ -105,11 +105,11 @@ class Window(msgspec.Struct, frozen=True):
 def window(
     arguments: PageArguments, total: int, places: Callable[[str], tuple[int, int]]
 ) -> Window:
-    """Return which part of a list of ``total`` a query asks for.
+    """Return which part of a list of ``total`` items the arguments select.
 
-    ``places`` returns for a cursor how many items stand before it and how many up to and with it;
-    the two are equal where the item is not in the list. It raises InvalidArgument for a text that
-    is no cursor of the list.
+    ``places`` returns for a cursor how many items precede it and how many are at or before it; the
+    two are equal where its item is not in the list. It raises InvalidArgument for a text that is
+    not a cursor of the list.
     """
     first, last = arguments.bounds()
     start = places(arguments.after)[1] if arguments.after is not None else 0
@@ -123,10 +123,9 @@ def window(
 
 
 def window_at(arguments: PageArguments, total: int, find: Callable[[str], int | None]) -> Window:
-    """Return which part of a list of ``total`` a query asks for, whose cursors name its items.
+    """Return which part of a list the arguments select, where each cursor names an item of it.
 
-    ``find`` returns the place of the item that a cursor names, None for any other text. Raises
-    InvalidArgument.
+    ``find`` returns the index of a cursor's item, None for any other text. Raises InvalidArgument.
     """
 
     def places(cursor: str) -> tuple[int, int]:
@@ -158,7 +157,7 @@ class PageInfo:
 
     @classmethod
     def of(cls, part: Window, cursors: Sequence[str]) -> "PageInfo":
-        """Return where a page stands; of its cursors only the first and the last count."""
+        """Return the position of a page; only the first and the last of its cursors are read."""
         return cls(
             has_next_page=part.stop < part.total,
             has_previous_page=part.start > 0,
@@ -207,7 +206,7 @@ class Pages(Protocol):
         ...
 
     def infos(self) -> Sequence[PageInfo]:
-        """Return where each page stands."""
+        """Return the position of each page."""
         ...
 
 
@@ -230,7 +229,7 @@ class OnePage(LazyList[Any]):
         return self._page
 
     def infos(self) -> Sequence[PageInfo]:
-        """Return where the page stands."""
+        """Return the position of the page."""
         return [PageInfo.of(self._page.part, self._page.cursors)]
 
 

@@ -30,14 +30,14 @@ Columns = Mapping[str, Sequence[Any]]
 
 
 class NotForMany(Exception):
-    """A field has to be asked of each object."""
+    """A field can only be resolved object by object."""
 
 
 class LazyList(Sequence[Item], Generic[Item]):
-    """A list of objects that is described as a whole.
+    """A list of objects that is described as a whole; an object is created only on access.
 
-    An object is made only where somebody asks for one. ``columns`` may hold the values of plain
-    fields, those without a resolver, by the field's name in Python.
+    ``columns`` may hold the values of plain fields, those without a resolver, by the field's name
+    in Python.
     """
 
     columns: Columns = MappingProxyType({})
@@ -100,7 +100,7 @@ class WhereKnown(msgspec.Struct, frozen=True):
 
     @classmethod
     def at(cls, rows: Rows, make: Callable[[Rows], Sequence[Any]]) -> Self:
-        """Return the objects that ``make`` makes of the rows; null for a row of -1."""
+        """Return the objects that ``make`` creates for the rows; null for a row of -1."""
         is_known = rows >= 0
         return cls(make(rows[is_known]), is_known.tolist())
 
@@ -108,8 +108,8 @@ class WhereKnown(msgspec.Struct, frozen=True):
 class Interleaved(msgspec.Struct, frozen=True):
     """The objects that a field leads to, from several lists: of two revisions, say.
 
-    ``choices`` says for each parent which of the ``lists`` has its object, and -1 for null. In
-    each list the objects stand in the order of their parents.
+    ``choices`` is for each parent the index of the list that has its object, -1 for null. In each
+    list the objects are in the order of their parents.
     """
 
     lists: Sequence[Sequence[Any]]
@@ -117,7 +117,7 @@ class Interleaved(msgspec.Struct, frozen=True):
 
 
 class Each(LazyList[Item]):
-    """A list of ``size`` whose items are computed by their place, every time they are asked for."""
+    """A list of ``size`` items, each computed from its index on every access."""
 
     def __init__(self, size: int, make: Callable[[int], Item]) -> None:
         self._size = size
@@ -230,7 +230,7 @@ def attribute(
 def column(name: str, description: str, graphql_type: Any, cost: Cost) -> Any:
     """Declare a field of specs that is a column of the frame.
 
-    A single spec reads its value as it stands: a list of one would take twice as long.
+    A single spec reads its value directly: a list of one would take twice as long.
     """
 
     def value(root: Any) -> Any:

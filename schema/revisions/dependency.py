@@ -198,7 +198,7 @@ def dependencies_of(
     transitive: bool,
     arguments: PageArguments,
 ) -> DependencyConnection | None:
-    """Return what a spec depends on; None where that is not known. Raises InvalidArgument."""
+    """Return what a spec depends on; None where that is unknown. Raises InvalidArgument."""
     graph = loaded.dependencies()
     if not graph.known[row]:
         return None
@@ -213,7 +213,7 @@ def dependents_of(
     transitive: bool,
     arguments: PageArguments,
 ) -> DependencyConnection | None:
-    """Return what depends on a spec; None where no dependencies are known at all."""
+    """Return what depends on a spec; None where all dependencies are unknown."""
     graph = loaded.dependencies()
     if not graph.is_known:
         return None
@@ -224,7 +224,7 @@ def dependents_of(
 _TYPES = [
     [kind for kind in DependencyType if kind & mask] for mask in range(1 << len(DependencyType))
 ]
-"""The types that each mask of the graph stands for."""
+"""The types of each bit mask of the graph."""
 
 
 def _mask(types: list[DependencyType] | None) -> DependencyType | None:

@@ -1,4 +1,4 @@
-"""Which of the specs that somebody wants a revision holds, and what is nearest to the others."""
+"""Lookups: which of some concrete specs a revision holds, and what is nearest to the others."""
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -40,7 +40,7 @@ _NOT_TOLD = strawberry.UNSET
     description="A concrete spec as a lock file has it; what is left out is not compared."
 )
 class ConcreteSpecInput:
-    """A spec with a hash, and what is known of it."""
+    """A concrete spec: its hash, and facts where they are given."""
 
     hash: str = strawberry.field(description="The DAG hash, 32 characters.")
     name: str = strawberry.field(description="The package's name.")
@@ -57,7 +57,7 @@ class ConcreteSpecInput:
     )
 
     def to_domain(self) -> ConcreteSpec:
-        """Return the spec as it is looked up. Raises ValueError for a hash or name that is none."""
+        """Return the spec as it is looked up. Raises ValueError for a malformed hash or name."""
         if not is_hash(self.hash):
             raise ValueError(f"hash: {quoted(self.hash)} is no hash: 32 characters of a-z and 2-7")
         if not is_name(self.name):
@@ -98,7 +98,7 @@ ConcreteSpecsArgument = Annotated[
 ]
 
 CONCRETE_SPECS = ArgumentCost(each=120)
-"""What each of the specs costs that are looked for: to read it, and to look it up."""
+"""The cost of reading and looking up one spec."""
 
 
 def concrete_specs(inputs: list[ConcreteSpecInput]) -> list[ConcreteSpec]:
@@ -122,13 +122,13 @@ HISTORIES = 60_000
 """The changes of all packages of which something is missing are read: that can be most of them."""
 
 LAST_SEEN = Cost(weight=5, once=HISTORIES)
-"""What the history tells of a hash, read for all that are listed at once."""
+"""The history of a hash, read for all listed hashes at once."""
 
 NEAREST = Cost(weight=20)
-"""What is nearest to a spec that is missing, found for all that are listed at once."""
+"""The spec nearest to a missing one, found for all listed ones at once."""
 
 DIFFERENCES = Cost(weight=10, items=0.7)
-"""The facts in which the nearest differs: of most it is none or one."""
+"""The facts in which the nearest spec differs: most differ in one or none."""
 
 FirstArgument = Annotated[
     int | None, strawberry.argument(description="Only this many; all unless given.")
@@ -136,7 +136,7 @@ FirstArgument = Annotated[
 
 
 class _Missing:
-    """The specs that a lookup lists as missing, and what is asked of all of them at once."""
+    """The specs that a lookup lists as missing, with what is computed for all of them at once."""
 
     def __init__(self, loaded: LoadedRevision, looked_up: lookup.Lookup, size: int | None) -> None:
         self.loaded = loaded
@@ -144,7 +144,7 @@ class _Missing:
         self.places = looked_up.missing[:size].tolist()
 
     def spec(self, number: int) -> ConcreteSpec:
-        """Return what was wanted."""
+        """Return a spec as it was given."""
         spec: ConcreteSpec = self.looked_up.wanted.specs[self.places[number]]
         return spec
 
@@ -157,7 +157,7 @@ class _Missing:
 
     @cached_property
     def _histories(self) -> Mapping[str, HashHistory] | CachelogError:
-        """What is known of the hashes, or why that cannot be told: asked for all of them once."""
+        """The history of the hashes, or the error of reading it; read once for all of them."""
         specs = map(self.spec, range(len(self.places)))
         question = HashesAsked(frozenset((spec.hash, spec.name) for spec in specs))
         try:
@@ -182,13 +182,13 @@ class MissingRows(LazyList["MissingSpec"]):
         return MissingSpec(rows=MissingRows(self.missing, range(number, number + 1)))
 
     def nearest(self) -> Rows:
-        """Return for each the row that is nearest; -1 where there is none."""
+        """Return the nearest row of each; -1 where there is none."""
         nearest: Rows = self.missing.looked_up.nearest[self.numbers.start : self.numbers.stop]
         return nearest
 
 
 def _of_spec(value: Callable[[ConcreteSpec], Any], description: str, cost: Cost) -> Any:
-    """Declare a field that says what was wanted."""
+    """Declare a field that is a fact of the spec as it was given."""
 
     def values(rows: MissingRows) -> list[Any]:
         return [value(rows.missing.spec(number)) for number in rows.numbers]
@@ -220,7 +220,7 @@ def _differences(rows: MissingRows) -> Sublists:
 
 @strawberry.type(description="A spec that was looked for, and is not there.")
 class MissingSpec:
-    """A wanted spec that a revision lacks: the only one of its rows."""
+    """A given spec that the revision lacks: the only one of its rows."""
 
     rows: strawberry.Private[MissingRows]
 
@@ -267,9 +267,9 @@ class MissingSpec:
 
 @strawberry.type(description="What a revision holds of the specs that were looked for.")
 class Lookup:
-    """Wanted specs against a revision; ``covered`` has the counts where they are known.
+    """Given specs in a revision; ``covered`` has the counts where they are computed.
 
-    Nothing of a frame is kept here: a request may have many of these, one for each revision.
+    It holds no part of a frame: a request may have many lookups, one for each revision.
     """
 
     info: strawberry.Private[RevisionInfo]

@@ -112,7 +112,7 @@ describe_enum(
 
 
 LISTED_MAX = 1_000
-"""How many cells or dependents may be asked for, and are unless a number is given."""
+"""The largest number of cells or dependents, and the default."""
 
 CELLS = Cost(weight=2_000, items=NumberOf("first", default=LISTED_MAX), each=5)
 """The values of whole columns are put into order; then a cell is a few codes."""
@@ -153,7 +153,7 @@ class DependentPackage:
 def coverage_of(
     loaded: LoadedRevision, code: int, by: Sequence[CoverageDimension], first: int
 ) -> Table[CoverageCell]:
-    """Return the cells that the specs of a package stand in, in the order of their values.
+    """Return the cells of a package's specs, in the order of their values.
 
     Raises InvalidArgument for a number out of range, or more dimensions than kinds of them.
     """
@@ -174,9 +174,9 @@ def coverage_of(
 
 
 def dependents_of(loaded: LoadedRevision, code: int, first: int) -> Table[DependentPackage] | None:
-    """Return the packages that depend on one themselves, those with most such specs first.
+    """Return the packages that depend on one directly, those with most such specs first.
 
-    None where the revision's source told no dependencies at all. Raises InvalidArgument.
+    Returns None where the revision's source has no dependencies. Raises InvalidArgument.
     """
     _check(first)
     frame, graph = loaded.frame, loaded.dependencies()
@@ -402,7 +402,7 @@ class Package(Node):
 
 
 class PackageRows(LazyList[Package]):
-    """Packages by their codes; each becomes an object only where somebody asks for it."""
+    """Packages by their codes; an object is created only on access."""
 
     def __init__(self, loaded: LoadedRevision, codes: Rows) -> None:
         self.loaded = loaded

@@ -285,7 +285,7 @@ class Spec(SpecFacts):
 
 
 class SpecRows(LazyList[Spec]):
-    """Specs as rows of a frame; each becomes an object only where somebody asks for it."""
+    """Specs as rows of a frame; an object is created only on access."""
 
     def __init__(self, loaded: LoadedRevision, rows: Rows) -> None:
         self.loaded = loaded
@@ -306,9 +306,9 @@ NAMING = 80_000
 
 
 class SpecPage(Page[Spec]):
-    """A page of the specs that a question is about; ``rows`` are all of them, in their order.
+    """A page of selected specs; ``rows`` are all of them, in their order.
 
-    ``query`` is what they were asked for by, in Spack's language.
+    ``query`` is the query in Spack's language that selected them, if any.
     """
 
     def __init__(
@@ -323,7 +323,7 @@ class SpecPage(Page[Spec]):
         self._facets: dict[str, list[tuple[str, int]]] = {}
 
     def facet(self, column: str) -> list[tuple[str, int]]:
-        """Count the rows by a column's values; once, under however many names it is asked for."""
+        """Count the rows by a column's values; once, under any number of aliases."""
         counted = self._facets.get(column)
         if counted is None:
             counted = self._facets[column] = self.loaded.frame.facet(column, self.rows)
@@ -333,9 +333,9 @@ class SpecPage(Page[Spec]):
 class SpecPages(LazyList["SpecConnection"]):
     """Pages of the specs of several packages, as one list of connections.
 
-    ``shown`` are the rows of all pages, one page after the other; ``counts``, ``starts`` and
-    ``totals`` say for each page how many it shows, how many stand before, and how many there are.
-    ``page_at`` makes the page at a place, with all of its rows.
+    ``shown`` are the rows of all pages, page after page; ``counts``, ``starts`` and ``totals`` are
+    for each page the number of its rows, of the rows before it, and of all. ``page_at`` returns the
+    page at an index, with all of its rows.
     """
 
     def __init__(
@@ -404,7 +404,7 @@ class SpecPages(LazyList["SpecConnection"]):
         return SpecPage(self._loaded, self._shown, Window(0, size, size))
 
     def infos(self) -> list[PageInfo]:
-        """Return where each page stands."""
+        """Return the position of each page."""
         infos, offset = [], 0
         for start, count, total in zip(self._starts, self.counts, self.totals, strict=True):
             shown = self._shown[offset : offset + count]
@@ -457,7 +457,7 @@ class Facets:
 
 @strawberry.type(description="A name in a query that nothing has.")
 class UnknownName:
-    """A slip of the pen, perhaps."""
+    """A name that may be misspelt."""
 
     name: str = strawberry.field(description="The name.")
     nearest: list[str] = costed_field("Names of packages that resemble it, best first.", texts(100))
@@ -533,7 +533,7 @@ def spec_page(
 
 
 def _selected(frame: Frame, within: slice | Mask, filter: SpecFilter | None) -> Rows:
-    """Return the rows that are asked for, in the frame's own order."""
+    """Return the selected rows, in the frame's own order."""
     conditions = filter.to_domain() if filter is not None else None
     if isinstance(within, slice):
         start, stop, _ = within.indices(len(frame))
