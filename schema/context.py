@@ -171,7 +171,7 @@ class Context:
     def returned(self, base: RevisionInfo, head: RevisionInfo) -> Mask:
         """Return which rows of head an earlier revision of the series had, and base has not."""
         if len(self.explain(base, head).without_counterpart()):
-            self.is_permanent = False  # a state from before may be imported yet
+            self.is_permanent = False  # an earlier state may still be imported
         key = self.library.earlier_contents(self.history, base, head)
         return self._loaded(self.library.returned, key).mask
 
@@ -190,7 +190,7 @@ class Context:
         kept = self.library.hash_sets.kept
         is_read = all(kept(info.digest) is not None for info in revisions)
         if not (self.may_take_long if is_read else self.may_load):
-            raise NotLoaded  # to read a hundred contents takes a second, to ask them 20 ms
+            raise NotLoaded  # reading a hundred contents takes a second, searching them 20 ms
         with self.budget.waiting():
             return best_covering(self.library, revisions, specs)
 
@@ -245,7 +245,7 @@ class Context:
         if value is None:
             if not self.may_load:
                 raise NotLoaded(cache, key)
-            if not isinstance(key, HistoryQuestion):  # those are counted when they are asked
+            if not isinstance(key, HistoryQuestion):  # of_history counts those
                 self._num_loads += 1
             if self._num_loads > _LOADS_EACH * self.budget.limits.max_revisions:
                 raise self._too_many_revisions()
@@ -304,7 +304,7 @@ class Context:
         """Return the names of the packages of the newest revision of each tag."""
         self.is_permanent = False
         if not self.may_load:
-            raise NotLoaded  # this can take reading the whole catalog
+            raise NotLoaded  # this may read the whole catalog
         return self.library.package_names()
 
 

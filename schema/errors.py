@@ -50,9 +50,9 @@ _log = logging.getLogger("cachelog.errors")
 CLIENT_TEXT = 200
 """How many characters of what a client wrote an error may repeat."""
 
-# The domain's own errors repeat no more than that either, beside what they have to say.
+# The domain's own errors repeat no more than that either, in addition to their own text.
 _OWN_MESSAGE = 2 * CLIENT_TEXT
-# What GraphQL quotes is cut first, so that what it says of it is left.
+# Quotes in GraphQL's messages are truncated first, so that the rest of a message remains.
 _LONG_QUOTE = re.compile(rf"""(['"])([^'"]{{{CLIENT_TEXT // 2}}})[^'"]+\1""")
 _LONG_WORD = re.compile(rf"""([^\s'"]{{{CLIENT_TEXT // 2}}})[^\s'"]+""")
 _MOST_REVISIONS = 100
@@ -146,7 +146,7 @@ def formatted(
             shown["extensions"]["revisions"] = original.revisions[:_MOST_REVISIONS]
         elif not suggestions and isinstance(original, RevisionNotFound | UnknownPackage):
             shown["message"] = bounded(str(_without_nearest(original)), _OWN_MESSAGE)
-        elif error.message == str(original):  # else GraphQL has put a client's value around it
+        elif error.message == str(original):  # otherwise GraphQL has added a client's value
             shown["message"] = bounded(error.message, _OWN_MESSAGE)
         if suggestions and isinstance(original, RevisionNotFound | UnknownPackage):
             shown["extensions"] |= _nearest(original)

@@ -1,4 +1,4 @@
-"""A hash through time: where it was, why it came, and why it went."""
+"""Histories: hashes, packages and whole series through their revisions."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Self
@@ -384,6 +384,9 @@ class Series(Node):
         return PackageHistory.of_id(info.context, self.name, name)
 
 
+_COUNTS = ("specs_added", "specs_removed", "specs_changed", "packages_added", "packages_removed")
+
+
 def _shown(points: Sequence[growth.GrowthPoint]) -> list[GrowthPoint]:
     """Return points as a table: numbers alone are read column by column."""
 
@@ -393,22 +396,15 @@ def _shown(points: Sequence[growth.GrowthPoint]) -> list[GrowthPoint]:
             return None
         return Comparison(base_info=point.base, head_info=point.revision)
 
-    lines = [point.revision for point in points]
+    revisions = [point.revision for point in points]
     columns: dict[str, Sequence[Any]] = {
-        "revision": Each(len(points), lambda place: Revision(info=lines[place])),
+        "revision": Each(len(points), lambda place: Revision(info=revisions[place])),
         "comparison": Each(len(points), comparison),
-        "tag": [line.tag for line in lines],
-        "taken_at": [line.taken_at for line in lines],
-        "num_specs": [line.num_specs for line in lines],
-        "num_packages": [line.num_packages for line in lines],
-        "num_stacks": [line.num_stacks for line in lines],
-        "total_size": [line.total_size for line in lines],
-        "specs_added": [point.counts.specs_added for point in points],
-        "specs_removed": [point.counts.specs_removed for point in points],
-        "specs_changed": [point.counts.specs_changed for point in points],
         "specs_rebuilt": [point.num_rebuilt for point in points],
         "specs_replaced": [point.num_replaced for point in points],
-        "packages_added": [point.counts.packages_added for point in points],
-        "packages_removed": [point.counts.packages_removed for point in points],
     }
+    for name in ("tag", "taken_at", "num_specs", "num_packages", "num_stacks", "total_size"):
+        columns[name] = [getattr(revision, name) for revision in revisions]
+    for name in _COUNTS:
+        columns[name] = [getattr(point.counts, name) for point in points]
     return Table(GrowthPoint, columns)  # type: ignore[return-value]

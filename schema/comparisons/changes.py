@@ -1,4 +1,4 @@
-"""What the nouns of a comparison share: the comparison with both revisions, and their fields."""
+"""Changes: the parts of a comparison in general, and those of packages, stacks and coverage."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""The judgement of rules on a comparison: what ``cachelog gate`` says of it."""
+"""Checks: rules as arguments, and their judgement on a comparison, as by ``cachelog gate``."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any

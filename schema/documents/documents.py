@@ -1,4 +1,9 @@
-"""Documents: parsed, validated and kept, with the costs of their operations."""
+"""Documents: parsed, validated and cached, with the costs of their operations.
+
+A cached document holds no tokens. graphql-core's tokens, and the visitors of its validation, refer
+to each other in circles, which only the garbage collector frees. It stops every thread while it
+runs: a flood of new documents made that 0.1 s at a time.
+"""
 
 from collections.abc import Callable, Collection, Mapping
 from threading import Lock
@@ -125,7 +130,7 @@ def untie(document: DocumentNode) -> None:
 KEPT_BYTES = 32_000_000
 """How much memory the kept documents take at most, with their texts and estimates."""
 
-# Measured: 120 to 280 bytes a token, with its node and place.
+# Measured: 120 to 280 bytes a token, with its node and location.
 _BYTES, _BYTES_A_TOKEN, _BYTES_AN_ERROR = 20_000, 300, 1_500
 _ESTIMATES = 32
 _KEY_VALUES = 20
@@ -213,7 +218,7 @@ class Document:
                     schema, operation.variable_definitions, dict(variables or {}), max_errors=1
                 )
                 if isinstance(values, list):
-                    return NOTHING  # the executor says what is wrong
+                    return NOTHING  # the executor reports the error
                 coerced = values.coerced
             estimated = estimate(schema, self.node, operation, coerced)
             if len(key) <= _KEY_VALUES:

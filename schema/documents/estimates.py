@@ -233,7 +233,7 @@ class _Walk:
         self.filter_values = 0
         self._once: set[tuple[Any, ...]] = set()
         self._scopes: dict[tuple[Any, ...], int] = {}
-        # Fragments are walked as often as they are spread; what their arguments say is read once.
+        # Fragments are walked each time they are spread; their arguments are read once.
         self._values: dict[int, Any] = {}
         self._texts: dict[int, Any] = {}
         self._rendered: dict[tuple[str, int], bool] = {}

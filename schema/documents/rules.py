@@ -264,7 +264,7 @@ def refused_variables(variables: Mapping[str, Any], limits: Limits) -> Refusal:
         return None
     surrogate: Refusal = None
     try:
-        # First, because it takes a hundredth of the time that looking at each value takes.
+        # First, because it takes a hundredth of the time of reading each value.
         size = len(orjson.dumps(variables))
         if refusal := refuse("Bytes of the variables", size, limits.max_variable_bytes):
             return refusal

@@ -1,4 +1,4 @@
-"""What a request may use while it runs: time, and bytes of its answer."""
+"""The budget of a request while it runs: time, bytes of its answer, and what it may wait for."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
@@ -88,7 +88,7 @@ class Budget:
             yield
         finally:
             self._ends += monotonic() - began
-            if self._is_cancelled:  # perhaps between the two halves of the line above
+            if self._is_cancelled:  # cancel() may run within the addition above
                 self._ends = float("-inf")
 
     def _exceeded(self) -> BudgetExceeded:

@@ -203,7 +203,7 @@ class _Run:
         parts = [combination.parts[name] for name in columns]
         codes = combination.codes[rows]
         if keys != tuple(member.name for member in self._members):
-            # Aliases are the client's own: nothing is kept under them.
+            # Aliases are a client's choice: no cache may grow with them.
             distinct, places = np.unique(codes, return_inverse=True)
             texts = _members(keys, [(column, values[distinct]) for column, values in parts])
             return list(map(texts.__getitem__, places.tolist()))

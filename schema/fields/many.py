@@ -190,7 +190,7 @@ def for_many(
     _, *arguments = signature.parameters.values()
     owner = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     resolve.__signature__ = inspect.Signature([owner, *arguments])  # type: ignore[attr-defined]
-    resolve.__module__ = function.__module__  # where the arguments' annotations have their names
+    resolve.__module__ = function.__module__  # the namespace of the arguments' annotations
     return strawberry.field(
         resolver=resolve,
         description=description,

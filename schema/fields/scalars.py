@@ -1,4 +1,4 @@
-"""Scalars beyond GraphQL's own, and short ways to say "not given"."""
+"""Scalars beyond GraphQL's own, enums of the domain, and optional arguments and fields."""
 
 from collections.abc import Mapping
 from datetime import datetime

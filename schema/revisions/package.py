@@ -1,4 +1,4 @@
-"""Packages: all specs of one name in a revision."""
+"""Packages: all specs of one name in a revision, with their filters, orders and coverage."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Self

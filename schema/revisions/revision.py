@@ -316,6 +316,6 @@ def revision_connection(
     lines: Sequence[RevisionInfo], arguments: PageArguments
 ) -> Connection[Revision]:
     """Return a connection over lines of the catalog, newest first."""
-    # A cursor is looked for from the front, so that the first pages make few keys.
+    # A cursor is searched from the front, so that the first pages compute few keys.
     keys = Each(len(lines), lambda place: lines[place].key)
     return Connection(page=page_of(arguments, keys, lambda place: Revision(info=lines[place])))

@@ -1,4 +1,4 @@
-"""Specs: one built configuration each, as rows of a revision's frame."""
+"""Specs: rows of a revision's frame, with their filters, orders, pages and facets."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
@@ -156,7 +156,7 @@ def _histories(specs: "SpecRows") -> WhereKnown:
 
     frame, context = specs.loaded.frame, specs.loaded.context
     names = [frame.packages[code] for code in frame.package.codes[specs.rows].tolist()]
-    # By packages, whose changes lie together, however few of their specs are asked for.
+    # By packages, whose changes are stored together, even for a few of their specs.
     histories = context.of_each(names, lambda some: ContentAsked(frame.digest, some))
     texts = map(frame.hashes.at, specs.rows.tolist())
     return WhereKnown.of(
