@@ -29,7 +29,8 @@ from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.errors import CatalogError, InvalidArgument
 from snapshots.models import RevisionInfo
-from snapshots.timelines import growth, spans
+from snapshots.timelines import growth
+from snapshots.timelines import spans as timeline_spans
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 
 SPANS = 4
@@ -43,7 +44,7 @@ SPANS = 4
 class Span:
     """A span."""
 
-    span: strawberry.Private[spans.Span]
+    span: strawberry.Private[timeline_spans.Span]
 
     series = attribute("span.series", "The name of the series.", str)
 
@@ -83,7 +84,7 @@ class Span:
 class HashHistory(Node):
     """The history of a hash."""
 
-    history: strawberry.Private[spans.HashHistory]
+    history: strawberry.Private[timeline_spans.HashHistory]
 
     @strawberry.field(description="Opaque and stable.")
     def id(self) -> strawberry.ID:

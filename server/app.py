@@ -93,7 +93,7 @@ class Application(Starlette):
 
 
 def create_app(settings: Settings) -> Application:
-    """Build the application; nothing is read before it starts."""
+    """Build the application; nothing of the catalog is read before it starts."""
     catalog = Catalog(settings.catalog, retry_seconds=_RETRY_SECONDS)
     library = Library(
         catalog,
@@ -185,8 +185,8 @@ def create_app(settings: Settings) -> Application:
         Route(f"{FEEDS_PREFIX}{{path:path}}", feeds),
         Route("/health/live", live),
         Route("/health/ready", Readiness(watch).ready),
-        files_below("/static/pages", PAGES_STATIC),
-        files_below("/static", STATIC),
+        files_below("/static/pages", PAGES_STATIC, allowances, lanes.compressing),
+        files_below("/static", STATIC, allowances, lanes.compressing),
     ]
     ids, headers = RequestIds(is_trusted), SecurityHeaders(needs_cdn=bool(missing_assets(STATIC)))
     middleware = [

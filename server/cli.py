@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import click
 
+from server.commands.backups import backup_command, restore_command
 from server.commands.checking import check_command
 from server.commands.comparing import diff_command
 from server.commands.completing import completion_command
@@ -121,6 +122,8 @@ for _command in (
     prune_command,
     vacuum_command,
     verify_command,
+    backup_command,
+    restore_command,
     serve_command,
     demo_command,
     export_schema_command,

@@ -1,6 +1,7 @@
 """What an operator can set, and the parts that each room takes of it."""
 
 import dataclasses
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -12,7 +13,7 @@ from schema.limits import Limits
 from server.http.limits import ConnectionLimits
 from snapshots.catalog.asking.library import COMPARISON_BYTES, FRAME_BYTES
 from snapshots.errors import InvalidArgument
-from snapshots.sources.settings import ReadSettings
+from snapshots.sources.settings import Login, ReadSettings, S3Access
 
 PREFIX = "CACHELOG_"
 
@@ -189,7 +190,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Where an import keeps what it need not fetch again; empty to keep nothing."""
 
     cache_bytes: Bytes = 4 << 30
-    """How many bytes an import keeps there."""
+    """How many bytes of indexes an import keeps there, and as many of single specs."""
 
     max_index_bytes: Bytes = 2 << 30
     """How many bytes an index may have when it is unpacked."""
@@ -202,6 +203,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     s3_prefixes: Names = ()
     """Where buckets are served over HTTPS: BUCKET=URL, separated by commas."""
+
+    oci_user: Text = ""
+    """The user of OCI registries that ask for a login; empty to use what Docker knows."""
+
+    oci_password: Text = ""
+    """That user's password, or a token that serves as one."""
 
     cluster: Text = ""
     """Ray's cluster, ray://HOST:PORT, that does the bulk work; empty for this machine."""
@@ -252,7 +259,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def reading(self) -> ReadSettings:
-        """Return the settings of an import; raises InvalidArgument for a malformed prefix."""
+        """Return the settings of an import, with what the variables of AWS and Docker say.
+
+        Raises InvalidArgument for a malformed prefix, and for half a login.
+        """
         prefixes = {}
         for text in self.s3_prefixes:
             bucket, separator, url = text.partition("=")
@@ -266,7 +276,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             timeout=self.http_timeout,
             deadline=self.http_deadline,
             s3_prefixes=prefixes,
+            s3=S3Access.of(os.environ),
+            oci_login=self._oci_login(),
+            docker_config=Path(os.environ.get("DOCKER_CONFIG") or "~/.docker").expanduser()
+            / "config.json",
         )
+
+    def _oci_login(self) -> Login | None:
+        user, password = variable_of("oci_user"), variable_of("oci_password")
+        if bool(self.oci_user) != bool(self.oci_password):
+            absent, given = (password, user) if self.oci_user else (user, password)
+            raise InvalidArgument(absent, f"is needed beside {given}")
+        if ":" in self.oci_user:  # RFC 7617, 2
+            raise InvalidArgument(user, "a user's name cannot hold a colon")
+        return Login(self.oci_user, self.oci_password) if self.oci_user else None
 
 
 def variable_of(name: str) -> str:

@@ -134,6 +134,11 @@ class SuccessiveTables:
         self._rows = SPEC_ROWS.empty_table()
         self._places: dict[str, tuple[PackageContent, int]] = {}
 
+    @property
+    def num_bytes(self) -> int:
+        """How many bytes the rows of the last content take."""
+        return int(self._rows.nbytes)
+
     def table(self, content: Content) -> pa.Table:
         """Return the rows of the table ``specs``, sorted by package so that they compress well."""
         self._rows = pa.Table.from_batches(self._pieces(content), SPEC_ROWS).combine_chunks()

@@ -228,6 +228,19 @@ class NoCatalog(CatalogError):
         )
 
 
+class NewerCatalog(CatalogError):
+    """The format of a catalog, ``number``, came after the ``latest`` that this program reads."""
+
+    def __init__(self, location: str, number: str, latest: int) -> None:
+        self.number = number
+        self.latest = latest
+        super().__init__(
+            location,
+            f"its format is {legible(number, _EXCERPT_LENGTH)}, and this cachelog reads formats up "
+            f"to {latest}: it takes a newer cachelog",
+        )
+
+
 class IncompleteHistory(CachelogError):
     """The history cannot answer yet: the changes of some neighbours have not been made.
 

@@ -19,6 +19,7 @@ from snapshots.spack.texts import (
     checked_compiler,
     checked_hash,
     checked_line,
+    checked_moment,
     checked_name,
     checked_url,
     checked_variant,
@@ -192,6 +193,26 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
             is_compared=False,
         ),
     ] = None
+    # An installation's database tells these.
+    explicit: Annotated[
+        bool | None,
+        Fact(
+            "Whether somebody asked for it itself: what is installed as a dependency alone is not "
+            "explicit. Null where it is in a build cache.",
+            is_exceptional=True,
+        ),
+    ] = None
+    installed_at: Annotated[
+        str | None,
+        Fact(
+            "When it was installed: RFC 3339, in UTC, to the second. Null where it is in a build "
+            "cache.",
+            check=checked_moment,
+            kept=Kept.PLAIN,
+            is_compared=False,  # what is installed again is no other spec
+            is_exceptional=True,
+        ),
+    ] = None
 
     @property
     def short(self) -> str:
@@ -262,9 +283,9 @@ class ProofCounts(msgspec.Struct, frozen=True):
 class Source(msgspec.Struct, frozen=True, kw_only=True):
     """Where a revision came from.
 
-    ``kind`` is one of the readers (pages, index, git, demo); ``version`` the commit or ETag that
-    was read, if there is one; ``importer`` the cachelog that read it. ``synthetic`` marks data
-    that a generator made up.
+    ``kind`` is one of the readers (pages, index, installation, git, demo); ``version`` the commit
+    or ETag that was read, if there is one; ``importer`` the cachelog that read it. ``synthetic``
+    marks data that a generator made up.
     """
 
     kind: str
@@ -279,8 +300,8 @@ class RevisionInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     ``digest`` is the sha256 of the content, so several lines may share one. Both times are in UTC:
     ``taken_at`` is when the cache stood so, ``published_at`` when the catalog learned of it.
-    ``num_stacks`` leaves out root, the union of all stacks; lines that cachelog before 0.2 wrote
-    count it, and stay as they are. ``total_size`` is in bytes, None where no size is known.
+    ``num_stacks`` leaves out root, the union of all stacks; older lines count it, and stay as they
+    are. ``total_size`` is in bytes, None where no size is known.
     ``num_proven`` says how many hashes the import computed anew and found right, None where it did
     not try; ``unproven`` how many it could not compute, and why, likewise.
     """
@@ -302,6 +323,11 @@ class RevisionInfo(msgspec.Struct, frozen=True, kw_only=True):
         """A short name of this line, for ever the same: 18 hexadecimal digits."""
         return _key(self.tag, self.taken_at, self.digest)
 
+    @property
+    def known_stacks(self) -> int | None:
+        """How many stacks there are; None where there are specs whose source told no stacks."""
+        return self.num_stacks if self.num_stacks or not self.num_specs else None
+
 
 @lru_cache(maxsize=1 << 14)
 def _key(tag: str, taken_at: datetime, digest: str) -> str:
@@ -310,6 +336,6 @@ def _key(tag: str, taken_at: datetime, digest: str) -> str:
 
 
 def revision_facts(revision: RevisionInfo) -> dict[str, Any]:
-    """Return a revision as a program reads it: plain values, times in RFC 3339."""
+    """Return a revision as a program reads it: plain values, None for unknown, RFC 3339 times."""
     facts: dict[str, Any] = msgspec.to_builtins(revision)
-    return facts
+    return facts | {"num_stacks": revision.known_stacks}

@@ -68,6 +68,11 @@ def minute(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M}"
 
 
+def single_value(fact: object) -> str:
+    """Return the single value of a fact: yes or no for what is so or not."""
+    return ("no", "yes")[fact] if isinstance(fact, bool) else str(fact)
+
+
 def short_pair(base: str, head: str) -> str:
     """Return as much of two digests as people need: BASE..HEAD."""
     return f"{short_digest(base)}..{short_digest(head)}"

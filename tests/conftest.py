@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import httpx
 import pytest
@@ -74,6 +75,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the long tests first: one that begins last is waited for by all other processes."""
     traced.leave_the_others_out(items)
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unsynced() -> Iterator[None]:
+    """Leave out what is for power cuts: thousands of small imports would wait for the disk."""
+    with mock.patch.object(os, "fsync"):
+        yield
 
 
 @pytest.fixture(scope="session")

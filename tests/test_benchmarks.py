@@ -17,6 +17,8 @@ ROOT = Path(__file__).parents[1]
 REFERENCES = {
     "start": "Python",
     "import": "orjson",
+    "listed": "an index",
+    "registry": "an index",
     "load": "pyarrow",
     "compare": "Python",
     "explain": "Python",

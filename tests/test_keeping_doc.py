@@ -11,15 +11,20 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.keeping.retention import parse_policy
 from snapshots.catalog.keeping.vacuum import LEAST, MOST
 from tests.server.commands import cachelog
-from tests.snapshots.keeping import publish
+from tests.snapshots.keeping import publish, rows
 
 TEXT = (Path(__file__).parents[1] / "docs" / "operating.md").read_text("utf-8")
 (SECTION,) = re.findall(r"^## Keeping and forgetting\n(.*?)^## ", TEXT, re.MULTILINE | re.DOTALL)
-COMMANDS = [
-    line.removeprefix("cachelog ")
-    for block in re.findall(r"```sh\n(.*?)```", SECTION, re.DOTALL)
-    for line in block.splitlines()
-]
+(BACKUP,) = re.findall(r"^## Backup\n(.*?)^## ", TEXT, re.MULTILINE | re.DOTALL)
+
+
+def commands(section: str) -> list[str]:
+    """Return the command lines of a section, without the program's name."""
+    return [
+        line.removeprefix("cachelog ")
+        for block in re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+        for line in block.splitlines()
+    ]
 
 
 @pytest.fixture
@@ -35,10 +40,28 @@ def catalog(tmp_path: Path) -> Catalog:
 
 def test_the_examples_run(catalog: Catalog) -> None:
     """One after the other, each without a complaint."""
-    assert len(COMMANDS) == 5
-    for command in COMMANDS:
+    assert len(commands(SECTION)) == 5
+    for command in commands(SECTION):
         done = cachelog(*shlex.split(command), catalog=catalog.location)
         assert (done.code, done.err) == (0, ""), command
+
+
+def test_the_backup_runs(catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To a place that is not there yet, and again; what is restored is what was copied."""
+    monkeypatch.setenv("CACHELOG_CATALOG", catalog.location)
+    monkeypatch.chdir(tmp_path)
+    backup, verify, restore = (
+        command.replace("/mnt/backup", f"{tmp_path}/mnt") for command in commands(BACKUP)
+    )
+    for command in (backup, verify, backup, verify, restore):
+        done = cachelog(*shlex.split(command))
+        assert (done.code, done.err) == (0, ""), command
+    assert rows(Catalog("restored")) == rows(catalog)
+    publish(catalog, 3, 3)
+    told = cachelog(*shlex.split(backup), "--json").json
+    assert all(f"`{key}`" in BACKUP for key in told)
+    assert told["num_revisions"] == len(rows(catalog)) == 8
+    assert cachelog(*shlex.split(verify)).code == 0
 
 
 @pytest.mark.parametrize("rule", re.findall(r"`((?:\d+|all)(?: \w+)?)`", SECTION))

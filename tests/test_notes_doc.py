@@ -11,7 +11,14 @@ from msgspec.structs import fields
 
 from snapshots.notes.document import FORMAT, Changelog
 from snapshots.notes.filters import HTML, MARKDOWN
-from snapshots.notes.own_templates import EXAMPLES, LONGEST, example_file, render_own
+from snapshots.notes.own_templates import (
+    EXAMPLES,
+    LONGEST,
+    MAX_MEMORY,
+    MAX_SECONDS,
+    example_file,
+    render_own,
+)
 from snapshots.notes.variables import variables
 from tests.snapshots.notes.stories import BASE, HEAD, told
 
@@ -51,6 +58,8 @@ def test_limits_and_examples_are_those_of_the_code() -> None:
     """The version of the document, the length of what a template may write, the examples."""
     assert f"`format` is the version of the document, now {FORMAT}." in TEXT.replace("\n", " ")
     assert f"{LONGEST:,} characters" in TEXT.replace("\n", " ")
+    assert f"{MAX_SECONDS} seconds at most" in TEXT.replace("\n", " ")
+    assert f"{MAX_MEMORY >> 20:,} MiB of memory at most" in TEXT.replace("\n", " ")
     for name in EXAMPLES:
         assert f"`{name}`" in TEXT
         assert example_file(name).is_file()

@@ -26,8 +26,8 @@ FAMILIES = {instrument.name for instrument in INSTRUMENTS}
 
 def rules() -> list[dict[str, Any]]:
     """Return the alerts."""
-    (block,) = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
-    (group,) = yaml.safe_load(block)["groups"]
+    file = Path(__file__).parents[1] / "deploy" / "rules.yml"
+    (group,) = yaml.safe_load(file.read_text("utf-8"))["groups"]
     found: list[dict[str, Any]] = group["rules"]
     return found
 
@@ -51,6 +51,13 @@ def test_each_alert_is_well_formed(rule: dict[str, Any]) -> None:
     assert set(re.findall(r"\bcachelog_\w+", expression)) <= METRICS
     assert re.search(r"(==|[<>]) ", expression)
     assert rule["annotations"]["summary"].endswith((".", "?"))
+
+
+def test_to_prune_raises_no_alert() -> None:
+    """The number of revisions falls whenever somebody prunes; no alert looks at it."""
+    assert "cachelog_revisions" not in " ".join(rule["expr"] for rule in rules())
+    (idle,) = [it for it in rules() if it["alert"] == "CachelogImportsNothing"]
+    assert "cachelog_last_import_timestamp_seconds" in idle["expr"]
 
 
 def test_each_variable_that_is_named_is_a_setting() -> None:

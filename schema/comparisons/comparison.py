@@ -336,7 +336,9 @@ class Comparison(Node):
         kind: Annotated[CauseKind, strawberry.argument(description="Its kind.")],
         package: Annotated[
             str | None,
-            strawberry.argument(description="The package that changed; none of FORMAT."),
+            strawberry.argument(
+                description="The package that changed; a cause of kind FORMAT is of none."
+            ),
         ] = strawberry.UNSET,
         before: Annotated[
             str | None, strawberry.argument(description="As `Cause.before` has it.")
@@ -346,7 +348,8 @@ class Comparison(Node):
         ] = strawberry.UNSET,
     ) -> Cause | None:
         sides = none_if_omitted(before), none_if_omitted(after)
-        name = CauseName(kind, none_if_omitted(package), *sides)
+        of_package = None if kind is CauseKind.FORMAT else none_if_omitted(package)
+        name = CauseName(kind, of_package, *sides)
         return cause_named(self.loaded(info), name)
 
     @costed_field(

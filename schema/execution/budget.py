@@ -30,6 +30,12 @@ TOO_MANY_BYTES = "ANSWER_TOO_LARGE"
 CANCELLED = "REQUEST_CANCELLED"
 QUERY_TOO_LARGE = "QUERY_TOO_LARGE"
 
+MAX_LEVELS = 50_000
+"""How many levels of dependencies a request may walk through; a level takes some 15 µs.
+
+Those of real caches are some 40 deep, which prices are made for.
+"""
+
 
 class Budget:
     """What one request has used of its limits.
@@ -42,6 +48,7 @@ class Budget:
     def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008 - a frozen record
         self.limits = limits
         self.num_bytes = 0
+        self._num_levels = 0
         self._max_bytes = limits.max_answer_bytes
         self._ends = monotonic() + limits.max_seconds
         self._is_cancelled = False
@@ -61,6 +68,18 @@ class Budget:
         for item in items:
             self.check()
             yield item
+
+    def levels(self, levels: Iterable[Item]) -> Iterator[Item]:
+        """Yield the levels of a walk; raises BudgetExceeded after too many in all walks."""
+        for level in self.each(levels):
+            self._num_levels += 1
+            if self._num_levels > MAX_LEVELS:
+                message = (
+                    f"The request walks through more than {MAX_LEVELS:,} levels of dependencies, "
+                    "which is what is allowed. Take smaller pages, or no transitive lists."
+                )
+                raise BudgetExceeded(QUERY_TOO_LARGE, message)
+            yield level
 
     def spend(self, num_bytes: int) -> None:
         """Count bytes of the answer, with a check; raises BudgetExceeded where either is over."""

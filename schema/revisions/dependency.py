@@ -202,7 +202,8 @@ def dependencies_of(
     graph = loaded.dependencies()
     if not graph.known[row]:
         return None
-    reached = graph.dependencies_of(row, _mask(types), transitive=transitive)
+    each = loaded.context.budget.levels
+    reached = graph.dependencies_of(row, _mask(types), transitive=transitive, each_level=each)
     return DependencyConnection(page=DependencyPage(loaded, graph, reached, arguments))
 
 
@@ -217,7 +218,8 @@ def dependents_of(
     graph = loaded.dependencies()
     if not graph.is_known:
         return None
-    reached = graph.dependents_of(row, _mask(types), transitive=transitive)
+    each = loaded.context.budget.levels
+    reached = graph.dependents_of(row, _mask(types), transitive=transitive, each_level=each)
     return DependencyConnection(page=DependencyPage(loaded, graph, reached, arguments))
 
 

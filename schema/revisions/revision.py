@@ -81,7 +81,9 @@ class Unproven:
 class Source:
     """The provenance of a revision."""
 
-    kind: str = strawberry.field(description="What was read: pages, index, git or demo.")
+    kind: str = strawberry.field(
+        description="What was read: pages, index, installation, git or demo."
+    )
     location: str = strawberry.field(description="Where it was read: a path or URL.")
     version: str | None = strawberry.field(description="The commit or ETag that was read.")
     importer: str = strawberry.field(description="The program that read it, with its version.")

@@ -192,6 +192,7 @@ _LENGTHS = {
     "external_path": 100,
     "external_modules": 100,
     "build_spec": 64,
+    "installed_at": 22,
 }
 """The bytes of the JSON of long facts, as the largest packages of real caches have them."""
 

@@ -1,5 +1,6 @@
 """Requests and their answers, seen from outside: each gets an id and headers, and is noted."""
 
+import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,8 +9,10 @@ from typing import Any, NamedTuple, Protocol
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from server.asgi.errors import RETRY_SECONDS
 from server.asgi.request_ids import HEADER, REQUEST_ID, RequestIds
 from server.asgi.security_headers import SecurityHeaders
+from server.asgi.sending import send_head
 
 OPERATION, CODE = "cachelog.operation", "cachelog.code"
 """Where the scope of a request has the name of its operation, and why it was refused."""
@@ -119,6 +122,11 @@ class Exchanges:
 
         try:
             await self._app(scope, receive, noting)
+        except asyncio.CancelledError:
+            # The server stops, and has waited for this request as long as it may.
+            if not status:
+                retry = [(b"content-length", b"0"), (b"retry-after", b"%d" % RETRY_SECONDS)]
+                await send_head(noting, 503, retry)
         except Exception as error:
             if status:
                 raise  # half of an answer was sent

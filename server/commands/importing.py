@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,8 +36,9 @@ _UNTOLD = 3
     "locations",
     metavar="[LOCATION...]",
     nargs=-1,
-    help="Cache pages (files, or folders of them), an index.json, a build cache, or the list of "
-    "tags and stacks of a public one: a path, or an http(s):// or s3:// URL.",
+    help="Cache pages (files, or folders of them), an index.json, a build cache, the list of "
+    "tags and stacks of a public one, or the install tree of a Spack: a path, or an http(s)://, "
+    "s3:// or oci:// URL. Several as STACK=LOCATION are the stacks of one revision.",
 )
 @click.option(
     "--tag",
@@ -62,6 +63,11 @@ _UNTOLD = 3
     is_flag=True,
     help="Believe the hashes of an index; by default each that can be is computed anew, and a "
     "spec that has another one is refused.",
+)
+@click.option(
+    "--view",
+    metavar="NAME",
+    help="Read the index of this view of a build cache instead of the whole one.",
 )
 @click.option(
     "--git",
@@ -109,6 +115,7 @@ def import_command(
     taken_at: datetime | None,
     sizes: bool,
     no_proof: bool,
+    view: str | None,
     git: str | None,
     path: str | None,
     since: datetime | None,
@@ -135,6 +142,7 @@ def import_command(
         of_locations={
             "--taken-at": taken_at,
             "--sizes": sizes or None,
+            "--view": view,
             "--no-proof": no_proof or None,
         },
     )
@@ -179,8 +187,9 @@ def import_command(
                     opened, git, path or _PAGES_FOLDER, since, tags, every or "commit", report
                 )
                 snapshots = reading(history, spans)
-                while some := list(islice(snapshots, _REVISIONS_AT_ONCE)):
-                    published = publish(some)
+                for first in snapshots:
+                    # One by one, as they are read: as objects a large state takes 100 MB.
+                    published = publish(chain([first], islice(snapshots, _REVISIONS_AT_ONCE - 1)))
                     publications += published
                     notifier.tell(published)
             else:
@@ -190,7 +199,7 @@ def import_command(
                     catalog=opened,
                     tags=tags,
                     sizes=sizes,
-                    settings=replace(settings.reading(), proof=not no_proof),
+                    settings=replace(settings.reading(), proof=not no_proof, view=view),
                     report=report,
                     jobs=jobs,
                     cluster=cluster,

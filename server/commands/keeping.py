@@ -156,7 +156,8 @@ def vacuum_command(
     """Delete what nothing needs any more.
 
     That is what 'remove' and 'prune' left, what killed imports left, and files that were merged
-    into others; all of it only after it was out of use for some time.
+    into others; all of it only after it was out of use for some time, which is an hour for what
+    killed imports left. What can be deleted is before anything is written, as on a full disk.
     """
     from server.terminal.printing.keeping import vacuumed_facts, vacuumed_lines
     from server.terminal.progress import progress

@@ -112,14 +112,14 @@ def stacks_command(ref: str | None, *, as_json: bool, catalog: str) -> None:
 
     root is the union of all others.
     """
-    from server.terminal.printing.listings import listing_facts, stack_lines, stack_listing
+    from server.terminal.printing.listings import stack_facts, stack_lines, stack_listing
     from snapshots.models import revision_facts
     from snapshots.wording import title
 
     revision, frame = _loaded(catalog, ref)
     stacks = stack_listing(frame)
     if as_json:
-        say_json({"revision": revision_facts(revision), "stacks": listing_facts(stacks)})
+        say_json({"revision": revision_facts(revision), "stacks": stack_facts(revision, stacks)})
     elif stacks:
         say_pages(stack_lines(stacks, width()))
     else:

@@ -73,10 +73,10 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 
 
 def _written(log: "Changelog", form: str, template: Path | None) -> str:
-    from snapshots.notes.own_templates import EXAMPLES, example_file, render_own
+    from snapshots.notes.own_templates import EXAMPLES, render_example, render_own
     from snapshots.notes.rendering import NotesFormat, render
 
     if template is None:
         return render(log, NotesFormat(form))
     name = str(template)
-    return render_own(log, example_file(name) if name in EXAMPLES else template)
+    return render_example(log, name) if name in EXAMPLES else render_own(log, template)

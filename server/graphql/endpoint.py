@@ -63,7 +63,7 @@ class GraphQLEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        with self._incoming.body() as body:
+        with self._incoming.body(scope) as body:
             await self._answer(scope, receive, send, body)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, body: Body) -> None:
@@ -108,7 +108,7 @@ class GraphQLEndpoint:
                 await send_head(send, GONE, [])  # for the log: nobody receives it
                 return
             note_answer(scope, answer)
-            with self._outgoing.sending(answer.response):
+            with self._outgoing.begin(answer.response, scope):
                 if await send_response(
                     answer.response, scope, headers, send, compressing=self._lanes.compressing
                 ):

@@ -109,7 +109,7 @@ class EventStreams:
         answer = begun if isinstance(begun, Answer) else await unless_gone(receive, begun)
         if answer is not None:
             note_answer(scope, answer)
-            with self._outgoing.sending(answer.response):
+            with self._outgoing.begin(answer.response, scope):
                 await _send_one(send, answer.response.body)
         else:
             await send_head(send, GONE, [])  # for the log: nobody receives it

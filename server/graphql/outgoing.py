@@ -1,13 +1,15 @@
 """Large responses on their way: what slow readers hold in memory is bounded."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from starlette.types import Scope
 
-from server.asgi.errors import overloaded
 from server.asgi.responses import Response
+from server.asgi.room import Place, Room
 
 _LARGE = 256 << 10
 """Responses with fewer bytes are not counted: the number of connections bounds them."""
+
+PATIENCE = 20.0
+"""After how many seconds on its way a large response makes room for others."""
 
 
 class Outgoing:
@@ -17,35 +19,21 @@ class Outgoing:
     """
 
     def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
-        self.num_bytes = 0
+        self.room = Room(max_bytes, "answers are on their way", patience=PATIENCE)
+        self._nothing = self.room.place(None)
 
-    def begin(self, response: Response) -> int:
-        """Count a response that is going to be sent, and return what ``end`` is to be told.
+    def begin(self, response: Response, scope: Scope) -> Place:
+        """Return the place of a response to a request; the response is sent within its context.
 
-        It is counted twice, as it may be compressed; 0 where it is small. Raises BadRequest with
-        status 503 without room.
+        It is counted twice, as it may be compressed; a small one holds nothing. Raises BadRequest
+        with status 503 without room.
         """
-        return self.begin_bytes(2 * len(response.body))
+        return self.begin_bytes(2 * len(response.body), scope)
 
-    def begin_bytes(self, size: int) -> int:
-        """Count so many bytes as ``begin`` does."""
+    def begin_bytes(self, size: int, scope: Scope | None) -> Place:
+        """Return the place of so many bytes as ``begin`` does; without a scope it never ends."""
         if size < _LARGE:
-            return 0
-        if self.num_bytes and self.num_bytes + size > self._max_bytes:
-            raise overloaded("too many large answers are on their way")
-        self.num_bytes += size
-        return size
-
-    @contextmanager
-    def sending(self, response: Response) -> Iterator[None]:
-        """Count a response as long as the context lasts; raises as ``begin``."""
-        size = self.begin(response)
-        try:
-            yield
-        finally:
-            self.end(size)
-
-    def end(self, size: int) -> None:
-        """Say that a response was sent, or that its client is gone."""
-        self.num_bytes -= size
+            return self._nothing
+        place = self.room.place(scope)
+        place.hold(size)
+        return place

@@ -11,6 +11,7 @@ from schema.errors import INTERNAL, incident
 from schema.node import node_id
 from server.asgi.cache import CacheKey
 from server.asgi.errors import RETRY_SECONDS, BadRequest
+from server.asgi.room import Place
 from server.graphql.events import error_body, next_event
 from server.graphql.execution import Executed, Execution, Weight
 from server.graphql.outgoing import Outgoing
@@ -36,14 +37,15 @@ _Key = tuple[Any, ...]
 class EventText:
     """An event as it is sent, to as many clients as like it."""
 
-    __slots__ = ("counted", "num_bytes", "num_readers", "text")
+    __slots__ = ("num_bytes", "num_readers", "place", "text")
 
     def __init__(self, text: bytes, question: CacheKey) -> None:
         self.text = text
         self.num_bytes = len(text) + question.num_bytes + _OVERHEAD
         """What it takes where it is kept, with the ``question`` that a client has written."""
 
-        self.num_readers = self.counted = 0
+        self.num_readers = 0
+        self.place: Place | None = None
 
 
 class _Making:
@@ -95,14 +97,14 @@ class SharedEvents:
         Raises BadRequest where there are too many.
         """
         if not event.num_readers:
-            event.counted = self._outgoing.begin_bytes(len(event.text))
+            event.place = self._outgoing.begin_bytes(len(event.text), None)
         event.num_readers += 1
         try:
             yield
         finally:
             event.num_readers -= 1
-            if event.counted and not event.num_readers:
-                self._outgoing.end(event.counted)
+            if event.place is not None and not event.num_readers:
+                event.place.leave()
 
     def _key(self, parsed: ParsedRequest, revision: RevisionInfo) -> _Key:
         return parsed.permanent_key, revision.key, self._catalog.state

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from uvicorn.server import ServerState
 
+from server.http.limits import DROP
 from server.http.phases import Phase
 from server.http.quick_connections import QuickConnection
 from server.http.refusals import (
@@ -57,6 +58,7 @@ class BoundedConnection(QuickConnection):
         self._deadline: asyncio.TimerHandle | None = None
         self._bytes_over_reads = 0
         self._is_answered_early = False
+        self._extensions = {DROP: self.drop}
 
     # -- the connection
 
@@ -77,6 +79,7 @@ class BoundedConnection(QuickConnection):
         """Forget the connection."""
         self._waiting.pop(self, None)
         self._cancel_deadline()
+        self._extensions.clear()  # scopes would hold the connection in memory otherwise
         self.resume_writing()
         super().connection_lost(exc)
 
@@ -220,7 +223,21 @@ class BoundedConnection(QuickConnection):
             super().resume_writing()
         self._readers.stop()
 
+    def _begin(self) -> None:
+        self.scope["extensions"] = self._extensions  # type: ignore[typeddict-item]
+        super()._begin()
+
     # -- refusing
+
+    def drop(self) -> None:
+        """End the request under way, as others need the room that it takes.
+
+        A client that is still sending it is told so.
+        """
+        if self._phase is Phase.BODY and self._running is self.cycle:
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
+        else:
+            self.transport.abort()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the status says it
         """Refuse what the parser, or one of the methods that it calls, did not accept."""

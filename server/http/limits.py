@@ -2,6 +2,12 @@
 
 import msgspec
 
+DROP = "cachelog.drop"
+"""The extension of ASGI, in the scope of a request, that ends it: what it holds others need more.
+
+It is called without arguments. A request that is not whole is refused with status 503.
+"""
+
 
 class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What a client may send, and how long it may take. Times are in seconds."""

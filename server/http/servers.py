@@ -104,6 +104,10 @@ class DrainingServer(uvicorn.Server):
                 refuse_newcomers(listening)
         await asyncio.sleep(_DRAIN_SECONDS)
         await super().shutdown(sockets)
+        # Those that linger after a refusal have what they were told: a loop ends without them.
+        for connection in [*self.server_state.connections]:
+            connection.transport.abort()
+        await asyncio.sleep(0)
 
 
 def run_server(config: ServerConfig, listening: socket.socket) -> bool:

@@ -52,8 +52,32 @@ REFRESH_AGE = Instrument(
     Kind.LARGEST,
     "Time since a process has last read which revisions there are.",
 )
+LAST_IMPORT = Instrument(
+    "cachelog_last_import_timestamp_seconds",
+    Kind.LARGEST,
+    "When the revision was published that was published last, in seconds since 1970.",
+)
+NEWEST_REVISION = Instrument(
+    "cachelog_newest_revision_timestamp_seconds",
+    Kind.LARGEST,
+    "When the newest revision of a series was taken, in seconds since 1970; of the series that "
+    "have the newest.",
+    ("series",),
+)
 SUBSCRIPTIONS = Instrument("cachelog_subscriptions", Kind.SUM, "Subscriptions that are open.")
 PROCESSES = Instrument("cachelog_processes", Kind.SUM, "Processes that serve.")
+MEMORY = Instrument(
+    "cachelog_resident_memory_bytes", Kind.SUM, "Memory of all processes that serve."
+)
+DESCRIPTORS = Instrument(
+    "cachelog_open_descriptors", Kind.LARGEST, "Files and connections that one process has open."
+)
+MAX_DESCRIPTORS = Instrument(
+    "cachelog_max_descriptors", Kind.LARGEST, "How many of them a process may have open."
+)
+BUILD = Instrument(
+    "cachelog_build_info", Kind.LARGEST, "Always 1; the label is the version.", ("version",)
+)
 
 INSTRUMENTS = (
     REQUESTS,
@@ -65,8 +89,14 @@ INSTRUMENTS = (
     FRAMES,
     REVISIONS,
     REFRESH_AGE,
+    LAST_IMPORT,
+    NEWEST_REVISION,
     SUBSCRIPTIONS,
     PROCESSES,
+    MEMORY,
+    DESCRIPTORS,
+    MAX_DESCRIPTORS,
+    BUILD,
 )
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)

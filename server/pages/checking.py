@@ -77,7 +77,7 @@ class CheckEndpoint:
         if scope["method"] != "POST":
             await self._form(scope, receive, send)
             return
-        with self._incoming.body(BODIES * self._incoming.max_body) as body:
+        with self._incoming.body(scope, BODIES * self._incoming.max_body) as body:
             try:
                 if self._context.allowances.is_limited:
                     self._context.allowances.count_request(scope)

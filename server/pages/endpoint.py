@@ -28,7 +28,7 @@ from server.pages.nearest import nearest_to
 from server.pages.page import Page
 from server.pages.rendering import Renderer
 from server.pages.requested import bare_address, given, raw_path, without_slash
-from server.pages.responses import PageResponse, led_to
+from server.pages.responses import NO_STORE, PageResponse, led_to
 from snapshots.catalog.catalog import Catalog
 
 _PERMANENT = b"public, max-age=604800, immutable"
@@ -70,17 +70,16 @@ class PageContext:
         It counts as large answers do: with too many of them on their way another page says so.
         """
         try:
-            counted = self.outgoing.begin(response)
+            place = self.outgoing.begin(response, scope)
         except BadRequest as error:
-            response, counted = self.error_pages.refused(bare_address(scope), error), 0
+            response = self.error_pages.refused(bare_address(scope), error)
+            place = self.outgoing.begin(response, scope)
         if isinstance(response, PageResponse) and response.code:
             scope[CODE] = response.code
         headers: dict[bytes, bytes] = dict(scope["headers"])
         compressing = self.lanes.compressing
-        try:
+        with place:
             return await send_response(response, scope, headers, send, compressing=compressing)
-        finally:
-            self.outgoing.end(counted)
 
 
 class PageEndpoint:
@@ -238,7 +237,9 @@ class NoPage:
         scope = request.scope
         is_page = scope["method"] in ("GET", "HEAD")
         if not is_page or not prefers_html(request.headers.get("accept", "")):
-            return PlainTextResponse(str(getattr(error, "detail", error)), 404)
+            # A cache must not hand one client's form to another.
+            headers = {"vary": "accept", "cache-control": NO_STORE.decode()}
+            return PlainTextResponse(str(getattr(error, "detail", error)), 404, headers)
         address = bare_address(scope)
         try:
             if self._context.allowances.is_limited:

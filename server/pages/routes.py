@@ -47,13 +47,6 @@ PAGES = (
     Page("/compare", "compare_pickers", leads_to=COMPARISON, table="revisions"),
     Page(COMPARISON, "compare", subject="compare", view=compare.why, table="compare.causes"),
     Page(
-        f"{COMPARISON}/causes",  # of no package
-        "compare_cause",
-        subject="compare.cause",
-        view=compare.cause,
-        table="compare.cause.specs",
-    ),
-    Page(
         f"{COMPARISON}/causes/{{package}}",
         "compare_cause",
         subject="compare.cause",

@@ -223,13 +223,15 @@ class Catalog:
         ``taken_at`` counts, else the argument, else the date in the tag's name, else now. A state
         that the tag already had at that time is not published again, but confirmed. A content
         that is damaged in the store is replaced. Raises InvalidArgument for a tag that cannot be
-        one, SourceError for a content with too many stacks, and what ``approve`` raises: it is
-        called once all is known, and before anything of it is visible. ``make_pairs`` compares
-        those that become neighbours.
+        one, CatalogError for a store without conditional writes, SourceError for a content with too
+        many stacks, and what ``approve`` raises: it is called once all is known, and before
+        anything of it is visible. ``make_pairs`` compares those that become neighbours.
         """
         started = monotonic()
         self.refresh(missing_ok=True)
         self.storage.location.require_writable()
+        with self._lock, self._translated():
+            self._revisions.require_conditional_writes()
         planner = Planner(self._history, datetime.now(UTC), taken_at)
         known_files = self._files
         known = {*self._history.digests, *known_files}

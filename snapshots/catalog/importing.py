@@ -19,6 +19,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.contents.reader import ContentReader
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CachelogError, NothingToPublish, SourceError
+from snapshots.sources.buildcache import labelled
 from snapshots.sources.parts import NotApart, Part, PartRead, PartReader, ReadHere
 from snapshots.sources.reading import read_apart
 from snapshots.sources.reports import Report
@@ -47,7 +48,7 @@ def publish_locations(
     was skipped.
     """
     if cluster is not None:
-        locations = [*map(_absolute, locations)]
+        locations = [_absolute(location, settings) for location in locations]
     for is_whole in (False, True):
         own = Report(skip_bad=report.skip_bad, progress=report.progress)
         try:
@@ -81,8 +82,10 @@ def _some(found: Iterator[PackedSnapshot]) -> Iterator[PackedSnapshot]:
         raise NothingToPublish
 
 
-def _absolute(location: str) -> str:
-    """Return where a path leads in whatever folder a worker is."""
+def _absolute(location: str, settings: ReadSettings) -> str:
+    """Return where a path leads in whatever folder a worker is, that of a stack as well."""
+    if stack := labelled(location, settings):
+        return f"{stack.label}={_absolute(stack.url, settings)}"
     return location if "://" in location or not location else os.path.abspath(location)  # noqa: PTH100
 
 

@@ -1,7 +1,7 @@
 """Which states are new: what is to be written for the snapshots of an import. Nothing is read."""
 
 from bisect import bisect_right, insort
-from collections import defaultdict
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -18,6 +18,9 @@ from snapshots.refs import check_tag, series, tag_date
 
 STACKS_MAX = 10_000
 """How many stacks a revision may have; what is told stack by stack takes time for each of them."""
+
+MAX_ROW_BYTES = 32 << 20
+"""How many bytes of rows an import keeps of several tags, to cut out of them what comes next."""
 
 
 class Publication(msgspec.Struct, frozen=True):
@@ -162,8 +165,11 @@ def rows_to_write(
     planner: Planner,
     is_stored: Callable[[str], bool],
 ) -> Iterator[tuple[str, pa.Table]]:
-    """Plan each snapshot, and yield the rows of those contents that the catalog does not have."""
-    tables: defaultdict[str, SuccessiveTables] = defaultdict(SuccessiveTables)
+    """Plan each snapshot, and yield the rows of those contents that the catalog does not have.
+
+    Of the tags that came last the rows are kept, within ``MAX_ROW_BYTES`` or those of one tag.
+    """
+    tables: OrderedDict[str, SuccessiveTables] = OrderedDict()
     seen: set[str] = set()
     for snapshot in snapshots:
         digest = planner.take(snapshot).digest
@@ -174,4 +180,8 @@ def rows_to_write(
             if snapshot.rows is not None:
                 yield digest, snapshot.rows
         elif not is_stored(digest):
-            yield digest, tables[snapshot.tag].table(snapshot.content)
+            of_tag = tables.setdefault(snapshot.tag, SuccessiveTables())
+            tables.move_to_end(snapshot.tag)
+            yield digest, of_tag.table(snapshot.content)
+            while len(tables) > 1 and sum(it.num_bytes for it in tables.values()) > MAX_ROW_BYTES:
+                tables.popitem(last=False)

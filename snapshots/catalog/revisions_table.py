@@ -8,11 +8,19 @@ import pyarrow as pa
 
 from snapshots.catalog.contents.files import by_owner
 from snapshots.catalog.store.storage import Storage
-from snapshots.catalog.tables.delta import Table
+from snapshots.catalog.tables.delta import Table, keeps_the_first_commit
 from snapshots.catalog.tables.whole_table import WholeTable
+from snapshots.errors import CatalogError, NewerCatalog
 from snapshots.models import RevisionInfo
 from snapshots.revision_rows import LATER_COLUMNS, files_of, revisions_of, revisions_table
 from snapshots.tables import REVISIONS, Files, StoredFile
+
+FORMAT = 1
+"""The format of the catalogs that are written; docs/tables.md says what a format is."""
+
+_FORMAT = "cachelog.format"
+_PROBED = "cachelog.conditionalWrites"
+"""Properties of the table: the number of the format, and the stores that were probed."""
 
 _REQUIRED = [name for name in REVISIONS.names if name not in LATER_COLUMNS]
 
@@ -28,7 +36,42 @@ class RevisionsTable:
     """The rows in a storage as of the last ``refresh``. Errors are those of the store."""
 
     def __init__(self, storage: Storage) -> None:
-        self._table = WholeTable(storage, "revisions", REVISIONS, _decoded, required=_REQUIRED)
+        self._storage = storage
+        self._table = WholeTable(
+            storage,
+            "revisions",
+            REVISIONS,
+            _decoded,
+            required=_REQUIRED,
+            check=self._require_format,
+            properties={_FORMAT: str(FORMAT)},
+        )
+
+    def _require_format(self, table: Table) -> None:
+        # Catalogs that do not state it are of the first format.
+        number = table.properties.get(_FORMAT, "1")
+        if not (number.isdecimal() and int(number) <= FORMAT):
+            raise NewerCatalog(self._storage.location.text, number, FORMAT)
+
+    def require_conditional_writes(self) -> None:
+        """Raise CatalogError for a store where two imports at once would lose what one publishes.
+
+        Each store is probed once, which the table remembers; a folder has no need of it.
+        """
+        store = self._storage.identity
+        if store is None:
+            return
+        probed = self._table.table.properties.get(_PROBED, "").split()
+        if store in probed:
+            return
+        if not keeps_the_first_commit(self._storage):
+            raise CatalogError(
+                self._storage.location.text,
+                "the store lets one write replace another (it ignores If-None-Match), so imports "
+                "that run at once would lose revisions, and nothing is imported; use a store with "
+                "conditional writes, or a folder: see 'Object storage' in docs/operating.md",
+            )
+        self._table.table.remember({_PROBED: " ".join([*probed, store])})
 
     @property
     def table(self) -> Table:
@@ -36,7 +79,10 @@ class RevisionsTable:
         return self._table.table
 
     def refresh(self) -> bool:
-        """Read what is new, and tell whether anything is; raises as ``WholeTable.refresh``."""
+        """Read what is new, and tell whether anything is.
+
+        Raises as ``WholeTable.refresh``, and NewerCatalog.
+        """
         return self._table.refresh()
 
     @property

@@ -6,7 +6,7 @@ their own, with what the source says of them: all facts and their own dependenci
 the name and the hash that the edges to them have.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntFlag
 from functools import cached_property
 from itertools import islice
@@ -24,6 +24,8 @@ from snapshots.spack.virtuals import LANGUAGES
 from snapshots.tables import SPECS, split_by_cache, with_columns
 
 _SEPARATOR = "\0"
+_SPARSE = 16
+"""For one end in so many nodes, sorting the ends is quicker than marking them among all nodes."""
 
 
 class DependencyType(IntFlag):
@@ -54,6 +56,10 @@ class Reached(NamedTuple):
 
     nodes: Nodes
     edges: Edges
+
+
+EachLevel = Callable[[Iterable[Reached]], Iterable[Reached]]
+"""Yields the levels of a walk one by one."""
 
 
 class DependencyGraph:
@@ -163,26 +169,32 @@ class DependencyGraph:
     # -- from one spec
 
     def dependencies_of(
-        self, row: int, types: DependencyType | None = None, *, transitive: bool = False
+        self,
+        row: int,
+        types: DependencyType | None = None,
+        *,
+        transitive: bool = False,
+        each_level: EachLevel = iter,
     ) -> Reached:
         """Return what a row depends on, itself never; with ``transitive`` also what those do.
 
-        With ``types`` only edges that have one of them are followed.
+        With ``types`` only edges that have one of them are followed. ``each_level`` hands the
+        levels of the walk on, and may end it by an error.
         """
-        return self._reach(row, types, self.down, transitive=transitive)
+        levels = self._levels(np.array([row]), types, self.down)
+        return _reached(each_level(levels if transitive else islice(levels, 1)))
 
     def dependents_of(
-        self, row: int, types: DependencyType | None = None, *, transitive: bool = False
+        self,
+        row: int,
+        types: DependencyType | None = None,
+        *,
+        transitive: bool = False,
+        each_level: EachLevel = iter,
     ) -> Reached:
         """Return the nodes that depend on a row; arguments as for ``dependencies_of``."""
-        return self._reach(row, types, self._up, transitive=transitive)
-
-    def _reach(
-        self, row: int, types: DependencyType | None, adjacency: Adjacency, *, transitive: bool
-    ) -> Reached:
-        levels = self._levels(np.array([row]), types, adjacency)
-        nodes, edges = zip(*(levels if transitive else islice(levels, 1)), strict=True)
-        return Reached(np.concatenate(nodes), np.concatenate(edges))
+        levels = self._levels(np.array([row]), types, self._up)
+        return _reached(each_level(levels if transitive else islice(levels, 1)))
 
     # -- from many
 
@@ -238,10 +250,19 @@ class DependencyGraph:
             edges, ends = edges[is_first], ends[is_first]
             # Where several edges lead to one node, numpy keeps what is assigned last.
             first[ends[::-1]] = edges[::-1]
-            reached = np.zeros(self.num_nodes, np.bool_)
-            reached[ends] = True
-            nodes = np.flatnonzero(reached)
+            if len(ends) < self.num_nodes // _SPARSE:  # so that a long chain costs its length
+                nodes = np.unique(ends).astype(np.int64)
+            else:
+                reached = np.zeros(self.num_nodes, np.bool_)
+                reached[ends] = True
+                nodes = np.flatnonzero(reached)
             yield Reached(nodes, first[nodes])
+
+
+def _reached(levels: Iterable[Reached]) -> Reached:
+    """Return all levels as one."""
+    nodes, edges = zip(*levels, strict=True)
+    return Reached(np.concatenate(nodes), np.concatenate(edges))
 
 
 def _named_by_edges(

@@ -1,9 +1,23 @@
-"""Release notes by a template of one's own, in a sandbox, and the examples that come along."""
+"""Release notes by a template of one's own, in a sandbox, and the examples that come along.
 
+A template can call for any amount of memory or time in one expression, as ``'a'.ljust(10**10)``
+does. So those of users are filled in by a process of its own, which has little of both; as a
+program, this module is that process.
+"""
+
+import os
+import pickle
+import resource
+import subprocess
+import sys
 from collections.abc import Iterable
+from math import ceil
 from pathlib import Path
+from signal import SIGXCPU, Signals
+from time import process_time
 from types import TracebackType
 
+import msgspec
 from jinja2 import ChoiceLoader, FileSystemLoader, PackageLoader, TemplateNotFound
 from jinja2.exceptions import TemplateSyntaxError
 
@@ -18,25 +32,101 @@ EXAMPLES = ("chat", "github-release")
 LONGEST = 1 << 24
 """How many characters a template may write."""
 
+MAX_SECONDS = 20
+"""How many seconds a template may compute; it is given as many again to wait for a processor."""
+
+MAX_MEMORY = 1 << 30
+"""How many bytes the process of a template may take."""
+
+
+class _Outcome(msgspec.Struct, frozen=True):
+    """What the process of a template says: its text, or the place and the reason of an error."""
+
+    text: str = ""
+    location: str = ""
+    reason: str = ""
+    line: int | None = None
+
 
 def example_file(name: str) -> Path:
     """Return the file of an example."""
     return Path(__file__).parent / "templates" / "examples" / f"{name}.md.jinja"
 
 
+def render_example(log: Changelog, name: str) -> str:
+    """Render release notes by a template that comes along, in this process."""
+    return _rendered(log, example_file(name), LONGEST)
+
+
 def render_own(log: Changelog, file: Path) -> str:
-    """Render release notes by the template in a file.
+    """Render release notes by the template in a file, in a process of its own.
 
     It may include others from its folder, and import from cachelog's own. It writes HTML, with all
     that is printed escaped, where its name ends in .html, or .html.jinja. Raises SourceError, with
-    the file and the line, for a template that cannot be read or that fails.
+    the file and the line, for a template that cannot be read or that fails, and for one that takes
+    too much time or memory.
     """
+    # Without -P it would import what lies in the current folder instead of cachelog.
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    try:
+        process = subprocess.run(  # noqa: S603 - this very module
+            [sys.executable, "-P", "-m", __name__],
+            input=pickle.dumps((log, file, LONGEST, MAX_SECONDS, MAX_MEMORY)),
+            capture_output=True,
+            env=environment,
+            timeout=2 * MAX_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise SourceError(str(file), _too_slow()) from None
+    except OSError as error:
+        reason = f"no process can be started for it: {error.strerror or error}"
+        raise SourceError(str(file), reason) from None
+    if process.returncode:
+        raise SourceError(str(file), _ended(process.returncode, process.stderr))
+    outcome = msgspec.json.decode(process.stdout, type=_Outcome)
+    if outcome.reason:
+        raise SourceError(outcome.location, outcome.reason, line=outcome.line)
+    return outcome.text
+
+
+def _too_slow() -> str:
+    return f"takes longer than {MAX_SECONDS} s"
+
+
+def _ended(code: int, complaints: bytes) -> str:
+    """Return why the process of a template ended without a word."""
+    if code == -SIGXCPU:
+        return _too_slow()
+    if code < 0:
+        return f"its process was ended by {Signals(-code).name}, as happens where memory is short"
+    last = complaints.decode(errors="replace").strip().rpartition("\n")[2]
+    return f"its process failed: {last or f'status {code}'}"
+
+
+def _main() -> None:
+    """Fill in the template that the standard input names, within limits."""
+    log, file, longest, seconds, memory = pickle.load(sys.stdin.buffer)  # noqa: S301 - render_own's
+    seconds += ceil(process_time())
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    try:
+        outcome = _Outcome(text=_rendered(log, file, longest))
+    except MemoryError:  # while its text was put together
+        outcome = _Outcome(location=str(file), reason=_too_large())
+    except SourceError as error:
+        outcome = _Outcome(location=error.location, reason=error.reason, line=error.line)
+    sys.stdout.buffer.write(msgspec.json.encode(outcome))
+
+
+def _rendered(log: Changelog, file: Path, longest: int) -> str:
     _require_text(file)
     loaders = [FileSystemLoader(file.parent), PackageLoader("snapshots.notes")]
     environment = sandbox(ChoiceLoader(loaders), html=is_html(file.name))
     try:
         pieces = environment.get_template(file.name).generate(variables(log))
-        return _bounded(pieces, file)
+        return _bounded(pieces, file, longest)
     except SourceError:
         raise
     except TemplateSyntaxError as error:
@@ -57,20 +147,32 @@ def _require_text(file: Path) -> None:
         raise SourceError(str(file), f"is not UTF-8 at byte {error.start + 1}") from None
 
 
-def _bounded(pieces: Iterable[str], file: Path) -> str:
-    """Return the pieces as one text; raise SourceError where it gets too long."""
-    kept, room = [], LONGEST
+def _bounded(pieces: Iterable[str], file: Path, longest: int) -> str:
+    """Return the pieces as one text; raise SourceError where it gets too long, or is no text."""
+    kept, room = [], longest
     for piece in pieces:
         room -= len(piece)
         if room < 0:
-            raise SourceError(str(file), f"writes more than {LONGEST:,} characters")
+            raise SourceError(str(file), f"writes more than {longest:,} characters")
         kept.append(piece)
-    return "".join(kept)
+    text = "".join(kept)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        reason = f"writes what is no character: U+{ord(text[error.start]):04X}"
+        raise SourceError(str(file), reason) from None
+    return text
+
+
+def _too_large() -> str:
+    return f"takes more than {MAX_MEMORY >> 20:,} MiB of memory"
 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, TemplateNotFound):
         return f"there is no template {error.name!r} beside it"
+    if isinstance(error, MemoryError):
+        return _too_large()
     text = str(error)
     if type(error).__module__.startswith("jinja2"):
         return text
@@ -89,3 +191,7 @@ def _place(traceback: TracebackType | None) -> tuple[str, int | None] | None:
             place = frame.f_code.co_filename, traceback.tb_lineno
         traceback = traceback.tb_next
     return place
+
+
+if __name__ == "__main__":
+    _main()

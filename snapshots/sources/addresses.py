@@ -2,19 +2,28 @@
 
 A list of tags or a redirect from elsewhere could otherwise let cachelog ask services of the
 machine or the network that it runs in. The special ranges are those of the IANA registries, as
-Python's ``ipaddress`` has them.
+Python's ``ipaddress`` has them, and those that some versions of it lack.
 """
 
 import socket
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from threading import Lock
 from typing import NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 _TRANSLATED = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"), IPv6Network("::/96"))
+_NOT_GLOBAL = tuple(
+    ip_network(network)
+    for network in (
+        "192.88.99.0/24",  # relays of 6to4, deprecated by RFC 7526
+        "64:ff9b:1::/48",  # translation within a network, RFC 8215
+        "3fff::/20",  # documentation, RFC 9637
+        "fec0::/10",  # site-local, deprecated by RFC 3879
+    )
+)
 
 Resolve = Callable[[str, int], Sequence[str]]
 """Returns the addresses of a host and a port; raises OSError or UnicodeError where it has none."""
@@ -45,14 +54,16 @@ def kind_of(address: str) -> str | None:
 
     An IPv6 address that stands for an IPv4 address is of that one's kind.
     """
-    ip = _meant(ip_address(address.partition("%")[0]))
+    literal = ip_address(address.partition("%")[0])
+    ip = _meant(literal)
     if ip.is_loopback or ip.is_unspecified:  # Linux takes 0.0.0.0 for the machine itself
         return "loopback"
     if ip.is_link_local:
         return "link-local"
     if ip.is_multicast or ip.is_reserved:
         return "reserved"
-    return None if ip.is_global else "private"
+    is_global = ip.is_global and not any(it in net for it in (literal, ip) for net in _NOT_GLOBAL)
+    return None if is_global else "private"
 
 
 def _meant(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:

@@ -6,6 +6,7 @@ from pathlib import Path
 from snapshots.contents import Snapshot
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.sources import buildcache, pages
+from snapshots.sources.buildcache import Stack
 from snapshots.sources.parts import Found, PartReader, ReadHere
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
@@ -21,6 +22,7 @@ def read(
 ) -> Iterator[Snapshot]:
     """Read every location: folders and files of pages together, each index or cache by itself.
 
+    Where each is given for a stack, as STACK=LOCATION, they are the stacks of one revision.
     ``tags`` choose or name tags as ``pages.read`` and ``buildcache.read`` say; ``sizes`` asks for
     the sizes of binary packages where reading them costs requests of their own. Raises SourceError,
     TagNeeded and InvalidArgument.
@@ -55,6 +57,16 @@ def read_apart(
     of_pages: list[Path] = []
     if "" in locations:
         raise InvalidArgument("LOCATION", "is empty; write . for the folder that you are in")
+    stacks = [buildcache.labelled(location, settings) for location in locations]
+    if any(stacks):
+        yield from buildcache.read_stacks_apart(
+            _all_named(stacks, locations),
+            tags=tags,
+            sizes=sizes,
+            settings=settings,
+            reader=reader,
+        )
+        return
     for location in locations:
         if buildcache.recognise(location, settings):
             yield from buildcache.read_apart(
@@ -67,6 +79,19 @@ def read_apart(
         else:
             of_pages.append(Path(location))
     if of_pages:
+        if settings.view is not None:
+            raise InvalidArgument("--view", f"{of_pages[0]} is no build cache")
         yield from pages.read_apart(
             of_pages, tags=tags, report=report, reader=reader, is_whole=is_whole
         )
+
+
+def _all_named(stacks: Sequence[Stack | None], locations: Sequence[str]) -> list[Stack]:
+    """Return the stacks. Raises InvalidArgument where a location is given for none."""
+    named = [stack for stack in stacks if stack is not None]
+    if len(named) < len(stacks):
+        alone = locations[stacks.index(None)]
+        reason = f"{alone} is given for no stack, and {named[0].label}={named[0].url} is for one"
+        advice = "give each as STACK=LOCATION, or import them one by one"
+        raise InvalidArgument("LOCATION", f"{reason}; {advice}")
+    return named

@@ -37,6 +37,7 @@ URL_SCHEMES = ("http", "https", "s3", "gs", "oci", "file")
 
 Check = Callable[[str], str]
 
+_MOMENT = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z")
 _WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _CHECKSUM = re.compile(r"[A-Za-z0-9+/_-]+={0,6}")
 _URL = re.compile(rf"(?i:{'|'.join(URL_SCHEMES)})://\S+")
@@ -136,6 +137,13 @@ def checked_line(text: str) -> str:
         raise ValueError(f"{quoted(text)} {limit}")
     if not is_plain(text):
         raise ValueError(f"{quoted(text)} holds characters that are not seen")
+    return text
+
+
+def checked_moment(text: str) -> str:
+    """Check a moment in UTC: ``2025-03-30T12:00:00Z``."""
+    if _MOMENT.fullmatch(text) is None:
+        raise ValueError(f"{quoted(text)} is no moment in UTC such as 2025-03-30T12:00:00Z")
     return text
 
 

@@ -20,6 +20,8 @@ Benchmark = Callable[[Plan], Iterator[Measurement]]
 BENCHMARKS = {
     "start": "starting",
     "import": "importing",
+    "listed": "listed_caches",
+    "registry": "registries",
     "load": "loading",
     "memory": "memory",
     "compare": "comparing",

@@ -106,7 +106,9 @@ def test_servers_listen_where_others_look() -> None:
         context = require_command(services[name]["command"])
         assert (context.params["port"], context.params["host"]) == (PORT, "0.0.0.0")  # noqa: S104
         assert f"http://127.0.0.1:{PORT}/health/ready" in services[name]["healthcheck"]["test"][-1]
-    (job,) = yaml.safe_load((DEPLOY / "prometheus.yml").read_text("utf-8"))["scrape_configs"]
+    config = yaml.safe_load((DEPLOY / "prometheus.yml").read_text("utf-8"))
+    assert [(DEPLOY / name).is_file() for name in config["rule_files"]] == [True]
+    (job,) = config["scrape_configs"]
     assert job["job_name"] == "cachelog"  # the name in the alerts
     assert job["metrics_path"] == "/metrics"
     assert job["static_configs"] == [{"targets": [f"{name}:{PORT}" for name in SERVERS]}]
@@ -154,5 +156,5 @@ def test_files_beside_it_are_there() -> None:
         for volume in service["volumes"]
         if volume.startswith("./") and ":/pages:" not in volume
     ]
-    assert sorted(mounted) == ["./nginx.conf", "./prometheus.yml"]
+    assert sorted(mounted) == ["./nginx.conf", "./prometheus.yml", "./rules.yml"]
     assert all((DEPLOY / it).is_file() for it in mounted)

@@ -7,6 +7,7 @@ from typing import Any
 import crossplane
 import pytest
 
+from server.pages.checking import BODIES
 from server.settings import Settings
 from tests.deploy.files import DEPLOY, PORT, own_services
 
@@ -75,5 +76,5 @@ def test_its_times_and_sizes_fit_the_servers() -> None:
     assert int(idle.removesuffix("s")) < settings.keep_alive
     ((silence,),) = directives("proxy_read_timeout")
     assert int(silence.removesuffix("s")) > 2 * settings.heartbeat
-    ((body,),) = directives("client_max_body_size")
-    assert int(body.removesuffix("m")) << 20 == settings.max_body
+    bodies = [int(size.removesuffix("m")) << 20 for (size,) in directives("client_max_body_size")]
+    assert bodies == [settings.max_body, BODIES * settings.max_body]

@@ -1,6 +1,7 @@
 """The readers of input from outside, each with good inputs to start from."""
 
 import gzip
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,15 +14,19 @@ import yaml
 
 from snapshots.changes.rules.files import read_rules
 from snapshots.contents import Content
-from snapshots.errors import CachelogError
+from snapshots.errors import CachelogError, SourceError
 from snapshots.history import History
 from snapshots.models import Spec
 from snapshots.refs import parse_moment, parse_ref
-from snapshots.sources import git, lockfiles, reading
+from snapshots.sources import git, lockfiles, pages, reading
+from snapshots.sources.buildcache.authorization import challenges, credentials_for
 from snapshots.sources.buildcache.bodies import user_file
+from snapshots.sources.buildcache.buckets import parse_page
+from snapshots.sources.buildcache.decoding import decode_json
 from snapshots.sources.buildcache.manifests import parse_manifest
+from snapshots.sources.buildcache.oci import Image
+from snapshots.sources.buildcache.spec_documents import SpecDocuments
 from snapshots.sources.buildcache.specs import decode
-from snapshots.sources.pages import parse_page
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from snapshots.spack.parser import parse
@@ -29,8 +34,16 @@ from snapshots.spack.texts import checked_hash, checked_items, checked_variant, 
 from tests.fuzz.mutations import mutated_bytes, mutated_json, written
 from tests.snapshots.checking import check_facts
 from tests.snapshots.factories import hash_of
-from tests.snapshots.sources.buildcache.folders import put
-from tests.snapshots.sources.buildcache.indexes import LIBELF, database, node, small_database
+from tests.snapshots.sources.buildcache.folders import put, put_specs
+from tests.snapshots.sources.buildcache.indexes import (
+    LIBELF,
+    database,
+    documents_of,
+    installation,
+    node,
+    small_database,
+)
+from tests.snapshots.sources.buildcache.registries import index_image, spec_image
 from tests.snapshots.sources.git.repositories import HDF5, ZLIB, Repository, page
 from tests.snapshots.sources.lockfiles.locks import printed, small_lock_file
 
@@ -62,6 +75,13 @@ OLD_INDEX = database(
     ),
     version="7",
 )
+OBJECTS = (
+    b'<?xml version="1.0" encoding="UTF-8"?>'
+    b'<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>bucket</Name>'
+    b"<IsTruncated>true</IsTruncated><Contents><Key>a/b&amp;c</Key><ETag>&quot;1&quot;</ETag>"
+    b"<Size>3</Size></Contents><Contents><Key>d</Key></Contents>"
+    b"<NextContinuationToken>e</NextContinuationToken></ListBucketResult>"
+)
 NEW_INDEX = database(
     node(
         "openmpi",
@@ -73,6 +93,11 @@ NEW_INDEX = database(
     ),
     version="9",
 )
+IMAGES = [
+    index_image(small_database()),
+    *map(spec_image, documents_of(small_database()).values()),
+]
+CHALLENGE = 'Bearer realm="https://ghcr.io/token",service="ghcr.io",scope="a:b:pull", Basic realm=x'
 RULES = """# Before publishing.
 [[rule]]
 name = "Users of e4s lose nothing"
@@ -116,7 +141,7 @@ def _report(random: Random) -> Report:
 
 def _page(random: Random, _: Path) -> None:
     data = mutated_bytes(page("zlib", "a", "b"), random)
-    _checked(parse_page(data, "specs.md", _report(random)).specs)
+    _checked(pages.parse_page(data, "specs.md", _report(random)).specs)
 
 
 def _page_of_values(random: Random, _: Path) -> None:
@@ -141,11 +166,11 @@ def _page_of_values(random: Random, _: Path) -> None:
         text = b"\n".join(lines) + b"\n"
     else:
         text = written(values, random)
-    _checked(parse_page(b"---\n" + text + b"---\n", "specs.md", _report(random)).specs)
+    _checked(pages.parse_page(b"---\n" + text + b"---\n", "specs.md", _report(random)).specs)
 
 
 def _index(random: Random, _: Path) -> None:
-    index = random.choice((small_database(), OLD_INDEX, NEW_INDEX))
+    index = random.choice((small_database(), OLD_INDEX, NEW_INDEX, installation()))
     if random.random() < 0.7:
         data = written(mutated_json(index, random), random)
     else:
@@ -153,6 +178,51 @@ def _index(random: Random, _: Path) -> None:
     older = [json.dumps(small_database()).encode()] if random.random() < 0.2 else []
     found = decode(data, "index.json", _report(random), older=older, proof=random.random() < 0.5)
     _checked(found.in_cache.values(), found.outside.values())
+
+
+def _spec_document(random: Random, _: Path) -> None:
+    documents = documents_of(small_database())
+    together = SpecDocuments("cache", _report(random), proof=random.random() < 0.5)
+    last = random.choice(sorted(documents))
+    for digest in sorted(documents, key=lambda it: it == last):
+        value: Any = documents[digest]
+        data = json.dumps(value).encode()
+        if digest == last and random.random() < 0.7:
+            data = written(mutated_json(value, random), random)
+        elif digest == last:
+            data = mutated_bytes(data, random)
+        together.add(digest, data, digest)
+    found = together.specs()
+    _checked(found.in_cache.values(), found.outside.values())
+
+
+def _objects(random: Random, _: Path) -> None:
+    page = parse_page(mutated_bytes(OBJECTS, random), "s3://bucket")
+    for key, etag in page.objects:
+        key.encode()
+        assert etag is None or etag.encode()
+
+
+def _image(random: Random, _: Path) -> None:
+    data = random.choice(IMAGES).manifest
+    if random.random() < 0.7:
+        data = written(mutated_json(json.loads(data), random), random)
+    else:
+        data = mutated_bytes(data, random)
+    found = decode_json(data, Image, "manifest")
+    for blob in (*found.layers, *found.manifests):
+        hashlib.new(blob.checksum[0])
+
+
+def _login(random: Random, folder: Path) -> None:
+    header = mutated_bytes(CHALLENGE.encode(), random).decode("latin-1")
+    for it in challenges([header, CHALLENGE]):
+        assert it.scheme == it.scheme.lower()
+    config = mutated_json({"auths": {"ghcr.io": {"auth": "YTpi"}}, "credsStore": "x"}, random)
+    file = put(folder / "config.json", written(config, random))
+    found = credentials_for("ghcr.io", ReadSettings(docker_config=file))
+    if found.hint:  # a registry would refuse with it
+        raise SourceError("ghcr.io", found.hint)
 
 
 def _lock_file(random: Random, _: Path) -> None:
@@ -189,20 +259,24 @@ def _gzip(random: Random, folder: Path) -> None:
 
 
 def _location(random: Random, folder: Path) -> None:
-    """Read a folder of pages, an index, or a list of tags, as ``cachelog import`` does."""
+    """Read pages, a list of tags, an index, or specs one by one, as ``cachelog import`` does."""
     index = put(folder / "index.json", json.dumps(small_database()).encode())
     tags = {
         "develop": [{"label": "root", "url": "index.json"}, {"label": "e4s", "url": str(index)}]
     }
-    form = random.randrange(3)
+    form = random.randrange(4)
     location = folder / "input"
     if form == 0:
         put(location / "develop/zlib/specs.md", mutated_bytes(page("zlib", "a"), random))
         put(location / "develop/hdf5/specs.md", page("hdf5", "b"))
     elif form == 1:
         location = put(folder / "tags.json", written(mutated_json(tags, random), random))
-    else:
+    elif form == 2:
         location = put(folder / "build_cache/index.json", mutated_bytes(index.read_bytes(), random))
+    else:
+        put_specs(location, small_database())
+        file = random.choice(sorted(it for it in location.rglob("*") if it.is_file()))
+        file.write_bytes(mutated_bytes(file.read_bytes(), random))
     # No attempt leaves the machine: a reader that would ask a server is told that there is none.
     settings = ReadSettings(attempts=1, timeout=0.2, deadline=0.2)
     found = reading.read(
@@ -254,6 +328,10 @@ READERS: Mapping[str, Case] = {
     "pages": _page,
     "pages of values": _page_of_values,
     "indexes": _index,
+    "documents of specs": _spec_document,
+    "lists of objects": _objects,
+    "images": _image,
+    "logins": _login,
     "lock files": _lock_file,
     "manifests": _manifest,
     "gzip": _gzip,

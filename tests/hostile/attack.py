@@ -67,7 +67,8 @@ class Answer(NamedTuple):
     """What became of a request: ``status`` is None where the connection ended without an answer.
 
     ``in_time`` tells that there was an answer, or an end, before the client gave up.
-    ``code`` is that of the first error.
+    ``code`` is that of the first error. A client ``is_kept_out`` where somebody else's attack
+    denies it what it may ask for.
     """
 
     status: int | None
@@ -76,6 +77,7 @@ class Answer(NamedTuple):
     in_time: bool = True
     is_internal_error: bool = False
     code: str = ""
+    is_kept_out: bool = False
 
 
 @dataclass(frozen=True)

@@ -118,6 +118,8 @@ def _hurts(
         yield "slow answer"
     if any(answer.is_internal_error for answer in answers):
         yield "internal error"
+    if any(answer.is_kept_out for answer in answers):
+        yield "others are kept out"
     if suffered.failed:
         yield f"victim: {suffered.failed} failed"
     if suffered.p99 > bounds.victim_p99:

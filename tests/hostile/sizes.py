@@ -11,6 +11,7 @@ SMALL_CACHES: Mapping[str, int] = {
     "response_cache": 32 << 20,
     "frame_cache": 128 << 20,
     "comparison_cache": 96 << 20,
+    "sending_bytes": 64 << 20,
 }
 """Settings that make the sum small, so that memory that nobody counts is noticed.
 

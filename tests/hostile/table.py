@@ -17,6 +17,7 @@ from tests.hostile.attacks import (
     pages,
     sockets,
     subscriptions,
+    transfers,
 )
 from tests.hostile.generated import generated_attacks
 
@@ -33,6 +34,7 @@ GROUPS: dict[str, tuple[Attack, ...]] = {
     "feeds": feeds.ATTACKS,
     "pages": pages.ATTACKS,
     "subscriptions": subscriptions.ATTACKS,
+    "transfers": transfers.ATTACKS,
     "crowds": crowds.ATTACKS,
     "the largest that is accepted": adapted.ATTACKS,
     "graphql-cop's checks": cop.ATTACKS,

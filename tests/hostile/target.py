@@ -1,6 +1,7 @@
 """A real ``cachelog serve`` to attack: started, watched, and started again where it is hurt."""
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,9 @@ KILL_BYTES = 4 << 30
 """A server that takes more memory is killed, before the machine runs out of it."""
 
 _WATCH_SECONDS = 0.05
+_DESCRIPTORS = 1_024
+"""How many files and connections a process has open at most, as systems bound it by default."""
+
 _LEARN = """{
   tags { name } revisions { nodes { digest } }
   revision { packages(first: 200) { nodes { name } } specs(first: 1000) { nodes { id hash } } }
@@ -47,6 +51,7 @@ class AttackedServer:
             stderr=self._log,
         )
         self.was_killed = False
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (_DESCRIPTORS, _DESCRIPTORS))
         threading.Thread(target=self._watch, args=(process,), daemon=True).start()
         until(self._is_ready, "the server is ready")
         return self.learn()

@@ -174,6 +174,8 @@ def _spec(draw: random.Random) -> Spec:
         external_modules=rare.choice((None, None, (), ("gcc/13.2.0",))),
         build_spec=rare.choice((None, None, f"zlib-ng/{'a' * 32}")),
         spec_format=rare.choice((None, 5, 6)),
+        explicit=rare.choice((None, False, True)),
+        installed_at=rare.choice((None, "2025-03-30T12:00:00Z")),
     )
 
 

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,16 +43,25 @@ class Server:
         return self.process.wait(PATIENCE)
 
 
-@contextmanager
-def serving(catalog: Path | str, log: Path, *options: str, **settings: object) -> Iterator[Server]:
+def serving(
+    catalog: Path | str, log: Path, *options: str, **settings: object
+) -> AbstractContextManager[Server]:
     """Serve a catalog on a free port; the settings become CACHELOG_* variables.
 
     At the end the server is stopped, and must have stopped cleanly.
     """
+    return serving_by(CACHELOG, catalog, log, *options, **settings)
+
+
+@contextmanager
+def serving_by(
+    program: Path, catalog: Path | str, log: Path, *options: str, **settings: object
+) -> Iterator[Server]:
+    """Serve by another program than that beside this Python; the rest as for ``serving``."""
     port = free_port()
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [CACHELOG, "serve", "--catalog", str(catalog), "--port", str(port), *options],
+            [program, "serve", "--catalog", str(catalog), "--port", str(port), *options],
             env=environ(**settings),
             stdout=output,
             stderr=subprocess.STDOUT,

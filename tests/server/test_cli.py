@@ -43,6 +43,8 @@ COMMANDS = (
     "prune",
     "vacuum",
     "verify",
+    "backup",
+    "restore",
 )
 
 

@@ -1,15 +1,20 @@
 """``cachelog import``: what gets into a catalog."""
 
+import gc
 import subprocess
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from weakref import ref
 
 import orjson
 import pytest
 from msgspec.structs import replace
 
+from snapshots.contents import Content, Snapshot
 from snapshots.demo import history, write_pages
+from snapshots.sources.buildcache.layouts import LAYOUT_3_INDEX
 from tests import real_data
 from tests.server.cache_pages import (
     HASHES,
@@ -21,6 +26,8 @@ from tests.server.cache_pages import (
     written,
 )
 from tests.server.commands import cachelog
+from tests.snapshots.sources.buildcache.folders import put, put_layout_3, put_specs, text
+from tests.snapshots.sources.buildcache.indexes import LIBELF, small_database
 
 
 def test_a_tree_of_pages_becomes_revisions(tmp_path: Path) -> None:
@@ -213,6 +220,18 @@ def test_stacks_that_no_source_told_are_unknown(tmp_path: Path) -> None:
     assert "1 package, 1 spec, stacks unknown\n" in cachelog("show", "mine", catalog=catalog).out
     assert cachelog("stacks", "mine", catalog=catalog).err.endswith("its source tells none.\n")
 
+    def document(*arguments: str) -> Any:
+        return cachelog(*arguments, "--json", catalog=catalog).json
+
+    assert document("revisions")[0]["num_stacks"] is None
+    assert document("packages")["packages"][0]["num_stacks"] is None
+    assert document("stacks")["stacks"] is None
+    assert document("show", "mine")["stacks"] is None
+    assert document("show", "mine")["revision"]["num_stacks"] is None
+    assert document("show", "mine", "zlib")["stacks"] is None
+    assert document("show", "mine", f"/{HASHES[0]}")["spec"]["stacks"] is None
+    assert document("find", "zlib", "--in", "mine")["specs"][0]["stacks"] is None
+
 
 def test_hashes_are_proven(tmp_path: Path) -> None:
     """A real index says how many; a forged spec in it is refused by name, or believed if asked."""
@@ -258,6 +277,27 @@ def test_a_history_of_pages_is_read_from_git(tmp_path: Path) -> None:
     assert not any(it["published"] for it in cachelog(*options, **settings).json["revisions"])
 
 
+def test_states_of_a_repository_are_published_as_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many there are, no more than the last ones are in memory as objects."""
+    contents: list[ref[Content]] = []
+    standing: list[int] = []
+
+    def read(*_: object, **__: object) -> Iterator[Snapshot]:
+        for snapshot in history(revisions=9, packages=3, specs=9):
+            contents.append(ref(snapshot.content))
+            yield snapshot
+            del snapshot
+            gc.collect()
+            standing.append(sum(content() is not None for content in contents))
+
+    monkeypatch.setattr("snapshots.sources.git.read", read)
+    done = cachelog("import", "--git", "anywhere", catalog=tmp_path / "catalog")
+    assert (done.code, len(history_of(tmp_path / "catalog").revisions)) == (0, len(contents))
+    assert max(standing) <= 3
+
+
 def git(repository: Path, *arguments: str, **variables: str) -> None:
     """Run git as somebody whom nothing else is known of."""
     who = {f"GIT_{it}_{fact}": "x" for it in ("AUTHOR", "COMMITTER") for fact in ("NAME", "EMAIL")}
@@ -270,3 +310,54 @@ def commit(repository: Path, date: str) -> None:
     git(repository, "add", "_cache")
     dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
     git(repository, "commit", "--quiet", "--message", date, **dates)
+
+
+def test_several_caches_as_the_stacks_of_one_revision(tmp_path: Path) -> None:
+    """Each is given for a stack; a location that is given for none is refused beside them."""
+    for name in ("one", "other"):
+        put_layout_3(tmp_path / name, text(small_database()))
+    catalog = tmp_path / "catalog"
+    stacks = [f"e4s={tmp_path / 'one'}", f"ml={tmp_path / 'other'}"]
+    done = cachelog("import", "--no-proof", *stacks, "--tag", "develop-2026-06-27", catalog=catalog)
+    assert (done.code, done.err) == (0, "")
+    assert "develop-2026-06-27: published" in done.out
+    assert "3 packages, 3 specs, 2 stacks" in done.out
+    mixed = cachelog("import", stacks[0], tmp_path / "other", "--tag", "mine", catalog=catalog)
+    assert mixed.code == 1
+    assert "give each as STACK=LOCATION, or import them one by one" in mixed.err
+    assert len(history_of(catalog).revisions) == 1
+
+
+def test_a_view_of_a_build_cache(tmp_path: Path) -> None:
+    """It is published instead of the whole, and one that is not there is refused."""
+    put_layout_3(tmp_path / "cache", text(small_database()))
+    index = tmp_path / "cache" / LAYOUT_3_INDEX
+    put(index.parent / "tools" / index.name, index.read_bytes())
+    index.unlink()
+    command = ("import", tmp_path / "cache", "--tag", "mine", "--no-proof", "--view")
+    done = cachelog(*command, "tools", catalog=tmp_path / "catalog")
+    assert (done.code, done.err) == (0, "")
+    (revision,) = history_of(tmp_path / "catalog").revisions
+    assert revision.source.location == str(index.parent / "tools" / index.name)
+    refused = cachelog(*command, "tool", catalog=tmp_path / "catalog")
+    assert refused.code == 1
+    assert "has no view 'tool'; those there are: tools" in refused.err
+    mixed = cachelog("import", "--git", tmp_path, "--view", "tools", catalog=tmp_path / "catalog")
+    assert mixed.code == 2
+    assert "--view does not go with --git" in mixed.err
+
+
+def test_nothing_is_published_of_a_cache_with_a_bad_spec(tmp_path: Path) -> None:
+    """The error names the place in one line; with --skip-bad the others are published."""
+    manifest = put_specs(tmp_path / "cache", small_database())[LIBELF]
+    manifest.write_bytes(manifest.read_bytes()[:-1])
+    command = ("import", tmp_path / "cache", "--tag", "mine", "--no-proof")
+    catalog = tmp_path / "catalog"
+    refused = cachelog(*command, catalog=catalog)
+    assert (refused.code, refused.out) == (1, "")
+    assert f"{manifest.name}: is no good JSON" in refused.err
+    assert not catalog.exists()
+    done = cachelog(*command, "--skip-bad", catalog=catalog)
+    assert done.code == 0
+    assert "2 packages, 2 specs" in done.out
+    assert f"skipped: {manifest}" in done.err

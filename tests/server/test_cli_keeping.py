@@ -1,14 +1,25 @@
-"""``cachelog remove``, ``prune``, ``vacuum`` and ``verify``."""
+"""``cachelog remove``, ``prune``, ``vacuum``, ``verify``, ``backup`` and ``restore``."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.models import revision_facts
 from tests.server.commands import Done, cachelog
-from tests.snapshots.keeping import drop, grow_old, hours_ago, publish, published, rows, stored
+from tests.snapshots.keeping import (
+    clean,
+    drop,
+    grow_old,
+    hours_ago,
+    publish,
+    published,
+    rows,
+    stored,
+)
 from tests.snapshots.templates import copied
 
 
@@ -260,3 +271,49 @@ def test_verify_of_a_damaged_one(catalog: Catalog) -> None:
     found = run(catalog, "verify", "--json", code=1).json
     assert (found["sound"], [it["damaged"] for it in found["findings"]]) == (False, [True])
     assert found["findings"][0].keys() == {"damaged", "place", "reason", "advice"}
+
+
+def test_a_backup_is_told(catalog: Catalog, tmp_path: Path) -> None:
+    """How much was copied and removed, and how much is there now; faults in one line."""
+    target = str(tmp_path / "backup")
+    first = cachelog("backup", target, catalog=catalog.location)
+    assert re.fullmatch(r"\d+ files copied, .*B", first.lines[0])
+    assert first.lines[1:] == [f"{target} holds 5 rows of revisions"]
+    assert cachelog("vacuum", catalog=target).out == "nothing to delete\n"
+    with hours_ago():
+        drop(catalog, "develop~1")
+    clean(catalog)
+    again = cachelog("backup", target, catalog=catalog.location)
+    assert re.fullmatch(r"\d+ files? removed, out of use", again.lines[1])
+    facts = cachelog("restore", target, "--json", catalog=str(tmp_path / "again")).json
+    assert facts["num_revisions"] == 4
+    assert facts["num_removed"] == 0
+    refused = cachelog("restore", target, catalog=catalog.location)
+    assert (refused.code, refused.out) == (1, "")
+    assert "there is a catalog already; move it away" in refused.err
+
+
+def test_a_repair_is_told(catalog: Catalog) -> None:
+    """The file that a power cut left is named, and what drops it drops it."""
+    log = Path(catalog.location, "revisions", "_delta_log")
+    last = log / f"{len(list(log.glob('*.json'))):020}.json"
+    last.touch()
+    named = cachelog("revisions", catalog=catalog.location)
+    assert named.code == 1
+    assert f"{last.name} is empty; if the power was cut" in named.err
+    assert cachelog("verify", catalog=catalog.location).code == 1
+    repaired = cachelog("verify", "--repair", catalog=catalog.location)
+    assert repaired.code == 0
+    assert f"{last.name} was unreadable, and is dropped" in repaired.lines[0]
+    assert repaired.lines[-1].endswith("all is sound")
+
+
+def test_a_newer_catalog_is_told(catalog: Catalog) -> None:
+    """In one sentence, whatever is asked of it."""
+    table = DeltaTable(f"{catalog.location}/revisions")
+    table.alter.set_table_properties({"cachelog.format": "2"}, raise_if_not_exists=False)
+    for command in ("revisions", "verify", "vacuum", "backup elsewhere", "demo"):
+        done = cachelog(*command.split(), catalog=catalog.location)
+        assert (done.code, done.out) == (1, "")
+        assert "its format is 2, and this cachelog reads formats up to 1: it takes" in done.err
+        assert len(done.err.splitlines()) == 1

@@ -57,6 +57,7 @@ def test_pages_and_api(catalog: Path, tmp_path: Path) -> None:
     ):
         page = shown(client, f"/compare/{comparison}")
         (link,) = {element.get("href", "") for element in page.dom.cssselect(".causes a[href]")}
+        assert "/causes/format?kind=FORMAT&from=5&to=6" in link
         cause = shown(client, str(page.response.url.join(link)))
         assert cause.text("#tab h2") == TITLE
         assert "Spack wrote these specs in another format" in cause.text("#cause")

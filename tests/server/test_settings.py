@@ -1,6 +1,7 @@
 """Settings: every field by its variable, and errors that name the variable and its value."""
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from schema.limits import Limits
 from server.environment import environ_of, settings_from
 from server.settings import PREFIX, Settings
 from snapshots.errors import InvalidArgument
+from snapshots.sources.settings import Login
 
 READ: dict[str, tuple[str, Any]] = {
     "catalog": ("s3://bucket/x", "s3://bucket/x"),
@@ -74,6 +76,8 @@ READ: dict[str, tuple[str, Any]] = {
     "http_timeout": ("1.5", 1.5),
     "http_deadline": ("86400", 86_400.0),
     "s3_prefixes": ("a=https://a.example", ("a=https://a.example",)),
+    "oci_user": ("reader", "reader"),
+    "oci_password": ("s, e", "s, e"),
     "notify": ("https://a.example/x, http://b", ("https://a.example/x", "http://b")),
     "notify_secret": ("s, e", "s, e"),
 }
@@ -208,6 +212,40 @@ def test_what_is_no_public_address_is_refused(text: str) -> None:
         InvalidArgument, match=r"^CACHELOG_PUBLIC_URL: .* is not an http:// or https"
     ):
         Settings(public_url=text).public_address()
+
+
+PASSWORD = "a:b"  # noqa: S105 - of nobody
+
+
+def test_a_login_for_registries() -> None:
+    """It is there where both of its halves are."""
+    assert Settings().reading().oci_login is None
+    both = Settings(oci_user="reader", oci_password=PASSWORD).reading().oci_login
+    assert both == Login("reader", PASSWORD)
+
+
+@pytest.mark.parametrize(
+    ("user", "password", "reason"),
+    [
+        ("reader", "", r"^CACHELOG_OCI_PASSWORD: is needed beside CACHELOG_OCI_USER"),
+        ("", PASSWORD, r"^CACHELOG_OCI_USER: is needed beside CACHELOG_OCI_PASSWORD"),
+        ("a:c", PASSWORD, r"^CACHELOG_OCI_USER: .* cannot hold a colon"),
+    ],
+)
+def test_half_a_login_is_refused(user: str, password: str, reason: str) -> None:
+    """The error names the variable, and does not show the password."""
+    with pytest.raises(InvalidArgument, match=reason) as error:
+        Settings(oci_user=user, oci_password=password).reading()
+    assert PASSWORD not in str(error.value)
+
+
+def test_where_docker_has_its_logins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Docker's own variable names the folder; without it, it lies in the home folder."""
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    assert Settings().reading().docker_config == tmp_path / "config.json"
+    monkeypatch.delenv("DOCKER_CONFIG")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Settings().reading().docker_config == tmp_path / ".docker" / "config.json"
 
 
 @pytest.mark.parametrize("text", ["bucket", "=https://x.example", "bucket=http://x.example"])

@@ -81,6 +81,8 @@ def full_spec(label: str = "a", **facts: Any) -> Spec:
             "external_modules": ("PrgEnv-cray/8.3", "gcc/13.2.0"),
             "build_spec": f"zlib-ng/{hash_of('zlib-ng')}",
             "spec_format": 6,
+            "explicit": True,
+            "installed_at": "2025-03-30T12:00:00Z",
             "dependencies": (
                 Dependency("gcc", hash_of("gcc"), ("build",), ("c", "cxx")),
                 Dependency("zlib", hash_of("zlib"), ("build", "link")),
@@ -157,6 +159,8 @@ def random_facts(random: Random) -> dict[str, Any]:
         "external_modules": random.choice((None, (), ("gcc/13.2.0",))),
         "build_spec": random.choice((None, f"zlib-ng/{hash_of('zlib-ng')}")),
         "spec_format": random.choice((None, 5, 6)),
+        "explicit": random.choice((None, False, True)),
+        "installed_at": random.choice((None, "2025-03-30T12:00:00Z")),
     }
 
 

@@ -27,6 +27,8 @@ NEWER_FACTS = dict.fromkeys(
         "external_modules",
         "build_spec",
         "spec_format",
+        "explicit",
+        "installed_at",
     )
 )
 """Facts that the first release did not have, as not known."""

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from snapshots.models import RevisionInfo
-from snapshots.wording import counted, day, short_pair, short_version, title
+from snapshots.wording import counted, day, short_pair, short_version, single_value, title
 from tests.snapshots.factories import SOURCE, digest_of
 
 MOMENT = datetime(2025, 1, 20, 23, 59, tzinfo=UTC)
@@ -17,6 +17,14 @@ MOMENT = datetime(2025, 1, 20, 23, 59, tzinfo=UTC)
 def test_numbers_with_their_noun(count: int, text: str) -> None:
     """One is singular; thousands are parted."""
     assert counted(count, "spec") == text
+
+
+@pytest.mark.parametrize(
+    ("fact", "text"), [(True, "yes"), (False, "no"), (1, "1"), (None, "None"), ("a", "a")]
+)
+def test_single_values(fact: object, text: str) -> None:
+    """What is so or not is yes or no."""
+    assert single_value(fact) == text
 
 
 def test_a_revision_has_a_title() -> None:

@@ -10,6 +10,7 @@ from starlette.types import Scope, Send
 
 from server.asgi.errors import RETRY_SECONDS, BadRequest
 from server.asgi.lanes import Lane
+from server.asgi.room import Place
 from server.asgi.sending import send_in_pieces
 from server.graphql.outgoing import Outgoing
 from server.pages.asking import Answered, Asker
@@ -95,11 +96,8 @@ class Export:
         while True:
             text += await self._patiently(partial(self._written, written, piece.rows))
             piece.rows.clear()  # a slow reader holds their text alone
-            counted = await self._patiently(partial(self._count, len(text)))
-            try:
+            with await self._patiently(partial(self._place, len(text))):
                 await send_in_pieces(send, text, more_body=piece.after is not None)
-            finally:
-                self._outgoing.end(counted)
             if piece.after is None:
                 return
             text, piece = b"", await self._next(piece.after)
@@ -131,8 +129,8 @@ class Export:
             after = found["pageInfo"]["endCursor"]
         return Piece(self._table.rows(found), after)
 
-    async def _count(self, size: int) -> int:
-        return self._outgoing.begin_bytes(size)
+    async def _place(self, size: int) -> Place:
+        return self._outgoing.begin_bytes(size, self._scope)
 
     async def _patiently(self, work: Callable[[], Awaitable[Result]]) -> Result:
         """Return what some work returns, as soon as there is room for it."""

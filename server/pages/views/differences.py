@@ -43,4 +43,4 @@ def _text(value: Any) -> str | None:
     """Return a value of a fact as a text."""
     if isinstance(value, list):
         return " ".join(map(str, value)) or None
-    return None if value is None else str(value)
+    return None if value is None else wording.single_value(value)

@@ -15,7 +15,7 @@ from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.models import RevisionInfo, Spec
 from snapshots.notes.entries import Section
 from snapshots.spack.names import natural_key
-from snapshots.wording import in_words, short_hash, title
+from snapshots.wording import in_words, short_hash, single_value, title
 
 SIGNS: dict[SpecChangeKind, tuple[str, Style]] = {
     SpecChangeKind.ADDED: ("+", styles.added),
@@ -141,7 +141,7 @@ def field_text(change: FieldChange) -> str:
     """Return a fact that differs; of a list, what was added to it and what was removed."""
     before, after = change.before, change.after
     if not isinstance(before, (list, tuple)):
-        return f"{change.path}: {before} -> {after}"
+        return f"{change.path}: {single_value(before)} -> {single_value(after)}"
     items = [f"+{_quoted(item)}" for item in _only_in(after, before)]
     items += [f"-{_quoted(item)}" for item in _only_in(before, after)]
     return f"{change.path}: {' '.join(items)}"

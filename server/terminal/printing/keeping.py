@@ -1,13 +1,16 @@
-"""What was removed from a catalog, what stayed, and what was deleted; in words and as JSON."""
+"""What was removed from a catalog, stayed, was deleted or copied; in words and as JSON."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
+import msgspec
+
 from server.terminal.printing import styles
 from server.terminal.printing.layout import Column, table, wrapped
 from server.terminal.printing.revisions import revision_lines
+from snapshots.catalog.keeping.copies import Copied
 from snapshots.catalog.keeping.removing import Removal
 from snapshots.catalog.keeping.retention import NEWEST_OF_TAG, Choice
 from snapshots.catalog.keeping.vacuum import Vacuumed
@@ -132,3 +135,16 @@ def vacuumed_facts(done: Vacuumed, *, dry_run: bool) -> dict[str, Any]:
         "num_forgotten_pairs": done.num_pairs,
         "num_forgotten_rows": done.num_rows,
     }
+
+
+def copied_lines(copied: Copied, place: str) -> Iterator[str]:
+    """Yield what was copied, and what the copy holds now."""
+    yield f"{counted(copied.num_files, 'file')} copied, {size(copied.num_bytes)}"
+    if copied.num_removed:
+        yield f"{counted(copied.num_removed, 'file')} removed, out of use"
+    yield f"{place} holds {counted(copied.num_revisions, 'row')} of revisions"
+
+
+def copied_facts(copied: Copied, place: str) -> dict[str, Any]:
+    """Return what was copied, for programs."""
+    return {"location": place, **msgspec.structs.asdict(copied)}

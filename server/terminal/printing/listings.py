@@ -13,7 +13,7 @@ from snapshots.digests import short_digest
 from snapshots.frames.columns import Rows, rows_where
 from snapshots.frames.frame import Frame
 from snapshots.history import History
-from snapshots.models import revision_facts
+from snapshots.models import RevisionInfo, revision_facts
 from snapshots.refs import series
 from snapshots.spack.names import ROOT_STACK
 from snapshots.wording import minute, size
@@ -22,13 +22,13 @@ from snapshots.wording import minute, size
 class PackageLine(msgspec.Struct, frozen=True):
     """A package of a revision; ``versions`` are newest first, ``total_size`` is in bytes.
 
-    ``num_stacks`` leaves out root, the union of all stacks.
+    ``num_stacks`` leaves out root, the union of all stacks; None where the source told none.
     """
 
     name: str
     versions: list[str]
     num_specs: int
-    num_stacks: int
+    num_stacks: int | None
     total_size: int | None
 
 
@@ -57,11 +57,12 @@ def package_listing(frame: Frame, stack: str | None, search: str | None) -> list
 
 
 def _package_line(frame: Frame, name: str, rows: Rows) -> PackageLine:
+    stacks = [stack for stack, _ in frame.stacks.item_counts(rows)]
     return PackageLine(
         name=name,
         versions=frame.version.present(rows)[::-1],
         num_specs=len(rows),
-        num_stacks=sum(stack != ROOT_STACK for stack, _ in frame.stacks.item_counts(rows)),
+        num_stacks=sum(stack != ROOT_STACK for stack in stacks) if stacks else None,
         total_size=frame.size.total(rows),
     )
 
@@ -139,6 +140,11 @@ def tag_lines(history: History, width: int | None) -> Iterator[str]:
         ],
         width,
     )
+
+
+def stack_facts(revision: RevisionInfo, stacks: Sequence[StackLine]) -> list[dict[str, Any]] | None:
+    """Return the stacks of a revision as a program reads them; None where its source told none."""
+    return None if revision.num_specs and not stacks else listing_facts(stacks)
 
 
 def listing_facts(lines: Sequence[PackageLine] | Sequence[StackLine]) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ def revision_lines(
             Column("last seen", list(map(minute, seen)), 7),
             Column("packages", [f"{it.num_packages:,}" for it in revisions], 5, is_number=True),
             Column("specs", [f"{it.num_specs:,}" for it in revisions], 3, is_number=True),
-            Column("stacks", [num_stacks(it.num_stacks) for it in revisions], 6, is_number=True),
+            Column("stacks", [num_stacks(it.known_stacks) for it in revisions], 6, is_number=True),
             Column("source", list(map(_source, revisions)), 4),
             Column("hashes", list(map(proof_text, revisions)), 9),
             Column("read from", [it.source.location for it in revisions], 8, style=styles.quiet),
@@ -44,15 +44,15 @@ def listed_facts(revision: RevisionInfo, history: History) -> dict[str, Any]:
     return revision_facts(revision) | {"confirmed_at": confirmed_at}
 
 
-def num_stacks(count: int) -> str:
-    """Return how many stacks there are; where there is none, no source told of any."""
-    return f"{count:,}" if count else "unknown"
+def num_stacks(count: int | None) -> str:
+    """Return how many stacks there are; None where no source told of any."""
+    return "unknown" if count is None else f"{count:,}"
 
 
 def holds(revision: RevisionInfo) -> str:
     """Return what a revision has: 60 packages, 600 specs, 26 stacks."""
-    count = revision.num_stacks
-    stacks = counted(count, "stack") if count else "stacks unknown"
+    count = revision.known_stacks
+    stacks = "stacks unknown" if count is None else counted(count, "stack")
     specs = counted(revision.num_specs, "spec")
     return f"{counted(revision.num_packages, 'package')}, {specs}, {stacks}"
 

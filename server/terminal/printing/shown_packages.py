@@ -85,7 +85,7 @@ def package_document(shown: ShownPackage) -> dict[str, Any]:
         "num_specs": shown.num_specs,
         "total_size": shown.total_size,
         "versions": counts_facts(shown.versions),
-        "stacks": counts_facts(shown.stacks),
+        "stacks": counts_facts(shown.stacks) if shown.stacks or not shown.num_specs else None,
         **facet_facts(shown.facets),
         "series": timeline.series,
         "first_seen": revision_facts(timeline.first_seen),

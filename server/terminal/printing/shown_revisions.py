@@ -8,7 +8,7 @@ import msgspec
 from server.terminal.printing import styles
 from server.terminal.printing.facets import Counts, facet_facts, facet_labels, facets_of
 from server.terminal.printing.labels import labelled
-from server.terminal.printing.listings import StackLine, listing_facts, stack_lines, stack_listing
+from server.terminal.printing.listings import StackLine, stack_facts, stack_lines, stack_listing
 from server.terminal.printing.logs import counts_text
 from server.terminal.printing.revisions import holds, proof_text, source_text
 from snapshots.changes.pair_counts import NO_COUNTS, PairCounts
@@ -107,7 +107,7 @@ def revision_document(shown: ShownRevision) -> dict[str, Any]:
         "before": _beside_facts(shown.before),
         "after": _beside_facts(shown.after),
         "same": list(map(revision_facts, shown.same)),
-        "stacks": listing_facts(shown.stacks),
+        "stacks": stack_facts(revision, shown.stacks),
         **facet_facts(shown.facets),
     }
 

@@ -15,7 +15,7 @@ from snapshots.frames.dependencies import DependencyGraph, DependencyType
 from snapshots.frames.frame import Frame
 from snapshots.models import SPEC_FACTS, RevisionInfo, Spec, revision_facts
 from snapshots.timelines.spans import HashHistory
-from snapshots.wording import counted, in_words, size, title, versioned
+from snapshots.wording import counted, in_words, single_value, size, title, versioned
 
 _NAMED = 20
 """So many of the specs that need another are named to people."""
@@ -150,7 +150,7 @@ def _fact_text(spec: Spec, fact: Fact) -> str:
         return f"{size(value)} ({counted(value, 'byte')})"
     if isinstance(value, tuple):
         return " ".join(value) or "none"
-    return str(value)
+    return single_value(value)
 
 
 def _dependency_lines(dependencies: Sequence[Needed] | None, width: int | None) -> Iterator[str]:

@@ -34,7 +34,10 @@ def spec_lines(spec: Spec, width: int | None) -> Iterator[str]:
 
 
 def spec_facts(spec: Spec) -> dict[str, Any]:
-    """Return a spec as a program reads it, without its dependencies: they are not read here."""
-    facts: dict[str, Any] = msgspec.to_builtins(spec)
+    """Return a spec as a program reads it, without its dependencies: they are not read here.
+
+    A spec without any stack, not even root, is of a source that tells none.
+    """
+    facts: dict[str, Any] = msgspec.to_builtins(spec) | {"stacks": list(spec.stacks) or None}
     del facts["dependencies"]  # a null would say that they are not known
     return {"hash": facts.pop("hash"), "short": spec.short} | facts

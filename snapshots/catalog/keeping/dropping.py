@@ -2,13 +2,10 @@
 
 from collections.abc import Callable
 from math import inf
-from urllib.parse import unquote
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
-from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
 from snapshots.catalog.keeping.attempts import attempts
@@ -19,7 +16,6 @@ from snapshots.catalog.tables.actions import add_action, remove_action
 from snapshots.catalog.tables.delta import Table
 from snapshots.catalog.tables.listed_files import sizes_of, with_plain_texts
 from snapshots.catalog.tables.log import Mark
-from snapshots.catalog.tables.opening import ask_anew
 from snapshots.errors import CatalogError
 
 Goes = Callable[[pa.Table], pa.ChunkedArray]
@@ -74,21 +70,6 @@ def drop_rows(
         storage.location.text,
         f"others wrote into the table {table.name} all the time; nothing was dropped, try again",
     )
-
-
-def out_of_use(storage: Storage, table: Table, hours: int) -> list[str]:
-    """Return the paths of files that were struck off a table so many hours ago or earlier.
-
-    With them come those that no commit ever named, where they were written before that.
-    """
-
-    def ask(opened: DeltaTable) -> list[str]:
-        return opened.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True)
-
-    try:
-        return list(map(unquote, ask_anew(storage.location.uri(table.name), ask)))
-    except TableNotFoundError:
-        return []
 
 
 class _Rewriting:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
-from snapshots.catalog.keeping.dropping import Goes, Write, drop_rows, out_of_use, rows_of, written
+from snapshots.catalog.keeping.dropping import Goes, Write, drop_rows, rows_of, written
 from snapshots.catalog.pairs.history_tables import HOW_TO_MEND
 from snapshots.catalog.pairs.texts import are_of, texts_in, texts_of
 from snapshots.catalog.store.storage import Storage
@@ -79,7 +79,7 @@ class OldChanges:
     def _lately_kept(self) -> Iterator[str]:
         """Yield the text of each pair that ``comparisons`` has, or had within the time of grace."""
         name = self._comparisons.name
-        gone = set(out_of_use(self._storage, self._comparisons, self._hours))
+        gone = set(self._comparisons.out_of_use(self._hours))
         for path, found in self._storage.find(name).items():
             if path.endswith(".parquet") and not path.startswith("_") and path not in gone:
                 rows = rows_of(self._storage, f"{name}/{path}", found.size)

@@ -2,7 +2,10 @@
 
 How long is the time of grace: an import that began before something went out of use, and a server
 that has not yet seen that it did, still find it. In each table a file is out of use from the commit
-on that struck it off; one that no commit ever named, from when it was written.
+on that struck it off; one that no commit ever named, from when it was written. Such leftovers of
+imports that failed are needed by nobody but an import that runs: their time is an hour at most.
+
+What is out of use already is deleted before anything is written, so that a full disk can be freed.
 """
 
 from collections.abc import Mapping
@@ -11,21 +14,23 @@ from datetime import timedelta
 from time import time
 
 import msgspec
+from deltalake.exceptions import DeltaError
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.keeping.contents import Contents, Listed, unnamed
-from snapshots.catalog.keeping.dropping import out_of_use
 from snapshots.catalog.keeping.old_changes import OldChanges
-from snapshots.catalog.store.failures import translated
+from snapshots.catalog.store.failures import reason_of, translated
 from snapshots.catalog.store.storage import Found
 from snapshots.catalog.tables.delta import Table
-from snapshots.errors import InvalidArgument
+from snapshots.errors import CatalogError, InvalidArgument
 from snapshots.sources.reports import Progress, Report
+from snapshots.wording import counted, size
 
 LEAST = timedelta(hours=1)
 MOST = timedelta(days=7)
 """After this a table's log may have forgotten when a file was struck off."""
 
+_HOURS_OF_LEFTOVERS = LEAST // timedelta(hours=1)
 _DELETERS = 8
 _WRITTEN, _UNFINISHED = ".parquet", ".tmp"
 """The ends of the names of what cachelog writes; what else lies there is not its own."""
@@ -85,46 +90,70 @@ class _Vacuum:
         self._storage = self._contents.storage
         self._hours = older_than // timedelta(hours=1)
         self._until = time() - older_than.total_seconds()
+        self._unfinished_until = time() - min(older_than, LEAST).total_seconds()
         self._progress = progress
         self._dry_run = dry_run
+        self._old = OldChanges(self._storage, self._hours, progress, dry_run=dry_run)
+        self._files: dict[str, dict[str, Found]] = {}
 
     def run(self) -> Vacuumed:
+        self._delete_unused()
+        try:
+            return self._cleaned()
+        except (CatalogError, DeltaError, OSError) as error:
+            if self._dry_run or not any(self._files.values()):
+                raise
+            reason = error.reason if isinstance(error, CatalogError) else reason_of(error)
+            num_files = sum(map(len, self._files.values()))
+            freed = (
+                f"{counted(num_files, 'file')} deleted before, {size(sum(self._sizes().values()))}"
+            )
+            raise CatalogError(self._catalog.location, f"{reason}; {freed}") from error
+
+    def _cleaned(self) -> Vacuumed:
+        """Have the tables let go of what nothing needs."""
         struck_off = self._struck_off()
         relisted = () if self._dry_run else tuple(self._contents.relist())
-        old = OldChanges(self._storage, self._hours, self._progress, dry_run=self._dry_run)
         self._catalog.refresh()
         pairs = set(self._catalog.history.pairs)
-        num_pairs, num_rows = old.forget(pairs), old.drop(pairs)
-        # Last: where no time of grace is asked for, what has just gone out of use goes too.
-        tables = [self._contents.revisions, self._contents.specs, *old.tables]
-        files: dict[str, dict[str, Found]] = {}
-        for number, table in enumerate(tables):
-            self._progress("looking for files", number, len(tables))
-            files[table.name] = self._deletable(table)
-        self._progress("looking for files", len(tables), len(tables))
-        for name, found in files.items():
-            self._delete(name, found)
-        sizes = {name: sum(it.size for it in found.values()) for name, found in files.items()}
+        num_pairs, num_rows = self._old.forget(pairs), self._old.drop(pairs)
+        if not self._hours:  # then what has just gone out of use goes too
+            self._delete_unused()
         return Vacuumed(
-            files={name: tuple(sorted(found)) for name, found in files.items()},
-            num_bytes=sizes,
+            files={name: tuple(sorted(found)) for name, found in self._files.items()},
+            num_bytes=self._sizes(),
             struck_off=struck_off,
             relisted=relisted,
             num_pairs=num_pairs,
             num_rows=num_rows,
         )
 
+    def _delete_unused(self) -> None:
+        tables = [self._contents.revisions, self._contents.specs, *self._old.tables]
+        for number, table in enumerate(tables):
+            self._progress("looking for files", number, len(tables))
+            unused = self._deletable(table)
+            self._files.setdefault(table.name, {}).update(unused)
+            self._delete(table.name, unused)
+        self._progress("looking for files", len(tables), len(tables))
+
+    def _sizes(self) -> dict[str, int]:
+        return {name: sum(it.size for it in found.values()) for name, found in self._files.items()}
+
     def _deletable(self, table: Table) -> dict[str, Found]:
         """Return the files in a table's folder that are out of use for long enough."""
         there = self._storage.find(table.name)
-        unused = set(out_of_use(self._storage, table, self._hours))
+        unused = {
+            *table.out_of_use(self._hours),
+            *table.never_listed(min(self._hours, _HOURS_OF_LEFTOVERS)),
+        }
         # Asked last: what a row names by now stays.
         named = self._contents.named_files()
         return {
             path: found
             for path, found in there.items()
             if (path in unused and path not in named and path.endswith(_WRITTEN))
-            or (path.endswith(_UNFINISHED) and found.written_at < self._until)
+            or (path.endswith(_UNFINISHED) and found.written_at < self._unfinished_until)
         }
 
     def _delete(self, table: str, files: Mapping[str, Found]) -> None:

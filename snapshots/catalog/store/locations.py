@@ -14,6 +14,19 @@ _ALLOWED = "a folder, or a URL that begins with file://, s3://, gs:// or az:// (
 # "s3:/bucket" and "gs:bucket" are meant as URLs; a folder of such a name can be given as "./s3:".
 _MISTYPED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/|(?:file|https?|s3a?|gs|az|abfss?|adl):")
 
+_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+_NO_METADATA = "AWS_EC2_METADATA_DISABLED"
+_OTHER_CREDENTIALS = (
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_METADATA_ENDPOINT",
+    "AWS_PROFILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AWS_SKIP_SIGNATURE",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+)
+"""Variables of AWS's own that say where credentials are, or that none are needed."""
+
 
 class Location(msgspec.Struct, frozen=True):
     """A checked location: ``text`` as the user wrote it, ``root`` as the store takes it."""
@@ -31,6 +44,25 @@ class Location(msgspec.Struct, frozen=True):
         root = Path(self.root)
         if self.is_folder and root.exists() and not root.is_dir():
             raise CatalogError(self.text, "is no folder")
+
+    def require_credentials(self) -> None:
+        """Raise CatalogError for S3 where no variable says by which right to ask it.
+
+        The libraries of the store would ask the metadata address of a cloud machine, which
+        elsewhere answers anything or nothing. They do where a variable tells them to.
+        """
+        if self.root.partition("://")[0] not in ("s3", "s3a"):
+            return
+        if all(map(os.environ.get, _KEYS)) or any(map(os.environ.get, _OTHER_CREDENTIALS)):
+            return
+        if os.environ.get(_NO_METADATA, "").lower() == "false":
+            return
+        missing = " and ".join(name for name in _KEYS if not os.environ.get(name))
+        reason = (
+            f"S3 needs {missing} in the environment; on a machine of AWS that has a role of its "
+            f"own, set {_NO_METADATA}=false"
+        )
+        raise CatalogError(self.text, reason)
 
     def require_writable(self) -> None:
         """Raise CatalogError where a folder cannot be written, or made where it is missing.

@@ -6,13 +6,14 @@ would abort then ("terminate called without an active exception").
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from errno import EINVAL, ENOENT
+from errno import EACCES, EINVAL, ENOENT, ENOTSUP
 from functools import cached_property
 from pathlib import Path
 from stat import S_ISREG
+from threading import Lock
 from typing import NamedTuple, TypeVar
 from uuid import uuid4
 
@@ -22,6 +23,7 @@ from deltalake.fs import DeltaStorageHandler
 from pyarrow.fs import FileSelector, PyFileSystem
 
 from snapshots.catalog.store.locations import Location
+from snapshots.catalog.store.parquet import checksum
 
 RESTORE = "restore it from a copy of the catalog, or move the catalog away and import again"
 """What to do about a file that is damaged."""
@@ -51,9 +53,11 @@ class Storage:
 
     A request to object storage that fails is tried again for ``retry_seconds``, and one that is not
     answered given up soon; by default all take as long as deltalake lets them, three minutes.
+    Raises CatalogError where nothing says by which right to ask the store.
     """
 
     def __init__(self, location: Location, *, retry_seconds: float | None = None) -> None:
+        location.require_credentials()
         self.location = location
         self.options: dict[str, str] | None = None
         if retry_seconds is not None and not location.is_folder:
@@ -66,6 +70,18 @@ class Storage:
             }
 
         self._tables: dict[str, DeltaTable] = {}
+        self._syncing = Lock()
+        self._unsynced: set[Path] = set()
+        self._synced_folders: set[Path] = set()
+
+    @property
+    def identity(self) -> str | None:
+        """What tells a store of objects from others: 16 hexadecimal digits; None of a folder."""
+        if self.location.is_folder:
+            return None
+        # The same bucket elsewhere is another store: a catalog can be copied there.
+        place = f"{os.environ.get('AWS_ENDPOINT_URL', '')} {self.location.root}"
+        return checksum(pa.py_buffer(place.encode()))
 
     def connect(self, folder: str, table: DeltaTable) -> None:
         """Read what is below a folder by the connections of the table that is there.
@@ -220,15 +236,61 @@ class Storage:
                 self._handler.delete_file(path)
 
     def write(self, path: str, data: pa.Buffer) -> None:
-        """Write a file; nobody sees a part of it."""
+        """Write a file; nobody sees a part of it. It outlasts a power cut after ``sync``."""
         if self.location.is_folder:
-            _write_in_folder(Path(self.location.uri(path)), data)
+            file = Path(self.location.uri(path))
+            _write_in_folder(file, data)
+            self._unsynced.add(file)
             return
         # deltalake's stream takes bytes alone, as Arrow's buffered stream gives them to it.
         files = PyFileSystem(self._handler)
         with files.open_output_stream(path, buffer_size=_WRITTEN_AT_ONCE) as stream:
             for start in range(0, data.size, _WRITTEN_AT_ONCE - 1):
                 stream.write(data.slice(start, min(_WRITTEN_AT_ONCE - 1, data.size - start)))
+
+    def sync(self, others: Iterable[str] = ()) -> None:
+        """Return once all that was written is on the disk, and so are ``others`` at their paths.
+
+        Until then a power cut can leave a file empty, or no file. A store of objects keeps what it
+        has confirmed.
+        """
+        if not self.location.is_folder:
+            return
+        files = {Path(self.location.uri(path)) for path in others}
+        with self._syncing:  # who has nothing left to sync waits for those who do
+            while self._unsynced:
+                files.add(self._unsynced.pop())
+            for file in files:
+                _sync(file)
+            for folder in {file.parent for file in files}:
+                self._sync_folder(folder)
+
+    def _sync_folder(self, folder: Path) -> None:
+        """Sync what a folder lists, and that it is listed itself where it may be new."""
+        _sync(folder)
+        while folder not in self._synced_folders and folder != folder.parent:
+            self._synced_folders.add(folder)
+            folder = folder.parent
+            _sync(folder)
+
+
+def _sync(place: Path) -> None:
+    """Have the disk keep a file, or the names in a folder; what is gone needs no keeping."""
+    try:
+        descriptor = os.open(place, os.O_RDONLY)
+    except OSError as error:
+        # Folders above the catalog may belong to others.
+        if error.errno in (ENOENT, EACCES):
+            return
+        raise
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network file systems have no such call for folders.
+        if error.errno not in (EINVAL, ENOTSUP):
+            raise OSError(error.errno, error.strerror, str(place)) from None
+    finally:
+        os.close(descriptor)
 
 
 def _seconds_for(num_bytes: int) -> float:

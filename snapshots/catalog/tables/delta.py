@@ -2,13 +2,15 @@
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from urllib.parse import unquote
+from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable, Field, Schema
+from deltalake import DeltaTable, Field, Schema, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import (
     AddAction,
@@ -20,7 +22,7 @@ from deltalake.transaction import (
 from snapshots.catalog.store.failures import reason_of
 from snapshots.catalog.store.storage import RESTORE, Storage
 from snapshots.catalog.tables.actions import remove_action
-from snapshots.catalog.tables.damage import what_is_broken
+from snapshots.catalog.tables.damage import what_is_broken, what_to_do
 from snapshots.catalog.tables.log import Log, Mark
 from snapshots.catalog.tables.opening import ask_anew
 from snapshots.errors import CatalogError
@@ -28,6 +30,7 @@ from snapshots.errors import CatalogError
 _ATTEMPTS = 8
 _REOPEN_AFTER = 10
 _CHECKPOINT_EVERY = 25
+_HOURS_OF_MERGED = 24
 # To open a table, to bring it up to date and to commit all list the log. Old commits are of no use
 # to cachelog, which never asks for the past of a table; so they are removed by their number. What
 # the library removes by their age is for other tools that write into the table.
@@ -53,7 +56,10 @@ class Table:
     """One of the catalog's tables. Errors are those of the store.
 
     Of a broken table CatalogError names the broken file; TableNotFoundError means that there is
-    none (any more). ``advice`` says what to do about damage.
+    none (any more). ``advice`` says what to do about damage. ``properties`` are those that it is
+    to have beside the library's own.
+
+    In a folder a commit is on the disk when a method returns, and what it names was there before.
     """
 
     def __init__(
@@ -64,6 +70,7 @@ class Table:
         partition: str = "",
         *,
         advice: str = RESTORE,
+        properties: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self._storage = storage
@@ -72,7 +79,9 @@ class Table:
         self._log = Log(storage, name)
         self._schema = schema
         self._partition_by = [partition] if partition else []
+        self._properties = _PROPERTIES | dict(properties or {})
         self._open: _Open | None = None
+        self._synced_to = -1
         self._lock = threading.RLock()
 
     def current(self) -> DeltaTable:
@@ -114,6 +123,7 @@ class Table:
         self._refuse_empty_commits()
         self._storage.connect(self.name, table)
         self._open = _Open(table, table.version(), self._mark_of(table))
+        self._synced_to = -1
         return self._open
 
     def _follow(self, found: _Open) -> bool:
@@ -129,7 +139,7 @@ class Table:
 
     def _refuse_empty_commits(self) -> None:
         if path := self._log.empty_commit():
-            raise self._error(f"{path} is empty; {self._advice}")
+            raise self._error(self._with_advice(f"{path} is empty"))
 
     def _is_worn(self, found: _Open) -> bool:
         """Tell whether to open anew: what is kept of each commit makes the next ones slower."""
@@ -169,24 +179,59 @@ class Table:
                 columns["partition"] = pa.nulls(0, pa.string())
         return pa.table(columns)
 
-    def prepare(self) -> None:
-        """Make the table where there is none, and add the columns that it lacks."""
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """What the table says of itself, as of the last ``current``; nothing where it is not."""
         with self._lock:
-            try:
-                table = self._opened()
-            except TableNotFoundError:
-                self._create()
-                return
-            known = {field.name for field in table.schema().fields}
-            if missing := [field for field in self._schema if field.name not in known]:
-                fields = Schema.from_arrow(pa.schema(missing)).fields
+            return {} if self._open is None else self._open.table.metadata().configuration
+
+    def remember(self, properties: Mapping[str, str]) -> None:
+        """Give properties to the table, or to the one that ``prepare`` makes."""
+        with self._lock:
+            self._properties |= properties
+            if self._open is not None:
+                self.prepare()
+
+    def prepare(self) -> None:
+        """Make the table where there is none, and add the columns and properties that it lacks."""
+        with self._lock:
+            for attempt in range(1, _ATTEMPTS + 1):
+                try:
+                    table = self._opened() if attempt == 1 else self.current()
+                    self._alter(table)
+                except TableNotFoundError:
+                    self._create()
+                    return
+                except CommitFailedError:  # another import has done the same
+                    if attempt == _ATTEMPTS:
+                        raise
+                else:
+                    return
+
+    def _alter(self, table: DeltaTable) -> None:
+        known = {field.name for field in table.schema().fields}
+        if missing := [field for field in self._schema if field.name not in known]:
+            fields = Schema.from_arrow(pa.schema(missing)).fields
+            with self._synced():
                 table.alter.add_columns(
                     [Field(it.name, it.type, metadata=it.metadata) for it in fields]
                 )
-                table = self.current()
-            if not _PROPERTIES.items() <= table.metadata().configuration.items():
-                table.alter.set_table_properties(_PROPERTIES)
-                self.current()
+            table = self.current()
+        if not self._properties.items() <= table.metadata().configuration.items():
+            with self._synced():
+                table.alter.set_table_properties(self._properties, raise_if_not_exists=False)
+            self.current()
+
+    @contextmanager
+    def _synced(self) -> Iterator[None]:
+        """Sync what a commit names before it is made, then the commit.
+
+        With it comes the one that it follows on: whose process may not have come to that yet.
+        """
+        self._storage.sync()
+        before = -1 if self._open is None else self._open.mark.version
+        yield
+        self._synced_to = self._log.sync(max(before - 1, self._synced_to))
 
     def commit(self, actions: Sequence[AddAction], replacing: Sequence[str] | None = None) -> None:
         """Add files in one commit; with ``replacing`` in the place of all in those partitions.
@@ -199,14 +244,15 @@ class Table:
                 with self._lock:
                     # A commit that only adds files finds its place behind those made meanwhile.
                     table = self._opened() if attempt == 1 else self.current()
-                    table.create_write_transaction(
-                        list(actions),
-                        "append" if replacing is None else "overwrite",
-                        self._schema,
-                        self._partition_by,
-                        None if replacing is None else filters,
-                        post_commithook_properties=_NO_HOUSEKEEPING,
-                    )
+                    with self._synced():
+                        table.create_write_transaction(
+                            list(actions),
+                            "append" if replacing is None else "overwrite",
+                            self._schema,
+                            self._partition_by,
+                            None if replacing is None else filters,
+                            post_commithook_properties=_NO_HOUSEKEEPING,
+                        )
                     self._after_commit(table)
             except CommitFailedError:
                 if attempt == _ATTEMPTS:
@@ -219,9 +265,41 @@ class Table:
     def merge(
         self, sizes: Mapping[str, int], merged: Sequence[AddAction], seen: Mark | None = None
     ) -> bool:
-        """Put files in the place of others with the same rows; False as ``exchange``."""
+        """Put files in the place of others with the same rows; False as ``exchange``.
+
+        Those of earlier merges, out of use for a day, are deleted: else they come to more than what
+        is listed.
+        """
         removed = [remove_action(path, size, is_lost=False) for path, size in sizes.items()]
-        return self.exchange(removed, merged, seen)
+        if not self.exchange(removed, merged, seen):
+            return False
+        with suppress(DeltaError, OSError):  # as a vacuum does, too
+            for path in self.out_of_use(_HOURS_OF_MERGED):
+                self._storage.remove(f"{self.name}/{path}")
+        return True
+
+    def out_of_use(self, hours: int) -> list[str]:
+        """Return the paths of files that were struck off so many hours ago or earlier.
+
+        With them come those that no commit ever named, where they were written before that.
+        """
+        return self._unused(hours, with_others=True)
+
+    def never_listed(self, hours: int) -> set[str]:
+        """Return the paths of files that no commit ever named, and that are so many hours old."""
+        struck_off = self._unused(hours, with_others=False)
+        return {*self._unused(hours, with_others=True)}.difference(struck_off)
+
+    def _unused(self, hours: int, *, with_others: bool) -> list[str]:
+        def ask(opened: DeltaTable) -> list[str]:
+            return opened.vacuum(
+                hours, dry_run=True, enforce_retention_duration=False, full=with_others
+            )
+
+        try:
+            return list(map(unquote, ask_anew(self._uri, ask, self._storage.options)))
+        except TableNotFoundError:
+            return []
 
     def exchange(
         self,
@@ -235,14 +313,15 @@ class Table:
             if seen not in (None, found.mark):
                 return False
             try:
-                found.table.create_write_transaction(
-                    [*removed, *added],
-                    "append",
-                    self._schema,
-                    self._partition_by,
-                    commit_properties=_AT_ONCE_OR_NOT,
-                    post_commithook_properties=_NO_HOUSEKEEPING,
-                )
+                with self._synced():
+                    found.table.create_write_transaction(
+                        [*removed, *added],
+                        "append",
+                        self._schema,
+                        self._partition_by,
+                        commit_properties=_AT_ONCE_OR_NOT,
+                        post_commithook_properties=_NO_HOUSEKEEPING,
+                    )
             except CommitFailedError:
                 return False
             self._after_commit(found.table)
@@ -262,18 +341,21 @@ class Table:
         # The commit stands, whatever becomes of this; 25 commits later it is tried again.
         with suppress(DeltaError, OSError):
             table.create_checkpoint()
+            self._log.sync(table.version() - 1)
             # One checkpoint back stays whole, for those who are just reading it.
             self._log.trim(table.version() - _CHECKPOINT_EVERY)
 
     def _create(self) -> None:
         try:
-            DeltaTable.create(
-                self._uri,
-                self._schema,
-                partition_by=self._partition_by,
-                configuration=_PROPERTIES,
-                storage_options=self._storage.options,
-            )
+            with self._synced():
+                DeltaTable.create(
+                    self._uri,
+                    self._schema,
+                    partition_by=self._partition_by,
+                    configuration=self._properties,
+                    storage_options=self._storage.options,
+                    raise_if_key_not_exists=False,
+                )
         except (DeltaError, OSError) as error:
             # Two imports that both make the table: the second finds it there, or loses the race.
             if not self._log.has(0):
@@ -291,7 +373,35 @@ class Table:
         except DeltaError as error:
             reason = what_is_broken(self._storage, self.name)
             reason = reason or f"the table {self.name}: {reason_of(error)}"
-            raise self._error(f"{reason}; {self._advice}") from error
+            raise self._error(self._with_advice(reason)) from error
+
+    def _with_advice(self, reason: str) -> str:
+        return f"{reason}; {what_to_do(self._storage, self.name, reason, self._advice)}"
 
     def _error(self, reason: str) -> CatalogError:
         return CatalogError(self._storage.location.text, reason)
+
+
+def keeps_the_first_commit(storage: Storage) -> bool:
+    """Tell whether a store refuses to replace a commit by another one of the same version.
+
+    The first commit of a table is written twice, below the location, and removed again. The library
+    looks for a table before it asks for the rows, so what is made meanwhile is in its way: it has
+    to find so by its write, and to make the second commit. Raises what the store raises.
+    """
+    name = f"_probe-{uuid4().hex}"
+    uri, schema = storage.location.uri(name), pa.schema([("value", pa.string())])
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        # In a thread of its own: the library's calls do not stand within each other.
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(DeltaTable.create, uri, schema, storage_options=storage.options).result()
+        yield pa.record_batch([pa.array([], pa.string())], schema)
+
+    try:
+        batches = pa.RecordBatchReader.from_batches(schema, rows())
+        write_deltalake(uri, batches, storage_options=storage.options)
+        return Log(storage, name).has(1)
+    finally:
+        for path in storage.find(name):
+            storage.remove(f"{name}/{path}")

@@ -1,6 +1,7 @@
 """The log of a Delta table: its commits, one file each, and now and then a checkpoint of them."""
 
 import re
+from contextlib import suppress
 
 import msgspec
 import pyarrow as pa
@@ -9,6 +10,7 @@ from snapshots.catalog.store.parquet import checksum
 from snapshots.catalog.store.storage import Storage
 
 _FOLDER = "_delta_log"
+_ATTEMPTS = 5
 # Commits are 00000000000000000007.json; the files of a checkpoint begin with its version too.
 _VERSIONED = re.compile(r"(\d{20})\.(?:json|checkpoint\..*parquet)")
 
@@ -51,6 +53,19 @@ class Log:
             return False
         return checksum(data) == mark.checksum
 
+    def files(self) -> dict[str, pa.Buffer]:
+        """Return all commits and checkpoints by their names, as they are at one moment."""
+        for _ in range(_ATTEMPTS - 1):
+            with suppress(FileNotFoundError):  # others tidy the log meanwhile
+                return self._files()
+        return self._files()
+
+    def _files(self) -> dict[str, pa.Buffer]:
+        sizes = self._storage.sizes(self.folder)
+        names = sorted(filter(_VERSIONED.fullmatch, sizes))
+        paths = {f"{self.folder}/{name}": sizes[name] for name in names}
+        return dict(zip(names, self._storage.read_all(paths), strict=True))
+
     def empty_commit(self) -> str | None:
         """Return the path of a commit that holds nothing: the library takes it for one."""
         for name, size in sorted(self._storage.sizes(self.folder).items()):
@@ -63,6 +78,15 @@ class Log:
         table = self.folder.removesuffix(f"/{_FOLDER}")
         has_rows = any(name.endswith(".parquet") for name in self._storage.sizes(table))
         return has_rows and not self._storage.sizes(self.folder)
+
+    def sync(self, since: int) -> int:
+        """Have the commits and checkpoints after a version outlast a power cut; return the last."""
+        if not self._storage.location.is_folder:
+            return since
+        found = map(_VERSIONED.fullmatch, self._storage.sizes(self.folder))
+        names = {it[0]: int(it[1]) for it in found if it and int(it[1]) > since}
+        self._storage.sync(f"{self.folder}/{name}" for name in names)
+        return max(names.values(), default=since)
 
     def trim(self, version: int) -> None:
         """Remove what is older than a version; there must be a checkpoint of it or of a later one.

@@ -35,6 +35,7 @@ class WholeTable(Generic[Rows]):
     ``decode`` makes of some ``columns`` of a file, by default of all, what is kept of its rows.
     ``on_demand`` are large columns that are none of those, and so need not be read with them.
     ``required`` are the columns that the table must have; ``advice`` says what to do about damage.
+    ``check`` is called with the table before anything new is read of it.
     """
 
     def __init__(
@@ -48,15 +49,18 @@ class WholeTable(Generic[Rows]):
         columns: Sequence[str] | None = None,
         on_demand: Collection[str] = (),
         advice: str = RESTORE,
+        check: Callable[[Table], None] | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> None:
         self._storage = storage
         self._name = name
+        self._check = check
         self._decode = decode
         self._required = required
         self._columns = columns
         self._on_demand = on_demand
         self._advice = advice
-        self.table = Table(storage, name, schema, advice=advice)
+        self.table = Table(storage, name, schema, advice=advice, properties=properties)
         self._read: dict[str, tuple[int, Rows]] = {}
         self._mark: Mark | None = None
 
@@ -67,10 +71,13 @@ class WholeTable(Generic[Rows]):
         CatalogError for a table that is not cachelog's.
         """
         try:
-            self._check_columns(self.table.current())
+            table = self.table.current()
         except TableNotFoundError:
             self._read, self._mark = {}, None
             raise
+        if self._check is not None and self.table.mark() != self._mark:
+            self._check(self.table)
+        self._check_columns(table)
         return self._read_new()
 
     @property

@@ -144,7 +144,7 @@ def _wrong(place: str, content: ToRead, found: Content, digest: str) -> Iterator
 
 def _counts(row: RevisionInfo, found: Content) -> Iterable[tuple[str, int | None, int | None]]:
     num_stacks = len(found.stacks - {ROOT_STACK})
-    # cachelog before 0.2 counted root.
+    # Older rows count root.
     if row.num_stacks == len(found.stacks):
         num_stacks = row.num_stacks
     actual: Mapping[str, int | None] = {

@@ -4,6 +4,7 @@ import msgspec
 
 VACUUM = "'cachelog vacuum' deletes it in time"
 LIST_AGAIN = "'cachelog vacuum' lists it again"
+IMPORT_AGAIN = "what was published is there; import again what was not"
 FILL = "'cachelog history fill' compares them"
 
 

@@ -10,16 +10,18 @@ from snapshots.catalog.keeping.contents import Contents, unnamed
 from snapshots.catalog.pairs.history_tables import HISTORY_TABLES, HOW_TO_MEND
 from snapshots.catalog.store.failures import translated
 from snapshots.catalog.store.storage import RESTORE
-from snapshots.catalog.tables.damage import what_is_broken
+from snapshots.catalog.tables.damage import DROP, drop, droppable, what_is_broken, what_to_do
 from snapshots.catalog.verifying.contents import Read, contents_to_read, read_contents
 from snapshots.catalog.verifying.damaged_bases import with_damaged_bases
-from snapshots.catalog.verifying.findings import LIST_AGAIN, VACUUM, Finding
+from snapshots.catalog.verifying.findings import IMPORT_AGAIN, LIST_AGAIN, VACUUM, Finding
 from snapshots.catalog.verifying.hash_sums import SetOfHashes, sum_of
 from snapshots.catalog.verifying.history import HistoryCheck
-from snapshots.errors import CatalogError, NoCatalog
+from snapshots.errors import CatalogError, NewerCatalog, NoCatalog
 from snapshots.models import NOTHING
 from snapshots.sources.reports import Progress, Report
 from snapshots.wording import counted, size
+
+_TABLES = ("revisions", "specs", *HISTORY_TABLES)
 
 
 class Verified(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +43,7 @@ def verify(
     location: str,
     *,
     deep: bool = False,
+    repair: bool = False,
     jobs: int | None = None,
     cluster: str | None = None,
     progress: Progress | None = None,
@@ -48,10 +51,13 @@ def verify(
     """Read all of the catalog at a location, in so many processes or on a cluster.
 
     ``jobs`` and ``cluster`` are those of ``mapping``. With ``deep`` all neighbours are compared
-    anew. Raises NoCatalog, and CatalogError where the store itself fails.
+    anew. With ``repair`` the unreadable end of a log that nothing rests on is dropped before.
+    Raises NoCatalog, NewerCatalog, and CatalogError where the store itself fails.
     """
     with translated(location):
         verification = _Verification(location, progress or Report().progress)
+        if repair:
+            verification.repair()
         return verification.run(deep=deep, jobs=jobs, cluster=cluster)
 
 
@@ -64,15 +70,24 @@ class _Verification:
         self._findings: list[Finding] = []
         self._num_specs = self._num_contents = 0
 
+    def repair(self) -> None:
+        """Drop what ``droppable`` returns of each table, and note that."""
+        for name in _TABLES:
+            if path := droppable(self._storage, name):
+                drop(self._storage, path)
+                reason = f"{path} was unreadable, and is dropped"
+                self._findings.append(_note(f"log of {name}", reason, IMPORT_AGAIN))
+
     def run(self, *, deep: bool, jobs: int | None, cluster: str | None) -> Verified:
         self._findings += self._broken_logs()
         try:
             self._catalog.refresh()
-        except NoCatalog:
+        except (NoCatalog, NewerCatalog):
             raise
         except CatalogError as error:
-            reason = error.reason.removesuffix(f"; {RESTORE}")
-            self._findings.append(Finding(place="revisions", reason=reason, advice=RESTORE))
+            advice = DROP + RESTORE if error.reason.endswith(DROP + RESTORE) else RESTORE
+            reason = error.reason.removesuffix(f"; {advice}")
+            self._findings.append(Finding(place="revisions", reason=reason, advice=advice))
         else:
             hashes = self._read_contents(jobs, cluster)
             self._findings += self._stray()
@@ -88,11 +103,12 @@ class _Verification:
         )
 
     def _broken_logs(self) -> Iterator[Finding]:
-        for name in ("revisions", "specs", *HISTORY_TABLES):
+        for name in _TABLES:
             if not self._storage.sizes(f"{name}/_delta_log"):
                 continue  # no such table, which refresh tells where that is damage
             if reason := what_is_broken(self._storage, name):
                 advice = HOW_TO_MEND if name in HISTORY_TABLES else RESTORE
+                advice = what_to_do(self._storage, name, reason, advice)
                 yield Finding(place=f"log of {name}", reason=reason, advice=advice)
 
     def _read_contents(self, jobs: int | None, cluster: str | None) -> dict[str, SetOfHashes]:

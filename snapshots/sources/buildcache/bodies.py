@@ -4,6 +4,7 @@ import hashlib
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,6 +16,9 @@ from snapshots.sources.files import open_regular, unreadable
 _PIECE = 1 << 20
 _PACKED_PIECE = 1 << 14
 _GZIP = 16 + zlib.MAX_WBITS
+
+GZIP_HEAD = b"\x1f\x8b"
+"""What gzip data begins with (RFC 1952, 2.3.1), and no text does."""
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,17 +38,21 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
     kept: Path | None = None
 
     def load(
-        self, *, limit: int, compression: str = "none", algorithm: str = "sha256"
+        self, *, limit: int, compression: str | None = "none", algorithm: str = "sha256"
     ) -> tuple[bytearray, str]:
         """Return the unpacked content, and the checksum of it with ``compression`` still on.
 
-        This can be done once: the file is closed. Raises SourceError where the content is larger
-        than ``limit`` bytes, or is no good gzip.
+        Where nobody says which that is, None, the content does. This can be done once: the file is
+        closed. Raises SourceError where the content is larger than ``limit`` bytes, or is no good
+        gzip.
         """
         digest = hashlib.new(algorithm)
         with self.file:
             chunks = unpacked(self._chunks(), self.encoding, self.location)
-            chunks = unpacked(hashed(chunks, digest), compression, self.location)
+            chunks = hashed(chunks, digest)
+            if compression is None:
+                compression, chunks = _compression_of(chunks)
+            chunks = unpacked(chunks, compression, self.location)
             return collected(chunks, limit, self.location), digest.hexdigest()
 
     @contextmanager
@@ -110,6 +118,14 @@ def too_large(location: str, limit: int) -> SourceError:
     """Return the error for more bytes than may be read."""
     reason = f"holds more than {limit:,} bytes; if that is right, raise max_index_bytes"
     return SourceError(location, reason)
+
+
+def _compression_of(chunks: Iterable[bytes]) -> tuple[str, Iterable[bytes]]:
+    """Return how the chunks are packed, gzip or none, and the chunks again."""
+    rest, head = iter(chunks), b""
+    while len(head) < len(GZIP_HEAD) and (chunk := next(rest, b"")):
+        head += chunk
+    return "gzip" if head.startswith(GZIP_HEAD) else "none", chain([head], rest)
 
 
 def _cut(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""A build cache of layout 2 or 3: where it has what belongs to a spec.
+"""A build cache of layout 2 or 3, or in a registry: where it has what belongs to a spec.
 
 Source: Spack's documentation of build caches, and the layouts that Spack writes.
 """
@@ -10,14 +10,17 @@ import msgspec
 from snapshots.models import Spec
 from snapshots.sources.buildcache.locations import join, link
 
+OCI = "oci"
+"""The layout of a build cache that is a repository of an OCI registry."""
+
 _NO_COMPILER = "none@none"
 _UNFIT = re.compile(r"[^A-Za-z0-9_+.-]")
 
 
 class Cache(msgspec.Struct, frozen=True):
-    """A build cache: the version of its layout, and the folder or URL that holds it all."""
+    """A build cache: the version of its layout or OCI, and the folder or URL that holds it all."""
 
-    layout: int
+    layout: int | str
     base: str
 
     def tarball(self, spec: Spec) -> str | None:

@@ -1,4 +1,4 @@
-"""Spack's database of versions 5 to 9 as JSON, which the index of a build cache is: its entries.
+"""Spack's database of versions 5 to 9 as JSON: the index of a build cache, or of an installation.
 
 Source: the databases that Spack writes, and its documentation of the format of specs. Up to version
 7 each spec has its ``compiler``; version 8 has it among the dependencies, or in the annotations of
@@ -6,19 +6,23 @@ specs that an older Spack made; version 9 has specs of format 6, with what they 
 ``parameters``, or in older indexes ``type``. The form of version 5 before Spack 0.17, in which the
 name stands around each object, is not read.
 
+An entry of a build cache's says whether it is ``in_buildcache``, one of an installation's whether
+it is ``installed``, when, and whether it was asked for. What was deprecated is not installed there.
+
 Only what a Spec needs is decoded, and what many entries share (architecture, parameters, edges)
 stays JSON here, to be decoded once for each distinct text.
 """
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from datetime import UTC, datetime
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Raw
 
 from snapshots.errors import SourceError
-from snapshots.sources.buildcache.decoding import decode_json
+from snapshots.sources.buildcache.decoding import decode_json, refuse_repeated_keys
 from snapshots.sources.reports import Report
 
 VERSIONS = ("5", "6", "7", "8", "9")
@@ -44,6 +48,8 @@ _NOT_IN_ALL = (
     "build_spec",
 )
 """The facts of a node that some databases leave out."""
+
+_Seconds = Annotated[float, msgspec.Meta(ge=0, lt=253_402_300_800)]  # up to the year 9999
 
 Parameters = dict[str, Any]
 """The form of ``Node.parameters``: variants and flags by name."""
@@ -138,10 +144,34 @@ class Node(msgspec.Struct, gc=False):
 
 
 class Install(msgspec.Struct, gc=False):
-    """An entry; one that is not in the cache itself is there because others depend on it."""
+    """An entry; one that is not held is there because others depend on it.
 
-    in_buildcache: bool
+    ``in_buildcache`` is None in the database of an installation, which has the facts behind it.
+    ``installation_time`` is in seconds since 1970. Raises ValueError for an entry of neither.
+    """
+
     spec: Node
+    in_buildcache: bool | None = None
+    installed: bool | None = None
+    explicit: bool | None = None
+    installation_time: _Seconds | None = None
+
+    def __post_init__(self) -> None:
+        if self.in_buildcache is None and self.installed is None:
+            raise ValueError("has neither in_buildcache nor installed")
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the build cache or the installation has the spec itself."""
+        return bool(self.installed if self.in_buildcache is None else self.in_buildcache)
+
+    @property
+    def installed_at(self) -> str | None:
+        """When it was installed: RFC 3339, in UTC."""
+        if self.in_buildcache is not None or self.installation_time is None:
+            return None
+        moment = datetime.fromtimestamp(int(self.installation_time), UTC)
+        return moment.isoformat().replace("+00:00", "Z")
 
 
 class _Database(msgspec.Struct):
@@ -197,15 +227,17 @@ def installs(data: bytes | bytearray, location: str, report: Report) -> Mapping[
     """Return the entries of a database by their hashes; ``location`` names it in errors.
 
     They are decoded all at once; where one of them is bad, each by itself, to name it. It then
-    goes to ``report.bad``. Raises SourceError where the whole is no database.
+    goes to ``report.bad``. Raises SourceError where the whole is no database, or has a key twice.
     """
     try:
         database = msgspec.json.decode(data, type=_Document).database
         _check_version(database.version, location)
+        _check_keys(data, len(database.installs), location)
         return database.installs
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raw = decode_json(data, _RawDocument, location).database
     _check_version(raw.version, location)
+    _check_keys(data, len(raw.installs), location)
     found: dict[str, Install] = {}
     for digest, text in raw.installs.items():
         try:
@@ -229,7 +261,7 @@ def joined(newer: Mapping[str, Install], older: Mapping[str, Install]) -> dict[s
             entries[digest] = install
             continue
         richer = install if _richness(install.spec) > _richness(other.spec) else other
-        in_buildcache = install.in_buildcache or other.in_buildcache
+        in_buildcache = install.is_held or other.is_held
         entries[digest] = Install(in_buildcache=in_buildcache, spec=richer.spec)
     return entries
 
@@ -244,3 +276,16 @@ def _check_version(version: str, location: str) -> None:
         reason = f"{version!r} is not a version that can be read: {', '.join(VERSIONS)}"
         reason += "; newer ones take a newer cachelog"
         raise SourceError(location, reason, key="database.version")
+
+
+def _check_keys(data: bytes | bytearray, num_entries: int, location: str) -> None:
+    """Raise SourceError where an entry stands there twice, or has one of its own keys twice.
+
+    msgspec keeps the last one. Each entry has each of its keys once, so that they are counted
+    first: what cannot be decided so, as where a key may be written with escapes, is read again.
+    """
+    is_plain = b"\\u00" not in data
+    if not is_plain or any(
+        data.count(key) != num_entries for key in (b'"in_buildcache"', b'"spec"')
+    ):
+        refuse_repeated_keys(data, location)

@@ -1,30 +1,34 @@
 """Locations: which paths and URLs can be read, what they stand for, and what lies below them."""
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit, urlunsplit
 from urllib.request import url2pathname
 
+from msgspec.structs import replace
+
 from snapshots.errors import SourceError
+from snapshots.sources.buildcache import buckets
 from snapshots.sources.settings import ReadSettings
 
-PUBLIC_BUCKETS: Mapping[str, str] = {"spack-binaries": "https://binaries.spack.io"}
-"""Where well-known buckets are served publicly."""
-
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://(?P<authority>[^/?#]*)(?P<rest>.*)", re.S)
-_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
 
 def is_url(location: str) -> bool:
-    """Tell whether the location is read over HTTP."""
-    return location[:8].lower().startswith(("http://", "https://"))
+    """Tell whether the location is read over HTTP, be it in a bucket."""
+    return location[:8].lower().startswith(("http://", "https://", "s3://"))
+
+
+def is_registry(location: str) -> bool:
+    """Tell whether the location is a repository of an OCI registry."""
+    return location[:11].lower().startswith(("oci://", "oci+http://"))
 
 
 def resolve(location: str, settings: ReadSettings) -> str:
     """Return the path or the http(s) URL that a location stands for.
 
-    Raises SourceError for a URL of another kind, one with a login, and what is no good URL.
+    An s3:// URL stays one where there are credentials for its bucket. Raises SourceError for a URL
+    of another kind, one with a login, and what is no good URL.
     """
     match = _URL.fullmatch(location)
     if match is None:
@@ -33,9 +37,11 @@ def resolve(location: str, settings: ReadSettings) -> str:
     if scheme in ("http", "https"):
         return _web_url(scheme, authority, rest)
     if scheme == "s3":
-        return resolve(f"{_bucket_prefix(location, authority, settings)}{rest}", settings)
+        url = f"{buckets.bucket_url(location, authority, settings)}{rest}"
+        is_signed = buckets.is_signed(authority, settings)
+        return f"s3://{authority}{rest}" if is_signed else resolve(url, settings)
     if scheme != "file":
-        known = "a folder, a file, or an http(s):// or s3:// URL"
+        known = "a folder, a file, or an http(s)://, s3:// or oci:// URL"
         raise SourceError(location, f"is none of what can be read: {known}")
     if authority not in ("", "localhost"):
         raise SourceError(location, f"lies on another machine, {authority}; write file:///PATH")
@@ -45,21 +51,31 @@ def resolve(location: str, settings: ReadSettings) -> str:
 def resolve_listed(location: str, listed_in: str, settings: ReadSettings) -> str:
     """Return what a location stands for that a document at the resolved ``listed_in`` names.
 
-    It can be relative to the document. One from the net cannot name a local file. Raises
-    SourceError.
+    It can be relative to the document. One from the net cannot name a local file, and credentials
+    are used for no bucket that only it names. Raises SourceError.
     """
-    resolved = resolve(location, settings)
-    if is_url(resolved):
-        return resolved
     if not is_url(listed_in):
-        return str(Path(listed_in).parent / resolved)
+        resolved = resolve(location, settings)
+        return resolved if is_url(resolved) else str(Path(listed_in).parent / resolved)
     try:
-        joined = resolve(urljoin(listed_in, location), settings)
+        joined = location if _URL.fullmatch(location) else _joined(listed_in, location)
     except ValueError as error:
         raise SourceError(listed_in, f"names {location!r}, which is no URL: {error}") from None
-    if not is_url(joined):
+    bucket, _, _ = listed_in.removeprefix("s3://").partition("/")
+    if not joined.startswith(f"s3://{bucket}/"):
+        settings = replace(settings, s3=settings.s3.unsigned())
+    resolved = resolve(joined, settings)
+    if not is_url(resolved):
         raise SourceError(listed_in, f"names the local file {location}")
-    return joined
+    return resolved
+
+
+def _joined(base: str, location: str) -> str:
+    """Return a relative location below the folder of ``base``. Raises ValueError."""
+    if not base.startswith("s3://"):
+        return urljoin(base, location)
+    joined = urljoin(f"https{base[2:]}", location)  # urljoin does not know s3
+    return f"s3{joined[5:]}" if urlsplit(joined).netloc == urlsplit(base).netloc else joined
 
 
 def public(location: str) -> str:
@@ -103,13 +119,3 @@ def _web_url(scheme: str, authority: str, rest: str) -> str:
     if not host:
         raise SourceError(url, "is no URL that can be read: it names no host")
     return urlunsplit(parts._replace(fragment=""))
-
-
-def _bucket_prefix(location: str, bucket: str, settings: ReadSettings) -> str:
-    if _BUCKET.fullmatch(bucket) is None:
-        raise SourceError(location, f"{bucket!r} cannot name an S3 bucket")
-    prefixes = {**PUBLIC_BUCKETS, **settings.s3_prefixes}
-    prefix = prefixes.get(bucket, f"https://{bucket}.s3.amazonaws.com").rstrip("/")
-    if not is_url(prefix):
-        raise SourceError(location, f"its bucket's prefix, {prefix}, is no http(s) URL")
-    return prefix

@@ -14,24 +14,40 @@ from snapshots.sources.buildcache.packages import Package
 from snapshots.sources.buildcache.specs import IndexSpecs
 from snapshots.sources.reports import Report
 
+_NONE: Mapping[str, Package] = {}
+
 
 class Merged:
-    """The specs of several indexes; what contradicts an earlier one goes to ``report.bad``."""
+    """The specs of several indexes; what contradicts an earlier one goes to ``report.bad``.
+
+    ``is_installation`` tells whether one of them is the database of an installation.
+    ``packages`` has what is known of them already, by hash.
+    """
 
     def __init__(self, report: Report) -> None:
+        self.is_installation = False
         self._report = report
         self._specs: dict[str, Spec] = {}
         self._outside: dict[str, Spec] = {}
         self._homes: dict[str, Place] = {}
         self._stacks: defaultdict[str, set[str]] = defaultdict(set)
         self._unproven: dict[str, UnprovenReason | None] = {}
+        self.packages: dict[str, Package] = {}
 
-    def add(self, stack: str | None, specs: IndexSpecs, home: Place) -> None:
+    def add(
+        self,
+        stack: str | None,
+        specs: IndexSpecs,
+        home: Place,
+        packages: Mapping[str, Package] = _NONE,
+    ) -> None:
         """Take in one index. The first one that has a spec is where its package is taken from.
 
         What one index does not know of a spec, another one may. Of a spec outside the cache the
         first index that states a fact counts.
+        ``packages`` are those that reading it told, by hash.
         """
+        self.is_installation |= specs.is_installation
         for digest, spec in specs.outside.items():
             known = self._outside.setdefault(digest, spec)
             self._outside[digest] = _completed(known, spec)
@@ -39,6 +55,8 @@ class Merged:
             known = self._specs.setdefault(digest, spec)
             if known is spec:
                 self._homes[digest] = home
+                if digest in packages:
+                    self.packages[digest] = packages[digest]
             elif known != spec:
                 completed = _completed(known, spec)
                 if completed != _completed(spec, known):
@@ -55,11 +73,20 @@ class Merged:
         """Return how many hashes were found right; one that one index proves is proven."""
         return ProofCounts.of(self._unproven.values())
 
+    def add_to_all(self, stack: str) -> None:
+        """Let every spec be in a stack."""
+        for digest in self._specs:
+            self._stacks[digest].add(stack)
+
     def by_cache(self) -> Mapping[Cache | None, Sequence[Spec]]:
-        """Return the specs by the build cache that their package lies in, None if unknown."""
+        """Return the specs whose package is not known by the build cache that it lies in.
+
+        None stands for an unknown one.
+        """
         found: defaultdict[Cache | None, list[Spec]] = defaultdict(list)
         for digest, spec in self._specs.items():
-            found[self._homes[digest].cache].append(spec)
+            if digest not in self.packages:
+                found[self._homes[digest].cache].append(spec)
         return found
 
     def specs(self, packages: Mapping[str, Package]) -> Iterator[Spec]:

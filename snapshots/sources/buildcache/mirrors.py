@@ -1,12 +1,13 @@
 """The mirror that Spack installs from, told from where a build cache was read.
 
 Source: Spack's documentation of build caches. A mirror is the folder or URL that has
-``build_cache`` (layout 2), or ``v3`` and ``blobs`` (layout 3), directly below it.
+``build_cache`` (layout 2), or ``v3`` and ``blobs`` (layout 3), directly below it, or a repository
+of an OCI registry.
 """
 
 import re
 
-from snapshots.sources.buildcache.locations import is_url
+from snapshots.sources.buildcache.locations import is_registry, is_url
 
 _BELOW = re.compile(r"/(build_cache|blobs|v3/manifests)/")
 
@@ -19,6 +20,8 @@ def mirror_of(kind: str, location: str, tarball: str | None) -> str | None:
     many. Of an index that lies alone, of a relative folder, and of what is no build cache nothing
     is told.
     """
+    if kind == "index" and is_registry(location):
+        return location
     if tarball and (found := _above(tarball)):
         return found
     if kind != "index" or not (is_url(location) or location.startswith("/")):

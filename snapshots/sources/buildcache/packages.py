@@ -1,17 +1,16 @@
 """The sizes of binary packages, from the manifests of a build cache of layout 3."""
 
 import re
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 
 from snapshots.errors import SourceError
 from snapshots.models import Spec
-from snapshots.sources.buildcache.caches import Cache
+from snapshots.sources.buildcache.caches import OCI, Cache
+from snapshots.sources.buildcache.kept_rows import KeptRows
 from snapshots.sources.buildcache.locations import is_url, public
 from snapshots.sources.buildcache.manifests import Manifest, parse_manifest, warn_if_signed
 from snapshots.sources.buildcache.transport import Transport
@@ -20,6 +19,8 @@ from snapshots.sources.reports import Report
 
 _PACKAGE = re.compile(r"application/vnd\.spack\.install\.v\d+\.tar\+gzip")
 _BATCH = 500
+
+Document = TypeVar("Document")
 
 
 class Package(msgspec.Struct, frozen=True):
@@ -39,40 +40,61 @@ def read_packages(
     left out and warned of. Raises SourceError for a manifest that cannot be read, unless the report
     skips what is bad.
     """
-    packages: dict[str, Package] = {}
     hash_by_manifest: dict[str, str] = {}
     elsewhere = 0
     for cache, specs in specs_by_cache.items():
         if cache is not None and cache.layout == 3:
             hash_by_manifest |= {cache.spec_manifest(spec): spec.hash for spec in specs}
-        else:
+        elif cache is None or cache.layout != OCI:  # a registry was asked already
             elsewhere += len(specs)
     if elsewhere:
         reason = "only a build cache of layout 3 states them"
         transport.report.warn(f"{elsewhere:,} sizes stay unknown: {reason}")
-    with closing(KnownPackages(transport.settings.cache_dir, transport.report)) as known:
+
+    def use(manifest: Manifest, location: str) -> Package:
+        warn_if_signed(manifest, transport.report)
+        return package_of(manifest, location)
+
+    def read(location: str) -> Manifest:
+        return parse_manifest(transport.read(location), location)
+
+    return packages_at(hash_by_manifest, read, use, transport)
+
+
+def packages_at(
+    hash_by_manifest: dict[str, str],
+    read: Callable[[str], Document],
+    use: Callable[[Document, str], Package],
+    transport: Transport,
+) -> dict[str, Package]:
+    """Return the packages that manifests name, by hash, as ``read_packages`` does.
+
+    ``read`` fetches a manifest, in any thread; ``use`` finds the package in it. Both raise
+    SourceError, ``read`` also Missing.
+    """
+    packages: dict[str, Package] = {}
+    with KnownPackages(transport.settings.cache_dir, transport.report) as known:
         for location in list(hash_by_manifest):
             package = known.find(location)
             if package is not None:
                 packages[hash_by_manifest.pop(location)] = package
-        for location, package in known.keeping(_read_all(hash_by_manifest, transport)):
+        found = _read_all(hash_by_manifest, read, use, transport)
+        for location, package in known.keeping(found):
             packages[hash_by_manifest[location]] = package
     return packages
 
 
 def _read_all(
-    locations: Mapping[str, object], transport: Transport
+    locations: Mapping[str, object],
+    read: Callable[[str], Document],
+    use: Callable[[Document, str], Package],
+    transport: Transport,
 ) -> Iterator[tuple[str, Package]]:
-    def read(location: str) -> Manifest:
-        return parse_manifest(transport.read(location), location)
-
     missing: list[Missing] = []
     for done, (location, result) in enumerate(transport.ahead(read, locations)):
         transport.progress("reading sizes", done, len(locations))
         try:
-            manifest = result.result()
-            warn_if_signed(manifest, transport.report)
-            yield location, _package(manifest, location)
+            yield location, use(result.result(), location)
         except Missing as error:
             missing.append(error)
         except SourceError as error:
@@ -84,41 +106,29 @@ def _read_all(
         transport.report.warn(f"{count}, as their manifests are missing; the first: {missing[0]}")
 
 
-def _package(manifest: Manifest, location: str) -> Package:
+def package_of(manifest: Manifest, location: str) -> Package:
+    """Return the package that a spec's manifest names. Raises SourceError where it names none."""
     for blob in manifest.data:
         if _PACKAGE.fullmatch(blob.media_type):
             return Package(blob.content_length, blob.path)
     raise SourceError(location, "names no package: no application/vnd.spack.install blob")
 
 
-class KnownPackages:
-    """The packages that earlier runs read, by the URL of their manifest, in an SQLite file.
-
-    Where the file cannot be used, the report is warned, and nothing more is known or kept.
-    """
+class KnownPackages(KeptRows):
+    """The packages that earlier runs read, by the URL of their manifest."""
 
     def __init__(self, folder: Path | None, report: Report) -> None:
-        self._report = report
-        self._database: sqlite3.Connection | None = None
-        if folder is None:
-            return
-        self._file = folder / "packages.sqlite3"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._database = sqlite3.connect(self._file, timeout=60)
-        except (OSError, sqlite3.Error) as error:
-            self._give_up(error)
-        self._try(
-            lambda database: database.execute(
-                "CREATE TABLE IF NOT EXISTS packages (manifest TEXT PRIMARY KEY, "
-                "size INTEGER NOT NULL, path TEXT NOT NULL) WITHOUT ROWID"
-            )
+        super().__init__(
+            folder and folder / "packages.sqlite3",
+            report,
+            what="sizes",
+            schema="CREATE TABLE IF NOT EXISTS packages (manifest TEXT PRIMARY KEY, "
+            "size INTEGER NOT NULL, path TEXT NOT NULL) WITHOUT ROWID",
         )
 
     def find(self, manifest: str) -> Package | None:
         """Return what is known of a manifest's package."""
-        query = "SELECT size, path FROM packages WHERE manifest = ?"
-        row = self._try(lambda database: database.execute(query, (public(manifest),)).fetchone())
+        row = self.row("SELECT size, path FROM packages WHERE manifest = ?", public(manifest))
         return Package(*row) if row else None
 
     def keeping(self, found: Iterable[tuple[str, Package]]) -> Iterator[tuple[str, Package]]:
@@ -134,28 +144,7 @@ class KnownPackages:
         finally:
             self._keep(rows)
 
-    def close(self) -> None:
-        """Close the file."""
-        if self._database is not None:
-            self._database.close()
-            self._database = None
-
     def _keep(self, rows: list[tuple[str, int, str]]) -> None:
         statement = "INSERT OR REPLACE INTO packages VALUES (?, ?, ?)"
-        self._try(lambda database: database.executemany(statement, rows))
+        self.attempt(lambda database: database.executemany(statement, rows))
         rows.clear()
-
-    def _try(self, use: Callable[[sqlite3.Connection], Any]) -> Any:
-        if self._database is None:
-            return None
-        try:
-            with self._database:
-                return use(self._database)
-        except sqlite3.Error as error:
-            self._give_up(error)
-            return None
-
-    def _give_up(self, error: Exception) -> None:
-        reason = f"cannot keep sizes; delete it if it is damaged: {error}"
-        self._report.warn(f"{self._file}: {reason}")
-        self.close()

@@ -5,15 +5,16 @@ build dependency that provides a language to it.
 """
 
 import sys
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
+import msgspec
 from msgspec import Raw
 
 from snapshots.errors import SourceError
-from snapshots.escaping import quoted
+from snapshots.escaping import quoted, shortened
 from snapshots.models import Dependency, Spec, UnprovenReason
 from snapshots.sources.buildcache import databases, parameters
 from snapshots.sources.buildcache.databases import External, Install, Node
@@ -37,6 +38,8 @@ from snapshots.spack.texts import (
     checked_word,
 )
 
+_SHORT = 7
+_LONGEST_CIRCLE = 400
 _LANGUAGES = ("c", "cxx", "fortran")
 
 
@@ -46,11 +49,13 @@ class IndexSpecs(NamedTuple):
     ``outside`` are those that specs in the cache depend on, near or far. No spec knows its stacks.
     ``unproven`` has the reason why a hash could not be computed anew, None where it was found
     right; it is empty where that was not asked.
+    ``is_installation`` tells whether it is an installation that has them, and no build cache.
     """
 
     in_cache: Mapping[str, Spec]
     outside: Mapping[str, Spec]
     unproven: Mapping[str, UnprovenReason | None]
+    is_installation: bool = False
 
 
 def decode(
@@ -75,30 +80,100 @@ def decode(
         if proof:
             entries = _with_right_hashes(document, entries, location, report, unproven)
         installs = databases.joined(installs, entries)
+
+    def place(digest: str) -> Place:
+        return Place(location, f"installs.{digest}", f"installs.{digest}.spec")
+
+    return gather(installs, location, report, place, unproven)
+
+
+class Place(NamedTuple):
+    """Where a document has a spec: its location, the key of its hash, and the key of its node."""
+
+    location: str
+    entry: str
+    node: str
+
+
+def gather(
+    installs: Mapping[str, Install],
+    location: str,
+    report: Report,
+    place: Callable[[str], Place],
+    unproven: Mapping[str, UnprovenReason | None],
+) -> IndexSpecs:
+    """Return the specs of entries by their hashes, which ``place`` finds in what was read.
+
+    An entry that cannot be read, or that depends on itself, goes to ``report.bad``, a compiler that
+    is among none of them to ``report.warn``, with the location of them all. ``unproven`` is what
+    became of their hashes.
+    """
     reader = SpecReader({digest: it.spec for digest, it in installs.items()}, location)
     in_cache: dict[str, Spec] = {}
     outside: dict[str, Spec] = {}
 
     def read(digest: str, into: dict[str, Spec]) -> None:
+        where = place(digest)
         try:
-            entry = f"installs.{digest}"
-            into[digest] = reader.spec(digest, entry, f"{entry}.spec")
+            into[digest] = reader.at(where.location).spec(digest, where.entry, where.node)
         except SourceError as error:
             report.bad(error)
 
+    is_installation = False
     for digest, install in installs.items():
-        if install.in_buildcache:
+        if install.is_held:
             read(digest, in_cache)
+        if install.in_buildcache is None:
+            is_installation = True
+            if spec := in_cache.get(digest):
+                in_cache[digest] = msgspec.structs.replace(
+                    spec, explicit=install.explicit, installed_at=install.installed_at
+                )
     seen: set[str] = set()
     while pending := reader.ends() - seen:
         seen |= pending
         for digest in sorted(pending):
-            if digest in installs and not installs[digest].in_buildcache:
+            if digest in installs and not installs[digest].is_held:
                 read(digest, outside)
     for (name, digest), count in reader.absent_compilers.items():
         who = f"the compiler {name}/{digest} of {count:,} specs"
         report.warn(f"{location}: {who} is not in the index, so they are read without one")
-    return IndexSpecs(in_cache, outside, unproven)
+    for circle in _circles({**outside, **in_cache}):
+        names = " -> ".join(f"{spec.name}/{spec.hash[:_SHORT]}" for spec in (*circle, circle[0]))
+        where = place(circle[0].hash)
+        reason = f"depends on itself, which no spec can: {shortened(names, _LONGEST_CIRCLE)}"
+        report.bad(SourceError(where.location, reason, key=where.node))
+        for spec in circle:
+            in_cache.pop(spec.hash, None)
+            outside.pop(spec.hash, None)
+    return IndexSpecs(in_cache, outside, unproven, is_installation)
+
+
+def _circles(specs: Mapping[str, Spec]) -> Iterator[Sequence[Spec]]:
+    """Yield circles of dependencies, the specs of each in order, until without them none is left.
+
+    A hash covers those of the dependencies, so that only what was tampered with has one.
+    """
+    done: set[str] = set()
+    for start in specs:
+        path: dict[str, Iterator[Dependency]] = {}
+        if start not in done:
+            path[start] = iter(specs[start].dependencies or ())
+        while path:
+            here, edges = next(reversed(path.items()))
+            end = next((edge.hash for edge in edges), None)
+            if end is None:
+                done.add(here)
+                path.popitem()
+            elif end in path:
+                circle: deque[Spec] = deque()
+                while end in path:
+                    digest, _ = path.popitem()
+                    done.add(digest)
+                    circle.appendleft(specs[digest])
+                yield circle
+            elif end in specs and end not in done:
+                path[end] = iter(specs[end].dependencies or ())
 
 
 def _with_right_hashes(
@@ -140,6 +215,11 @@ class SpecReader:
         self._variants: dict[bytes, tuple[str, ...]] = {}
         self._edges: dict[bytes, Dependency] = {}
 
+    def at(self, location: str) -> Self:
+        """Name another document in errors from now on: that of the next node."""
+        self._location = location
+        return self
+
     def ends(self) -> set[str]:
         """Return the hashes that the specs read so far depend on."""
         return {edge.hash for edge in self._edges.values()}
@@ -171,10 +251,12 @@ class SpecReader:
             target=target,
             variants=self._parameters(node.parameters, place),
             stacks=(),
-            namespace=node.namespace
-            and self._checked(checked_word, node.namespace, f"{place}.namespace"),
-            package_hash=node.package_hash
-            and self._checked(checked_checksum, node.package_hash, f"{place}.package_hash"),
+            namespace=self._checked(checked_word, node.namespace, f"{place}.namespace")
+            if node.namespace
+            else None,
+            package_hash=self._checked(checked_checksum, node.package_hash, f"{place}.package_hash")
+            if node.package_hash
+            else None,
             dependencies=dependencies,
             patches=self._items(checked_checksum, node.patches, f"{place}.patches"),
             provided_virtuals=self._provided(node, spec_format, place),
@@ -249,6 +331,7 @@ class SpecReader:
             raise self._wrong(f"{key}.{name}", reason) from None
 
     def _dependencies(self, raws: Sequence[Raw], place: str) -> tuple[Dependency, ...]:
+        self._check_number(len(raws), f"{place}.dependencies")
         edges = self._edges
         found: list[Dependency] = []
         for index, raw in enumerate(raws):

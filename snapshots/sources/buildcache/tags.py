@@ -3,7 +3,8 @@
 Its form is ``{TAG: [{"label": STACK, "url": URL of the stack's index}, ...], ...}``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec import Raw
@@ -58,7 +59,7 @@ def chosen_tags(
 
 
 def _stacks(tag: str, raw: Raw, location: str) -> list[Stack]:
-    """Return the stacks of a tag, root first: the packages that it has are taken from there."""
+    """Return the stacks of a tag, in order."""
     try:
         check_tag(tag)
     except InvalidArgument as error:
@@ -69,8 +70,32 @@ def _stacks(tag: str, raw: Raw, location: str) -> list[Stack]:
     if len(stacks) > ITEMS_MAX:
         reason = f"lists {len(stacks):,} stacks, more than {ITEMS_MAX:,}"
         raise SourceError(location, reason, key=tag)
+    positions: dict[Stack, int] = {}
     for position, stack in enumerate(stacks):
         if not is_name(stack.label):
             reason = f"{quoted(stack.label)} cannot name a stack"
             raise SourceError(location, reason, key=f"{tag}[{position}].label")
+        first = positions.setdefault(stack, position)
+        if first != position:
+            reason = f"names the index that {tag}[{first}] names, for the same stack"
+            raise SourceError(location, reason, key=f"{tag}[{position}].url")
+    return in_order(stacks)
+
+
+def in_order(stacks: Iterable[Stack]) -> list[Stack]:
+    """Return the stacks root first: the packages that it has are taken from there."""
     return sorted(stacks, key=lambda stack: (stack.label != ROOT_STACK, stack.label))
+
+
+def named_stacks(stacks: Sequence[Stack]) -> list[Stack]:
+    """Return the stacks that the user names, in order.
+
+    Raises InvalidArgument for one that stands there twice, and for more than can be.
+    """
+    counts = Counter(stacks)
+    for stack, count in counts.items():
+        if count > 1:
+            raise InvalidArgument("LOCATION", f"{stack.label}={stack.url} stands there twice")
+    if len(counts) > ITEMS_MAX:
+        raise InvalidArgument("LOCATION", f"there are more than {ITEMS_MAX:,} stacks")
+    return in_order(stacks)

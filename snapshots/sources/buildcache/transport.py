@@ -1,28 +1,33 @@
-"""Reading bytes from a folder, a file, or an http(s):// URL.
+"""Reading bytes from a folder, a file, or an http(s):// or s3:// URL.
 
 What is large is written to disk while it is downloaded, so several indexes can be fetched at once
-in little memory. No credentials are used.
+in little memory. Requests for s3:// URLs are signed with the credentials of the settings. For all
+else none are used but such as a caller sends along, and those reach no other server that one
+redirects to.
 """
 
+import os
 import random
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from threading import Event, Lock
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 from snapshots.errors import SourceError
 from snapshots.program import importer_name
 from snapshots.sources.addresses import AddressRefused, Boundary, Reached, named_hosts
-from snapshots.sources.buildcache import responses
+from snapshots.sources.buildcache import buckets, responses
 from snapshots.sources.buildcache.bodies import Body, collected, too_large, unpacked, user_file
 from snapshots.sources.buildcache.locations import is_url
+from snapshots.sources.buildcache.responses import Document
 from snapshots.sources.buildcache.stores import Note, Store
-from snapshots.sources.files import Missing
+from snapshots.sources.files import Missing, unreadable
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 
@@ -36,17 +41,27 @@ if TYPE_CHECKING:
 _DOCUMENT_BYTES = 16 << 20  # far more than any manifest or checksum has
 _MAX_REDIRECTS = 10
 _LONGEST_WAIT = 120.0
+_NONE: Mapping[str, str] = {}
+_PAGES_MAX = 10_000
+_LISTED_MAX = 1_000_000  # ten times what the largest cache has
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+class Listed(NamedTuple):
+    """A file or object below a location; its ``version`` is another one where its content is."""
+
+    location: str
+    version: str | None
+
+
 class Transport:
     """Reads locations; a context manager, and safe to share between threads.
 
-    ``origin`` is where the import begins: only if that has a special address (loopback, private
-    ...) may other locations have such. None takes the first host that is asked for. ``reached`` is
-    what another transport of the same import learned of the hosts.
+    ``origin`` is where the import begins, one location or several: only if such a one has a special
+    address (loopback, private ...) may other locations have such. None takes the first host that is
+    asked for. ``reached`` is what another transport of the same import learned of the hosts.
 
     Leaving it closes every body. A request that is still running then, in any thread, ends with a
     SourceError: at the next bytes received, or when the server was silent for too long.
@@ -56,7 +71,7 @@ class Transport:
         self,
         settings: ReadSettings,
         report: Report,
-        origin: str | None = None,
+        origin: str | Sequence[str] | None = None,
         reached: Reached | None = None,
     ) -> None:
         self.settings = settings
@@ -99,26 +114,37 @@ class Transport:
         """Return the content of a small document. Raises Missing or SourceError."""
         if not is_url(location):
             return user_file(location, _DOCUMENT_BYTES).load(limit=_DOCUMENT_BYTES)[0]
+        return self.receive(location).data
 
-        def content(response: "httpx.Response") -> bytearray:
-            encoding = responses.encoding_of(response, location)
-            chunks = unpacked(response.iter_raw(), encoding, location)
-            return collected(chunks, _DOCUMENT_BYTES, location)
+    def receive(self, url: str, headers: Mapping[str, str] = _NONE) -> Document:
+        """Return a small document at a URL; ``headers`` are sent along.
 
-        return self._request("GET", location, {}, content)
+        Raises Missing, Unauthorized or SourceError.
+        """
 
-    def fetch(self, location: str, *, key: str | None = None) -> Body:
+        def content(response: "httpx.Response") -> Document:
+            encoding = responses.encoding_of(response, url)
+            chunks = unpacked(response.iter_raw(), encoding, url)
+            data = collected(chunks, _DOCUMENT_BYTES, url)
+            return Document(data, responses.next_page_of(response, url))
+
+        return self._request("GET", url, headers, content)
+
+    def fetch(
+        self, location: str, *, key: str | None = None, headers: Mapping[str, str] = _NONE
+    ) -> Body:
         """Download a large content to disk, unless it is there unchanged since an earlier run.
 
-        One content is kept for each ``key``, which is the location by default. Raises Missing or
-        SourceError.
+        One content is kept for each ``key``, which is the location by default. ``headers`` are
+        sent along to a URL. Raises Missing, Unauthorized or SourceError.
         """
         if not is_url(location):
             return self._held(user_file(location, self.settings.max_index_bytes))
         key = key or location
         store = self._opened_store()
         known = store.find(key, location)
-        headers = {"If-None-Match": known.etag} if known and known.etag else {}
+        if known and known.etag:
+            headers = {**headers, "If-None-Match": known.etag}
         if known is not None:
             self._held(known)
 
@@ -130,6 +156,46 @@ class Transport:
             return self._held(store.keep(key, note, self._watched(response, location)))
 
         return self._request("GET", location, headers, stored)
+
+    def can_list(self, location: str) -> bool:
+        """Tell whether what lies below a location can be listed: folders and buckets."""
+        return not is_url(location) or buckets.in_bucket(location, self.settings) is not None
+
+    def listing(self, location: str) -> list[Listed]:
+        """Return the files below a folder, or the objects below a URL in a bucket, in order.
+
+        Raises SourceError, also for a list that does not end.
+        """
+        place = buckets.in_bucket(location, self.settings) if is_url(location) else None
+        found: dict[str, str | None] = {}
+        for path, version in self._objects(location, place) if place else _files(location):
+            if path in found:
+                raise SourceError(location, f"its list has {path} twice, perhaps in a circle")
+            found[path] = version
+            if len(found) > _LISTED_MAX:
+                raise SourceError(location, f"holds more than {_LISTED_MAX:,} files")
+            if not len(found) % 1000:
+                self.progress(f"listing {location}", len(found), None)
+        return [Listed(path, found[path]) for path in sorted(found)]
+
+    def _objects(self, location: str, place: buckets.InBucket) -> Iterator[tuple[str, str | None]]:
+        """Yield the location and the ETag of each object below a place in a bucket."""
+        below = place._replace(key=f"{place.key.rstrip('/')}/".removeprefix("/"))
+        token: str | None = None
+        for _ in range(_PAGES_MAX):
+            try:
+                page = buckets.parse_page(self.read(buckets.page_location(below, token)), location)
+            except SourceError as error:
+                raise SourceError(location, f"cannot be listed: {error.reason}") from None
+            for key, etag in page.objects:
+                if key.startswith(below.key):
+                    yield buckets.location_of(below.root, key), etag
+            if page.next_token is None:
+                return
+            if page.next_token == token:
+                break
+            token = page.next_token
+        raise SourceError(location, "its list does not end; read it by an index")
 
     def ahead(
         self, work: Callable[[Item], Result], items: Iterable[Item]
@@ -212,9 +278,15 @@ class Transport:
             self._check_stopped(url)
             requested_wait = 0.0
             try:
-                with client.stream(method, url, headers=headers) as response:
+                target, signature = self._target(method, url)
+                with client.stream(
+                    method,
+                    target,
+                    headers={**headers, **signature},
+                    follow_redirects=not signature,  # it is for this host alone
+                ) as response:
                     if not responses.may_recover(response):
-                        responses.check_status(response, url)
+                        self._check_status(response, url)
                         return use(response)
                     failure = responses.status_of(response)
                     requested_wait = responses.retry_after(response)
@@ -233,6 +305,19 @@ class Transport:
                 )
         times = f"tried {self.settings.attempts} times"
         raise SourceError(url, f"{failure} ({times}); try again later")
+
+    def _target(self, method: str, url: str) -> tuple[str, Mapping[str, str]]:
+        """Return the http(s) URL that a URL stands for, and the headers that sign a request."""
+        if not url.startswith("s3://"):
+            return url, {}
+        target = buckets.object_url(url, self.settings)
+        return target, buckets.signed_headers(method, target, self.settings.s3, datetime.now(UTC))
+
+    def _check_status(self, response: "httpx.Response", url: str) -> None:
+        if buckets.is_asked(url, self.settings):
+            buckets.check_status(response, url)
+        else:
+            responses.check_status(response, url)
 
     def _pause(self, attempt: int, requested_wait: float) -> None:
         """Wait before another attempt, at least as long as the server asked for."""
@@ -285,11 +370,23 @@ class Transport:
         return folder
 
 
-def _trusted(settings: ReadSettings, origin: str | None) -> list[str] | None:
+def _trusted(settings: ReadSettings, origin: str | Sequence[str] | None) -> list[str] | None:
     """Return the hosts that the user names; None where the first that is asked for is named."""
     if origin is None:
         return None
-    return named_hosts(origin, *settings.s3_prefixes.values())
+    origins = [origin] if isinstance(origin, str) else origin
+    return named_hosts(*origins, settings.s3.endpoint, *settings.s3_prefixes.values())
+
+
+def _files(location: str) -> Iterator[tuple[str, None]]:
+    """Yield the path of each file below a folder. Raises SourceError."""
+
+    def refuse(error: OSError) -> None:
+        raise unreadable(error.filename or location, error)
+
+    for folder, _, names in os.walk(location, onerror=refuse):
+        for name in names:
+            yield os.path.join(folder, name), None  # noqa: PTH118 - of a million files
 
 
 @cache

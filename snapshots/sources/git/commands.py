@@ -108,11 +108,15 @@ def run(
 def discover(folder: Path, location: str, *question: str) -> bytes:
     """Return what ``git rev-parse`` says of the repository in a folder of the user's.
 
-    This alone reads the configuration of that repository; it runs nothing that stands there.
-    Raises SourceError, naming ``location``, where there is no repository.
+    This alone reads the configuration of that repository; it runs nothing that stands there. So
+    it may be another user's, as one is that is mounted read-only: git would refuse it otherwise,
+    and is told that this folder, and none else, is safe. Raises SourceError, naming ``location``,
+    where there is no repository.
     """
+    place = folder.resolve()
+    network = Network(config={"safe.directory": str(place)})
     # A folder in a working tree is not that repository.
-    environment = _variables(_NONE) | {"GIT_CEILING_DIRECTORIES": str(folder.resolve().parent)}
+    environment = _variables(network) | {"GIT_CEILING_DIRECTORIES": str(place.parent)}
     command = ("rev-parse", *question)
     return _run(Repository(folder, location), command, environment, seconds=_LONGEST_LOOK)
 

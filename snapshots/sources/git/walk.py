@@ -69,7 +69,7 @@ class Walk:
         reader: PageReader,
         report: Report,
     ) -> None:
-        self.pages = TaggedPages(report)
+        self.pages = TaggedPages(reader, report)
         self.tags_found: set[str] = set()
         """The tags of folders and pages so far, selected or not."""
         self._folder = folder
@@ -167,7 +167,7 @@ class Walk:
             return None
         if tag not in self._selection:
             return None
-        self.pages.put(path, tag, page)
+        self.pages.put(path, tag, blob, location, page)
         return tag
 
     def _location(self, path: str, place: int) -> str:

@@ -7,10 +7,10 @@ than build caches do.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from snapshots.errors import SourceError
 from snapshots.escaping import legible, quoted
@@ -29,6 +29,7 @@ MAX_SPECS = 100_000
 _MAX_INCLUDES = 16
 _LONGEST_TEXT = 100
 _SHORT_COMMIT = 10
+_HASH_LENGTH = 32
 
 
 class LockedNode(Node):
@@ -77,6 +78,19 @@ class LockedDocument(NamedTuple):
     writer: Writer | None = None
 
 
+_Hash = Annotated[str, msgspec.Meta(min_length=_HASH_LENGTH)]
+"""A key that is none is refused where it is read, and not with all that follow it."""
+
+
+class _Form(msgspec.Struct):
+    """The keys that tell the forms of documents apart; others are passed over."""
+
+    concrete_specs: Raw | UnsetType = UNSET
+    meta: Raw | UnsetType = msgspec.field(name="_meta", default=UNSET)
+    spec: Raw | UnsetType = UNSET
+    database: Raw | UnsetType = UNSET
+
+
 class _Root(msgspec.Struct, gc=False):
     hash: str
     group: str | None = None
@@ -84,7 +98,7 @@ class _Root(msgspec.Struct, gc=False):
 
 class _Environment(msgspec.Struct):
     roots: list[_Root]
-    concrete_specs: dict[str, Raw]
+    concrete_specs: dict[_Hash, Raw]
     include_concrete: dict[str, Raw] = {}
 
 
@@ -120,13 +134,13 @@ def locked_document(document: Raw, location: str, prefix: str = "") -> LockedDoc
     if bytes(memoryview(document)[:1]) == b"[":
         listed = decode_json(document, list[Raw], location, prefix)
         return LockedDocument(_of_list(listed, location, prefix))
-    keys: Mapping[str, Raw] = decode_json(document, dict[str, Raw], location, prefix)
-    if "concrete_specs" in keys or "_meta" in keys:
+    form = decode_json(document, _Form, location, prefix)
+    if form.concrete_specs is not UNSET or form.meta is not UNSET:
         return _of_lock_file(document, location, prefix)
-    if "spec" in keys:
+    if form.spec is not UNSET:
         return LockedDocument(_of_printed(document, location, prefix))
     reason = "is neither a lock file nor what 'spack spec --json' prints"
-    if "database" in keys:
+    if form.database is not UNSET:
         reason += ", but the index of a build cache; 'cachelog import' reads it"
     raise SourceError(location, reason, key=prefix or None)
 
@@ -195,7 +209,7 @@ def _of_list(raws: list[Raw], location: str, prefix: str) -> Iterator[LockedSpec
     found: list[LockedSpec] = []
     for number, raw in enumerate(raws):
         place = f"{prefix}[{number}]"
-        if "spec" in decode_json(raw, dict[str, Raw], location, place):
+        if decode_json(raw, _Form, location, place).spec is not UNSET:
             yield from _of_printed(raw, location, place)
         else:
             found.append(_alone(raw, location, place, is_root=False))

@@ -24,6 +24,12 @@ from snapshots.sources.lockfiles.nodes import (
 MAX_BYTES = 128 << 20
 """How many bytes a lock file may have; one of 1,500 specs has some three million."""
 
+_MIN_VALUE_BYTES, _FEW_VALUES = 10, 10_000
+"""How many bytes a value has on average, names and punctuation included: in real files twenty.
+
+Values that are but digits take a hundred times the time and memory of the text that they are in.
+"""
+
 _DEVELOPMENT = "dev_path="
 
 
@@ -80,6 +86,8 @@ def parse(data: bytes, location: str) -> LockFile:
     """
     if len(data) > MAX_BYTES:
         raise SourceError(location, f"holds more than {MAX_BYTES:,} bytes")
+    if data.count(b",") > max(_FEW_VALUES, len(data) // _MIN_VALUE_BYTES):
+        raise SourceError(location, f"holds more values than a lock file of {len(data):,} bytes")
     found: dict[str, LockedSpec] = {}
     groups: defaultdict[str, dict[str, None]] = defaultdict(dict)
     writers: list[Writer] = []

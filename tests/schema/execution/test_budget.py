@@ -92,6 +92,8 @@ QUESTIONS = {
     "lists that are rendered": SPECS,
     "lists that are resolved": "{ revision { specs { nodes { dependents { totalCount } } } } }",
     "packages one by one": "{ revision { packages { nodes { numSpecsByStack { stack } } } } }",
+    "dependencies of many": "{ revision { specs(first: 9) { nodes { "
+    "dependencies(transitive: true) { totalCount } } } } }",
     "pages within pages": "{ revision { packages { nodes { specs(filter: {targets: []}) "
     "{ totalCount } } } } }",
 }

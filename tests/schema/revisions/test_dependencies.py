@@ -9,6 +9,7 @@ import pytest
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from schema.context import Context
+from schema.execution import budget
 from schema.execution.budget import NotLoaded
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
@@ -390,3 +391,16 @@ def test_both_executors_agree(world: World, selection: str, arguments: str) -> N
         query, context=world.context(), executor=StrawberryGraphQLCoreExecutionContext
     )
     assert plain(stock) == {"data": rendered}
+
+
+def test_levels_are_counted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request walks through so many levels in all, however cheap its document looks."""
+    lists = "dependencies(transitive: true) { totalCount }"
+    text = f'{{ revision(ref: "full") {{ specs(first: 9) {{ nodes {{ {lists} }} }} }} }}'
+    assert "errors" not in world.ask(text)
+    monkeypatch.setattr(budget, "MAX_LEVELS", 4)
+    response = world.ask(text)
+    (error,) = response["errors"]
+    assert error["extensions"]["code"] == "QUERY_TOO_LARGE"
+    assert "more than 4 levels of dependencies" in error["message"]
+    assert response["data"] is None

@@ -5,18 +5,21 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from starlette.types import Scope
 
 from server.asgi.errors import BadRequest
 from server.graphql.incoming import LARGE_BODY, Incoming
+from server.http.limits import DROP
 
 MAX = 4 * LARGE_BODY
+SCOPE: Scope = {"client": ("10.0.0.1", 1), "headers": []}
 
 
 def read(incoming: Incoming, *sizes: int, hangs_up: bool = False) -> int:
     """Read a body in pieces of these sizes and end its request; return how many bytes it had."""
 
     async def run() -> int:
-        with incoming.body() as body:
+        with incoming.body(SCOPE) as body:
             data = await body.read(_receive(sizes, hangs_up=hangs_up))
         return -1 if data is None else len(data)
 
@@ -42,7 +45,7 @@ def test_bodies_are_read_whole() -> None:
     assert read(incoming, 10, 0, 20) == 30
     assert read(incoming, LARGE_BODY, LARGE_BODY, 2 * LARGE_BODY) == MAX
     assert read(incoming, LARGE_BODY + 1, 1, hangs_up=True) == -1
-    assert incoming.num_bytes == 0
+    assert incoming.room.num_bytes == 0
 
 
 @pytest.mark.parametrize("max_body", [10, MAX])
@@ -52,7 +55,7 @@ def test_a_body_that_is_too_long_is_refused(max_body: int) -> None:
     with pytest.raises(BadRequest) as refused:
         read(incoming, max_body, 1, 10**9)
     assert (refused.value.status, refused.value.code) == (413, "PAYLOAD_TOO_LARGE")
-    assert incoming.num_bytes == 0
+    assert incoming.room.num_bytes == 0
 
 
 def test_large_bodies_share_what_there_is() -> None:
@@ -60,14 +63,51 @@ def test_large_bodies_share_what_there_is() -> None:
     incoming = Incoming(MAX, 2 * LARGE_BODY)
 
     async def hold() -> None:
-        with incoming.body() as body:
+        with incoming.body(SCOPE) as body:
             await body.read(_receive([LARGE_BODY + 1], hangs_up=False))
-            assert incoming.num_bytes == LARGE_BODY + 1
+            assert incoming.room.num_bytes == LARGE_BODY + 1
             await asyncio.to_thread(read, incoming, LARGE_BODY)
             with pytest.raises(BadRequest) as refused:
                 await asyncio.to_thread(read, incoming, LARGE_BODY + 1)
             assert refused.value.status == 503
 
     asyncio.run(hold())
-    assert incoming.num_bytes == 0
+    assert incoming.room.num_bytes == 0
     assert read(incoming, MAX) == MAX
+
+
+@pytest.mark.parametrize("size", [2 * LARGE_BODY - 1, 2 * LARGE_BODY])
+def test_a_body_that_stalls_gives_way(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where others need the room that it takes, unless as much as a small one came meanwhile."""
+    monkeypatch.setattr("server.graphql.incoming.PATIENCE", 0.2)
+    incoming, dropped = Incoming(MAX, MAX), asyncio.Event()
+    scope = {**SCOPE, "extensions": {DROP: dropped.set}}
+    sizes = [LARGE_BODY + 1, size - LARGE_BODY - 1]
+
+    async def receive() -> dict[str, Any]:
+        if not sizes:
+            await dropped.wait()
+            return {"type": "http.disconnect"}
+        await asyncio.sleep(0.15)
+        return {"type": "http.request", "body": b"a" * sizes.pop(0), "more_body": True}
+
+    async def stall() -> bytes | None:
+        with incoming.body(scope) as body:
+            return await body.read(receive)
+
+    async def run() -> None:
+        stalled = asyncio.create_task(stall())
+        await asyncio.sleep(0.4)
+        with incoming.body(SCOPE) as body:
+            reading = body.read(_receive([MAX], hangs_up=False))
+            if size < 2 * LARGE_BODY:
+                assert await reading
+                assert await stalled is None
+            else:
+                with pytest.raises(BadRequest):
+                    await reading
+                dropped.set()
+                await stalled
+
+    asyncio.run(run())
+    assert incoming.room.num_bytes == 0

@@ -1,10 +1,13 @@
 """Large responses on their way: how many bytes, and who is refused."""
 
 import pytest
+from starlette.types import Scope
 
 from server.asgi.errors import BadRequest
 from server.asgi.responses import Response
 from server.graphql.outgoing import Outgoing
+
+SCOPE: Scope = {"client": ("10.0.0.1", 1), "headers": []}
 
 
 def response(num_bytes: int) -> Response:
@@ -15,28 +18,28 @@ def response(num_bytes: int) -> Response:
 def test_large_responses_are_counted_while_they_are_sent() -> None:
     """Twice, as each may be compressed too; small ones are not counted."""
     outgoing = Outgoing(10 << 20)
-    sizes = [outgoing.begin(response(it)) for it in (1 << 20, 2 << 20, 1_000)]
-    assert sizes == [2 << 20, 4 << 20, 0]
-    assert outgoing.num_bytes == 6 << 20
-    for size in sizes:
-        outgoing.end(size)
-    assert outgoing.num_bytes == 0
+    places = [outgoing.begin(response(it), SCOPE) for it in (1 << 20, 2 << 20, 1_000)]
+    assert [it.num_bytes for it in places] == [2 << 20, 4 << 20, 0]
+    assert outgoing.room.num_bytes == 6 << 20
+    for place in places:
+        place.leave()
+    assert outgoing.room.num_bytes == 0
 
 
 def test_without_room_a_large_response_is_refused() -> None:
     """Small ones are sent all the same, and large ones again when there is room."""
     outgoing = Outgoing(5 << 20)
-    first = outgoing.begin(response(2 << 20))
+    first = outgoing.begin(response(2 << 20), SCOPE)
     with pytest.raises(BadRequest) as caught:
-        outgoing.begin(response(1 << 20))
+        outgoing.begin(response(1 << 20), SCOPE)
     assert caught.value.status == 503
     assert dict(caught.value.headers)[b"retry-after"]
-    assert outgoing.begin(response(1_000)) == 0
-    assert outgoing.num_bytes == first
-    outgoing.end(first)
-    assert outgoing.begin(response(1 << 20)) == 2 << 20
+    assert outgoing.begin(response(1_000), SCOPE).num_bytes == 0
+    assert outgoing.room.num_bytes == first.num_bytes
+    first.leave()
+    assert outgoing.begin(response(1 << 20), SCOPE).num_bytes == 2 << 20
 
 
 def test_one_that_is_larger_than_the_bound_is_sent_alone() -> None:
     """What settings allow as an answer can always be sent."""
-    assert Outgoing(1).begin(response(1 << 20)) == 2 << 20
+    assert Outgoing(1).begin(response(1 << 20), SCOPE).num_bytes == 2 << 20

@@ -6,15 +6,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from server.app import create_app
 from server.http.at_once import ReadyAnswer
-from server.http.limits import ConnectionLimits
+from server.http.limits import DROP, ConnectionLimits
 from server.http.servers import DrainingServer, ServerConfig
 from server.listening import listening_socket
+from server.settings import Settings
 from tests.server.servers import PATIENCE, until
 
 BIG = 30_000_000
@@ -43,11 +46,15 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
             return
         size += len(message["body"])
         more = message["more_body"]
+        if scope["path"] == "/drop":
+            scope["extensions"][DROP]()
     if scope["path"] == "/slow":
         await asyncio.sleep(1.2)
     body = b"x" * BIG if scope["path"] == "/big" else str(size).encode()
     length = (b"content-length", str(len(body)).encode())
     await send({"type": "http.response.start", "status": 200, "headers": [length]})
+    if scope["path"] == "/drop-answer":
+        scope["extensions"][DROP]()
     await send({"type": "http.response.body", "body": body})
 
 
@@ -58,7 +65,7 @@ class Answering:
 
     def at_once(self, scope: Scope, body: bytes) -> ReadyAnswer | None:
         """Answer as the application does."""
-        if scope["path"] in ("/early", "/slow", "/big"):
+        if scope["path"] in ("/early", "/slow", "/big", "/drop", "/drop-answer"):
             return None
         size = str(len(body)).encode()
         return ReadyAnswer(200, b"content-length: %d\r\n" % len(size), size)
@@ -302,6 +309,47 @@ def test_who_reads_steadily_gets_all(bounded: Running) -> None:
             size += len(part)
             time.sleep(0.03)
     assert size > BIG
+
+
+def test_who_reads_slowly_gets_all(bounded: Running) -> None:
+    """The system takes megabytes of an answer, and more only when a good part of them is gone."""
+    with bounded.connect() as connection:
+        connection.sendall(ask("/big", CLOSE))
+        size, slow_until = 0, time.monotonic() + 5 * LIMITS.send_seconds
+        while time.monotonic() < slow_until:
+            size += len(connection.recv(20_000))
+            time.sleep(0.05)
+        size += len(rest(connection))
+    assert size > BIG
+
+
+@pytest.mark.parametrize(
+    ("path", "left_out", "expected"), [("/drop", 10, 503), ("/drop", 0, 0), ("/drop-answer", 0, 0)]
+)
+def test_a_request_that_gives_way_is_ended(
+    bounded: Running, path: str, left_out: int, expected: int
+) -> None:
+    """With 503 and the time to come again where the client is still sending it; others go on."""
+    request = ask(path, body=b"c" * 1_000)
+    answer = said(bounded, request[: len(request) - left_out])
+    assert status(answer) == expected
+    assert (b"retry-after: 1\r\n" in answer) == (expected == 503)
+    until(lambda: not bounded.server.server_state.tasks, "its task has ended", SOON)
+
+
+def test_who_has_not_sent_all_when_the_server_stops_is_told_so(
+    demo_catalog: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After as long as requests may take, with 503; that is no error of the server's."""
+    monkeypatch.setattr("server.http.servers.GRACE_SECONDS", 0.3)
+    app = create_app(Settings(catalog=str(demo_catalog)))
+    with ExitStack() as opened:
+        with running(ConnectionLimits(), app) as server:
+            connection = opened.enter_context(server.connect())
+            connection.sendall(ask("/check", body=b"c" * 100_000)[:-100])
+            until(lambda: server.server.server_state.tasks, "it is being read")
+        assert status(rest(connection)) == 503
+    assert not [it for it in caplog.records if it.exc_info]
 
 
 # -- connections

@@ -28,6 +28,8 @@ from server.metrics.instruments import (
 from server.metrics.sharing import SharedTallies
 from server.metrics.tallies import Recorder
 from server.settings import Settings
+from snapshots.catalog.catalog import Catalog
+from snapshots.program import cachelog_version
 from tests.server.http.test_stopping import is_running, workers_of
 from tests.server.servers import Server, application, serving, until
 
@@ -77,6 +79,16 @@ def test_requests_are_counted(demo_catalog: Path) -> None:
     assert found["cachelog_cache_bytes", "frames"] > 0
     assert (found["cachelog_frames", ""], found["cachelog_revisions", ""]) == (1, 5)
     assert 0 <= found["cachelog_refresh_age_seconds", ""] < 60
+    history = Catalog(str(demo_catalog)).require_history()
+    last = max(it.published_at for it in history.revisions)
+    assert found["cachelog_last_import_timestamp_seconds", ""] == last.timestamp()
+    for name in history.series_names:
+        newest = history.of_series(name)[-1].taken_at.timestamp()
+        assert found["cachelog_newest_revision_timestamp_seconds", name] == newest
+    assert found["cachelog_build_info", cachelog_version()] == 1
+    assert found["cachelog_resident_memory_bytes", ""] > 10 << 20
+    open_now, most = (found[f"cachelog_{it}_descriptors", ""] for it in ("open", "max"))
+    assert 3 < open_now < most
     assert found["cachelog_processes", ""] == 1
     assert found["cachelog_answer_bytes_total", ""] > 100
 

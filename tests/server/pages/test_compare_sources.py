@@ -61,6 +61,13 @@ def test_names_are_texts(hostile: httpx.Client, tab: str) -> None:
         assert link.startswith(str(page.response.url.join("/")))
 
 
+def test_one_that_replaces_another(hostile: httpx.Client) -> None:
+    """One spec stands in the singular."""
+    figures = shown(hostile, PAIR).text(".totals")
+    assert "1 rebuilt, 1 replaces another" in figures
+    assert "replace others" not in figures
+
+
 def test_a_cause_of_any_name_has_a_page(hostile: httpx.Client) -> None:
     """Slashes, quotes and markup in its address lead to it, and in its packages to theirs."""
     (link, *_) = links(shown(hostile, PAIR), ".unfolded a")

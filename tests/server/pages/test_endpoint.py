@@ -90,6 +90,10 @@ def test_an_unknown_address_is_a_page_for_browsers(client: httpx.Client) -> None
     assert page.links()["All series"] == str(client.base_url.join("/"))
     for answer in (client.get("/nope"), client.post("/nope", headers=BROWSER)):
         assert (answer.status_code, answer.text) == (404, "Not Found")
+        assert answer.headers["cache-control"] == "no-store"
+        # Which of the two forms it is depends on this header, which caches have to know.
+        assert "accept" in answer.headers["vary"]
+    assert "accept" in page.response.headers["vary"]
 
 
 def test_a_request_for_no_path_is_answered_too(client: httpx.Client) -> None:

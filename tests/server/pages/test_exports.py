@@ -321,10 +321,10 @@ def test_a_slow_reader_holds_one_piece(lanes: Lanes) -> None:
         await enough.wait()
         await asyncio.sleep(0.05)
         assert asker.num_asked == 3
-        assert 500_000 < outgoing.num_bytes < 600_000
+        assert 500_000 < outgoing.room.num_bytes < 600_000
         assert piece.rows == []
         sending.cancel()
         await asyncio.gather(sending, return_exceptions=True)
-        assert outgoing.num_bytes == 0
+        assert outgoing.room.num_bytes == 0
 
     asyncio.run(reading())

@@ -136,7 +136,10 @@ def test_commands_are_quoted(kind: str, location: str, added: str | None) -> Non
 
 
 def test_what_only_some_specs_have(tmp_path: Path) -> None:
-    """What it provides, where it is external, what it was spliced from; of others nothing."""
+    """What it provides, where it is external, what it was spliced from, who wanted it installed.
+
+    Of others nothing is said.
+    """
     spec = full_spec(provided_virtuals=())
     gcc = full_spec("gcc", name="gcc", stacks=(), external_path="/usr")
     snapshot = Snapshot(tag="develop", content=Content.of([spec], [gcc]), source=SOURCE)
@@ -149,10 +152,11 @@ def test_what_only_some_specs_have(tmp_path: Path) -> None:
     assert full["Provides"] == "nothing virtual"
     assert full["External"] == "at /opt/my libs by the modules PrgEnv-cray/8.3 gcc/13.2.0"
     assert full["Spliced"] == f"built as zlib-ng/{hash_of('zlib-ng')}"
+    assert full["Installed"] == "explicitly 2025-03-30"
     assert full["Spec format"] == "6"
     assert "external at /usr" in pages[0].text("#needs")
     assert bare["Provides"].startswith("unknown")
-    assert not {"External", "Spliced"} & set(bare)
+    assert not {"External", "Spliced", "Installed"} & set(bare)
 
 
 def test_what_a_source_does_not_tell_is_said(tmp_path: Path) -> None:

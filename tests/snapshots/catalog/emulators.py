@@ -55,11 +55,22 @@ class Emulator:
     @contextmanager
     def failing(self) -> Iterator[None]:
         """Answer every request with status 503, as a store that is out of order."""
-        httpx.post(f"{self.url}/-/failing").raise_for_status()
+        with self._faulty("failing"):
+            yield
+
+    @contextmanager
+    def unconditional(self) -> Iterator[None]:
+        """Ignore If-None-Match: a write replaces what is there."""
+        with self._faulty("unconditional"):
+            yield
+
+    @contextmanager
+    def _faulty(self, fault: str) -> Iterator[None]:
+        httpx.post(f"{self.url}/-/{fault}").raise_for_status()
         try:
             yield
         finally:
-            httpx.delete(f"{self.url}/-/failing").raise_for_status()
+            httpx.delete(f"{self.url}/-/{fault}").raise_for_status()
 
     @contextmanager
     def silent(self) -> Iterator[None]:

@@ -2,7 +2,8 @@
 
 It is moto's, without what ``moto.server`` puts before it: that finds out which of all services is
 meant, and looks through moto's folder for each request. ``POST /-/failing`` lets every request
-fail with status 503 until ``DELETE /-/failing``. The log has the range that a request asks for.
+fail with status 503 until ``DELETE /-/failing``; after ``POST /-/unconditional`` no object is kept
+from being replaced, until ``DELETE``. The log has the range that a request asks for.
 """
 
 import sys
@@ -16,7 +17,7 @@ from werkzeug.wrappers import Response
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-FAILING = "/-/failing"
+FAILING, UNCONDITIONAL = "/-/failing", "/-/unconditional"
 
 
 class KeepingHandler(MotoRequestHandler):
@@ -31,19 +32,21 @@ class KeepingHandler(MotoRequestHandler):
         super().log_request(code, self.headers.get("Range", size))
 
 
-class Outages:
-    """Fails as S3 does while it is told to."""
+class Faulty:
+    """Fails as S3 does, or ignores If-None-Match as some emulators do, while it is told to."""
 
     def __init__(self, app: "WSGIApplication") -> None:
         self._app = app
-        self._is_out = False
+        self._faults = {FAILING: False, UNCONDITIONAL: False}
 
     def __call__(self, environ: "WSGIEnvironment", start: "StartResponse") -> Iterable[bytes]:
         """Answer a request."""
-        if environ["PATH_INFO"] == FAILING:
-            self._is_out = environ["REQUEST_METHOD"] == "POST"
+        if environ["PATH_INFO"] in self._faults:
+            self._faults[environ["PATH_INFO"]] = environ["REQUEST_METHOD"] == "POST"
             return Response(status=204)(environ, start)
-        if self._is_out:
+        if self._faults[UNCONDITIONAL]:
+            environ.pop("HTTP_IF_NONE_MATCH", None)
+        if self._faults[FAILING]:
             text = "<Error><Code>ServiceUnavailable</Code><Message>Out of order</Message></Error>"
             return Response(text, 503, content_type="application/xml")(environ, start)
         return self._app(environ, start)
@@ -51,7 +54,7 @@ class Outages:
 
 def main(port: int) -> None:
     """Serve on 127.0.0.1 until the process is ended."""
-    app = Outages(create_backend_app("s3"))
+    app = Faulty(create_backend_app("s3"))
     run_simple("127.0.0.1", port, app, threaded=True, request_handler=KeepingHandler)
 
 

@@ -117,7 +117,7 @@ def test_a_broken_log_of_specs(breakage: str, tmp_path: Path) -> None:
     catalog = Catalog(location)
     catalog.refresh()
     assert assert_is_sound(catalog) == [0, 1]
-    with pytest.raises(CatalogError, match=r": specs/_delta_log.*; restore it from a copy"):
+    with pytest.raises(CatalogError, match=r": specs/_delta_log.*(;|else) restore it from a copy"):
         publish_state(catalog, 2)
     assert assert_is_sound(catalog) == [0, 1]
 

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from datetime import timedelta
 from multiprocessing.context import ForkServerContext
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
 from deltalake.fs import DeltaStorageHandler
 
+from snapshots.catalog import revisions_table
 from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.filling import missing_pairs
@@ -173,6 +175,51 @@ def publish_in_bucket(variables: dict[str, str], *arguments: Any) -> None:
     """Publish where these variables lead; a process has those of when its like was first made."""
     os.environ.update(variables)
     publish_together(*arguments)
+
+
+@pytest.mark.usefixtures("variables")
+def test_a_store_that_lets_writes_replace_others(emulator: Emulator) -> None:
+    """It is found out before anything is written, also where a catalog was copied there."""
+    location = "s3://bucket/unconditional"
+    with (
+        emulator.unconditional(),
+        pytest.raises(CatalogError, match=r"ignores If-None-Match.*nothing is imported; use a"),
+    ):
+        publish_state(Catalog(location), 0)
+    assert not Storage(parse_location("s3://bucket")).find("unconditional")
+
+    publish_state(Catalog(location), 0)
+    there = Catalog("s3://bucket/moved-to-it")
+    storage = Storage(parse_location("s3://bucket"))
+    for path, found in storage.find("unconditional").items():
+        storage.write(f"moved-to-it/{path}", storage.read(f"unconditional/{path}", found.size))
+    there.refresh()
+    before = there.history
+    with emulator.unconditional(), pytest.raises(CatalogError, match="ignores If-None-Match"):
+        publish_state(there, 1)
+    there.refresh()
+    assert there.history.revisions == before.revisions
+
+
+@pytest.mark.usefixtures("variables")
+def test_a_store_is_probed_once(emulator: Emulator) -> None:
+    """The catalog remembers that it was, also one that was written before stores were."""
+    location = "s3://bucket/probed"
+    with patch.object(revisions_table.RevisionsTable, "require_conditional_writes"):
+        publish_state(Catalog(location), 0)
+    for number, is_probed in ((1, True), (2, False), (3, False)):
+        before = emulator.num_requests()
+        publish_state(Catalog(location), number)
+        assert any("_probe-" in it for it in emulator.requests()[before:]) == is_probed
+    paths = Storage(parse_location("s3://bucket")).find("probed")
+    assert {path.partition("/")[0] for path in paths} == {
+        "revisions",
+        "specs",
+        "comparisons",
+        "changes",
+        "hashes",
+    }
+    assert len(Catalog(location).require_history().of_tag(TAGS[0])) == 4
 
 
 def test_a_bucket_that_is_not_there(variables: dict[str, str]) -> None:

@@ -13,7 +13,7 @@ from snapshots.spack.names import natural_key
 from tests.snapshots.changes.states import compare, pairs, tell_stacks
 from tests.snapshots.factories import SPECS
 
-UNKNOWABLE = ("size", "namespace", "package_hash")
+UNKNOWABLE = ("size", "namespace", "package_hash", "explicit")
 NEVER_COMPARED = [name for name, fact in SPEC_FACTS.items() if not fact.is_compared]
 NONE_CHANGED: dict[str, int] = {}
 

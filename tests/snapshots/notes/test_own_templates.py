@@ -1,6 +1,7 @@
 """Templates of one's own: sandboxed, strict, bounded, with errors that name file and line."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from snapshots.errors import SourceError
 from snapshots.models import Spec
 from snapshots.notes import own_templates
 from snapshots.notes.document import Changelog
-from snapshots.notes.own_templates import EXAMPLES, example_file, render_own
+from snapshots.notes.own_templates import EXAMPLES, render_example, render_own
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.factories import SPECS, a_spec
 from tests.snapshots.notes.stories import BASE, HEAD, told
@@ -53,8 +54,14 @@ def test_variables_are_the_names_of_the_json_notes(tmp_path: Path) -> None:
         ("{{ causes.append(1) }}", 1, "access to attribute 'append' of 'list' object is unsafe"),
         ("{{ told.__globals__ }}", 1, "'told' is undefined"),
         ("{{ base.__struct_fields__ }}", 1, "is unsafe"),
-        ("{{ 'a' * 10000000 }}", 1, "repeated too often"),
-        ("{{ 10 ** 100000 }}", 1, "a power is too large"),
+        ("{% set x = 10 %}{{ x ** 100000 }}", 1, "Exceeds the limit (4300 digits)"),
+        ("\n{{ 'a'.ljust(9999999999) }}", 2, "takes more than 1,024 MiB of memory"),
+        ("{{ '%9999999999d' % 1 }}", 1, "takes more than 1,024 MiB of memory"),
+        ("{{ 'a' | center(9999999999) }}", 1, "takes more than 1,024 MiB of memory"),
+        ("{{ 'a\\nb' | indent(9999999999) }}", 1, "takes more than 1,024 MiB of memory"),
+        ("{{ '1'.zfill(9999999999) }}", 1, "takes more than 1,024 MiB of memory"),
+        ("{{ '{:9999999999}'.format(1) }}", 1, "takes more than 1,024 MiB of memory"),
+        ("{{ 'a' * 9999999999 }}", 1, "takes more than 1,024 MiB of memory"),
         ("{{ range(1000000) | list }}", 1, "Range too big"),
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", 1, "RecursionError"),
         ("\n{% include 'beside.md' %}", 2, "there is no template 'beside.md'"),
@@ -96,6 +103,53 @@ def test_what_is_written_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(SourceError, match="writes more than 1,000 characters"):
         fill(tmp_path, endless)
     assert len(fill(tmp_path, "{% for x in range(1000) %}x{% endfor %}")) == 1_000
+
+
+def test_what_it_computes_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One expression that computes for ever, and a process that waits: both end in an error."""
+    monkeypatch.setattr(own_templates, "MAX_SECONDS", 1)
+    with pytest.raises(SourceError, match="takes longer than 1 s"):
+        fill(tmp_path, "{% set x = 9 %}{{ x ** 999999999 }}")
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    with pytest.raises(SourceError, match="takes longer than 1 s"):
+        fill(tmp_path, "x")
+
+
+def test_a_process_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed, failed or never begun, the error names the template and says which."""
+    for script, reason in (
+        ("kill -KILL $$", "was ended by SIGKILL, as happens where memory is short"),
+        ("echo a >&2; echo b >&2; exit 3", "its process failed: b"),
+        ("exit 3", "its process failed: status 3"),
+    ):
+        program = tmp_path / "program"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+        monkeypatch.setattr(sys, "executable", str(program))
+        with pytest.raises(SourceError, match=reason):
+            fill(tmp_path, "x")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))
+    with pytest.raises(SourceError, match="no process can be started for it: No such file"):
+        fill(tmp_path, "x")
+
+
+def test_a_text_that_is_none(tmp_path: Path) -> None:
+    """Half a pair of surrogates cannot be written to any file."""
+    with pytest.raises(SourceError, match=r"writes what is no character: U\+D800"):
+        fill(tmp_path, "{{ '\\ud800' }}")
+
+
+def test_modules_in_the_current_folder_are_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process imports cachelog, whatever lies where cachelog was called."""
+    (tmp_path / "snapshots").mkdir()
+    (tmp_path / "snapshots" / "__init__.py").write_text("raise SystemExit('trapped')")
+    monkeypatch.chdir(tmp_path)
+    assert fill(tmp_path, "{{ base.tag }}") == "v0.21.0"
 
 
 @pytest.mark.parametrize(
@@ -142,7 +196,7 @@ two versions that an older one took the place of and one package in one place.
 
 def test_the_example_for_a_chat() -> None:
     """A few lines: the highlights, the largest causes, and what is gone."""
-    assert render_own(LOG, example_file("chat")) == CHAT
+    assert render_example(LOG, "chat") == CHAT
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -150,12 +204,12 @@ def test_the_example_for_a_chat() -> None:
 @given(base=SPECS, head=SPECS)
 def test_examples_of_any_contents(name: str, base: list[Spec], head: list[Spec]) -> None:
     """They are filled in without a fault, and tidy."""
-    assert_tidy(render_own(told(base, head), example_file(name)))
+    assert_tidy(render_example(told(base, head), name))
 
 
 def test_a_release_on_github_tells_all_where_there_is_room() -> None:
     """Every package of every section, and nothing left out."""
-    text = render_own(LOG, example_file("github-release"))
+    text = render_example(LOG, "github-release")
     assert text.startswith("Of 14 specs, ")
     names = {entry.name for entries in LOG.packages.values() for entry in entries}
     assert all(f"- `{name}` " in text or f"- `{name}`:" in text for name in names)
@@ -170,7 +224,7 @@ def test_a_release_on_github_stays_within_its_limit(length: int, count: int) -> 
     old = [a_spec(f"o{n}", name=name, version="1") for n, name in enumerate(names)]
     old += [a_spec(f"g{n}", name=f"gone{n}", version="1") for n in range(100)]
     new = [a_spec(f"n{n}", name=name, version="2") for n, name in enumerate(names)]
-    text = render_own(told(old, new), example_file("github-release"))
+    text = render_example(told(old, new), "github-release")
     assert 0.9 * LONGEST_RELEASE < len(text) <= LONGEST_RELEASE
     assert all(f"- `gone{n}` 1 (1 spec)\n" in text for n in range(100))
     assert text.count("<details>") == text.count("</details>") > 0

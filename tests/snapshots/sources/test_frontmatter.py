@@ -153,7 +153,7 @@ def test_empty_front_matter() -> None:
         (b"---\na: *anchor\n---\n", 2, "is not YAML: anchors and aliases are refused"),
         (b"---\n? {a: 1}\n: x\n---\n", 2, "the key {'a': 1} is no text"),
         (b"---\na: {? [b] : x}\n---\n", 2, "is not YAML: found unhashable key"),
-        (b"---\na: 2025-02-30\n---\n", None, "is not YAML: day is out of range for month"),
+        (b"---\na: 2025-02-30\n---\n", None, "is not YAML: day "),
         (b"---\na: " + b"9" * 5_000 + b"\n---\n", None, "is not YAML: Exceeds the limit"),
         (b"---\na: x\n...\nb: y\n---\n", 4, "is not YAML: "),
     ],

@@ -96,8 +96,9 @@ def test_one_that_asks_late_does_not_wait_for_ever() -> None:
         worker.do("b", "c", "d")
         await settled()
         assert [*worker.begun] == ["b", "c", "d", "e"]
-        worker.do("e")
         asked(turns, [0])
+        await settled()
+        worker.do("e")
         await settled()
         assert [*worker.begun] == ["b", "c", "d", "e", "a"]
         worker.do("a")

@@ -8,7 +8,7 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.keeping.contents import Contents
-from snapshots.catalog.keeping.dropping import drop_rows, out_of_use
+from snapshots.catalog.keeping.dropping import drop_rows
 from snapshots.catalog.store.storage import Storage
 from snapshots.catalog.tables.delta import Table
 from snapshots.errors import CatalogError
@@ -128,4 +128,4 @@ def test_a_damaged_file_is_named(
 def test_a_table_that_is_not_there_has_no_files(revisions: tuple[Storage, Table]) -> None:
     """Neither has a catalog of before, which a vacuum cleans all the same."""
     storage, _ = revisions
-    assert out_of_use(storage, Table(storage, "none", COMPARISONS), 1) == []
+    assert Table(storage, "none", COMPARISONS).out_of_use(1) == []

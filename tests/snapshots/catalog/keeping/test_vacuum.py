@@ -1,11 +1,17 @@
 """Space is given back, of what nothing needs any more and of nothing else."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from resource import RLIMIT_FSIZE, getrlimit, setrlimit
+from time import time
 from typing import Any
 
+import orjson
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 from snapshots.catalog import catalog as catalog_module
 from snapshots.catalog.asking.library import Library
@@ -17,7 +23,8 @@ from snapshots.catalog.keeping.vacuum import vacuum
 from snapshots.catalog.store.locations import parse_location
 from snapshots.catalog.store.parquet import named_by_bytes
 from snapshots.catalog.store.storage import Storage
-from snapshots.catalog.tables import delta, whole_table
+from snapshots.catalog.tables import delta, sorted_table, whole_table
+from snapshots.catalog.verifying.verify import verify
 from snapshots.errors import CatalogError, NoCatalog
 from tests.snapshots.importers import specs_of
 from tests.snapshots.keeping import (
@@ -127,6 +134,48 @@ def test_what_a_killed_import_left(catalog: Catalog, monkeypatch: pytest.MonkeyP
     assert len(loaded(catalog)) == 3
 
 
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Let no process write a byte to any file; to delete is possible, as where a disk is full."""
+    soft, hard = getrlimit(RLIMIT_FSIZE)
+    setrlimit(RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        setrlimit(RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk(catalog: Catalog) -> None:
+    """What is out of use is deleted before anything is written; then it says what is in the way."""
+    with hours_ago():
+        publish(catalog, 5, 5)
+        digest = drop(catalog, "develop~1").contents[0]
+    assert any(digest in file for file in stored(catalog))
+    with full_disk(), pytest.raises(CatalogError, match=r"too large.*; \d files deleted before, "):
+        clean(catalog)
+    assert not any(digest in file for file in stored(catalog))
+    assert clean(catalog).num_pairs == 1
+    assert verify(catalog.location, deep=True).is_sound
+
+
+def test_leftovers_of_a_failed_import(catalog: Catalog) -> None:
+    """They go after an hour, also where more is asked for what was in use."""
+    with full_disk(), pytest.raises(CatalogError):
+        publish(catalog, 3, 3)
+    leftover = Path(catalog.location, "specs", "digest=1", "left.parquet")
+    leftover.parent.mkdir()
+    leftover.write_bytes(b"left")
+    unfinished = leftover.with_name(".a.tmp")
+    unfinished.write_bytes(b"half")
+    with hours_ago():
+        digest = drop(catalog, "develop~1").contents[0]
+    assert not any(clean(catalog, timedelta(days=1)).files.values())
+    grow_old(catalog)
+    files = clean(catalog, timedelta(days=1)).files
+    assert files["specs"] == ("digest=1/.a.tmp", "digest=1/left.parquet")
+    assert any(digest in file for file in stored(catalog))
+
+
 def test_a_content_of_an_import_that_still_runs(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,6 +279,36 @@ def test_files_that_were_merged_into_others(
             publish(catalog, number, number)
     assert len(clean(catalog).files["revisions"]) == 4
     assert len(loaded(catalog)) == 8
+
+
+@pytest.mark.parametrize("table", ["comparisons", "changes", "hashes", "revisions"])
+def test_merges_delete_what_earlier_ones_merged(
+    catalog: Catalog, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A year of imports leaves no more than a day's merges behind, without any vacuum."""
+    monkeypatch.setattr(whole_table, "_MAX_FILES", 3)
+    monkeypatch.setattr(sorted_table, "SMALL_RUNS", 2)
+    for days in range(8, 1, -1):
+        with hours_ago(24 * days):
+            publish(catalog, 20 - days, 20 - days)
+    publish(catalog, 20, 20)
+    publish(catalog, 21, 21)
+    folder = f"{catalog.location}/{table}"
+    log = [
+        action
+        for commit in sorted(Path(folder, "_delta_log").glob("*.json"))
+        for action in map(orjson.loads, commit.read_bytes().splitlines())
+    ]
+    since = (time() - 24 * 3_600) * 1_000
+    removed = {
+        it["remove"]["path"]: it["remove"]["deletionTimestamp"] for it in log if "remove" in it
+    }
+    lately = {path for path, moment in removed.items() if moment > since}
+    assert len(removed) > len(lately) > 0
+    there = {Path(it).name for it in DeltaTable(folder).file_uris()}
+    assert stored(catalog, table) == there | lately
+    assert len(loaded(catalog)) == 12
+    assert verify(catalog.location, deep=True).is_sound
 
 
 def test_a_reader_that_has_not_looked_for_long(

@@ -104,3 +104,36 @@ def test_what_is_no_location(text: str, reason: str) -> None:
     with pytest.raises(InvalidArgument, match=reason) as caught:
         Catalog(text)
     assert "A catalog is a folder, or a URL that begins with file://, s3://" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("variables", "missing"),
+    [
+        ({}, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
+        ({"AWS_ACCESS_KEY_ID": "a"}, "AWS_SECRET_ACCESS_KEY"),
+        ({"AWS_EC2_METADATA_DISABLED": "true"}, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
+        ({"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}, None),
+        ({"AWS_EC2_METADATA_DISABLED": "false"}, None),
+        ({"AWS_WEB_IDENTITY_TOKEN_FILE": "/var/run/token"}, None),
+    ],
+)
+def test_credentials_of_s3(
+    variables: dict[str, str], missing: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without any no store and no metadata address is asked; the error names the variables."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    if missing is None:
+        assert Catalog("s3://bucket/catalog").location == "s3://bucket/catalog"
+        return
+    with pytest.raises(CatalogError, match=f"S3 needs {missing} in the environment"):
+        Catalog("s3://bucket/catalog")
+
+
+def test_other_stores_need_no_keys_of_s3(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has variables of its own."""
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID", raising=False)
+    parse_location("gs://bucket/catalog").require_credentials()
+    parse_location("/data").require_credentials()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from snapshots.sources.buildcache.layouts import LAYOUT_2_INDEX, LAYOUT_3_INDEX
+from tests.snapshots.sources.buildcache.indexes import documents_of
 
 CHECKSUM = "ab" * 32
 PACKAGE = "application/vnd.spack.install.v2.tar+gzip"
@@ -49,6 +50,23 @@ def put_indexes(folder: Path, indexes: Mapping[int, bytes]) -> Path:
     return put(folder / LAYOUT_3_INDEX, text(manifest(*entries)))
 
 
+def put_specs(folder: Path, index: dict[str, Any]) -> dict[str, Path]:
+    """Write a build cache of layout 3 without an index; return the manifests by hash.
+
+    The package of a spec is as large as its manifest's position among them.
+    """
+    put(folder / "v3" / "layout.json", b'{"signing": "unsigned"}')
+    manifests = {}
+    for size, (digest, document) in enumerate(documents_of(index).items()):
+        spec = document["spec"]["nodes"][0]
+        packed = gzip.compress(text(document), mtime=0)
+        found = put_blob(folder, packed, "application/vnd.spack.spec.v5+json")
+        name = f"{spec['name']}-{spec['version']}-{digest}.spec.manifest.json"
+        file = folder / "v3" / "manifests" / "spec" / spec["name"] / name
+        manifests[digest] = put(file, text(manifest(blob(contentLength=size), found)))
+    return manifests
+
+
 def put_blob(folder: Path, data: bytes, media_type: str, **more: Any) -> dict[str, Any]:
     """Write a blob of layout 3 and return its entry in a manifest."""
     checksum = hashlib.sha256(data).hexdigest()
@@ -80,3 +98,9 @@ def signed(document: str) -> bytes:
         f"-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA512\n\n{escaped}\n"
         f"-----BEGIN PGP SIGNATURE-----\n\niQGzBAEBCgAdFiEE\n-----END PGP SIGNATURE-----\n"
     ).encode()
+
+
+def put_installation(tree: Path, database: dict[str, Any]) -> Path:
+    """Write a database below an install tree; return the tree."""
+    put(tree / ".spack-db" / "index.json", text(database))
+    return tree

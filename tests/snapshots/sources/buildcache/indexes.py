@@ -58,3 +58,46 @@ def small_database() -> dict[str, Any]:
         node("gcc-runtime", RUNTIME, "10.2.1", dependencies=runtime_edges),
         node("libelf", LIBELF, "0.8.13", dependencies=edges),
     )
+
+
+def installation(
+    records: dict[str, dict[str, Any]] | None = None, version: str = "8"
+) -> dict[str, Any]:
+    """Return the database of an installation; ``records`` have other facts, by hash.
+
+    libelf was asked for, and gcc is external.
+    """
+    installs = {}
+    for digest, install in small_database()["database"]["installs"].items():
+        is_external = digest == GCC
+        installs[digest] = {
+            "spec": install["spec"],
+            "path": None if is_external else f"/opt/spack/linux/{digest}",
+            "installed": True,
+            "ref_count": 1,
+            "explicit": digest == LIBELF,
+            "installation_time": 1_743_336_000.987,
+            **(records or {}).get(digest, {}),
+        }
+    return {"database": {"version": version, "installs": installs}}
+
+
+def spec_document(*nodes: dict[str, Any], version: int = 5) -> dict[str, Any]:
+    """Return the document of one spec, the first node, with what it depends on."""
+    return {"spec": {"_meta": {"version": version}, "nodes": list(nodes)}}
+
+
+def documents_of(index: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the document of each spec that an index has in the cache, by hash."""
+    installs = index["database"]["installs"]
+    documents = {}
+    for digest, install in installs.items():
+        if install["in_buildcache"]:
+            below, pending = {digest: install["spec"]}, [install["spec"]]
+            while pending:
+                for found in pending.pop().get("dependencies", []):
+                    if found["hash"] not in below and found["hash"] in installs:
+                        below[found["hash"]] = installs[found["hash"]]["spec"]
+                        pending.append(below[found["hash"]])
+            documents[digest] = spec_document(*below.values())
+    return documents

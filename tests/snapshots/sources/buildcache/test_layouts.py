@@ -197,9 +197,6 @@ def test_no_build_cache(tmp_path: Path) -> None:
     lonely = put(tmp_path / "index.manifest.json", text(manifest(blob())))
     with pytest.raises(SourceError, match="does not lie below v3/manifests"):
         load(str(lonely))
-    put_layout_3(tmp_path / "cache").unlink()
-    with pytest.raises(SourceError, match="layout 3 without an index; 'spack buildcache update"):
-        load(str(tmp_path / "cache"))
 
 
 def test_no_build_cache_over_http(server: Server) -> None:
@@ -208,14 +205,18 @@ def test_no_build_cache_over_http(server: Server) -> None:
         load(server.url)
     with pytest.raises(Missing, match="HTTP 404"):
         load(server.at("/index.json"))
+    server["/v3/layout.json"] = content(b"{}")
+    reason = "layout 3 without an index, and HTTP lists no specs; .* s3:// .*update-index'"
+    with pytest.raises(SourceError, match=reason):
+        load(server.url)
     server[f"/{LAYOUT_3_INDEX}"] = status(500)
     with pytest.raises(SourceError, match="HTTP 500"):
         load(server.url)
 
 
 def test_a_path_that_no_system_takes() -> None:
-    """A path that cannot even be looked at is an error with the system's reason."""
-    with pytest.raises(SourceError, match="cannot be read: File name too long"):
+    """A path that cannot even be looked at is an error; to Python 3.14 nothing is there."""
+    with pytest.raises(SourceError, match=r"cannot be read: File name too long|does not exist"):
         load("/" + "a" * 5000)
 
 

@@ -178,7 +178,7 @@ def test_recognise(tmp_path: Path) -> None:
         "S3://bucket/cache": True,
         "https://host/pages.git": False,
         "https://host/pages.git/": False,
-        "oci://host/image": False,
+        "oci://host/image": True,
         "file://host/index.json": False,
         "git@host:pages.git": False,
     }

@@ -243,7 +243,12 @@ BAD = [
     ),
     (["installs"], [], "database.installs", "expected `object`, got `array`"),
     (["installs"], ..., "database.installs", "is missing"),
-    (["installs", LIBELF, "in_buildcache"], ..., f"installs.{LIBELF}.in_buildcache", "is missing"),
+    (
+        ["installs", LIBELF, "in_buildcache"],
+        ...,
+        f"installs.{LIBELF}",
+        "has neither in_buildcache nor installed",
+    ),
     (["installs", LIBELF, "in_buildcache"], 1, f"installs.{LIBELF}.in_buildcache", "expected"),
     (["installs", LIBELF, "spec"], None, SPEC, "expected `object`, got `null`"),
     (["spec", "name"], ..., f"{SPEC}.name", "is missing"),
@@ -330,7 +335,7 @@ def test_malformed_hashes(digest: str) -> None:
         (b'{"database": {"version": "8", "installs": {', "is no good JSON: Input data was trunc"),
         (b"<html>", "is no good JSON: JSON is malformed"),
         (b'{"database": ' + b"[" * 100_000, "expected `object`, got `array`"),
-        (b'{"more": ' + b"[" * 100_000, "is nested too deeply"),
+        (b'{"more": ' + b"[" * 1_000_000, "is nested too deeply"),
         (b'{"database": {"version": "\xff", "installs": {}}}', "is no good JSON: "),
         (b"[]", "expected `object`, got `array`"),
         (b"{}", "is missing"),
@@ -341,6 +346,49 @@ def test_what_is_no_index(text: bytes, reason: str) -> None:
     with pytest.raises(SourceError) as caught:
         decode(text, "index.json", Report(), proof=False)
     assert reason in caught.value.reason
+
+
+def entries(*texts: str) -> bytes:
+    """Return an index whose entries are these texts."""
+    head = '{"database": {"version": "8", "installs": {'
+    return f"{head}{', '.join(texts)}}}}}}}".encode()
+
+
+NODE = json.dumps(node("libelf", LIBELF))
+ENTRY = f'"{LIBELF}": {{"spec": {NODE}, "in_buildcache": true}}'
+OTHER = f'"{GCC}": {{"spec": {json.dumps(node("gcc", GCC))}, "in_buildcache": true}}'
+
+
+@pytest.mark.parametrize(
+    ("texts", "key"),
+    [
+        ([ENTRY, OTHER, ENTRY], LIBELF),
+        ([ENTRY, ENTRY.replace('"in_buildcache"', '"in\\u005fbuildcache"')], LIBELF),
+        ([f'"{LIBELF}": {{"spec": {NODE}, "spec": {NODE}, "in_buildcache": true}}'], "spec"),
+        ([ENTRY.replace("true", 'true, "in_buildcache" : false')], "in_buildcache"),
+        ([ENTRY, OTHER.replace('"10.2.1"', "3").replace('"version"', '"x"'), ENTRY], LIBELF),
+    ],
+)
+def test_a_key_that_stands_there_twice(texts: list[str], key: str) -> None:
+    """Of two entries, or two values of an entry, neither is lost silently."""
+    with pytest.raises(SourceError) as caught:
+        decode(entries(*texts), "index.json", Report(skip_bad=True))
+    assert caught.value.reason == f"has the key '{key}' twice in one object"
+
+
+def test_texts_that_look_like_keys() -> None:
+    """They are no reason to refuse an index, whose keys are counted before they are looked at."""
+    value = database(node("libelf", LIBELF, namespace="spec", parameters={"a": "in_buildcache"}))
+    assert set(read(value)) == {LIBELF}
+
+
+def test_many_dependencies() -> None:
+    """A spec has a bounded number of them: a million would take minutes and gigabytes."""
+    many = [edge("gcc", GCC, ["build"], [])] * 1_001
+    with pytest.raises(SourceError, match="there are 1,001 of them, more than 1,000") as caught:
+        read(database(node("libelf", LIBELF, dependencies=many)))
+    assert caught.value.key == f"installs.{LIBELF}.spec.dependencies"
+    assert set(read(database(node("libelf", LIBELF, dependencies=many[1:])))) == {LIBELF}
 
 
 def test_bad_entries_can_be_skipped() -> None:
@@ -387,3 +435,9 @@ def test_any_damage_is_read_or_named(place: tuple[Any, ...], value: Any) -> None
     except SourceError:
         return
     assert set(found) <= set(index["database"]["installs"])
+
+
+def test_facts_that_are_empty() -> None:
+    """A namespace or a hash without a letter tells nothing."""
+    spec = only(node("libelf", LIBELF, namespace="", package_hash=""))
+    assert (spec.namespace, spec.package_hash) == (None, None)

@@ -1,5 +1,6 @@
 """Repositories are found, cloned and read whatever their form; what is none is refused."""
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,25 @@ def test_a_url_is_cloned_and_the_clone_kept_up_to_date(
 
     assert list(map(labels, found)) == [specs(zlib="a"), specs(zlib="b")]
     assert len(list((tmp_path / "clones").iterdir())) == 1
+
+
+@pytest.mark.parametrize("form", ["own", "bare", "worktree"])
+def test_a_repository_of_another_user(
+    repository: Repository, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is mounted, say: git itself takes it for unsafe, and no user's settings say else."""
+    repository.commit({ZLIB: page("zlib", "a")})
+    folder = repository.folder if form == "own" else tmp_path / form
+    if form == "bare":
+        repository.git("clone", "--quiet", "--bare", ".", str(folder))
+    elif form == "worktree":
+        repository.git("worktree", "add", "--quiet", str(folder))
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    refused = ["git", "-C", str(folder), "rev-parse", "HEAD"]
+    assert b"dubious ownership" in subprocess.run(refused, capture_output=True).stderr
+    (found,) = read_at(str(folder))
+    assert labels(found) == specs(zlib="a")
 
 
 def test_a_password_stays_out(tmp_path: Path) -> None:
@@ -149,7 +169,7 @@ def test_options_that_cannot_be_used(
         ("https://[::1", InvalidArgument, "is no good URL"),
         ("https://127.0.0.1:git/pages", InvalidArgument, "is no good URL: its port"),
         ("http://127.0.0.1:65536/pages", InvalidArgument, "is no good URL: its port"),
-        ("{tmp}/" + "a" * 5000, SourceError, "cannot be read: File name too long"),
+        ("{tmp}/" + "a" * 5000, SourceError, "File name too long|does not exist"),
         ("a\0b", InvalidArgument, "neither a path nor a URL"),
         ("~nobody-of-that-name/pages", SourceError, "cannot be read"),
     ],

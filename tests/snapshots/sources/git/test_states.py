@@ -2,14 +2,17 @@
 
 import os
 import random
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from weakref import ref
 
 import pytest
 
 from snapshots.errors import SourceError
 from snapshots.sources import pages
+from snapshots.sources.git import pages as git_pages
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.git.repositories import (
     FIRST,
@@ -57,8 +60,15 @@ def test_noise_is_no_revision(repository: Repository) -> None:
     assert len(repository.read()) == 1
 
 
-def test_every_state_is_what_the_pages_of_the_commit_say(repository: Repository) -> None:
-    """However pages come, change and go, each state is that of reading all pages of the commit."""
+@pytest.mark.parametrize("max_bytes", [git_pages.MAX_PAGE_BYTES, 0])
+def test_every_state_is_what_the_pages_of_the_commit_say(
+    repository: Repository, max_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However pages come, change and go, each state is that of reading all pages of the commit.
+
+    Also where the records of one tag alone stay in memory.
+    """
+    monkeypatch.setattr(git_pages, "MAX_PAGE_BYTES", max_bytes)
     draw = random.Random(1)
     cache = repository.folder / "_cache"
     standing: dict[str, str] = {}
@@ -74,6 +84,41 @@ def test_every_state_is_what_the_pages_of_the_commit_say(repository: Repository)
 
     assert len(expected) > 15
     assert list(map(key, repository.read())) == expected
+
+
+class Shelf:
+    """Blobs by name, and how often each was read."""
+
+    def __init__(self, **blobs: bytes) -> None:
+        self.blobs = blobs
+        self.reads: Counter[str] = Counter()
+
+    def read(self, name: str, _location: str) -> bytes:
+        """Return a blob."""
+        self.reads[name] += 1
+        return self.blobs[name]
+
+
+def test_pages_of_tags_that_were_not_used_lately_are_read_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their records leave the memory, within bytes; the tag used last keeps its own."""
+    monkeypatch.setattr(git_pages, "MAX_PAGE_BYTES", 1)
+    shelf, report = Shelf(a=page("zlib", "a"), b=page("zlib", "b", "c")), Report()
+    reader = git_pages.PageReader(shelf, report)  # type: ignore[arg-type]
+    standing = git_pages.TaggedPages(reader, report)
+    records = {}
+    for tag in ("a", "b"):
+        blob = reader.read(tag, f"at:{tag}.md")
+        assert blob is not None
+        records[tag] = ref(blob)
+        standing.put(f"{tag}.md", tag, tag, f"at:{tag}.md", blob)
+        del blob
+    assert [tag for tag, record in records.items() if record() is not None] == ["b"]
+    assert [len(standing.content(tag, "c")) for tag in "aab"] == [1, 1, 2]
+    assert shelf.reads == {"a": 2, "b": 2}
+    assert standing.remove("b.md") == "b"
+    assert len(standing.content("b", "c")) == 0
 
 
 def _edits(cache: Path, draw: random.Random) -> Iterator[tuple[str, bytes | None]]:

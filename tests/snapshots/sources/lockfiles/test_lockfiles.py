@@ -240,6 +240,23 @@ def test_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         parse(lock_file([], [], include_concrete={"a": value}))
 
 
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        (b"[%s1]" % (b"1," * 20_000), "more values than a lock file of 40,003 bytes"),
+        (b'{"_meta": [%s1]}' % (b"{}," * 20_000), "more values than"),
+        (
+            b'{"_meta": {"lockfile-version": 6}, "roots": [], "concrete_specs": {"1": 1, "2": 1}}',
+            "concrete_specs: expected `str` of length >= 32",
+        ),
+    ],
+)
+def test_values_are_counted_before_they_are_made(data: bytes, error: str) -> None:
+    """Millions of digits are no lock file, nor are millions of keys that are no hashes."""
+    with pytest.raises(SourceError, match=error):
+        lockfiles.parse(data, "-")
+
+
 @pytest.mark.parametrize("location", ["x" * 5_000, "a\0b", "a/\udcff"])
 def test_what_can_be_no_file_is_told(location: str) -> None:
     """A name that the system takes for none is no other fault than a file that is not there."""

@@ -1,0 +1,121 @@
+"""The files that pages load: from memory, compressed once, counted as other requests."""
+
+import asyncio
+from hashlib import sha256
+from pathlib import Path
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+from server.asgi import responses
+from server.asgi.allowances import Allowances
+from server.asgi.lanes import Lanes
+from server.asgi.static_folder import files_below
+
+CONTENT = b"let number = 1;\n" * 10_000
+VERSION = sha256(CONTENT).hexdigest()[:12]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with a script in a folder of its own."""
+    (tmp_path / "vendor").mkdir()
+    (tmp_path / "vendor/page.js").write_bytes(CONTENT)
+    (tmp_path / "LICENSE").write_text("free")
+    return tmp_path
+
+
+class Client:
+    """Asks an application that has this folder alone."""
+
+    def __init__(self, folder: Path, lanes: Lanes, requests_per_minute: int = 0) -> None:
+        allowances = Allowances(requests=requests_per_minute, cost=0, is_trusted=None)
+        route = files_below("/static", folder, allowances, lanes.compressing)
+        self._transport = httpx.ASGITransport(Starlette(routes=[route]))
+
+    def request(self, method: str, path: str, **headers: str) -> httpx.Response:
+        """Return the answer to one request."""
+
+        async def asked() -> httpx.Response:
+            async with httpx.AsyncClient(transport=self._transport, base_url="http://x") as client:
+                named = {name.replace("_", "-"): value for name, value in headers.items()}
+                return await client.request(method, path, headers=named)
+
+        return asyncio.run(asked())
+
+    def get(self, path: str, **headers: str) -> httpx.Response:
+        """Return the answer to a GET request."""
+        return self.request("GET", path, **headers)
+
+
+@pytest.fixture
+def client(folder: Path, lanes: Lanes) -> Client:
+    """Return a client of the folder."""
+    return Client(folder, lanes)
+
+
+def test_a_file_is_compressed_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often it is asked for, in each coding; it comes whole."""
+    compressed: list[str] = []
+    compress = responses.compress
+
+    def counting(body: bytes, coding: str) -> bytes:
+        compressed.append(coding)
+        return compress(body, coding)
+
+    monkeypatch.setattr(responses, "compress", counting)
+    for coding in ("gzip", "br", "zstd", "identity") * 3:
+        answer = client.get(f"/static/vendor/page.js?v={VERSION}", accept_encoding=coding)
+        assert answer.headers.get("content-encoding", "identity") == coding
+        assert answer.content == CONTENT
+    assert sorted(compressed) == ["br", "gzip", "zstd"]
+
+
+def test_each_coding_has_an_etag_of_its_own(client: Client) -> None:
+    """A strong one, as their bytes differ (RFC 9110, 8.8.3.3); who has one is not sent it again."""
+    etags = set()
+    for coding in ("gzip", "br", "zstd", "identity"):
+        etag = client.get("/static/vendor/page.js", accept_encoding=coding).headers["etag"]
+        again = client.get("/static/vendor/page.js", accept_encoding=coding, if_none_match=etag)
+        assert again.status_code == 304
+        assert etag.startswith('"')
+        etags.add(etag)
+    assert len(etags) == 4
+
+
+def test_a_file_stays_what_it_was(client: Client, folder: Path) -> None:
+    """It is in memory: an installation that is replaced meanwhile changes nothing."""
+    (folder / "vendor/page.js").unlink()
+    answer = client.get("/static/vendor/page.js")
+    assert answer.content == CONTENT
+    assert answer.headers["content-type"].endswith("javascript; charset=utf-8")
+    assert client.get("/static/LICENSE").headers["content-type"] == "text/plain; charset=utf-8"
+
+
+def test_requests_for_files_are_counted(folder: Path, lanes: Lanes) -> None:
+    """Who asks for more in a minute than is allowed is told when to ask again."""
+    client = Client(folder, lanes, requests_per_minute=2)
+    answers = [client.get("/static/vendor/page.js") for _ in range(3)]
+    assert [it.status_code for it in answers] == [200, 200, 429]
+    assert int(answers[-1].headers["retry-after"]) > 0
+    assert "requests a minute are allowed" in answers[-1].text
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("HEAD", "vendor/page.js", 200),
+        ("POST", "vendor/page.js", 405),
+        ("GET", "vendor", 404),
+        ("GET", "vendor/", 404),
+        ("GET", "nope.js", 404),
+        ("GET", "..%2fnope.js", 404),
+        ("GET", "%00", 404),
+    ],
+)
+def test_only_files_are_answered(client: Client, method: str, path: str, status: int) -> None:
+    """With GET and HEAD; folders, and what is not there, are not found."""
+    answer = client.request(method, f"/static/{path}")
+    assert answer.status_code == status
+    assert answer.headers.get("allow") == ("GET, HEAD" if status == 405 else None)

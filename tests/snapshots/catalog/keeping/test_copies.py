@@ -1,0 +1,202 @@
+"""Copies of a catalog are whole, whatever goes on meanwhile, and take what is new alone."""
+
+from contextlib import suppress
+from datetime import timedelta
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+import pytest
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.keeping.copies import backup, restore
+from snapshots.catalog.store.locations import parse_location
+from snapshots.catalog.store.storage import Storage
+from snapshots.catalog.tables import delta
+from snapshots.catalog.verifying.verify import verify
+from snapshots.errors import CatalogError, InvalidArgument, NoCatalog
+from tests.snapshots.catalog.emulators import Emulator
+from tests.snapshots.importers import TAGS, publish_for_ever, publish_state
+from tests.snapshots.keeping import clean, drop, hours_ago, loaded, publish, rows, stored
+
+TABLES = ("revisions", "specs", "comparisons", "changes", "hashes")
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> str:
+    """Return where to copy to."""
+    return str(tmp_path / "some" / "backup")
+
+
+def assert_same(catalog: Catalog, target: str) -> None:
+    """Check that a copy is sound, and has the files of the catalog and no others."""
+    assert verify(target, deep=True).findings == verify(catalog.location, deep=True).findings
+    copy = Catalog(target)
+    assert rows(copy) == rows(catalog)
+    assert loaded(copy) == loaded(catalog)
+    for table in TABLES:
+        assert stored(copy, table) == stored(catalog, table)
+        logs = [Path(it, table, "_delta_log").glob("0*") for it in (target, catalog.location)]
+        assert len({frozenset((it.name, it.read_bytes()) for it in log) for log in logs}) == 1
+
+
+def test_what_is_new(catalog: Catalog, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each copy takes what came since the one before, also where no commit is left of that."""
+    monkeypatch.setattr(delta, "_CHECKPOINT_EVERY", 3)
+    first = backup(catalog.location, target)
+    assert first.num_revisions == 3
+    assert first.num_files == sum(len(stored(catalog, table)) for table in TABLES)
+    assert_same(catalog, target)
+    assert backup(catalog.location, target).num_files == 0
+
+    publish(catalog, 3, 3)
+    second = backup(catalog.location, target)
+    assert (second.num_revisions, second.num_removed) == (4, 0)
+    assert 0 < second.num_files < first.num_files
+    assert_same(catalog, target)
+
+    for number in range(4, 16):
+        publish(catalog, number, number)
+    logs = [Path(it, "revisions", "_delta_log").glob("0*") for it in (target, catalog.location)]
+    assert set.isdisjoint(*({it.name for it in log} for log in logs))
+    assert backup(catalog.location, target).num_revisions == 16
+    assert_same(catalog, target)
+
+
+def test_what_is_gone(catalog: Catalog, target: str) -> None:
+    """What was vacuumed is removed from the copy too."""
+    backup(catalog.location, target)
+    with hours_ago():
+        drop(catalog, "develop~1")
+    clean(catalog)
+    done = backup(catalog.location, target)
+    assert (done.num_revisions, done.num_removed > 0) == (2, True)
+    assert_same(catalog, target)
+
+
+def test_there_and_back(catalog: Catalog, target: str, tmp_path: Path) -> None:
+    """What is restored is imported to and copied again; nothing is written over a catalog."""
+    backup(catalog.location, target)
+    with pytest.raises(CatalogError, match="there is a catalog already; move it away, or name"):
+        restore(target, catalog.location)
+    again = Catalog(str(tmp_path / "again"))
+    assert restore(target, again.location).num_revisions == 3
+    assert_same(catalog, again.location)
+    publish(again, 3, 3)
+    backup(again.location, target)
+    assert_same(again, target)
+    with pytest.raises(CatalogError, match=r"its revisions are no earlier ones of .*catalog; name"):
+        backup(catalog.location, target)
+    publish(catalog, 4, 4)
+    with pytest.raises(CatalogError, match="are no earlier ones"):
+        backup(catalog.location, target)
+    assert_same(again, target)
+
+
+def test_what_cannot_be(catalog: Catalog, target: str, tmp_path: Path) -> None:
+    """Neither its own place nor that of another catalog is one, and nothing is no catalog."""
+    other = Catalog(str(tmp_path / "other"))
+    publish(other, 7, 7)
+    before = rows(other)
+    with pytest.raises(CatalogError, match="are no earlier ones"):
+        backup(catalog.location, other.location)
+    assert rows(other) == before
+    with pytest.raises(InvalidArgument, match="is where the catalog is"):
+        backup(catalog.location, f"file://{catalog.location}/")
+    with pytest.raises(InvalidArgument, match="is neither a folder nor a URL"):
+        backup(catalog.location, "s3:bucket")
+    for use in (backup, restore):
+        with pytest.raises(NoCatalog):
+            use(str(tmp_path / "nothing"), target)
+    (tmp_path / "file").touch()
+    with pytest.raises(CatalogError, match="is no folder"):
+        backup(catalog.location, str(tmp_path / "file"))
+
+
+@pytest.mark.parametrize("is_earlier_there", [True, False])
+def test_an_interruption(catalog: Catalog, target: str, is_earlier_there: bool) -> None:
+    """The copy is some earlier state, or none, until its last file is written; then it goes on."""
+    earlier = rows(catalog) if is_earlier_there else set()
+    if is_earlier_there:
+        backup(catalog.location, target)
+    publish(catalog, 3, 3)
+    write = Storage.write
+    num_writes = num_left = 0
+
+    def limited(storage: Storage, path: str, data: pa.Buffer) -> None:
+        nonlocal num_left, num_writes
+        if not num_left:
+            raise OSError(28, "No space left on device", path)
+        num_left -= 1
+        num_writes += 1
+        write(storage, path, data)
+
+    is_done = False
+    with mock.patch.object(Storage, "write", limited):
+        while not is_done:
+            num_left = 3
+            with suppress(CatalogError):
+                backup(catalog.location, target)
+                is_done = True
+            try:
+                there = rows(Catalog(target))
+            except CatalogError:
+                assert not earlier
+            else:
+                assert earlier <= there <= rows(catalog)
+                loaded(Catalog(target))
+    assert num_writes > 3
+    assert_same(catalog, target)
+
+
+def test_a_file_that_is_missing(catalog: Catalog, target: str) -> None:
+    """A copy without it is none."""
+    (file, *_) = Path(catalog.location, "specs").glob("*/*.parquet")
+    file.unlink()
+    with pytest.raises(CatalogError, match=r"1 files that its revisions name were not there.*veri"):
+        backup(catalog.location, target)
+
+
+def test_copies_beside_imports(tmp_path: Path, processes: ForkServerContext, target: str) -> None:
+    """Each is sound, and has all or nothing of what an import publishes at once."""
+    catalog = Catalog(str(tmp_path / "catalog"))
+    publish_state(catalog, 0)
+    begun, started = processes.Pipe(duplex=False)
+    arguments: Any = (catalog.location, 1, started)
+    importer = processes.Process(target=publish_for_ever, args=arguments)
+    importer.start()
+    begun.recv()
+    found = []
+    for number in range(6):
+        backup(catalog.location, target if number % 2 else f"{target}-{number}")
+        for place in (target,) if number % 2 else (f"{target}-{number}",):
+            verified = verify(place)
+            assert [it for it in verified.findings if it.is_damage] == []
+            found.append(verified.num_revisions)
+    importer.kill()
+    importer.join()
+    assert found == sorted(found)
+    assert found[-1] > found[0]
+    assert not any(number % len(TAGS) for number in found)
+
+
+def test_a_copy_in_a_bucket(
+    catalog: Catalog, emulator: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder is copied to object storage and back, file by file as elsewhere."""
+    for name, value in emulator.variables().items():
+        monkeypatch.setenv(name, value)
+    bucket = "s3://bucket/copies/of"
+    backup(catalog.location, bucket)
+    with hours_ago():
+        drop(catalog, "develop~1")
+    clean(catalog, timedelta(hours=1))
+    publish(catalog, 5, 5)
+    assert backup(catalog.location, bucket).num_removed
+    assert verify(bucket, deep=True).findings == ()
+    again = str(tmp_path / "again")
+    restore(bucket, again)
+    assert_same(catalog, again)
+    assert not Storage(parse_location("s3://bucket")).find("copies/of/revisions/_probe")

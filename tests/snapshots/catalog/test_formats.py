@@ -1,0 +1,93 @@
+"""A catalog states the number of its format, so that an older cachelog says what it lacks."""
+
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+
+import orjson
+import pytest
+from deltalake import DeltaTable
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.keeping.contents import Contents
+from snapshots.catalog.verifying.verify import verify
+from snapshots.errors import NewerCatalog
+from tests.snapshots.importers import TAGS, publish_state, publish_together
+from tests.snapshots.keeping import publish
+
+FORMAT = "cachelog.format"
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    """Return a catalog with a revision."""
+    made = Catalog(str(tmp_path / "catalog"))
+    publish(made, 0, 0)
+    return made
+
+
+def table(catalog: Catalog) -> DeltaTable:
+    """Open the table of revisions as other tools do."""
+    return DeltaTable(f"{catalog.location}/revisions")
+
+
+def without_format(catalog: Catalog) -> None:
+    """Let the catalog be one of before."""
+    for commit in Path(catalog.location, "revisions", "_delta_log").glob("*.json"):
+        actions = [orjson.loads(line) for line in commit.read_bytes().splitlines()]
+        for action in actions:
+            action.get("metaData", {}).get("configuration", {}).pop(FORMAT, None)
+        commit.write_bytes(b"\n".join(map(orjson.dumps, actions)))
+    assert FORMAT not in table(catalog).metadata().configuration
+
+
+@pytest.mark.parametrize("number", ["2", "1.5", "\x1b[1m"])
+def test_a_newer_format(catalog: Catalog, number: str) -> None:
+    """It is refused in one sentence, wherever a catalog is read or written."""
+    assert table(catalog).metadata().configuration[FORMAT] == "1"
+    table(catalog).alter.set_table_properties({FORMAT: number}, raise_if_not_exists=False)
+    reader = Catalog(catalog.location)
+    for use in (
+        catalog.refresh,
+        reader.refresh,
+        lambda: publish(reader, 1, 1),
+        lambda: verify(catalog.location, repair=True),
+        Contents(catalog.location).named,
+    ):
+        with pytest.raises(NewerCatalog) as caught:
+            use()
+        assert caught.value.number == number
+        text = str(caught.value)
+        assert text.startswith(f"catalog {catalog.location}: its format is ")
+        assert text.endswith("this cachelog reads formats up to 1: it takes a newer cachelog")
+        assert text.isprintable()
+    assert table(catalog).to_pyarrow_table().num_rows == 1
+
+
+def test_a_catalog_of_before(catalog: Catalog) -> None:
+    """It is of the first format, and states so from its next import on."""
+    without_format(catalog)
+    reader = Catalog(catalog.location)
+    assert len(reader.require_history().revisions) == 1
+    publish(reader, 1, 1)
+    assert table(catalog).metadata().configuration[FORMAT] == "1"
+    assert len(Catalog(catalog.location).require_history().revisions) == 2
+
+
+def test_a_catalog_of_before_and_imports_at_once(
+    catalog: Catalog, processes: ForkServerContext
+) -> None:
+    """None is in the way of another that states the format too."""
+    without_format(catalog)
+    barrier, running = processes.Barrier(4), []
+    for number in range(4):
+        told, signal = processes.Pipe(duplex=False)
+        arguments = (catalog.location, number, barrier, signal)
+        importer = processes.Process(target=publish_together, args=arguments)
+        importer.start()
+        running.append((importer, told))
+    assert [told.recv() for _, told in running] == [None] * 4
+    for importer, _ in running:
+        importer.join()
+    publish_state(catalog, 4)
+    assert len(catalog.history.of_tag(TAGS[1])) == 5
+    assert table(catalog).metadata().configuration[FORMAT] == "1"

@@ -1,0 +1,209 @@
+"""Images of a build cache in an OCI registry: served by a small one of tests, or pushed to another.
+
+The small one is the misbehaving server: its replies can be replaced one by one. The other one is
+that of the CNCF's distribution project, as Debian has it.
+"""
+
+import base64
+import gzip
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import httpx
+
+from snapshots.sources.buildcache.oci import tag_of
+from tests.snapshots.sources.buildcache.misbehaving import Reply, Server, content, send, status
+
+DISTRIBUTION = shutil.which("docker-registry", path=f"{os.environ['PATH']}{os.pathsep}/usr/bin")
+"""The registry of the distribution project, if it is installed."""
+
+USER, PASSWORD = "reader", "swordfish"
+_HTPASSWD = f"{USER}:$2a$04$uArZ/ZEsTabEBLy/CBT0AeOy6iu.BRyJqxKhUvHr6W9O0OIi8NcaC"
+_LISTENING = re.compile(r"listening on (127\.0\.0\.1:\d+)")
+
+MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+IMAGE_INDEX = "application/vnd.oci.image.index.v1+json"
+
+
+class Image(NamedTuple):
+    """A manifest, its tag, and the blobs that it names by their digests."""
+
+    tag: str
+    manifest: bytes
+    blobs: dict[str, bytes]
+
+
+def digest_of(data: bytes) -> str:
+    """Return the digest of a blob."""
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def descriptor(data: bytes, media_type: str = "application/octet-stream") -> dict[str, Any]:
+    """Return what a manifest says of a blob."""
+    return {"mediaType": media_type, "digest": digest_of(data), "size": len(data)}
+
+
+def image(tag: str, config: bytes, *layers: bytes) -> Image:
+    """Return an image."""
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": MANIFEST,
+        "config": descriptor(config, "application/vnd.oci.image.config.v1+json"),
+        "layers": [descriptor(it, "application/vnd.oci.image.layer.v1.tar+gzip") for it in layers],
+    }
+    blobs = {digest_of(data): data for data in (config, *layers)}
+    return Image(tag, json.dumps(manifest).encode(), blobs)
+
+
+def index_image(index: dict[str, Any]) -> Image:
+    """Return the image ``index.spack`` of an index."""
+    return image("index.spack", b"{}", json.dumps(index).encode())
+
+
+def spec_image(document: dict[str, Any]) -> Image:
+    """Return the image of a spec, whose document is given; a base image is its first layer."""
+    spec = document["spec"]["nodes"][0]
+    config = {
+        "architecture": "amd64",
+        "os": "linux",
+        "rootfs": {"type": "layers", "diff_ids": []},
+        "config": {"Env": ["PATH=/bin"]},
+        **document,
+        "buildcache_layout_version": 2,
+        "binary_cache_checksum": {"hash_algorithm": "sha256", "hash": "0" * 64},
+    }
+    binary = gzip.compress(f"the binary of {spec['hash']}".encode() * len(spec["name"]), mtime=0)
+    tag = tag_of(spec["name"], spec["version"], spec["hash"])
+    return image(tag, json.dumps(config).encode(), b"a base image", binary)
+
+
+def serve(server: Server, name: str, images: Iterable[Image]) -> str:
+    """Serve images below a name; return the location of their repository."""
+    tags = []
+    for tag, manifest, blobs in images:
+        for reference in (tag, digest_of(manifest)):
+            server[f"/v2/{name}/manifests/{reference}"] = content(manifest)
+        for digest, data in blobs.items():
+            server[f"/v2/{name}/blobs/{digest}"] = content(data)
+        tags.append(tag)
+    listed = json.dumps({"name": name, "tags": tags}).encode()
+    server[f"/v2/{name}/tags/list?n=1000"] = content(listed)
+    return f"oci+{server.at('/')}{name}"
+
+
+def basic(user: str, password: str) -> str:
+    """Return the Authorization header of a login."""
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
+
+
+class Tokens:
+    """Hands out tokens at ``/token``, each of which is good for so many requests.
+
+    ``login`` is the Authorization header that it wants; None for a realm open to everybody.
+    """
+
+    def __init__(self, server: Server, login: str | None = None, uses: int = 1_000) -> None:
+        self.asked: list[dict[str, list[str]]] = []
+        self._server = server
+        self._login = login
+        self._uses = uses
+        self._left: dict[str, int] = {}
+
+    def __call__(self, request: BaseHTTPRequestHandler) -> None:
+        """Answer a request for a token."""
+        if self._login is not None and request.headers.get("Authorization") != self._login:
+            return send(request, 401, b"{}", {"Content-Length": "2"})
+        self.asked.append(parse_qs(urlsplit(request.path).query))
+        token = f"token-{len(self.asked)}"
+        self._left[token] = self._uses
+        body = json.dumps({"token": token, "expires_in": 300}).encode()
+        return send(request, 200, body, {"Content-Length": str(len(body))})
+
+    def grant(self, token: str) -> None:
+        """Let a token serve that was handed out elsewhere."""
+        self._left[token] = self._uses
+
+    def guard(self, name: str, realm: str = "") -> None:
+        """Let what lies below a name be read with a token alone."""
+        scope = f"repository:{name}:pull"
+        realm = realm or self._server.at("/token")
+        challenge = f'Bearer realm="{realm}",service="tests",scope="{scope}"'
+        query = urlencode({"scope": scope, "service": "tests"})
+        self._server[f"/token?{query}"] = self
+        for path, reply in list(self._server.replies.items()):
+            if path.startswith(f"/v2/{name}/"):
+                self._server[path] = self._guarded(reply, challenge)
+
+    def _guarded(self, reply: Reply, challenge: str) -> Reply:
+        refusal = status(401, WWW_Authenticate=challenge)
+
+        def answer(request: BaseHTTPRequestHandler) -> None:
+            scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+            if scheme != "Bearer" or self._left.get(token, 0) <= 0:
+                return refusal(request)
+            self._left[token] -= 1
+            return reply(request)
+
+        return answer
+
+
+@contextmanager
+def distribution(folder: Path, *, auth: str = "") -> Iterator[str]:
+    """Run the registry of the distribution project until the context ends; yield HOST:PORT.
+
+    What it holds is below ``folder``; ``auth`` is a section of its configuration.
+    """
+    assert DISTRIBUTION is not None, "docker-registry is not installed"
+    folder.mkdir(exist_ok=True)
+    file, log = folder / "config.yml", folder / "log"
+    storage = f"storage: {{filesystem: {{rootdirectory: {folder / 'data'}}}}}"
+    file.write_text(f"version: 0.1\n{storage}\nhttp: {{addr: '127.0.0.1:0'}}\n{auth}\n")
+    with log.open("wb") as written:
+        process = subprocess.Popen([DISTRIBUTION, "serve", file], stdout=written, stderr=written)
+    try:
+        patience = time.monotonic() + 20
+        while (listening := _LISTENING.search(log.read_text("utf-8"))) is None:
+            assert process.poll() is None, log.read_text("utf-8")
+            assert time.monotonic() < patience, log.read_text("utf-8")
+            time.sleep(0.01)
+        yield listening[1]
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def with_password(folder: Path) -> str:
+    """Return the section ``auth`` of a registry that asks for USER and PASSWORD."""
+    file = folder / "htpasswd"
+    file.write_text(f"{_HTPASSWD}\n")
+    return f"auth: {{htpasswd: {{realm: tests, path: {file}}}}}"
+
+
+def with_tokens(realm: str) -> str:
+    """Return the section ``auth`` of a registry that wants a token of the realm, any token."""
+    return f"auth: {{silly: {{realm: '{realm}', service: tests}}}}"
+
+
+def push(host: str, name: str, images: Iterable[Image]) -> str:
+    """Push images to a registry that anybody may write to; return the repository's location."""
+    with httpx.Client(base_url=f"http://{host}", timeout=20) as client:
+        for tag, manifest, blobs in images:
+            for digest, data in blobs.items():
+                begun = client.post(f"/v2/{name}/blobs/uploads/").raise_for_status()
+                url = httpx.URL(begun.headers["Location"]).copy_merge_params({"digest": digest})
+                client.put(url, content=data).raise_for_status()
+            headers = {"Content-Type": json.loads(manifest)["mediaType"]}
+            url = httpx.URL(f"/v2/{name}/manifests/{tag}")
+            client.put(url, content=manifest, headers=headers).raise_for_status()
+    return f"oci+http://{host}/{name}"

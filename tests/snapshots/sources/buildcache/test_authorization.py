@@ -1,0 +1,370 @@
+"""Registries that want a login or a token: what is sent to whom, and what is never told."""
+
+import base64
+import json
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.errors import SourceError
+from snapshots.sources.buildcache.authorization import Challenge, challenges, credentials_for
+from snapshots.sources.reports import Report
+from snapshots.sources.settings import Login, ReadSettings
+from tests.snapshots.sources.buildcache.indexes import documents_of, small_database
+from tests.snapshots.sources.buildcache.misbehaving import Server, document, send, serving, status
+from tests.snapshots.sources.buildcache.readings import QUICK, snapshots
+from tests.snapshots.sources.buildcache.registries import (
+    PASSWORD,
+    USER,
+    Tokens,
+    basic,
+    digest_of,
+    index_image,
+    serve,
+    spec_image,
+)
+
+INDEX = small_database()
+IMAGES = [spec_image(it) for it in documents_of(INDEX).values()]
+BASIC = basic(USER, PASSWORD)
+WITH_LOGIN = msgspec.structs.replace(QUICK, oci_login=Login(USER, PASSWORD))
+
+
+def docker_config(folder: Path, value: object) -> ReadSettings:
+    """Return settings with a configuration of Docker's."""
+    file = folder / "config.json"
+    file.write_text(value if isinstance(value, str) else json.dumps(value))
+    return msgspec.structs.replace(QUICK, docker_config=file)
+
+
+def authorizations(server: Server) -> list[str | None]:
+    """Return the Authorization headers that a server was sent."""
+    return [headers.get("Authorization") for headers in server.headers]
+
+
+@pytest.mark.parametrize(
+    ("headers", "found"),
+    [
+        (["Basic"], [("basic", {})]),
+        (['Basic realm="x, y"'], [("basic", {"realm": "x, y"})]),
+        (
+            ['Bearer realm="https://a/t?x=1",service=a , Scope="b:c:pull,push"'],
+            [("bearer", {"realm": "https://a/t?x=1", "service": "a", "scope": "b:c:pull,push"})],
+        ),
+        (
+            ['Negotiate, Bearer realm="a\\"b"', 'Basic realm="c"'],
+            [("negotiate", {}), ("bearer", {"realm": 'a"b'}), ("basic", {"realm": "c"})],
+        ),
+        (["Negotiate YWJj==", "", "=", ","], [("negotiate", {"ywjj": "="})]),
+        (["realm=x"], []),
+    ],
+)
+def test_challenges(headers: list[str], found: list[tuple[str, dict[str, str]]]) -> None:
+    """Several stand in one header or in several, with quoted values or bare ones."""
+    assert challenges(headers) == [Challenge(*it) for it in found]
+
+
+@given(st.lists(st.text(alphabet=' ,="\\abc:/\x7f\xe9', max_size=30), max_size=3))
+def test_any_challenge_is_read(headers: list[str]) -> None:
+    """What is no challenge is left out, and raises nothing."""
+    assert all(it.scheme for it in challenges(headers))
+
+
+def test_a_token_for_everybody(server: Server) -> None:
+    """The realm is asked once, with what the registry says, and the token serves everything."""
+    location = serve(server, "site/cache", IMAGES)
+    tokens = Tokens(server)
+    tokens.guard("site/cache")
+    (found,) = snapshots(location, "mysite")
+    assert len(found.content) == len(IMAGES)
+    assert tokens.asked == [{"service": ["tests"], "scope": ["repository:site/cache:pull"]}]
+    assert set(authorizations(server)) == {None, "Bearer token-1"}
+
+
+def test_a_login_for_the_token(server: Server) -> None:
+    """It goes to the realm alone; the registry gets the token."""
+    location = serve(server, "site/cache", [index_image(INDEX)])
+    Tokens(server, login=BASIC).guard("site/cache")
+    (found,) = snapshots(location, "mysite", settings=WITH_LOGIN)
+    assert found.content
+    sent = dict(zip(server.asked, authorizations(server), strict=True))
+    assert {line.split("?")[0] for line, sent_ in sent.items() if sent_ == BASIC} == {"GET /token"}
+
+
+@pytest.mark.parametrize("uses", [1, 2, 3])
+def test_tokens_that_expire(server: Server, uses: int) -> None:
+    """They are renewed on the way, however many requests are under way."""
+    location = serve(server, "site/cache", IMAGES)
+    tokens = Tokens(server, uses=uses)
+    tokens.guard("site/cache")
+    settings = msgspec.structs.replace(QUICK, workers=1)
+    (found,) = snapshots(location, "mysite", settings=settings)
+    assert len(found.content) == len(IMAGES)
+    assert len(tokens.asked) > 1
+
+
+def test_a_token_that_is_refused(server: Server) -> None:
+    """The error names the host and the variables, and nobody asks for ever."""
+    location = serve(server, "site/cache", [index_image(INDEX)])
+    tokens = Tokens(server, uses=0)
+    tokens.guard("site/cache")
+    host = server.url.removeprefix("http://")
+    with pytest.raises(SourceError, match=rf"{host} has no .*, or not for everyone") as error:
+        snapshots(location, "mysite")
+    assert "CACHELOG_OCI_USER and CACHELOG_OCI_PASSWORD" in str(error.value)
+    assert f"docker login {host}" in str(error.value)
+    assert len(tokens.asked) == 2
+
+
+@pytest.mark.parametrize("login", [None, Login(USER, "not-the-password")])
+def test_a_login_that_is_refused(server: Server, login: Login | None) -> None:
+    """So it is where the realm refuses; a password is not told."""
+    location = serve(server, "site/cache", [index_image(INDEX)])
+    Tokens(server, login=BASIC).guard("site/cache")
+    settings = msgspec.structs.replace(QUICK, oci_login=login)
+    with pytest.raises(SourceError, match="CACHELOG_OCI_USER and CACHELOG_OCI_PASSWORD") as error:
+        snapshots(location, "mysite", settings=settings)
+    assert str(error.value).startswith(location)
+    assert "not-the-password" not in str(error.value)
+    assert ("does not accept the login of" in str(error.value)) is (login is not None)
+
+
+def test_a_password_for_the_registry(server: Server) -> None:
+    """A Basic challenge is answered with the login; without one, or a wrong one, it is refused."""
+    location = serve(server, "site/cache", [index_image(INDEX)])
+    for path, reply in list(server.replies.items()):
+
+        def guarded(request: BaseHTTPRequestHandler, reply: Any = reply) -> None:
+            if request.headers.get("Authorization") == BASIC:
+                reply(request)
+            else:
+                status(401, WWW_Authenticate='Basic realm="tests"')(request)
+
+        server[path] = guarded
+    (found,) = snapshots(location, "mysite", settings=WITH_LOGIN)
+    assert found.content
+    asked = len(server.asked)
+    wrong = msgspec.structs.replace(QUICK, oci_login=Login(USER, "wrong"))
+    with pytest.raises(SourceError, match="does not accept the login of CACHELOG_OCI_USER"):
+        snapshots(location, "mysite", settings=wrong)
+    with pytest.raises(SourceError, match="set CACHELOG_OCI_USER and"):
+        snapshots(location, "mysite")
+    assert len(server.asked) == asked + 3
+
+
+def test_a_realm_that_is_missing(server: Server) -> None:
+    """It is the realm that is named, and no index or repository is taken for absent."""
+    location = serve(server, "site/cache", [index_image(INDEX)])
+    Tokens(server).guard("site/cache", server.at("/nothing"))
+    with pytest.raises(SourceError, match=r"/nothing\?.*HTTP 404"):
+        snapshots(location, "mysite")
+
+
+@pytest.mark.parametrize("headers", [{}, {"WWW_Authenticate": 'Digest realm="x"'}])
+def test_other_ways_of_authentication(server: Server, headers: dict[str, str]) -> None:
+    """They are named, and no login is sent."""
+    location = serve(server, "site/cache", [])
+    server["/v2/site/cache/manifests/index.spack"] = status(401, **headers)
+    way = "digest" if headers else "none"
+    with pytest.raises(SourceError, match=f"a way that cachelog does not know: '{way}'"):
+        snapshots(location, "mysite", settings=WITH_LOGIN)
+    assert authorizations(server) == [None]
+
+
+@pytest.mark.parametrize(
+    "realm",
+    ["http://other.example/token", "/token", "", "file:///etc/passwd", "https://u:p@a.example/"],
+)
+def test_realms_that_are_not_asked(server: Server, realm: str) -> None:
+    """A realm that is read over plain HTTP on another host, or is none, gets nothing."""
+    location = serve(server, "site/cache", [index_image(INDEX)])
+    Tokens(server).guard("site/cache", realm or "")
+    challenge = f'Bearer realm="{realm}",service="tests"'
+    server["/v2/site/cache/manifests/index.spack"] = status(401, WWW_Authenticate=challenge)
+    with pytest.raises(SourceError, match="names a realm for tokens that"):
+        snapshots(location, "mysite", settings=WITH_LOGIN)
+    assert authorizations(server) == [None]
+
+
+def test_a_realm_on_another_port_of_the_host(server: Server) -> None:
+    """Registries over plain HTTP have their realm there."""
+    location = serve(server, "site/cache", [index_image(INDEX)])
+    with serving() as other:
+        tokens = Tokens(server, login=BASIC)
+        tokens.guard("site/cache", other.at("/token"))
+        other.replies = {path: it for path, it in server.replies.items() if "/token" in path}
+        (found,) = snapshots(location, "mysite", settings=WITH_LOGIN)
+        assert found.content
+        assert authorizations(other) == [BASIC]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ({}, "hands out no token"),
+        ({"token": "a b"}, "hands out no token"),
+        ({"token": "a\r\nX: y"}, "hands out no token"),
+        ({"token": 1}, "token: "),
+        ([], "expected `object`"),
+    ],
+)
+def test_what_is_no_token(server: Server, answer: object, reason: str) -> None:
+    """The error names the realm."""
+    location = serve(server, "site/cache", [index_image(INDEX)])
+    tokens = Tokens(server)
+    tokens.guard("site/cache")
+    for path in [path for path in server.replies if path.startswith("/token")]:
+        server[path] = document(answer)
+    with pytest.raises(SourceError, match=rf"/token\?.*{reason}"):
+        snapshots(location, "mysite")
+
+
+def test_an_access_token(server: Server) -> None:
+    """Some realms call it so."""
+    location = serve(server, "site/cache", [index_image(INDEX)])
+    tokens = Tokens(server)
+    tokens.guard("site/cache")
+    tokens.grant("token-x")
+    for path in [path for path in server.replies if path.startswith("/token")]:
+        server[path] = document({"access_token": "token-x"})
+    (found,) = snapshots(location, "mysite")
+    assert found.content
+
+
+def test_storage_elsewhere_gets_no_credentials(server: Server) -> None:
+    """Blobs that lie on another host are fetched there without the token, or the login."""
+    index = json.dumps(INDEX).encode()
+    location = serve(server, "site/cache", [index_image(INDEX)])
+    path = f"/v2/site/cache/blobs/{digest_of(index)}"
+    with serving() as storage:
+        storage["/blob"] = server.replies[path]
+        server[path] = status(307, Location=storage.at("/blob"))
+        Tokens(server, login=BASIC).guard("site/cache")
+        (found,) = snapshots(location, "mysite", settings=WITH_LOGIN)
+        assert found.content
+        assert authorizations(storage) == [None]
+
+
+def test_a_challenge_of_another_host_is_not_answered(server: Server) -> None:
+    """Where the storage that a registry leads to wants a login, it is not told ours."""
+    index = json.dumps(INDEX).encode()
+    location = serve(server, "site/cache", [index_image(INDEX)])
+    path = f"/v2/site/cache/blobs/{digest_of(index)}"
+    with serving() as storage:
+        challenge = f'Bearer realm="{storage.at("/token")}",service="x"'
+        storage["/blob"] = status(401, WWW_Authenticate=challenge)
+        server[path] = status(307, Location=storage.at("/blob"))
+        with pytest.raises(SourceError, match="HTTP 401"):
+            snapshots(location, "mysite", settings=WITH_LOGIN)
+        assert authorizations(storage) == [None]
+        assert storage.asked == ["GET /blob"]
+
+
+def test_a_realm_that_leads_elsewhere_passes_no_login_on(server: Server) -> None:
+    """A redirect of the realm to another host is followed without the login."""
+    location = serve(server, "site/cache", [index_image(INDEX)])
+    tokens = Tokens(server)
+    tokens.guard("site/cache")
+    with serving() as other:
+        other["/token"] = document({"token": "token-x"})
+        tokens.grant("token-x")
+        for path in [path for path in server.replies if path.startswith("/token")]:
+            server[path] = status(307, Location=other.at("/token"))
+        (found,) = snapshots(location, "mysite", settings=WITH_LOGIN)
+        assert found.content
+        assert authorizations(other) == [None]
+
+
+def test_a_realm_that_recovers(server: Server) -> None:
+    """It is tried again; where that does not help, the error names it."""
+    location = serve(server, "site/cache", [index_image(INDEX)])
+    Tokens(server).guard("site/cache")
+    for path in [path for path in server.replies if path.startswith("/token")]:
+        server[path] = lambda request: send(request, 503)
+    with pytest.raises(SourceError, match=r"/token\?.*HTTP 503 .*try again later"):
+        snapshots(location, "mysite")
+
+
+HOST = "ghcr.example"
+AUTH = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "key", [HOST, f"https://{HOST}", f"https://{HOST}/v1/", f"http://{HOST}/v2", HOST.upper()]
+)
+def test_the_login_that_docker_knows(tmp_path: Path, key: str) -> None:
+    """Docker names hosts in several ways; its file is named where the login is refused."""
+    settings = docker_config(tmp_path, {"auths": {"other": {"auth": "x"}, key: {"auth": AUTH}}})
+    found = credentials_for(HOST, settings)
+    assert (found.login, found.source) == (Login(USER, PASSWORD), str(tmp_path / "config.json"))
+    own = msgspec.structs.replace(settings, oci_login=Login("own", "x"))
+    assert credentials_for(HOST, own).login == Login("own", "x")
+
+
+def test_docker_hub_has_several_names(tmp_path: Path) -> None:
+    """Its login stands under the address of an API of old."""
+    auths = {"https://index.docker.io/v1/": {"auth": AUTH}}
+    settings = docker_config(tmp_path, {"auths": auths})
+    assert credentials_for("registry-1.docker.io", settings).login is not None
+    assert credentials_for("quay.io", settings).login is None
+
+
+@pytest.mark.parametrize(
+    ("config", "hint"),
+    [
+        ({"credHelpers": {HOST: "gcloud"}, "auths": {HOST: {"auth": AUTH}}}, "credHelpers: gcloud"),
+        ({"credsStore": "desktop", "auths": {HOST: {}}}, "credsStore: desktop"),
+        ({"credsStore": "desktop"}, "credsStore: desktop"),
+        ({"auths": {HOST: {"identitytoken": "x"}}}, "identitytoken"),
+        ({"auths": {HOST: {"auth": "%%%"}}}, "no base64"),
+        ({"auths": {HOST: {"auth": "\xe9"}}}, "no base64"),
+        ({"auths": {HOST: {"auth": base64.b64encode(b"nobody").decode()}}}, "not USER:PASSWORD"),
+        ({"auths": 1}, "auths: expected `object`"),
+        ("{", "is no good JSON"),
+        ({"auths": {HOST: {}}}, ""),
+        ({}, ""),
+    ],
+)
+def test_logins_of_docker_that_are_not_used(tmp_path: Path, config: object, hint: str) -> None:
+    """What somebody may count on is named in a hint, with the file."""
+    found = credentials_for(HOST, docker_config(tmp_path, config))
+    assert found.login is None
+    assert hint in found.hint
+    assert (str(tmp_path) in found.hint) is bool(hint)
+
+
+def test_a_hint_is_given_where_access_is_refused(server: Server, tmp_path: Path) -> None:
+    """And nowhere else: a registry may let everybody read."""
+    host = server.url.removeprefix("http://")
+    settings = docker_config(tmp_path, {"credHelpers": {host: "gcloud"}})
+    location = serve(server, "site/cache", [index_image(INDEX)])
+    assert snapshots(location, "mysite", settings=settings)
+    Tokens(server, login=BASIC).guard("site/cache")
+    with pytest.raises(SourceError, match="credHelpers: gcloud"):
+        snapshots(location, "mysite", settings=settings)
+
+
+def test_without_a_configuration_of_dockers(tmp_path: Path) -> None:
+    """Nobody needs one, and a folder of that name is a hint."""
+    settings = msgspec.structs.replace(QUICK, docker_config=tmp_path / "config.json")
+    assert credentials_for(HOST, settings).hint == ""
+    (tmp_path / "config.json").mkdir()
+    assert "is no file" in credentials_for(HOST, settings).hint
+
+
+def test_nothing_tells_the_login(server: Server) -> None:
+    """Neither a record's text, nor warnings, progress and what is published."""
+    assert PASSWORD not in repr(WITH_LOGIN)
+    heard: list[str] = []
+    report = Report(progress=lambda task, *_: heard.append(task))
+    location = serve(server, "site/cache", IMAGES)
+    Tokens(server, login=BASIC).guard("site/cache")
+    (found,) = snapshots(location, "mysite", settings=WITH_LOGIN, report=report)
+    told = repr([found.source, list(found.content.specs()), report.warnings, heard])
+    assert PASSWORD not in told
+    assert "token-1" not in told

@@ -1,0 +1,404 @@
+"""Buckets of S3: where they are served, requests that are signed, lists, and what is refused."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+from botocore.auth import S3SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from snapshots.errors import SourceError
+from snapshots.sources.buildcache.buckets import (
+    InBucket,
+    bucket_url,
+    in_bucket,
+    is_asked,
+    object_url,
+    page_location,
+    signed_headers,
+)
+from snapshots.sources.buildcache.locations import resolve, resolve_listed
+from snapshots.sources.buildcache.transport import Transport
+from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings, S3Access
+from tests.snapshots.catalog.emulators import Emulator
+from tests.snapshots.sources.buildcache.folders import put, put_layout_3, put_specs, text
+from tests.snapshots.sources.buildcache.indexes import (
+    LIBELF,
+    RUNTIME,
+    WRAPPER,
+    database,
+    node,
+    small_database,
+)
+from tests.snapshots.sources.buildcache.misbehaving import Reply, Server, document, send
+from tests.snapshots.sources.buildcache.readings import QUICK, by_hash, snapshots
+
+KEY: dict[str, Any] = {"key_id": "AKIAIOSFODNN7EXAMPLE", "secret": "wJalrXUtnFEMI"}
+HIDDEN = "hidden"
+NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
+
+
+def at(endpoint: str, *, signed: bool = True, **more: Any) -> ReadSettings:
+    """Return settings by which another service than Amazon's is asked."""
+    key = {"key_id": "key", "secret": "secret"} if signed else {}
+    return replace(QUICK, s3=S3Access(endpoint=endpoint, allows_http=True, **key), **more)
+
+
+@pytest.mark.parametrize(
+    ("bucket", "access", "url"),
+    [
+        ("mine", {}, "https://mine.s3.amazonaws.com"),
+        ("mine", {"region": "eu-west-1"}, "https://mine.s3.eu-west-1.amazonaws.com"),
+        ("my.own", {"region": "eu-west-1"}, "https://s3.eu-west-1.amazonaws.com/my.own"),
+        ("mine", {"endpoint": "https://minio"}, "https://minio/mine"),
+        ("spack-binaries", {"endpoint": "https://minio"}, "https://binaries.spack.io"),
+        ("other", {"endpoint": "https://minio"}, "https://cdn/other"),
+    ],
+)
+def test_where_a_bucket_is_served(bucket: str, access: dict[str, Any], url: str) -> None:
+    """By Amazon, by the endpoint, or at a prefix that the settings name."""
+    settings = ReadSettings(s3=S3Access(**access), s3_prefixes={"other": "https://cdn/other/"})
+    assert bucket_url("s3://x", bucket, settings) == url
+    place = in_bucket(f"{url}/a/b%20c", settings)
+    assert place == InBucket(url, "a/b c")
+    assert is_asked(f"{url}/a", settings) == (bucket in ("mine", "my.own"))
+
+
+@pytest.mark.parametrize(
+    "location", ["https://host/a", "https://s3.example.org/bucket/a", "https://amazonaws.com/a"]
+)
+def test_what_is_in_no_bucket(location: str) -> None:
+    """It is read over plain HTTP."""
+    assert in_bucket(location, ReadSettings()) is None
+
+
+@pytest.mark.parametrize(
+    ("access", "reason"),
+    [
+        ({"key_id": "a"}, "AWS_ACCESS_KEY_ID is set, and AWS_SECRET_ACCESS_KEY is not"),
+        ({"secret": "a"}, "AWS_SECRET_ACCESS_KEY is set, and AWS_ACCESS_KEY_ID is not"),
+        ({"endpoint": "http://minio"}, "is http://; AWS_ALLOW_HTTP=true allows it"),
+        ({"endpoint": "minio"}, "AWS_ENDPOINT_URL, minio, is no http"),
+    ],
+)
+def test_settings_that_cannot_be_used(access: dict[str, Any], reason: str) -> None:
+    """The variable is named before anything is asked."""
+    with pytest.raises(SourceError, match=reason) as caught:
+        snapshots("s3://bucket/cache", "mine", settings=replace(QUICK, s3=S3Access(**access)))
+    assert caught.value.location == "s3://bucket/cache"
+
+
+def test_access_from_the_environment() -> None:
+    """The variables are those that a catalog on S3 takes; no secret is shown."""
+    environ = {
+        "AWS_ENDPOINT_URL": "http://minio/",
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_ACCESS_KEY_ID": "id",
+        "AWS_SECRET_ACCESS_KEY": HIDDEN,
+        "AWS_SESSION_TOKEN": HIDDEN,
+        "AWS_DEFAULT_REGION": "eu-west-1",
+    }
+    access = S3Access.of(environ)
+    assert access == S3Access(
+        endpoint="http://minio",
+        region="eu-west-1",
+        key_id="id",
+        secret=HIDDEN,
+        token=HIDDEN,
+        allows_http=True,
+    )
+    assert HIDDEN not in repr(ReadSettings(s3=access))
+    assert S3Access.of(environ | {"AWS_REGION": "us-west-2"}).region == "us-west-2"
+    assert S3Access.of({}) == S3Access()
+
+
+_keys = st.text(st.characters(codec="utf-8", exclude_characters="?#\\", min_codepoint=32))
+
+
+@given(
+    key=_keys,
+    token=st.sampled_from(["", "token"]),
+    region=st.sampled_from(["", "eu-west-1"]),
+    endpoint=st.sampled_from(["", "http://127.0.0.1:9000"]),
+)
+def test_signatures_are_those_of_amazons_own_library(
+    key: str, token: str, region: str, endpoint: str
+) -> None:
+    """Whatever an object is called, and for lists of objects, too."""
+    access = S3Access(**KEY, token=token, region=region, endpoint=endpoint, allows_http=True)
+    settings = ReadSettings(s3=access)
+    place = InBucket("s3://bucket", key)
+    for location in (f"s3://bucket/{key}", page_location(place, None), page_location(place, "/+=")):
+        url = object_url(location, settings)
+        mine = signed_headers("GET", url, access, datetime.now(UTC))
+        request = AWSRequest("GET", url)
+        credentials = Credentials(access.key_id, access.secret, token or None)
+        signer = S3SigV4Auth(credentials, "s3", region or "us-east-1")
+        request.context["timestamp"] = mine["x-amz-date"]
+        request.headers["X-Amz-Date"] = mine["x-amz-date"]
+        request.headers["X-Amz-Content-SHA256"] = mine["x-amz-content-sha256"]
+        if token:
+            request.headers["X-Amz-Security-Token"] = token
+        text = signer.string_to_sign(request, signer.canonical_request(request))
+        assert mine["Authorization"].endswith(f"Signature={signer.signature(text, request)}")
+        assert httpx.URL(url).raw_path.decode() == url.partition(urlsplit(url).netloc)[2]
+
+
+@pytest.mark.parametrize(
+    ("location", "listed_in", "expected"),
+    [
+        ("s3://mine/e4s", "s3://mine/list.json", "s3://mine/e4s"),
+        ("e4s", "s3://mine/lists/list.json", "s3://mine/lists/e4s"),
+        ("/e4s", "s3://mine/lists/list.json", "s3://mine/e4s"),
+        ("s3://other/e4s", "s3://mine/list.json", "https://other.s3.amazonaws.com/e4s"),
+        ("s3://mine/e4s", "https://host/list.json", "https://mine.s3.amazonaws.com/e4s"),
+        ("//other/e4s", "s3://mine/list.json", "https://other/e4s"),
+        ("s3://mine/e4s", "/srv/list.json", "s3://mine/e4s"),
+        ("s3://spack-binaries/a", "/srv/list.json", "https://binaries.spack.io/a"),
+    ],
+)
+def test_whose_buckets_credentials_are_used_for(
+    location: str, listed_in: str, expected: str
+) -> None:
+    """For those that the user names; a list from the net leads to no other one with them."""
+    assert resolve_listed(location, listed_in, ReadSettings(s3=S3Access(**KEY))) == expected
+
+
+def test_a_location_stays_one_of_s3_where_there_are_credentials() -> None:
+    """So it is known for one wherever it is used; a public prefix wants none."""
+    settings = ReadSettings(s3=S3Access(**KEY), s3_prefixes={"open": "https://cdn/open"})
+    assert resolve("S3://mine/a", settings) == "s3://mine/a"
+    assert resolve("s3://open/a", settings) == "https://cdn/open/a"
+    with pytest.raises(SourceError, match="cannot name an S3 bucket"):
+        resolve("s3://-/a", settings)
+
+
+def fill(emulator: Emulator, folder: Path, prefix: str) -> None:
+    """Put the files of a folder into the emulator's bucket."""
+    for file in folder.rglob("*"):
+        if file.is_file():
+            url = f"{emulator.url}/bucket/{prefix}/{file.relative_to(folder).as_posix()}"
+            headers = {"Authorization": "AWS key:signature", "x-amz-acl": "public-read"}
+            httpx.put(url, content=file.read_bytes(), headers=headers).raise_for_status()
+
+
+@pytest.mark.parametrize("is_signed", [True, False])
+def test_a_cache_in_a_bucket(emulator: Emulator, tmp_path: Path, is_signed: bool) -> None:
+    """With an index or without one it says what a folder says, with credentials or without."""
+    settings = at(emulator.url, signed=is_signed)
+    put_layout_3(tmp_path / "indexed", text(small_database()))
+    put_specs(tmp_path / "listed", small_database())
+    for name in ("indexed", "listed"):
+        prefix = f"{name}-{is_signed}"
+        fill(emulator, tmp_path / name, prefix)
+        (there,) = snapshots(f"s3://bucket/{prefix}", "mine", settings=settings)
+        (here,) = snapshots(tmp_path / name, "mine")
+        assert [replace(it, tarball=None) for it in there.content.specs()] == [
+            replace(it, tarball=None) for it in here.content.specs()
+        ]
+        assert there.source.location == f"s3://bucket/{prefix}"
+        if name == "listed":
+            start = "s3://bucket" if is_signed else f"{emulator.url}/bucket"
+            tarball = by_hash(there)[LIBELF].tarball
+            assert tarball == f"{start}/{prefix}/blobs/sha256/ab/{'ab' * 32}"
+
+
+def test_a_view_in_a_bucket(emulator: Emulator, tmp_path: Path) -> None:
+    """It is read, and where there is no such view those there are can be listed."""
+    manifest = put_layout_3(tmp_path, text(small_database()))
+    put(manifest.parent / "tools" / manifest.name, manifest.read_bytes())
+    fill(emulator, tmp_path, "views")
+    settings = at(emulator.url)
+    (snapshot,) = snapshots("s3://bucket/views", "mine", settings=replace(settings, view="tools"))
+    assert len(snapshot.content) == 3
+    with pytest.raises(SourceError, match=r"has no view 'more'; those there are: tools$"):
+        snapshots("s3://bucket/views", "mine", settings=replace(settings, view="more"))
+
+
+def test_what_is_known_is_not_fetched_again(emulator: Emulator, tmp_path: Path) -> None:
+    """A second run lists, and fetches two documents of each spec that is new or has changed."""
+    settings = replace(at(emulator.url), cache_dir=tmp_path / "kept")
+    index = small_database()
+    fetched: list[list[str]] = []
+
+    def read() -> set[str]:
+        fill(emulator, tmp_path / "served", "growing")
+        before = emulator.num_requests()
+        (snapshot,) = snapshots("s3://bucket/growing", "mine", settings=settings)
+        asked = emulator.requests()[before:]
+        start = "GET /bucket/growing/"
+        fetched.append([line.removeprefix(start) for line in asked if line.startswith(start)])
+        return set(by_hash(snapshot))
+
+    files = put_specs(tmp_path / "served", index)
+    assert read() == {LIBELF, RUNTIME, WRAPPER}
+    assert len(fetched[0]) == 6
+    read()
+    assert fetched[1] == []
+    digest = "b" * 32
+    put_specs(tmp_path / "served", database(node("zlib", digest)))
+    assert read() == {LIBELF, RUNTIME, WRAPPER, digest}
+    assert len(fetched[2]) == 2
+    files[LIBELF].write_bytes(files[LIBELF].read_bytes() + b"\n")
+    read()
+    assert len(fetched[3]) == 2
+    assert any(path.endswith(f"{LIBELF}.spec.manifest.json") for path in fetched[3])
+
+
+def test_what_is_kept_and_damaged_is_fetched_again(emulator: Emulator, tmp_path: Path) -> None:
+    """A manifest that is none, and a document with another checksum, count as unknown."""
+    settings = replace(at(emulator.url), cache_dir=tmp_path / "kept")
+    put_specs(tmp_path / "served", small_database())
+    fill(emulator, tmp_path / "served", "damaged")
+    (first,) = snapshots("s3://bucket/damaged", "mine", settings=settings)
+    for keys in ("s3:%", "sha256:%"):
+        with closing(sqlite3.connect(tmp_path / "kept" / "documents.sqlite3")) as kept, kept:
+            done = kept.execute("UPDATE documents SET document = x'00' WHERE key LIKE ?", (keys,))
+            assert done.rowcount == 3
+        (again,) = snapshots("s3://bucket/damaged", "mine", settings=settings)
+        assert again.content.digest == first.content.digest
+
+
+def listing(*keys: str, following: str | None = None) -> bytes:
+    """Return a part of a list of objects."""
+    found = "".join(f'<Contents><Key>{key}</Key><ETag>"1"</ETag></Contents>' for key in keys)
+    more = f"<NextContinuationToken>{following}</NextContinuationToken>" if following else ""
+    truncated = "true" if following is not None else "false"
+    return (
+        f'<ListBucketResult xmlns="{NAMESPACE}"><IsTruncated>{truncated}</IsTruncated>'
+        f"{found}{more}</ListBucketResult>"
+    ).encode()
+
+
+def paged(answer: Callable[[str | None], bytes]) -> Reply:
+    """Reply with what is answered to the token of a request."""
+
+    def reply(request: Any) -> None:
+        query = parse_qs(urlsplit(request.path).query)
+        send(request, 200, answer(query.get("continuation-token", [None])[0]))
+
+    return reply
+
+
+class _Lists(dict[str, Reply]):
+    """Replies by paths without their queries."""
+
+    def get(self, path: str, default: Any = None) -> Any:
+        return super().get(path.partition("?")[0], default)
+
+
+def locations(server: Server, answer: Callable[[str | None], bytes]) -> list[str]:
+    """Return what a list in a bucket leads to."""
+    server.replies = _Lists({"/bucket/": paged(answer)})
+    with Transport(at(server.url), Report()) as transport:
+        return [found.location for found in transport.listing("s3://bucket/a")]
+
+
+def test_lists_of_several_pages(server: Server) -> None:
+    """All of them are read, in whatever order; what the service adds on its own is left out."""
+    pages = {
+        None: listing("a/2", "a/b&amp;c", following="/+="),
+        "/+=": listing(following="next"),
+        "next": listing("a/1", "b/1"),
+    }
+    assert locations(server, pages.__getitem__) == [
+        "s3://bucket/a/1",
+        "s3://bucket/a/2",
+        "s3://bucket/a/b&c",
+    ]
+    assert len(server.asked) == 3
+    assert server.asked[0] == "GET /bucket/?list-type=2&prefix=a%2F"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (lambda _: listing("a/1", following="again"), "has s3://bucket/a/1 twice"),
+        (lambda _: listing(following="again"), "its list does not end"),
+        (lambda token: listing(following=f"{token}+"), "its list does not end"),
+        (lambda token: listing(f"a/{token}", following=f"{token}+"), "more than 20 files"),
+        (lambda _: listing("a/1", following=""), "the list breaks off: it names no next page"),
+        (lambda _: b"<html></html>", "cannot be listed: the answer is no list of objects"),
+        (lambda _: b'<?xml version="1.0" encoding="UTG-8"?><a/>', "is no list of objects"),
+        (lambda _: b"{}", "cannot be listed: the answer is no list of objects"),
+        (lambda _: b'<!DOCTYPE a [<!ENTITY b "c">]>' + listing(), "is no list of objects"),
+    ],
+)
+def test_bad_lists(
+    server: Server, monkeypatch: pytest.MonkeyPatch, answer: Any, reason: str
+) -> None:
+    """What does not end, leads in a circle, or is no list, is given up with the reason."""
+    monkeypatch.setattr("snapshots.sources.buildcache.transport._LISTED_MAX", 20)
+    monkeypatch.setattr("snapshots.sources.buildcache.transport._PAGES_MAX", 50)
+    with pytest.raises(SourceError, match=reason) as caught:
+        locations(server, answer)
+    assert caught.value.location == "s3://bucket/a"
+
+
+def refusal(code: int, name: str, **headers: str) -> Reply:
+    """Reply with an error as S3 does; to HEAD without its reason."""
+    body = f"<Error><Code>{name}</Code><Message>No, by {name}</Message></Error>".encode()
+    named = {key.replace("_", "-"): value for key, value in headers.items()}
+    return lambda request: send(request, code, body, named)
+
+
+@pytest.mark.parametrize(
+    ("is_signed", "reply", "reason"),
+    [
+        (True, refusal(403, "InvalidAccessKeyId"), "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACC"),
+        (True, refusal(403, "SignatureDoesNotMatch"), r"\(SignatureDoesNotMatch\): the cred.*No, "),
+        (True, refusal(400, "ExpiredToken"), "check AWS_ACCESS_KEY_ID"),
+        (True, refusal(403, "AccessDenied"), "AWS_ACCESS_KEY_ID may not read it.*S3_PREFIXES"),
+        (True, refusal(404, "NoSuchBucket"), "holds no build cache|there is no such bucket"),
+        (True, refusal(301, "PermanentRedirect", x_amz_bucket_region="eu-1"), "AWS_REGION=eu-1"),
+        (False, refusal(403, "AccessDenied"), "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
+        (True, refusal(400, "Odd"), "HTTP 400 Bad Request"),
+    ],
+)
+@pytest.mark.parametrize("path", ["", "/v3/manifests/index/index.manifest.json"])
+def test_refusals(server: Server, is_signed: bool, reply: Reply, reason: str, path: str) -> None:
+    """What is refused is said with what to do: which variable to set, or to look at."""
+    server.replies = dict.fromkeys(_asked("/bucket/cache"), reply)
+    with pytest.raises(SourceError, match=reason):
+        snapshots(f"s3://bucket/cache{path}", "mine", settings=at(server.url, signed=is_signed))
+
+
+def _asked(base: str) -> list[str]:
+    paths = (
+        "v3/manifests/index/index.manifest.json",
+        "build_cache/index.json",
+        "index.json",
+        "index.manifest.json",
+        "v3/layout.json",
+    )
+    return [f"{base}/{path}" for path in paths]
+
+
+def test_signatures_go_to_no_other_host(server: Server) -> None:
+    """A redirect is not followed with credentials, and public prefixes are not sent any."""
+    elsewhere = refusal(307, "TemporaryRedirect", Location=server.at("/other"))
+    server["/bucket/index.json"] = elsewhere
+    with pytest.raises(SourceError, match="lies in another region"):
+        snapshots("s3://bucket/index.json", "mine", settings=at(server.url))
+    assert server.asked == ["GET /bucket/index.json"]
+    assert "Signature=" in server.headers[0]["Authorization"]
+    server["/open/index.json"] = document(small_database())
+    settings = at(server.url, s3_prefixes={"open": server.at("/open")})
+    assert len(snapshots("s3://open/index.json", "mine", settings=settings)) == 1
+    assert "Authorization" not in server.headers[-1]
+    stack = {"label": "e4s", "url": "s3://secrets/index.json"}
+    server["/list.json"] = document({"develop": [stack]})
+    server["/secrets/index.json"] = document(small_database())
+    assert len(snapshots(server.at("/list.json"), settings=settings)) == 1
+    assert "Authorization" not in server.headers[-1]

@@ -1,0 +1,91 @@
+"""Build caches in the registry of the distribution project, which many others are made of."""
+
+import os
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from snapshots.errors import SourceError
+from snapshots.sources.settings import Login
+from tests.snapshots.sources.buildcache.indexes import documents_of, small_database
+from tests.snapshots.sources.buildcache.misbehaving import Server, document
+from tests.snapshots.sources.buildcache.readings import QUICK, snapshots
+from tests.snapshots.sources.buildcache.registries import (
+    DISTRIBUTION,
+    PASSWORD,
+    USER,
+    distribution,
+    index_image,
+    push,
+    spec_image,
+    with_password,
+    with_tokens,
+)
+
+pytestmark = pytest.mark.skipif(
+    DISTRIBUTION is None and not os.environ.get("CI"), reason="docker-registry is not installed"
+)
+
+INDEX = small_database()
+IMAGES = [spec_image(it) for it in documents_of(INDEX).values()]
+WITH_LOGIN = msgspec.structs.replace(QUICK, oci_login=Login(USER, PASSWORD))
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return a registry that has a build cache with an index, one without, and other images."""
+    with distribution(tmp_path_factory.mktemp("registry")) as running:
+        push(running, "site/indexed", [index_image(INDEX), *IMAGES])
+        push(running, "site/images", IMAGES)
+        yield running
+
+
+def test_with_and_without_an_index(host: str) -> None:
+    """Both hold the same, sizes included."""
+    (indexed,) = snapshots(f"oci+http://{host}/site/indexed", "mysite", sizes=True)
+    (images,) = snapshots(f"oci+http://{host}/site/images", "mysite")
+    assert len(indexed.content) == len(IMAGES)
+    tarballs = [spec.tarball or "" for spec in indexed.content.specs()]
+    assert all(it.startswith(f"http://{host}/v2/site/indexed/blobs/sha256:") for it in tarballs)
+    bare = [msgspec.structs.replace(spec, tarball=None) for spec in indexed.content.specs()]
+    assert bare == [msgspec.structs.replace(it, tarball=None) for it in images.content.specs()]
+
+
+def test_tags_page_by_page(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The links of this registry are followed to the last page."""
+    monkeypatch.setattr("snapshots.sources.buildcache.oci._TAGS_A_PAGE", 1)
+    (images,) = snapshots(f"oci+http://{host}/site/images", "mysite")
+    assert len(images.content) == len(IMAGES)
+
+
+def test_no_such_repository(host: str) -> None:
+    """The error names it."""
+    with pytest.raises(SourceError, match="has no repository site/nothing"):
+        snapshots(f"oci+http://{host}/site/nothing", "mysite")
+
+
+def test_a_password(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The registry answers nobody without it."""
+    folder = tmp_path_factory.mktemp("guarded")
+    with distribution(folder) as running:
+        push(running, "site/cache", [index_image(INDEX)])
+    with distribution(folder, auth=with_password(folder)) as running:
+        location = f"oci+http://{running}/site/cache"
+        (found,) = snapshots(location, "mysite", settings=WITH_LOGIN)
+        assert len(found.content) == len(IMAGES)
+        with pytest.raises(SourceError, match="CACHELOG_OCI_USER and CACHELOG_OCI_PASSWORD"):
+            snapshots(location, "mysite")
+
+
+def test_tokens(tmp_path_factory: pytest.TempPathFactory, server: Server) -> None:
+    """The registry names a realm, whose token opens it."""
+    folder = tmp_path_factory.mktemp("tokens")
+    with distribution(folder) as running:
+        push(running, "site/cache", [index_image(INDEX)])
+    scope = "scope=repository%3Asite%2Fcache%3Apull&service=tests"
+    server[f"/token?{scope}"] = document({"token": "any"})
+    with distribution(folder, auth=with_tokens(server.at("/token"))) as running:
+        (found,) = snapshots(f"oci+http://{running}/site/cache", "mysite")
+        assert len(found.content) == len(IMAGES)
+    assert server.asked == [f"GET /token?{scope}"]

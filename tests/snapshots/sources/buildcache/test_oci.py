@@ -1,0 +1,424 @@
+"""Build caches in registries: what is read, what is fetched again, and what is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from snapshots.errors import InvalidArgument, SourceError, TagNeeded
+from snapshots.sources.buildcache import recognise
+from snapshots.sources.buildcache.oci import repository_at, tag_of
+from snapshots.sources.reports import Report
+from snapshots.sources.settings import ReadSettings
+from tests.snapshots.sources.buildcache.indexes import (
+    LIBELF,
+    database,
+    documents_of,
+    edge,
+    node,
+    small_database,
+)
+from tests.snapshots.sources.buildcache.misbehaving import (
+    Server,
+    content,
+    document,
+    in_turn,
+    send,
+    serving,
+    status,
+    unmeasured,
+)
+from tests.snapshots.sources.buildcache.readings import QUICK, by_hash, snapshots
+from tests.snapshots.sources.buildcache.registries import (
+    Image,
+    descriptor,
+    digest_of,
+    image,
+    index_image,
+    serve,
+    spec_image,
+)
+
+INDEX = small_database()
+IMAGES = [spec_image(it) for it in documents_of(INDEX).values()]
+TAGS = "/v2/site/cache/tags/list?n=1000"
+
+
+def keeping(folder: Path) -> ReadSettings:
+    """Return settings that keep what was read."""
+    return msgspec.structs.replace(QUICK, cache_dir=folder)
+
+
+def manifests(server: Server) -> int:
+    """Return how many manifests of specs were asked for."""
+    asked = [line for line in server.asked if "/manifests/" in line]
+    return len([line for line in asked if not line.endswith("/index.spack")])
+
+
+@pytest.mark.parametrize(
+    ("location", "url"),
+    [
+        ("oci://ghcr.io/site/cache", "https://ghcr.io/v2/site/cache"),
+        ("OCI://GHCR.io/Site/Cache/", "https://ghcr.io/v2/site/cache"),
+        ("oci+http://127.0.0.1:5000/a", "http://127.0.0.1:5000/v2/a"),
+        ("oci://[::1]:5000/a.b__c-d/e", "https://[::1]:5000/v2/a.b__c-d/e"),
+    ],
+)
+def test_locations(location: str, url: str) -> None:
+    """A location names the host and the repository, in lower case as Spack has it."""
+    assert recognise(location, QUICK)
+    assert repository_at(location, QUICK).url == url
+
+
+@pytest.mark.parametrize(
+    ("location", "reason"),
+    [
+        ("oci://ghcr.io", "names no repository: write oci://HOST/NAME"),
+        ("oci:///site", "names no registry: write oci://HOST/NAME"),
+        ("oci://ghcr.io:99999/site", "is no URL"),
+        ("oci://ghcr.io/site/cache:latest", "names no repository: .* without a tag"),
+        ("oci://ghcr.io/site/../cache", "names no repository"),
+        ("oci://ghcr.io/site?x", "names no repository"),
+        ("oci://ghcr.io/site\n", "names no repository"),
+        ("oci://ghcr.io:x/site", "names no registry"),
+        ("oci+http://?/site", "names no registry"),
+    ],
+)
+def test_what_names_no_repository(location: str, reason: str) -> None:
+    """The error says how to write a location."""
+    with pytest.raises(SourceError, match=reason):
+        snapshots(location, "mysite")
+
+
+def test_a_login_in_the_location_is_not_shown() -> None:
+    """It would stand in the catalog for all to read."""
+    with pytest.raises(SourceError, match="holds a login") as error:
+        snapshots("oci://me:secret@ghcr.io/site", "mysite")
+    assert "secret" not in str(error.value)
+
+
+def test_one_tag_is_needed(server: Server) -> None:
+    """A registry has no tag of its own, and is told so before anything is fetched."""
+    location = serve(server, "site/cache", [index_image(INDEX)])
+    with pytest.raises(TagNeeded):
+        snapshots(location)
+    with pytest.raises(InvalidArgument):
+        snapshots(location, "a", "b")
+    assert server.asked == []
+
+
+def test_the_index(server: Server) -> None:
+    """It is the first layer of index.spack, and read as any index is."""
+    server["/build_cache/index.json"] = document(INDEX)
+    (other,) = snapshots(server.at("/build_cache/index.json"), "mysite")
+    location = serve(server, "site/cache", [index_image(INDEX)])
+    (found,) = snapshots(location, "mysite")
+    assert (found.tag, by_hash(found).keys()) == ("mysite", by_hash(other).keys())
+    assert list(found.content.outside.specs) == list(other.content.outside.specs)
+    assert (found.source.kind, found.source.location) == ("index", location)
+    assert found.source.version == digest_of(json.dumps(INDEX).encode())
+    accepted = server.headers[-2]["Accept"]
+    assert accepted.startswith("application/vnd.oci.image.manifest.v1+json")
+
+
+def test_an_unchanged_index_is_not_fetched_again(server: Server, tmp_path: Path) -> None:
+    """Its blob is kept in the cache folder as other indexes are."""
+    location = serve(server, "site/cache", [index_image(INDEX)])
+    first, second = (snapshots(location, "a", settings=keeping(tmp_path)) for _ in range(2))
+    assert first[0].content.digest == second[0].content.digest
+    assert "If-None-Match" in server.headers[-1]
+
+
+def test_sizes_beside_an_index(server: Server) -> None:
+    """They are those of the last layers, asked for by tags that follow from the specs."""
+    location = serve(server, "site/cache", [index_image(INDEX), *IMAGES])
+    (found,) = snapshots(location, "mysite", sizes=True)
+    (published,) = snapshots(serve(server, "site/other", IMAGES), "mysite")
+    sizes = {digest: spec.size for digest, spec in by_hash(found).items()}
+    assert sizes == {digest: spec.size for digest, spec in by_hash(published).items()}
+    assert None not in sizes.values()
+    assert len(set(sizes.values())) > 1
+    location = serve(server, "site/partly", [index_image(INDEX), *IMAGES[1:]])
+    report = Report()
+    (partly,) = snapshots(location, "mysite", sizes=True, report=report)
+    assert [spec.size for spec in partly.content.specs()].count(None) == 1
+    (warning,) = report.warnings
+    assert warning.startswith("1 of 3 sizes stay unknown, as their manifests are missing")
+    (without,) = snapshots(location, "mysite")
+    assert without.content.total_size() is None
+
+
+def test_images_of_specs(server: Server) -> None:
+    """Without an index the images give the same specs, and what these depend on."""
+    (indexed,) = snapshots(serve(server, "site/indexed", [index_image(INDEX)]), "mysite")
+    location = serve(server, "site/cache", [*IMAGES, image("latest", b"{}"), image("x.spack", b"")])
+    (found,) = snapshots(location, "mysite")
+    assert found.source.location == location
+    bare = {"size": None, "tarball": None}
+    assert {
+        digest: msgspec.structs.replace(spec, **bare) for digest, spec in by_hash(found).items()
+    } == by_hash(indexed)
+    assert list(found.content.outside.specs) == list(indexed.content.outside.specs)
+    tarball = by_hash(found)[LIBELF].tarball
+    assert tarball is not None
+    assert tarball.startswith(server.at("/v2/site/cache/blobs/sha256:"))
+
+
+def test_what_is_known_is_not_fetched_again(server: Server, tmp_path: Path) -> None:
+    """A later import asks for the tags, and for the images that it does not know."""
+    location = serve(server, "site/cache", IMAGES[:-1])
+    snapshots(location, "a", settings=keeping(tmp_path))
+    assert manifests(server) == len(IMAGES) - 1
+    location = serve(server, "site/cache", IMAGES)
+    (found,) = snapshots(location, "a", settings=keeping(tmp_path))
+    assert manifests(server) == len(IMAGES)
+    (whole,) = snapshots(location, "a")
+    assert found.content.digest == whole.content.digest
+
+
+def test_what_was_kept_damaged_is_fetched(server: Server, tmp_path: Path) -> None:
+    """Bytes that cannot be unpacked are not used, and kept anew."""
+    import sqlite3
+
+    location = serve(server, "site/cache", IMAGES)
+    (first,) = snapshots(location, "a", settings=keeping(tmp_path))
+    with sqlite3.connect(tmp_path / "documents.sqlite3") as database:
+        database.execute("UPDATE documents SET document = x'00'")
+    database.close()
+    (second,) = snapshots(location, "a", settings=keeping(tmp_path))
+    assert manifests(server) == 2 * len(IMAGES)
+    snapshots(location, "a", settings=keeping(tmp_path))
+    assert manifests(server) == 2 * len(IMAGES)
+    assert first.content.digest == second.content.digest
+
+
+def test_tags_on_many_pages(server: Server) -> None:
+    """Each page leads to the next one, by a relative or a whole URL."""
+    location = serve(server, "site/cache", IMAGES)
+    tags = [it.tag for it in IMAGES]
+    last = f"/v2/site/cache/tags/list?last={tags[1]}"
+    server[TAGS] = page(tags[:1], "/v2/site/cache/tags/list?last=a")
+    server["/v2/site/cache/tags/list?last=a"] = page(tags[:2], server.at(last))
+    server[last] = page(tags[2:], None)
+    (found,) = snapshots(location, "mysite")
+    assert len(found.content) == len(IMAGES)
+
+
+def page(tags: list[str], following: str | None) -> Any:
+    """Reply with a page of tags, and the link to the next one."""
+    body = json.dumps({"name": "site/cache", "tags": tags}).encode()
+    return unmeasured(body, **({"Link": f'<{following}>; rel="next"'} if following else {}))
+
+
+def test_a_registry_that_pages_for_ever(server: Server) -> None:
+    """Pages with nothing new, however they are named, come to an end."""
+    location = serve(server, "site/cache", IMAGES)
+    tags = [it.tag for it in IMAGES]
+
+    class Endless(dict[str, Any]):
+        def get(self, path: str, default: Any = None) -> Any:
+            if path.startswith("/v2/site/cache/tags/list"):
+                return page(tags, f"/v2/site/cache/tags/list?page={len(server.asked)}")
+            return super().get(path, default)
+
+    server.replies = Endless(server.replies)
+    with pytest.raises(SourceError, match=r"pages on and on: .* the registry is at fault"):
+        snapshots(location, "mysite")
+    assert len(server.asked) < 50
+
+
+def test_pages_in_a_circle(server: Server) -> None:
+    """A page that leads to one that was read before is refused."""
+    location = serve(server, "site/cache", IMAGES)
+    server[TAGS] = page([], TAGS)
+    with pytest.raises(SourceError, match=r"leads to .*\?n=1000 again"):
+        snapshots(location, "mysite")
+
+
+def test_pages_on_another_host(server: Server) -> None:
+    """Nothing is asked of a host that the pages lead to."""
+    with serving() as other:
+        location = serve(server, "site/cache", IMAGES)
+        server[TAGS] = page([], other.at("/v2/site/cache/tags/list"))
+        with pytest.raises(SourceError, match="leads to another host for more tags"):
+            snapshots(location, "mysite")
+        assert other.asked == []
+        server[TAGS] = page([], "http://[")
+        with pytest.raises(SourceError, match="next page that is no URL"):
+            snapshots(location, "mysite")
+
+
+def test_no_such_repository(server: Server) -> None:
+    """Neither an index nor tags: the error names the host and the repository."""
+    host = server.url.removeprefix("http://")
+    with pytest.raises(SourceError, match=f"{host} has no repository site/nothing"):
+        snapshots(f"oci+http://{host}/site/nothing", "mysite")
+    server["/v2/site/denied/manifests/index.spack"] = status(403)
+    with pytest.raises(SourceError, match=r"no such repository, .* CACHELOG_OCI_USER"):
+        snapshots(f"oci+http://{host}/site/denied", "mysite")
+
+
+@pytest.mark.parametrize("tags", [[], ["latest"], None])
+def test_a_repository_without_a_build_cache(server: Server, tags: list[str] | None) -> None:
+    """A repository of other images is none; a registry says null where it has no tags."""
+    location = serve(server, "site/cache", [])
+    server[TAGS] = document({"name": "site/cache", "tags": tags})
+    with pytest.raises(SourceError, match=r"holds no build cache: neither index\.spack nor a tag"):
+        snapshots(location, "mysite")
+
+
+def bad_manifest(value: dict[str, Any]) -> Image:
+    """Return the image index.spack with another manifest."""
+    return Image("index.spack", json.dumps(value).encode(), {})
+
+
+@pytest.mark.parametrize(
+    ("manifest", "reason"),
+    [
+        ({"layers": []}, "layers: names no layer that holds the index"),
+        ({"layers": [{"digest": "sha256:0", "size": 1}]}, r"is no digest, sha256"),
+        ({"layers": [{"digest": f"md5:{'0' * 32}", "size": 1}]}, "is no digest"),
+        ({"layers": [{"digest": f"sha256:{'0' * 64}", "size": -1}]}, "size: "),
+        ({"layers": [{"digest": f"sha256:{'0' * 64}", "size": 1}]}, "names the blob .*HTTP 404"),
+        ({"layers": 1}, "layers: "),
+        (
+            {"manifests": [descriptor(b"a"), descriptor(b"b")]},
+            "is an image index of 2 images, not the image of one",
+        ),
+        ({"manifests": [descriptor(b"a")]}, "names the manifest .*HTTP 404"),
+    ],
+)
+def test_bad_manifests(server: Server, manifest: dict[str, Any], reason: str) -> None:
+    """The error names the manifest, and what is wrong in it."""
+    location = serve(server, "site/cache", [bad_manifest(manifest)])
+    with pytest.raises(SourceError, match=rf"/v2/site/cache/manifests/index\.spack.*{reason}"):
+        snapshots(location, "mysite")
+
+
+def test_an_image_index_of_one_image(server: Server) -> None:
+    """It leads to that image, whose manifest has to have the checksum."""
+    inner = index_image(INDEX)
+    location = serve(server, "site/cache", [inner])
+    outer = {"manifests": [descriptor(inner.manifest)]}
+    server["/v2/site/cache/manifests/index.spack"] = document(outer)
+    (found,) = snapshots(location, "mysite")
+    assert LIBELF in by_hash(found)
+    path = f"/v2/site/cache/manifests/{digest_of(inner.manifest)}"
+    server[path] = content(inner.manifest + b" ")
+    with pytest.raises(SourceError, match=r"its sha256 is .*, but .*/index\.spack says"):
+        snapshots(location, "mysite")
+    nested = json.dumps(outer).encode()
+    server[f"/v2/site/cache/manifests/{digest_of(nested)}"] = content(nested)
+    server["/v2/site/cache/manifests/index.spack"] = document({"manifests": [descriptor(nested)]})
+    with pytest.raises(SourceError, match="is an image index in an image index"):
+        snapshots(location, "mysite")
+
+
+def test_an_index_with_another_checksum(server: Server, tmp_path: Path) -> None:
+    """It is not used, and not kept."""
+    location = serve(server, "site/cache", [index_image(INDEX)])
+    blob = digest_of(json.dumps(INDEX).encode())
+    right = server.replies[f"/v2/site/cache/blobs/{blob}"]
+    server[f"/v2/site/cache/blobs/{blob}"] = in_turn(document(database()), right)
+    with pytest.raises(SourceError, match=r"its sha256 is .*, but .*/index\.spack says"):
+        snapshots(location, "a", settings=keeping(tmp_path))
+    (found,) = snapshots(location, "a", settings=keeping(tmp_path))
+    assert LIBELF in by_hash(found)
+
+
+def test_an_index_that_is_too_large(server: Server) -> None:
+    """The limit of other indexes holds."""
+    location = serve(server, "site/cache", [index_image(INDEX)])
+    settings = msgspec.structs.replace(QUICK, max_index_bytes=1_000)
+    with pytest.raises(SourceError, match="holds more than 1,000 bytes"):
+        snapshots(location, "mysite", settings=settings)
+
+
+def test_a_bad_image_is_skipped_on_request(server: Server, tmp_path: Path) -> None:
+    """It ends an import otherwise; its blob is not kept, and read once it is right."""
+    location = serve(server, "site/cache", IMAGES)
+    path = next(f"/v2/site/cache/blobs/{it}" for it in IMAGES[0].blobs)
+    right, server[path] = server.replies[path], content(b"{}")
+    settings = keeping(tmp_path)
+    with pytest.raises(SourceError, match=r"its sha256 is .*, but .*\.spack says"):
+        snapshots(location, "mysite", settings=settings)
+    report = Report(skip_bad=True)
+    (found,) = snapshots(location, "mysite", settings=settings, report=report)
+    assert (len(found.content), len(report.skipped)) == (len(IMAGES) - 1, 1)
+    server[path] = right
+    (found,) = snapshots(location, "mysite", settings=settings)
+    assert len(found.content) == len(IMAGES)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "reason"),
+    [
+        ({"layers": [descriptor(b"")]}, "config: names no config that holds the spec"),
+        ({"config": descriptor(b"")}, "layers: names no layer that holds the binary"),
+        (
+            {"config": descriptor(b"?"), "layers": [descriptor(b"")]},
+            "names the blob .*: HTTP 404",
+        ),
+    ],
+)
+def test_bad_images(server: Server, manifest: dict[str, Any], reason: str) -> None:
+    """The error names the image by its tag."""
+    tag = IMAGES[0].tag
+    location = serve(server, "site/cache", IMAGES)
+    server[f"/v2/site/cache/blobs/{digest_of(b'')}"] = content(b"")
+    server[f"/v2/site/cache/manifests/{tag}"] = document(manifest)
+    with pytest.raises(SourceError, match=rf"/v2/site/cache/manifests/{tag}.*{reason}"):
+        snapshots(location, "mysite")
+
+
+def test_the_image_of_another_spec(server: Server) -> None:
+    """What a tag says has to be what the image holds."""
+    location = serve(server, "site/cache", IMAGES)
+    server[f"/v2/site/cache/manifests/{IMAGES[0].tag}"] = content(IMAGES[1].manifest)
+    with pytest.raises(SourceError, match=r"is published as that of"):
+        snapshots(location, "mysite")
+
+
+def test_a_circle_of_dependencies(server: Server) -> None:
+    """It is refused with the names of those in it, or those are skipped."""
+    one, two, three = ("a" * 32, "b" * 32, "c" * 32)
+    edges = {digest: [edge("next", end, ["link"], [])] for digest, end in ((one, two), (two, one))}
+    index = database(
+        node("one", one, dependencies=edges[one]),
+        node("two", two, dependencies=edges[two]),
+        node("three", three, dependencies=edges[one]),
+    )
+    location = serve(server, "site/cache", [spec_image(it) for it in documents_of(index).values()])
+    with pytest.raises(SourceError, match=r"depends on itself, .*: (one|two)/\w{7} -> .* -> "):
+        snapshots(location, "mysite")
+    report = Report(skip_bad=True)
+    (found,) = snapshots(location, "mysite", report=report)
+    assert by_hash(found).keys() == {three}
+    assert len(report.skipped) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "tag"),
+    [
+        ("zlib", "1.3.1", f"zlib-1.3.1-{LIBELF}.spack"),
+        ("zlib", "git.abc=1:2+x", f"zlib-git.abc_1_2_x-{LIBELF}.spack"),
+        ("a" * 64, "9" * 90, f"{'a' * 64}{'9' * 25}-{LIBELF}.spack"),
+    ],
+)
+def test_tags_of_specs(name: str, version: str, tag: str) -> None:
+    """Other characters are replaced, and what is too long loses its middle."""
+    assert tag_of(name, version, LIBELF) == tag
+
+
+def test_servers_that_recover(server: Server) -> None:
+    """What may pass is tried again, as for all build caches."""
+    location = serve(server, "site/cache", [index_image(INDEX)])
+    path = "/v2/site/cache/manifests/index.spack"
+    server[path] = in_turn(status(503), server.replies[path])
+    (found,) = snapshots(location, "mysite")
+    assert LIBELF in by_hash(found)
+    server[path] = lambda request: send(request, 500)
+    with pytest.raises(SourceError, match=r"HTTP 500 .*try again later"):
+        snapshots(location, "mysite")

@@ -1,0 +1,81 @@
+"""Views: the smaller indexes that a build cache has beside the whole one."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from snapshots.contents import Snapshot
+from snapshots.errors import InvalidArgument, SourceError
+from snapshots.sources.buildcache.mirrors import mirror_of
+from snapshots.sources.reading import read
+from snapshots.sources.reports import Report
+from tests.snapshots.sources.buildcache.folders import put, put_layout_3, text
+from tests.snapshots.sources.buildcache.indexes import WRAPPER, database, node, small_database
+from tests.snapshots.sources.buildcache.misbehaving import Server
+from tests.snapshots.sources.buildcache.readings import QUICK, by_hash
+
+
+def put_view(folder: Path, view: str) -> None:
+    """Write a build cache whose view holds one of its specs."""
+    manifest = put_layout_3(folder, text(database(node("compiler-wrapper", WRAPPER))))
+    put(manifest.parent / view / manifest.name, manifest.read_bytes())
+    put_layout_3(folder, text(small_database()))
+
+
+def of_view(view: str, *locations: Any) -> list[Snapshot]:
+    """Read a view of build caches."""
+    settings = replace(QUICK, view=view)
+    texts = [*map(str, locations)]
+    return list(read(texts, tags=["mine"], settings=settings, report=Report()))
+
+
+def test_a_view_of_a_build_cache(server: Server, tmp_path: Path) -> None:
+    """It is read instead of the whole index; the revision says which it is of."""
+    put_view(tmp_path, "tools")
+    server.serve_folder(tmp_path)
+    for location in (str(tmp_path), server.url, f"{server.url}/"):
+        (snapshot,) = of_view("tools", location)
+        assert set(by_hash(snapshot)) == {WRAPPER}
+        base = location.rstrip("/")
+        assert snapshot.source.location == f"{base}/v3/manifests/index/tools/index.manifest.json"
+        assert mirror_of("index", snapshot.source.location, None) == base
+
+
+def test_views_of_several_stacks(tmp_path: Path) -> None:
+    """Each stack's cache is asked for its own."""
+    for name in ("one", "other"):
+        put_view(tmp_path / name, "tools")
+    (snapshot,) = of_view("tools", f"e4s={tmp_path / 'one'}", f"ml={tmp_path / 'other'}")
+    assert set(by_hash(snapshot)) == {WRAPPER}
+    assert snapshot.content.stacks == {"e4s", "ml", "root"}
+
+
+def test_a_view_that_is_not_there(server: Server, tmp_path: Path) -> None:
+    """The error names those there are, or says where to look where HTTP lists none."""
+    put_view(tmp_path / "cache", "tools")
+    with pytest.raises(SourceError, match=r"cache: has no view 'tool'; those there are: tools$"):
+        of_view("tool", tmp_path / "cache")
+    put_layout_3(tmp_path / "whole")
+    with pytest.raises(SourceError, match="those there are: none"):
+        of_view("tool", tmp_path / "whole")
+    put(tmp_path / "listed/v3/layout.json", json.dumps({}).encode())
+    with pytest.raises(SourceError, match="those there are: none"):
+        of_view("tool", tmp_path / "listed")
+    reason = "has no view 'tool', and HTTP lists none; look for folders below v3/manifests/index"
+    with pytest.raises(SourceError, match=reason):
+        of_view("tool", server.url)
+
+
+def test_what_has_no_views(tmp_path: Path) -> None:
+    """A file and pages have none, and not everything names one."""
+    file = put(tmp_path / "index.json", text(small_database()))
+    with pytest.raises(SourceError, match="is a file; --view names a view of a build cache"):
+        of_view("tools", file)
+    with pytest.raises(InvalidArgument, match=r"--view: .* is no build cache"):
+        of_view("tools", tmp_path / "pages")
+    put_layout_3(tmp_path / "cache")
+    with pytest.raises(InvalidArgument, match=r"'\.\./a' cannot name a view"):
+        of_view("../a", tmp_path / "cache")
