@@ -2,8 +2,9 @@
 
 from collections.abc import AsyncIterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import strawberry
 from graphql import (
     DocumentNode,
@@ -17,19 +18,17 @@ from strawberry.schema.config import StrawberryConfig
 from schema import errors
 from schema.context import Context
 from schema.documents.documents import KEPT_BYTES, Document, Documents
-from schema.documents.estimates import NOTHING, Estimate, told_cost, too_expensive
-from schema.documents.variable_rules import refused_variables
+from schema.documents.estimates import NOTHING, Estimate, cost_extension, too_expensive
+from schema.documents.rules import refused_variables
 from schema.execution.budget import BudgetExceeded
 from schema.execution.executor import RenderingExecutor
-from schema.execution.lightness import LIGHT_BYTES, LIGHT_DOCUMENT, LIGHT_UNITS, is_small
 from schema.fields.scalars import SCALARS
 from schema.limits import Limits
-from schema.query import Query
+from schema.query import Query, Subscription, root_of
 from schema.revisions.package import Package
 from schema.revisions.revision import Revision, Tag
 from schema.revisions.spec import Spec
 from schema.revisions.stack import Stack
-from schema.subscription import Subscription, root_of
 from snapshots.models import RevisionInfo
 
 SCHEMA_FILE = Path(__file__).with_name("schema.graphql")
@@ -44,7 +43,8 @@ schema = strawberry.Schema(
 )
 
 
-schema._schema.description = (  # noqa: SLF001 - Strawberry takes no description of a schema
+graphql_schema = schema._schema  # noqa: SLF001 - graphql-core's own, which runs everything here
+graphql_schema.description = (  # Strawberry takes no description of a schema
     "The contents of Spack build caches, revision by revision: what a cache held at each time, and "
     "what changed between two times, down to every spec's hash. It is read-only, and follows "
     "Relay's conventions: opaque ids, connections and node(id:). An answer about a digest is the "
@@ -52,12 +52,19 @@ schema._schema.description = (  # noqa: SLF001 - Strawberry takes no description
 )
 
 
-class Answer(NamedTuple):
-    """What a request is answered with.
+LIGHT_UNITS, LIGHT_BYTES = 6_000, 1_000_000
+"""Of a request that takes a few milliseconds."""
 
-    Without ``executed`` the request never got so far as to have data. ``data`` may hold JSON
-    fragments for orjson. ``estimate`` is what the request was expected to cost; with ``allowed``
-    the response tells it.
+LIGHT_DOCUMENT, LIGHT_VALUES = 2_000, 50
+"""Of a light request: characters of a document or text, and values of its variables."""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The answer to a request.
+
+    ``executed`` is False where the request was refused before there could be data. ``data`` may
+    hold JSON fragments for orjson. ``estimate`` is the expected cost; it is part of the response
+    where ``allowed`` is given.
     """
 
     data: dict[str, Any] | None
@@ -72,16 +79,16 @@ class Answer(NamedTuple):
         if self.executed:
             body["data"] = self.data
         if self.allowed is not None:
-            body["extensions"] = {"cost": told_cost(self.estimate, self.allowed)}
+            body["extensions"] = {"cost": cost_extension(self.estimate, self.allowed)}
         return body
 
 
 class API:
     """The schema, as a server offers it.
 
-    ``limits`` are for documents and costs; those of a context's budget for what runs. Without
-    ``introspection`` no document may ask for the schema; without ``suggestions`` no error says
-    which known names are near. ``document_bytes`` bounds the documents that are kept.
+    ``limits`` apply to documents and costs; those of a context's budget apply to execution. Without
+    ``introspection`` no document may query the schema; without ``suggestions`` no error suggests
+    similar names. ``document_bytes`` is the size of the cache of documents.
     """
 
     def __init__(
@@ -95,7 +102,7 @@ class API:
         self.limits = limits
         self._suggestions = suggestions
         self._documents = Documents(
-            schema._schema,  # noqa: SLF001 - Strawberry's own way costs more than small queries do
+            graphql_schema,
             limits,
             introspection=introspection,
             suggestions=suggestions,
@@ -125,16 +132,16 @@ class API:
         self, query: str, operation_name: str | None, variables: Mapping[str, Any] | None
     ) -> Estimate:
         """Return what a request costs; NOTHING for one that is refused before it is executed."""
-        asked = self.document(query)
-        declared = asked.declared_variables(operation_name, variables) or {}
+        document = self.document(query)
+        declared = document.declared_variables(operation_name, variables) or {}
         if refused_variables(declared, self.limits) is not None:
             return NOTHING
-        return asked.estimate(schema._schema, operation_name, declared)  # noqa: SLF001
+        return document.estimate(graphql_schema, operation_name, declared)
 
     def is_weighed(
         self, query: str, operation_name: str | None, variables: Mapping[str, Any] | None
     ) -> bool:
-        """Tell whether a request's document and cost are known, so that nothing takes long."""
+        """Tell whether a request's document and cost are cached."""
         return self.is_known(query) and self.document(query).is_estimated(operation_name, variables)
 
     def is_light(
@@ -142,7 +149,7 @@ class API:
     ) -> bool:
         """Tell whether a request takes a few milliseconds at most, if all is in memory.
 
-        Its document is short or known, and its cost is small: that of long filters, of
+        Its document is short or cached, and its cost is small: that of long filters, of
         ``matching`` and of comparisons never is.
         """
         if len(query) > LIGHT_DOCUMENT and not self.is_known(query):
@@ -173,37 +180,33 @@ class API:
         admitted = self._admitted(query, variables, operation_name, tell_cost=tell_cost)
         if isinstance(admitted, Answer):
             return admitted
-        node, declared, cost = admitted
         allowed = self.limits if tell_cost else None
         try:
             result = execute_sync(
-                schema._schema,  # noqa: SLF001
-                node,
+                graphql_schema,
+                admitted.node,
                 root_of(event),
                 context_value=context,
-                variable_values=declared,
+                variable_values=admitted.variables,
                 operation_name=operation_name,
                 executor_class=executor,
                 max_coercion_errors=self.limits.max_errors,
                 hide_suggestions=not self._suggestions,
             )
         except BudgetExceeded as exceeded:
-            found: tuple[GraphQLFormattedError, ...] = (errors.exceeded(exceeded),)
-            return Answer(None, found, executed=True, estimate=cost, allowed=allowed)
+            shown: tuple[GraphQLFormattedError, ...] = (errors.exceeded(exceeded),)
+            return Answer(None, shown, executed=True, estimate=admitted.cost, allowed=allowed)
         finally:
             context.release()
-        raised = [*(result.errors or ()), *errors.told_beside(context.left_out)]
-        if not raised:
-            return Answer(result.data, (), executed=True, estimate=cost, allowed=allowed)
-        found = errors.shown(
-            raised,
+        shown = errors.shown(
+            [*(result.errors or ()), *errors.left_out_errors(context.left_out)],
             self.limits,
             further=context.further_errors,
             suggestions=self._suggestions,
         )
         # Variables of a wrong type are the request's fault: nothing was executed.
-        executed = result.data is not None or any("path" in error for error in found)
-        return Answer(result.data, found, executed, estimate=cost, allowed=allowed)
+        executed = result.data is not None or not shown or any("path" in error for error in shown)
+        return Answer(result.data, shown, executed, estimate=admitted.cost, allowed=allowed)
 
     def subscribe(
         self,
@@ -221,7 +224,7 @@ class API:
         if isinstance(admitted, Answer):
             return admitted
         built = RenderingExecutor.build(
-            schema._schema,  # noqa: SLF001
+            graphql_schema,
             admitted.node,
             context_value=context,
             raw_variable_values=admitted.variables,
@@ -229,12 +232,13 @@ class API:
             max_coercion_errors=self.limits.max_errors,
             hide_suggestions=not self._suggestions,
         )
-        found: Any = built if isinstance(built, list) else create_source_event_stream(built)
-        if isinstance(found, AsyncIterable):
-            return None
-        found = found if isinstance(found, list) else found.errors
-        told = errors.shown(found, self.limits, suggestions=self._suggestions)
-        return Answer(None, told, executed=False)
+        if not isinstance(built, list):
+            stream: Any = create_source_event_stream(built)
+            if isinstance(stream, AsyncIterable):
+                return None
+            built = stream.errors
+        shown = errors.shown(built, self.limits, suggestions=self._suggestions)
+        return Answer(None, shown, executed=False)
 
     def _admitted(
         self,
@@ -245,22 +249,22 @@ class API:
         tell_cost: bool,
     ) -> "_Admitted | Answer":
         """Return what is to be executed, or the answer where the request is refused before."""
-        asked = self.document(query)
-        if asked.node is None or asked.errors:
-            return Answer(None, asked.errors, executed=False)
-        declared = asked.declared_variables(operation_name, variables) or {}
+        document = self.document(query)
+        if document.node is None or document.errors:
+            return Answer(None, document.errors, executed=False)
+        declared = document.declared_variables(operation_name, variables) or {}
         refusal = refused_variables(declared, self.limits)
         cost = NOTHING
         if refusal is None:
-            cost = asked.estimate(schema._schema, operation_name, declared)  # noqa: SLF001
+            cost = document.estimate(graphql_schema, operation_name, declared)
             refusal = too_expensive(cost, self.limits)
         if refusal is None:
-            return _Admitted(asked.node, declared, cost)
+            return _Admitted(document.node, declared, cost)
         allowed = self.limits if tell_cost else None
         return Answer(None, (refusal,), executed=False, estimate=cost, allowed=allowed)
 
 
-class _Admitted(NamedTuple):
+class _Admitted(msgspec.Struct, frozen=True):
     """A request that keeps within the limits: its document, variables, and expected cost."""
 
     node: DocumentNode
@@ -268,7 +272,25 @@ class _Admitted(NamedTuple):
     cost: Estimate
 
 
+def is_small(variables: Mapping[str, Any]) -> bool:
+    """Tell whether variables are few and short at any depth; it reads only a bounded number."""
+    waiting: list[Any] = [variables]
+    left = LIGHT_VALUES
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list | dict):
+            left -= len(value)
+            if left < 0:
+                return False
+            waiting += value  # an object's keys
+            if isinstance(value, dict):
+                waiting += value.values()
+        elif isinstance(value, str) and len(value) > LIGHT_DOCUMENT:
+            return False
+    return True
+
+
 def sdl() -> str:
     """Return the schema in GraphQL's own language."""
-    about = print_schema_definition(schema._schema)  # noqa: SLF001 - Strawberry prints none
+    about = print_schema_definition(graphql_schema)
     return f"{about}\n\n{schema.as_str()}\n"

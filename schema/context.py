@@ -3,19 +3,25 @@
 from collections.abc import (
     AsyncIterator,
     Callable,
-    Collection,
     Hashable,
     Iterable,
     Mapping,
     Sequence,
 )
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
+import msgspec
 import strawberry
 
-from schema.execution.budget import QUERY_TOO_LARGE, Budget, BudgetExceeded
-from schema.execution.loading import Cache, Failed, NotLoaded
+from schema.execution.budget import (
+    QUERY_TOO_LARGE,
+    Budget,
+    BudgetExceeded,
+    Cache,
+    Failed,
+    NotLoaded,
+)
 from snapshots.catalog.asking.covering import Covered, best_covering, candidates
 from snapshots.catalog.asking.history_answers import HistoryAnswers, HistoryQuestion
 from snapshots.catalog.asking.history_questions import Asked
@@ -42,20 +48,20 @@ Follow = Callable[[Callable[[RevisionInfo], bool]], AsyncIterator[RevisionInfo]]
 """Returns the revisions that are published from now on, those that a condition holds for."""
 
 MOST_CONTENTS = 200
-"""In so many contents a request may look for specs: twice as many as real caches have tags."""
+"""The most contents that a request may search for specs: twice as many as real caches have tags."""
 
 _HELD = 2
 """How many frames, graphs and comparisons a request holds: those of two revisions."""
 
 _LOADS_EACH = 2
-"""How many things may be made for each revision that is allowed: its frame, and one more."""
+"""How many values may be loaded for each revision that is allowed: its frame, and one more."""
 
 _HISTORIES_EACH = 2
-"""How many questions to the history may be asked for each revision that is allowed."""
+"""How many queries of the history are allowed for each revision that is allowed."""
 
 
-class LoadedRevision(NamedTuple):
-    """A revision with its frame, and the way to what else is known of its specs."""
+class LoadedRevision(msgspec.Struct, frozen=True):
+    """A revision with its frame, and access to what else its context has of its specs."""
 
     info: RevisionInfo
     frame: Frame
@@ -85,15 +91,15 @@ def _nobody_publishes(_is_wanted: Callable[[RevisionInfo], bool]) -> AsyncIterat
 class Context:
     """One request's view of the catalog.
 
-    Without ``may_load`` what is not in memory raises NotLoaded, and without ``may_take_long`` what
-    takes more than a few milliseconds: an event loop can try so, and give the request to a thread
-    that may. ``is_permanent`` tells after the execution whether the answer named contents only by
-    their digests, so that it stays true for ever. ``budget`` is what the request may use; another
-    thread may cancel it. ``further_errors`` counts the errors that the answer is not to show.
-    ``loaded`` has what was loaded for the request before, by its cache and key, or how that failed:
-    it may be too large to be kept for others. ``answers`` are those about the history that requests
-    share, ``left_out`` has the revisions that some are told without. ``follow`` is what a
-    subscription gets its events from.
+    Without ``may_load``, what is not in memory raises NotLoaded; without ``may_take_long``, so does
+    what takes more than a few milliseconds. An event loop tries a request so, and passes it to a
+    thread where that fails. ``is_permanent`` is valid after the execution: the answer named
+    contents only by their digests, and never changes. ``budget`` is what the request may use;
+    another thread may cancel it. ``further_errors`` counts the errors beyond those that the answer
+    shows. ``loaded`` has what was loaded for the request in advance, by cache and key, or the
+    failure: it may be too large for the cache. ``answers`` are those about the history that
+    requests share; ``left_out`` has the revisions that some of them leave out. ``follow`` returns
+    the events of a subscription.
     """
 
     catalog: Catalog
@@ -117,15 +123,20 @@ class Context:
     )
     _answers: HistoryAnswers = field(init=False)
     _asked: set[Asked] = field(default_factory=set, init=False)
-    _told: dict[Asked, dict[str, Any]] = field(default_factory=dict, init=False)
+    _answers_by_name: dict[Asked, dict[str, Any]] = field(default_factory=dict, init=False)
     _has_filled: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.history = self.catalog.history
         self._latest = {**self.loaded}
-        failures = (it.error for it in self.loaded.values() if isinstance(it, Failed))
-        self._has_filled = any(isinstance(it, IncompleteHistory) for it in failures)
+        failures = (value.error for value in self.loaded.values() if isinstance(value, Failed))
+        self._has_filled = any(isinstance(error, IncompleteHistory) for error in failures)
         self._answers = self.answers or HistoryAnswers(self.catalog, self.library)
+
+    def require_time(self) -> None:
+        """Raise NotLoaded where the request may not take more than a few milliseconds."""
+        if not self.may_take_long:
+            raise NotLoaded
 
     def resolve(self, ref: str) -> RevisionInfo:
         """Return the revision that a ref names; raises as History.resolve does."""
@@ -160,7 +171,7 @@ class Context:
     def returned(self, base: RevisionInfo, head: RevisionInfo) -> Mask:
         """Return which rows of head an earlier revision of the series had, and base has not."""
         if len(self.explain(base, head).without_counterpart()):
-            self.is_permanent = False  # a state from before may be imported yet
+            self.is_permanent = False  # an earlier state may still be imported
         key = self.library.earlier_contents(self.history, base, head)
         return self._loaded(self.library.returned, key).mask
 
@@ -173,26 +184,26 @@ class Context:
             self._coverages[key] = coverage(*key)
         return self._coverages[key]
 
-    def best_covering(self, wanted: Wanted, series: str | None) -> list[Covered]:
-        """Return which revisions hold most of what is wanted, of those with the newest contents."""
+    def best_covering(self, specs: Wanted, series: str | None) -> list[Covered]:
+        """Return which revisions hold most of the specs, of those with the newest contents."""
         revisions = candidates(self.changing_history(), series, MOST_CONTENTS)
         kept = self.library.hash_sets.kept
-        is_read = all(kept(it.digest) is not None for it in revisions)
+        is_read = all(kept(info.digest) is not None for info in revisions)
         if not (self.may_take_long if is_read else self.may_load):
-            raise NotLoaded  # to read a hundred contents takes a second, to ask them 20 ms
+            raise NotLoaded  # reading a hundred contents takes a second, searching them 20 ms
         with self.budget.waiting():
-            return best_covering(self.library, revisions, wanted)
+            return best_covering(self.library, revisions, specs)
 
-    def of_history(self, asked: Asked) -> Any:
-        """Return what the history tells; None where it knows nothing of what is asked.
+    def of_history(self, asked_for: Asked) -> Any:
+        """Return what the history has; None where it has nothing about the subject.
 
-        Raises as the methods of Library do. A request that has waited for missing changes to be
-        made, in vain, waits for no others.
+        Raises as the methods of Library do. A request that has waited once, in vain, for missing
+        changes to be computed does not wait again.
         """
-        self._asked.add(asked)
+        self._asked.add(asked_for)
         if len(self._asked) > _HISTORIES_EACH * self.budget.limits.max_revisions:
             raise self._too_many_questions()
-        question = HistoryQuestion(self.changing_history(), asked)
+        question = HistoryQuestion(self.changing_history(), asked_for)
         if self._has_filled:
             self._answers.require_whole(question)
         try:
@@ -205,25 +216,24 @@ class Context:
             raise
 
     def of_each(
-        self, names: Iterable[str], asked: Callable[[frozenset[str]], Asked]
+        self, names: Iterable[str], question_about: Callable[[frozenset[str]], Asked]
     ) -> Mapping[str, Any]:
-        """Return what the history tells of each name, those that it knows.
+        """Return what the history has about each name, where it has anything.
 
-        ``asked`` makes the question about some of them. All that are asked for at once are read at
-        once, and known when they are asked for one by one: a list is tried as a whole first.
+        All names of a call are read at once and kept, so that a list that was tried as a whole
+        first can be resolved one by one afterwards.
         """
-        kind = asked(frozenset())
-        told = self._told.setdefault(kind, {})
-        if new := frozenset(names).difference(told):
-            found: Mapping[str, Any] = self.of_history(asked(new))
-            told.update({name: found.get(name) for name in new})
-        return told
+        answers = self._answers_by_name.setdefault(question_about(frozenset()), {})
+        if new := frozenset(names).difference(answers):
+            new_answers: Mapping[str, Any] = self.of_history(question_about(new))
+            answers.update({name: new_answers.get(name) for name in new})
+        return answers
 
     def _loaded(self, cache: Cache[Any, Value], key: Hashable) -> Value:
-        """Return what a cache has; the time to make it is no time of the request.
+        """Return a value of a cache; the time to compute it does not count for the request.
 
-        The latest of each cache are held, so that a cache that is too small for them, or full of
-        what others ask for, has none made twice for the fields of one object.
+        The latest values of each cache are held, so that no value is computed twice for the fields
+        of one object, even where the cache is too small, or full of other requests' values.
         """
         place = cache, key
         if place in self._latest:
@@ -235,13 +245,13 @@ class Context:
         if value is None:
             if not self.may_load:
                 raise NotLoaded(cache, key)
-            if not isinstance(key, HistoryQuestion):  # those are counted when they are asked
+            if not isinstance(key, HistoryQuestion):  # of_history counts those
                 self._num_loads += 1
             if self._num_loads > _LOADS_EACH * self.budget.limits.max_revisions:
                 raise self._too_many_revisions()
             with self.budget.waiting():
                 value = cache.get(key)
-        of_cache = [it for it in self._latest if it[0] is cache]
+        of_cache = [held_place for held_place in self._latest if held_place[0] is cache]
         if len(of_cache) >= _HELD:
             del self._latest[of_cache[0]]
         self._latest[place] = value
@@ -268,33 +278,33 @@ class Context:
         self._latest.clear()
         self._masks.clear()
         self._coverages.clear()
-        self._told.clear()
+        self._answers_by_name.clear()
 
     def matching(self, loaded: LoadedRevision, query: str) -> Mask:
         """Return which specs of a revision a query means; each is answered once in a request."""
         key = loaded.info.digest, query
         mask = self._masks.get(key)
         if mask is None:
-            asked = matching.read(query)
-            if asked.is_about_dependencies and not self.may_take_long:
-                raise NotLoaded  # each ^ walks through the whole graph, up to 30 ms
-            mask = matching.select(loaded.frame, asked, loaded.dependencies)
+            constraint = matching.read(query)
+            if constraint.is_about_dependencies:
+                self.require_time()  # each ^ walks through the whole graph, up to 30 ms
+            mask = matching.select(loaded.frame, constraint, loaded.dependencies)
             if not mask.any():
-                require_known(asked, loaded.frame, loaded.dependencies, self._names_elsewhere)
+                require_known(constraint, loaded.frame, loaded.dependencies, self.names_elsewhere)
             self._masks[key] = mask
         return mask
 
     def unknown_names(self, loaded: LoadedRevision, query: str) -> tuple[UnknownName, ...]:
         """Return the names in a query that neither a revision nor the newest of any tag knows."""
-        if not self.may_take_long:
-            raise NotLoaded
-        asked = matching.read(query)
-        return unknown_names(asked, loaded.frame, loaded.dependencies, self._names_elsewhere)
+        self.require_time()
+        constraint = matching.read(query)
+        return unknown_names(constraint, loaded.frame, loaded.dependencies, self.names_elsewhere)
 
-    def _names_elsewhere(self) -> Collection[str]:
+    def names_elsewhere(self) -> frozenset[str]:
+        """Return the names of the packages of the newest revision of each tag."""
         self.is_permanent = False
         if not self.may_load:
-            raise NotLoaded  # this can take reading the whole catalog
+            raise NotLoaded  # this may read the whole catalog
         return self.library.package_names()
 
 

@@ -50,9 +50,9 @@ _log = logging.getLogger("cachelog.errors")
 CLIENT_TEXT = 200
 """How many characters of what a client wrote an error may repeat."""
 
-# The domain's own errors repeat no more than that either, beside what they have to say.
+# The domain's own errors repeat no more than that either, in addition to their own text.
 _OWN_MESSAGE = 2 * CLIENT_TEXT
-# What GraphQL quotes is cut first, so that what it says of it is left.
+# Quotes in GraphQL's messages are truncated first, so that the rest of a message remains.
 _LONG_QUOTE = re.compile(rf"""(['"])([^'"]{{{CLIENT_TEXT // 2}}})[^'"]+\1""")
 _LONG_WORD = re.compile(rf"""([^\s'"]{{{CLIENT_TEXT // 2}}})[^\s'"]+""")
 _MOST_REVISIONS = 100
@@ -61,7 +61,7 @@ _ASK_AGAIN = ". Ask again: each request makes some of them."
 
 
 def shown(
-    found: Sequence[GraphQLError],
+    raised: Sequence[GraphQLError],
     limits: Limits,
     *,
     default_code: str = BAD_USER_INPUT,
@@ -71,13 +71,14 @@ def shown(
     """Return the errors as a response shows them: ``limits.max_errors`` of them at most.
 
     Where there are more, with ``further`` ones that were only counted, the last one says how many.
-    Without ``suggestions`` no error says which known names are near.
+    Without ``suggestions`` no error suggests similar names.
     """
-    _log_outages(found)
-    total = len(found) + further
+    _log_outages(raised)
+    total = len(raised) + further
     number = total if total <= limits.max_errors else max(0, limits.max_errors - 1)
     few = [
-        formatted(it, default_code=default_code, suggestions=suggestions) for it in found[:number]
+        formatted(error, default_code=default_code, suggestions=suggestions)
+        for error in raised[:number]
     ]
     if total > number:
         message = f"... and {total - number:,} more errors"
@@ -85,8 +86,8 @@ def shown(
     return tuple(few)
 
 
-def told_beside(left_out: Collection[str]) -> list[GraphQLError]:
-    """Return what an answer says beside its data where its history is told without revisions."""
+def left_out_errors(left_out: Collection[str]) -> list[GraphQLError]:
+    """Return the error that accompanies data which leaves out revisions of the history."""
     if not left_out:
         return []
     said = RevisionsLeftOut([*left_out])
@@ -94,9 +95,9 @@ def told_beside(left_out: Collection[str]) -> list[GraphQLError]:
 
 
 def bounded(message: str, longest: int = CLIENT_TEXT) -> str:
-    """Return a message that a client wrote parts of, as it may be sent to any client.
+    """Return a message that contains a client's text in a form that is safe to send to any client.
 
-    It is visible, in one line, and has at most so many characters.
+    It consists of visible characters, in one line, and is at most ``longest`` characters long.
     """
     return legible(_LONG_WORD.sub(r"\1...", _LONG_QUOTE.sub(r"\1\2...\1", message)), longest)
 
@@ -145,7 +146,7 @@ def formatted(
             shown["extensions"]["revisions"] = original.revisions[:_MOST_REVISIONS]
         elif not suggestions and isinstance(original, RevisionNotFound | UnknownPackage):
             shown["message"] = bounded(str(_without_nearest(original)), _OWN_MESSAGE)
-        elif error.message == str(original):  # else GraphQL has put a client's value around it
+        elif error.message == str(original):  # otherwise GraphQL has added a client's value
             shown["message"] = bounded(error.message, _OWN_MESSAGE)
         if suggestions and isinstance(original, RevisionNotFound | UnknownPackage):
             shown["extensions"] |= _nearest(original)
@@ -170,10 +171,10 @@ def incident(error: BaseException) -> GraphQLFormattedError:
     }
 
 
-def _log_outages(found: Sequence[GraphQLError]) -> None:
+def _log_outages(raised: Sequence[GraphQLError]) -> None:
     """Log what the catalog's store said: a line for each of its texts, not for each field."""
-    causes = (error.original_error for error in found)
-    for text in dict.fromkeys(str(it) for it in causes if isinstance(it, CatalogError)):
+    causes = (error.original_error for error in raised)
+    for text in dict.fromkeys(str(cause) for cause in causes if isinstance(cause, CatalogError)):
         _log.error("%s", visible(text))
 
 

@@ -17,7 +17,7 @@ class Limits:
     """Selections within each other, those of fragments where they are spread."""
 
     max_aliases: int = 200
-    """Aliases in an operation, those of fragments each time they are spread."""
+    """Aliases in an operation, with those of fragments each time they are spread."""
 
     max_root_fields: int = 50
     """Fields of the root, those of fragments each time they are spread."""
@@ -47,7 +47,7 @@ class Limits:
     """Units of work, 0.3 microseconds each at the most; see ``schema.fields.cost``."""
 
     max_revisions: int = 10
-    """Revisions whose contents a request may ask for, whatever it asks of them."""
+    """Revisions whose contents a request may read."""
 
     max_answer_bytes: int = 64 << 20
     """Bytes of an answer's data."""

@@ -2,8 +2,9 @@
 
 import base64
 import binascii
-from abc import abstractmethod
-from typing import ClassVar, Self
+from collections.abc import Callable
+from inspect import signature
+from typing import Any, ClassVar
 
 import strawberry
 
@@ -12,7 +13,7 @@ from snapshots.errors import InvalidArgument
 from snapshots.wording import quoted
 
 ID_SEPARATOR = ":"
-"""What stands between the parts of an id."""
+"""The separator between the parts of an id."""
 
 
 def node_id(kind: str, *parts: str) -> strawberry.ID:
@@ -36,15 +37,23 @@ def _no_id(text: str) -> InvalidArgument:
 
 @strawberry.interface(description="An object that can be fetched again by its id.")
 class Node:
-    """Relay's Node interface. Every type of objects reads its own ids, in ``of_id``."""
+    """Relay's Node interface.
+
+    A type with ids has ``of_id``, a class method of the context and of each part of an id. It
+    returns the object, or None where there is none.
+    """
 
     types: ClassVar[dict[str, type["Node"]]] = {}
     """The types with ids, by their names."""
+
+    of_id: ClassVar[Callable[..., Any]]
+    num_id_parts: ClassVar[int]
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if "of_id" in vars(cls):
             Node.types[cls.__name__] = cls
+            cls.num_id_parts = len(signature(cls.of_id).parameters) - 1
 
     @strawberry.field(
         description="Opaque and stable: the same object has the same id after a restart and on "
@@ -54,29 +63,29 @@ class Node:
         """Return the id; every type has its own."""
         raise NotImplementedError
 
-    @classmethod
-    @abstractmethod
-    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
-        """Return the object that the parts of an id name; None where there is none."""
-
 
 def find_node(context: Context, id: str) -> Node | None:
-    """Return the object of an id; None where there is none. Raises InvalidArgument for no id."""
-    kind, parts = parse_node_id(id)
-    if kind not in Node.types:
+    """Return the object of an id; None where there is none. Raises InvalidArgument."""
+    name, parts = parse_node_id(id)
+    if (kind := Node.types.get(name)) is None:
         raise _no_id(id)
-    return Node.types[kind].of_id(context, parts)
+    last = kind.num_id_parts - 1
+    if len(parts) <= last:
+        not_known(context)
+        return None
+    node: Node | None = kind.of_id(context, *parts[:last], ID_SEPARATOR.join(parts[last:]))
+    return node
 
 
-def in_revision(context: Context, parts: list[str]) -> tuple[LoadedRevision, str] | None:
-    """Return the revision that an id names by its key, and the name that follows; or None."""
-    match parts:
-        case [key, name] if key in context.history.by_key:
-            return context.load(context.history.by_key[key]), name
-    not_known(context)
-    return None
+def revision_of_key(context: Context, key: str) -> LoadedRevision | None:
+    """Return the revision that an id names by its key; None where there is none."""
+    info = context.history.by_key.get(key)
+    if info is None:
+        not_known(context)
+        return None
+    return context.load(info)
 
 
 def not_known(context: Context) -> None:
-    """Say that an id names no revision: another replica may know one that is yet to be seen."""
+    """Note that an id names no revision: the answer changes where such a revision is published."""
     context.is_permanent = False

@@ -1,21 +1,30 @@
-"""The entry points of the API."""
+"""The root types of the API: queries, and subscriptions."""
 
-from typing import Annotated
+from collections.abc import AsyncGenerator
+from typing import Annotated, Any
 
+import msgspec
 import strawberry
 
 from schema.comparisons.comparison import Comparison
 from schema.context import MOST_CONTENTS, Context, Info
-from schema.fields.connections import Connection, connection_field
-from schema.fields.cost import LOADING, SPANS_OF_HASH, ArgumentCost, Cost, ItemsOf, NumberOf
-from schema.fields.paging import PAGE_MAX, PageArguments
+from schema.fields.connections import PAGE_MAX, Connection, PageArguments, connection_field
+from schema.fields.cost import (
+    COST,
+    LOADING,
+    SPANS_OF_HASH,
+    ArgumentCost,
+    Cost,
+    ItemsOf,
+    NumberOf,
+    costed_field,
+)
 from schema.fields.scalars import DateTime, none_if_omitted
-from schema.histories.hash_history import HashHistory
-from schema.histories.series import Series
+from schema.histories import HashHistory, Series
 from schema.node import Node, find_node
-from schema.revisions.concrete_spec import CONCRETE_SPECS, ConcreteSpecsArgument, concrete_specs
-from schema.revisions.lookup import Lookup
+from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecsArgument, Lookup, concrete_specs
 from schema.revisions.revision import Revision, Tag, revision_connection
+from snapshots import refs
 from snapshots.catalog.asking.history_questions import HoldingAsked
 from snapshots.changes.wanted import Wanted
 from snapshots.errors import CachelogError, InvalidArgument, RevisionNotFound
@@ -28,10 +37,10 @@ _REF = (
 
 
 RESOLVING = ArgumentCost(weight=500)
-"""A ref is looked up; where there is none of it, those are searched that resemble it."""
+"""The lookup of a ref, and of similar ones where it is unknown."""
 
 COVERING_ALL = 120_000
-"""A hundred contents are asked for hashes; the share of reading them is in it."""
+"""Searching a hundred contents for hashes, with a share of reading them."""
 
 HOLDING = 80_000
 """The kept changes are searched for the packages of hashes, and then for the hashes."""
@@ -43,16 +52,16 @@ NUM_SERIES = 30
 """How many series a catalog may have: develop, releases, dated ones, and tags of their own."""
 
 FINDING = 100
-"""Units of an object by its id, or of the error that it is none."""
+"""Units of an object by its id, or of the error of a bad id."""
 
 
 @strawberry.type(description="What can be asked of the catalog.")
 class Query:
-    """The root of all questions."""
+    """The root of all queries."""
 
-    @strawberry.field(
-        description="An object by its id; null where there is none of that id.",
-        metadata=Cost(weight=FINDING, once=LOADING).metadata,
+    @costed_field(
+        "An object by its id; null where there is none of that id.",
+        Cost(weight=FINDING, once=LOADING),
     )
     def node(
         self,
@@ -61,9 +70,9 @@ class Query:
     ) -> Node | None:
         return find_node(info.context, id)
 
-    @strawberry.field(
-        description="Objects by their ids, in the same order; null where none is.",
-        metadata=Cost(items=ItemsOf("ids"), each=FINDING, each_loaded=LOADING).metadata,
+    @costed_field(
+        "Objects by their ids, in the same order; null where none is.",
+        Cost(items=ItemsOf("ids"), each=FINDING, each_loaded=LOADING),
     )
     def nodes(
         self,
@@ -72,45 +81,43 @@ class Query:
     ) -> list[Node | None]:
         return [_node_or_error(info.context, id) for id in ids]  # type: ignore[misc]
 
-    @strawberry.field(
-        description="Every tag of the catalog, in natural order: develop, then releases newest "
+    @costed_field(
+        "Every tag of the catalog, in natural order: develop, then releases newest "
         "first, then dated snapshots newest first.",
-        metadata=Cost(
-            weight=50, items=120
-        ).metadata,  # about as many as the largest real catalog has
+        Cost(weight=50, items=120),
     )
     def tags(self, info: Info) -> list[Tag]:
         return [Tag(name=name) for name in info.context.changing_history().tags]
 
-    @strawberry.field(description="A tag by its name.", metadata=Cost(weight=20).metadata)
+    @costed_field("A tag by its name.", Cost(weight=20))
     def tag(
         self,
         info: Info,
         name: Annotated[str, strawberry.argument(description="The tag's name.")],
     ) -> Tag | None:
-        return Tag.named(info.context, name)
+        return Tag.of_id(info.context, name)
 
-    @strawberry.field(
-        description="All series in the order of `tags`: develop, then releases, then dated ones, "
+    @costed_field(
+        "All series in the order of `tags`: develop, then releases, then dated ones, "
         "then other tags.",
-        metadata=Cost(weight=100, items=NUM_SERIES).metadata,
+        Cost(weight=100, items=NUM_SERIES),
     )
     def all_series(self, info: Info) -> list[Series]:
         return [Series(name=name) for name in info.context.changing_history().series_names]
 
-    @strawberry.field(description="A series by its name.", metadata=Cost(weight=20).metadata)
+    @costed_field("A series by its name.", Cost(weight=20))
     def series(
         self,
         info: Info,
         name: Annotated[str, strawberry.argument(description="The series' name.")],
     ) -> Series | None:
-        return Series.named(info.context, name)
+        return Series.of_id(info.context, name)
 
-    @strawberry.field(
-        description="What the catalog knows of a hash (or an unambiguous prefix), in whatever "
+    @costed_field(
+        "What the catalog knows of a hash (or an unambiguous prefix), in whatever "
         "revision; null where it never saw it. Where several begin so, that is an error with "
         "extensions.code AMBIGUOUS_HASH, and extensions.candidates has some: hash and title.",
-        metadata=Cost(weight=SPANS_OF_HASH).metadata,
+        Cost(weight=SPANS_OF_HASH),
     )
     def hash(
         self,
@@ -133,8 +140,8 @@ class Query:
         *,
         page: PageArguments,
     ) -> Connection[Revision]:
-        asked = HoldingAsked(frozenset(hashes), none_if_omitted(series))
-        return revision_connection(info.context.of_history(asked), page)
+        question = HoldingAsked(frozenset(hashes), none_if_omitted(series))
+        return revision_connection(info.context.of_history(question), page)
 
     @connection_field("Published revisions, newest first.", cost=Cost(weight=1_000, each=1))
     def revisions(
@@ -163,12 +170,12 @@ class Query:
         )
         return revision_connection(lines, page)
 
-    @strawberry.field(
-        description=f"One revision. ref is one of: {_REF} Without ref: the newest revision of the "
+    @costed_field(
+        f"One revision. ref is one of: {_REF} Without ref: the newest revision of the "
         "catalog. An unknown ref gives null and an error with extensions.code REVISION_NOT_FOUND "
         "whose message names the nearest known refs, as extensions.nearest does, a list, beside "
         "extensions.sought.",
-        metadata=Cost(arguments={"ref": RESOLVING}).metadata,
+        Cost(arguments={"ref": RESOLVING}),
     )
     def revision(
         self,
@@ -177,9 +184,9 @@ class Query:
     ) -> Revision | None:
         return Revision(info=_resolve(info.context, ref))
 
-    @strawberry.field(
-        description="What changed from base to head; refs as in revision(ref:).",
-        metadata=Cost(arguments={"base": RESOLVING, "head": RESOLVING}).metadata,
+    @costed_field(
+        "What changed from base to head; refs as in revision(ref:).",
+        Cost(arguments={"base": RESOLVING, "head": RESOLVING}),
     )
     def compare(
         self,
@@ -190,17 +197,17 @@ class Query:
         resolve = info.context.resolve
         return Comparison(base_info=resolve(base), head_info=resolve(head))
 
-    @strawberry.field(
-        description="Specs as lookup has them, over the newest revision of each tag, or over all "
+    @costed_field(
+        "Specs as lookup has them, over the newest revision of each tag, or over all "
         "of a series: which holds most of them first, then which holds most of the roots, then the "
         f"newer. The newest {MOST_CONTENTS} different contents are looked into. An unknown series "
         "has none.",
-        metadata=Cost(
+        Cost(
             weight=COVERING_ALL,
             items=NumberOf("first", default=10),
             page=ItemsOf("specs"),
             arguments={"specs": CONCRETE_SPECS},
-        ).metadata,
+        ),
     )
     def best_covering(
         self,
@@ -215,9 +222,11 @@ class Query:
     ) -> list[Lookup]:
         if not 0 <= first <= PAGE_MAX:
             raise InvalidArgument("first", f"{first} is not between 0 and {PAGE_MAX}")
-        wanted = Wanted(concrete_specs(specs))
-        covered = info.context.best_covering(wanted, none_if_omitted(series))[:first]
-        return [Lookup(info=it.revision, wanted=wanted, covered=it) for it in covered]
+        wanted_specs = Wanted(concrete_specs(specs))
+        covered = info.context.best_covering(wanted_specs, none_if_omitted(series))[:first]
+        return [
+            Lookup(info=counts.revision, specs=wanted_specs, covered=counts) for counts in covered
+        ]
 
 
 def _node_or_error(context: Context, id: str) -> Node | CachelogError | None:
@@ -235,3 +244,44 @@ def _resolve(context: Context, ref: str | None) -> RevisionInfo:
     if not revisions:
         raise RevisionNotFound("", "the catalog is empty")
     return revisions[0]
+
+
+class PublishedUnder(msgspec.Struct, frozen=True):
+    """Which revisions a subscription is about: those of a tag, of a series, of both, or all."""
+
+    tag: str | None
+    series: str | None
+
+    def has(self, revision: RevisionInfo) -> bool:
+        """Tell whether a revision is one of them."""
+        return self.tag in (None, revision.tag) and (
+            self.series is None or self.series == refs.series(revision.tag)
+        )
+
+
+@strawberry.type(description="What can be followed as it happens.")
+class Subscription:
+    """The root of all subscriptions. Each event is a line of the catalog."""
+
+    @strawberry.subscription(
+        description="Each revision when it is published; of one series or tag where one is given. "
+        "What was published before the subscription began is not sent.",
+        metadata={COST: Cost(weight=20)},
+    )
+    def revision_published(
+        self,
+        info: Info,
+        series: Annotated[
+            str | None, strawberry.argument(description="Only those of tags of this series.")
+        ] = strawberry.UNSET,
+        tag: Annotated[
+            str | None, strawberry.argument(description="Only those of this tag.")
+        ] = strawberry.UNSET,
+    ) -> AsyncGenerator[Revision, None]:
+        scope = PublishedUnder(none_if_omitted(tag), none_if_omitted(series))
+        return info.context.follow(scope.has)  # type: ignore[return-value] # see ``root_of``
+
+
+def root_of(event: RevisionInfo | None) -> Any:
+    """Return the root that an event is executed with: the field's own value; None for a query."""
+    return None if event is None else Revision(info=event)

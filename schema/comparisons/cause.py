@@ -1,25 +1,35 @@
 """Why specs were built anew: the causes of a comparison."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
+import msgspec
 import numpy as np
 import strawberry
 
 from schema.comparisons.changes import (
+    FIELDS,
+    ComparisonPart,
+    FieldChange,
     LoadedComparison,
+    PartRows,
     comparison_key,
     load_comparison,
-    part_of_comparison,
-    where_known,
+    of_record,
+    revisions_of_keys,
 )
-from schema.comparisons.field_change import FIELDS, FieldChange
 from schema.context import Context, LoadedRevision
-from schema.fields.connections import Connection, Page, connection_field
-from schema.fields.cost import Cost
-from schema.fields.enums import describe_enum
+from schema.fields.connections import (
+    Connection,
+    Page,
+    PageArguments,
+    connection_field,
+    window_at,
+)
+from schema.fields.cost import EXPLAINING, Cost
 from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
-from schema.fields.paging import PageArguments, bad_cursor, window
+from schema.fields.scalars import describe_enum
 from schema.node import Node, node_id
 from schema.revisions.spec import Spec, SpecRows
 from snapshots.changes import causes
@@ -52,9 +62,9 @@ describe_enum(
 )
 
 PACKAGES = Cost(weight=100, num_bytes=10_000)
-"""The names of the packages that a cause led to; many where it lies deep."""
+"""The names of the packages of a cause; many for a cause deep in the graph."""
 
-FACTS = FIELDS._replace(weight=150)
+FACTS = msgspec.structs.replace(FIELDS, weight=150)
 """What differs of a node: read of both sides, dependency by dependency."""
 
 TOGETHER = Cost(weight=5, items=MOST_TOGETHER)
@@ -74,44 +84,37 @@ class CauseRows(LazyList["Cause"]):
     def __getitem__(self, place: Any) -> Any:
         return Cause(comparison=self.comparison, number=self.numbers[place])
 
-    @property
-    def known(self) -> causes.Causes:
-        """All causes of the comparison."""
-        return self.comparison.explanation().causes
-
-    def told(self, value: Callable[[causes.Causes, int], Value]) -> list[Value]:
-        """Return what follows from each cause; of one that stands many times, worked out once."""
-        known = self.known
-        made = {number: value(known, number) for number in {*self.numbers}}
-        return [made[number] for number in self.numbers]
+    def each(self, value: Callable[[causes.Causes, int], Value]) -> list[Value]:
+        """Return a value of each cause; of one that is listed many times it is computed once."""
+        all_causes = self.comparison.explanation().causes
+        values = {number: value(all_causes, number) for number in {*self.numbers}}
+        return [values[number] for number in self.numbers]
 
 
 def _of_cause(
     value: Callable[[causes.Causes, int], Any], description: str, cost: Cost | None = None
 ) -> Any:
     """Declare a field whose value follows from one cause alone, by its number among all."""
-    return for_many(lambda rows: rows.told(value), description, cost=cost)
+    return for_many(lambda rows: rows.each(value), description, cost=cost)
 
 
 def _of_name(value: Callable[[CauseName], Any], description: str, cost: Cost | None = None) -> Any:
     """Declare a field whose value follows from what a cause is."""
-    return _of_cause(lambda known, number: value(known.name_of(number)), description, cost)
+    return _of_cause(lambda all_, number: value(all_.name_of(number)), description, cost)
 
 
 def _ids(rows: CauseRows) -> list[strawberry.ID]:
     key = comparison_key(rows.comparison.base.info, rows.comparison.head.info)
-    return rows.told(lambda known, number: node_id("Cause", *key, known.name_of(number).key))
+    return rows.each(lambda all_, number: node_id("Cause", *key, all_.name_of(number).key))
 
 
 def _facts(rows: CauseRows) -> Sublists:
-    facts = rows.told(causes.Causes.facts_of)
-    return Sublists([fact for of_one in facts for fact in of_one], list(map(len, facts)))
+    return Sublists.of(rows.each(causes.Causes.facts_of))
 
 
 def _together(rows: CauseRows) -> Sublists:
-    others = rows.told(causes.Causes.together_with)
-    numbers = [number for of_one in others for number in of_one]
-    return Sublists(CauseRows(rows.comparison, numbers), list(map(len, others)))
+    others = rows.each(causes.Causes.together_with)
+    return Sublists.of(others, lambda numbers: CauseRows(rows.comparison, numbers))
 
 
 LazySpecChange = Annotated["SpecChange", strawberry.lazy("schema.comparisons.spec_change")]
@@ -131,18 +134,18 @@ class Cause(Node):
     number: strawberry.Private[int]
 
     id: strawberry.ID = for_many(_ids, "Opaque and stable.", cost=Cost(weight=1.5))
-    kind: CauseKind = _of_name(lambda it: it.kind, "What changed.")
+    kind: CauseKind = _of_name(lambda name: name.kind, "What changed.")
     package: str | None = _of_name(
-        lambda it: it.package, "The package that changed by itself; null of FORMAT alone."
+        lambda name: name.package, "The package that changed by itself; null of FORMAT alone."
     )
     before: str | None = _of_name(
-        lambda it: it.before,
+        lambda name: name.before,
         "As in 3.3.1, +shared, openmpi; null where there was nothing, or where it is not known. "
         "Of FORMAT the version of the format.",
     )
-    after: str | None = _of_name(lambda it: it.after, "As `before`, in head.")
+    after: str | None = _of_name(lambda name: name.after, "As `before`, in head.")
     title: str = _of_name(
-        lambda it: it.title, "One line for people: openssl 3.3.1 → 3.4.0.", Cost(num_bytes=80)
+        lambda name: name.title, "One line for people: openssl 3.3.1 → 3.4.0.", Cost(num_bytes=80)
     )
     why_unknown: str | None = _of_cause(
         causes.Causes.why_unknown,
@@ -180,12 +183,14 @@ class Cause(Node):
     )
 
     @classmethod
-    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+    def of_id(
+        cls, context: Context, _base: str, _head: str, base_key: str, head_key: str, key: str
+    ) -> Self | None:
         """Return the cause of a comparison and a key, which may have the ids' separator in it."""
-        if (found := part_of_comparison(context, parts)) is None:
+        if (infos := revisions_of_keys(context, base_key, head_key)) is None:
             return None
-        comparison = load_comparison(context, *found.infos)
-        number = comparison.explanation().causes.find(found.key)
+        comparison = load_comparison(context, *infos)
+        number = comparison.explanation().causes.find(key)
         return None if number is None else cls(comparison=comparison, number=number)
 
     def alone(self) -> CauseRows:
@@ -219,19 +224,18 @@ def cause_connection(
 
     Raises InvalidArgument for a cursor that names none of them.
     """
-    known = comparison.explanation().causes
-    numbers = known.select(kinds, package)
+    all_causes = comparison.explanation().causes
+    numbers = all_causes.select(kinds, package)
 
-    def places(cursor: str) -> tuple[int, int]:
-        number = known.find(cursor)
-        if number is None or number not in numbers:
-            raise bad_cursor(cursor)
-        place = numbers.index(number)
-        return place, place + 1
+    def find(cursor: str) -> int | None:
+        number = all_causes.find(cursor)
+        return numbers.index(number) if number is not None and number in numbers else None
 
-    part = window(arguments, len(numbers), places)
+    part = window_at(arguments, len(numbers), find)
     shown = CauseRows(comparison, numbers[part.start : part.stop])
-    return Connection(page=Page(part, shown, shown.told(lambda it, number: it.name_of(number).key)))
+    return Connection(
+        page=Page(part, shown, [all_causes.name_of(number).key for number in shown.numbers])
+    )
 
 
 def cause_named(comparison: LoadedComparison, name: CauseName) -> Cause | None:
@@ -240,45 +244,26 @@ def cause_named(comparison: LoadedComparison, name: CauseName) -> Cause | None:
     return None if number is None else Cause(comparison=comparison, number=number)
 
 
-class StepRows(LazyList["CauseStep"]):
-    """Steps down from specs to their causes, as nodes of the two graphs."""
-
-    def __init__(self, comparison: LoadedComparison, steps: Sequence[causes.CauseStep]) -> None:
-        self.comparison = comparison
-        self.steps = steps
-        self.columns = {"name": [step.name for step in steps]}
-
-    def __len__(self) -> int:
-        return len(self.steps)
-
-    def __getitem__(self, place: Any) -> Any:
-        number = range(len(self))[place]
-        one = StepRows(self.comparison, self.steps[number : number + 1])
-        return CauseStep(name=one.steps[0].name, rows=one)
+def _steps_before(rows: PartRows[Any]) -> WhereKnown:
+    return _specs_at(rows.comparison.base, [step.base_node for step in rows.records])
 
 
-def _steps_before(rows: StepRows) -> WhereKnown:
-    return _specs_at(rows.comparison.base, [step.base_node for step in rows.steps])
-
-
-def _steps_after(rows: StepRows) -> WhereKnown:
-    return _specs_at(rows.comparison.head, [step.head_node for step in rows.steps])
+def _steps_after(rows: PartRows[Any]) -> WhereKnown:
+    return _specs_at(rows.comparison.head, [step.head_node for step in rows.records])
 
 
 def _specs_at(loaded: LoadedRevision, nodes: Sequence[int | None]) -> WhereKnown:
-    """Return the specs of nodes; those outside the revision are none."""
+    """Return the specs of nodes; null for those outside the revision."""
     size = len(loaded.frame)
     rows = [-1 if node is None or node >= size else node for node in nodes]
-    return where_known(np.array(rows, np.int32), lambda it: SpecRows(loaded, it))
+    return WhereKnown.at(np.array(rows, np.int32), lambda present: SpecRows(loaded, present))
 
 
 @strawberry.type(description="A step on the way from a spec down to its main cause.")
-class CauseStep:
+class CauseStep(ComparisonPart):
     """A pair of nodes on the way to a cause."""
 
-    name: str = strawberry.field(description="The package's name.")
-    rows: strawberry.Private[StepRows]
-
+    name: str = of_record(lambda step: step.name, "The package's name.")
     before: Spec | None = for_many(
         _steps_before, "The spec in base; null where it is not in the cache."
     )
@@ -286,6 +271,34 @@ class CauseStep:
         _steps_after, "The spec in head; null where it is not in the cache."
     )
 
-    def alone(self) -> StepRows:
-        """Return the list of this step alone."""
-        return self.rows
+
+KIND_COUNTS = Cost(weight=5_000, items=len(CauseKind), once=EXPLAINING)
+"""All causes, counted by their kinds."""
+
+
+@strawberry.type(description="How many causes are of one kind, and how many specs they explain.")
+class CauseKindCount:
+    """A kind of causes with its numbers."""
+
+    kind: CauseKind = strawberry.field(description="The kind.")
+    num_causes: int = strawberry.field(description="How many causes are of this kind.")
+    num_specs: int = strawberry.field(
+        description="How many specs have a main cause of this kind. Each spec has one main cause, "
+        "so these numbers add up to all that were rebuilt or replaced."
+    )
+
+
+def cause_kind_counts(comparison: LoadedComparison) -> list[CauseKindCount]:
+    """Return the kinds of all causes, in their order."""
+    causes = comparison.explanation().causes
+    num_causes: Counter[CauseKind] = Counter()
+    num_specs: Counter[CauseKind] = Counter()
+    for cause in causes.counted():
+        kind = causes.name_of(cause.number).kind
+        num_causes[kind] += 1
+        num_specs[kind] += cause.num_specs
+    return [
+        CauseKindCount(kind=kind, num_causes=num_causes[kind], num_specs=num_specs[kind])
+        for kind in CauseKind
+        if num_causes[kind]
+    ]

@@ -1,32 +1,74 @@
-"""What the nouns of a comparison share: the comparison with both revisions, and their fields."""
+"""Changes: the parts of a comparison in general, and those of packages, stacks and coverage."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Protocol, TypeVar
 
+import msgspec
+import numpy as np
+import orjson
 import strawberry
+from strawberry.scalars import JSON
 
 from schema.context import Context, LoadedRevision
-from schema.fields.connections import Connection, Page
-from schema.fields.cost import VALUE, Cost
-from schema.fields.many import LazyList, WhereKnown, for_many
-from schema.fields.paging import PageArguments, bad_cursor, window
-from schema.fields.scalars import ByteCount
-from schema.node import ID_SEPARATOR, not_known
+from schema.fields.connections import (
+    Connection,
+    OrderDirection,
+    Page,
+    PageArguments,
+    direction_field,
+    window_at,
+)
+from schema.fields.cost import VALUE, Cost, texts
+from schema.fields.many import LazyList, Sublists, WhereKnown, for_many
+from schema.fields.scalars import ByteCount, describe_enum
+from schema.node import not_known
+from schema.revisions.package import Package, PackageRows
+from schema.revisions.spec import Spec, SpecRows
+from snapshots.catalog.asking.returned import MOST_CONTENTS
+from snapshots.changes import coverage as coverage_changes
 from snapshots.changes import diff
 from snapshots.changes.cells import CoverageDimension
-from snapshots.changes.coverage import CoverageChanges
+from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges
 from snapshots.changes.explanation import Explanation
-from snapshots.frames.columns import Mask, Rows
+from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
+from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.stack_changes import StackChangeKind
+from snapshots.errors import InvalidArgument
+from snapshots.frames.columns import Mask
 from snapshots.models import RevisionInfo
 
 Item = TypeVar("Item")
 
+describe_enum(
+    SpecChangeReason,
+    "Why a hash came, went or changed: the first that applies, in this order.",
+    {
+        SpecChangeReason.REBUILT: "Added: it took the place of a spec with the same facts of its "
+        "own; only dependencies differ, or nothing that the source tells.",
+        SpecChangeReason.REPLACES: "Added: it took the place of a spec whose own facts differ.",
+        SpecChangeReason.RETURNED: "Added: an earlier revision of the series had the hash; where "
+        f"the history is not complete, one of the newest {MOST_CONTENTS}.",
+        SpecChangeReason.NEW_PACKAGE: "Added: base has no spec of the package.",
+        SpecChangeReason.NEW_STACK: "Added: all its stacks but root are new.",
+        SpecChangeReason.NEW_VERSION: "Added: base has the package, not the version.",
+        SpecChangeReason.NEW_TARGET: "Added: base has the version, but nothing of the package for "
+        "this platform, operating system and target.",
+        SpecChangeReason.NEW_BUILD: "Added: one more build of a version that base has.",
+        SpecChangeReason.REPLACED: "Removed: another spec took its place.",
+        SpecChangeReason.PACKAGE_GONE: "Removed: head has no spec of the package.",
+        SpecChangeReason.STACK_GONE: "Removed: head has none of its stacks but root.",
+        SpecChangeReason.VERSION_GONE: "Removed: head has the package, not the version.",
+        SpecChangeReason.TARGET_GONE: "Removed: head has the version, but nothing of the package "
+        "for this platform, operating system and target.",
+        SpecChangeReason.BUILD_GONE: "Removed: one build less of a version that head has.",
+        SpecChangeReason.FACTS: "Changed: the same hash, other facts.",
+    },
+)
 
-@dataclass(frozen=True)
-class LoadedComparison:
+
+class LoadedComparison(msgspec.Struct, frozen=True):
     """A comparison with its two revisions, and the way to why hashes came and went."""
 
     base: LoadedRevision
@@ -56,25 +98,19 @@ def comparison_key(base: RevisionInfo, head: RevisionInfo) -> tuple[str, str, st
     return base.digest, head.digest, base.key, head.key
 
 
-class PartOfComparison(NamedTuple):
-    """Two revisions, and what names a part of their comparison; empty for the whole."""
-
-    infos: tuple[RevisionInfo, RevisionInfo]
-    key: str
-
-
-def part_of_comparison(context: Context, parts: list[str]) -> PartOfComparison | None:
-    """Return what the parts of an id name that begin with ``comparison_key``; None for nothing."""
-    known = context.history.by_key
-    match parts:
-        case [_, _, base, head, *rest] if base in known and head in known:
-            return PartOfComparison((known[base], known[head]), ID_SEPARATOR.join(rest))
+def revisions_of_keys(
+    context: Context, base: str, head: str
+) -> tuple[RevisionInfo, RevisionInfo] | None:
+    """Return the two revisions that an id names by their keys; None where one is not there."""
+    revisions = context.history.by_key
+    if base in revisions and head in revisions:
+        return revisions[base], revisions[head]
     not_known(context)
     return None
 
 
-class ChangeRows(LazyList[Item], Generic[Item]):
-    """Changes of a table as objects of the API, each made only where somebody asks for it."""
+class PartRows(LazyList[Item], Generic[Item]):
+    """Parts of a comparison (changes, breaches, steps), one for each record of a table."""
 
     def __init__(self, make: Callable[..., Item], comparison: LoadedComparison, table: Any) -> None:
         self._make = make
@@ -87,42 +123,36 @@ class ChangeRows(LazyList[Item], Generic[Item]):
     def __getitem__(self, place: Any) -> Any:
         number = range(len(self))[place]
         table = self.table[number : number + 1]
-        return self._make(rows=ChangeRows(self._make, self.comparison, table))
+        return self._make(rows=PartRows(self._make, self.comparison, table))
 
     @cached_property
     def records(self) -> list[Any]:
-        """The record of each change."""
+        """The record of each part."""
         return list(self.table)
 
 
 @strawberry.type
-class Change:
-    """A change: the only one of its rows."""
+class ComparisonPart:
+    """A part of a comparison: the only one of its rows."""
 
-    rows: strawberry.Private[ChangeRows[Any]]
+    rows: strawberry.Private[PartRows[Any]]
 
-    def alone(self) -> ChangeRows[Any]:
-        """Return the list of this change alone."""
+    def alone(self) -> PartRows[Any]:
+        """Return the list of this part alone."""
         return self.rows
 
 
-def of_change(value: Callable[[Any], Any], description: str, cost: Cost = VALUE) -> Any:
-    """Declare a field whose value follows from the record of a change alone."""
+def of_record(value: Callable[[Any], Any], description: str, cost: Cost = VALUE) -> Any:
+    """Declare a field whose value follows from the record of a part alone."""
 
-    def values(rows: ChangeRows[Any]) -> list[Any]:
+    def values(rows: PartRows[Any]) -> list[Any]:
         return list(map(value, rows.records))
 
     return for_many(values, description, cost=cost)
 
 
-def where_known(places: Rows, make: Callable[[Rows], Any]) -> WhereKnown:
-    """Return an object for each place, none for -1; ``make`` makes those of the others."""
-    known = places >= 0
-    return WhereKnown(make(places[known]), known.tolist())
-
-
 def size_delta(before: int | None, after: int | None) -> ByteCount | None:
-    """Return by how many bytes a size rose; None where one of the two is not known."""
+    """Return by how many bytes a size rose; None where either is unknown."""
     return None if before is None or after is None else ByteCount(after - before)
 
 
@@ -157,13 +187,243 @@ def change_connection(
 
     Raises InvalidArgument for a cursor that names nothing in the table.
     """
-
-    def places(cursor: str) -> tuple[int, int]:
-        place = cursors.find(cursor)
-        if place is None:
-            raise bad_cursor(cursor)
-        return place, place + 1
-
-    part = window(arguments, len(table), places)
-    shown = ChangeRows(make, comparison, table[part.start : part.stop])
+    part = window_at(arguments, len(table), cursors.find)
+    shown = PartRows(make, comparison, table[part.start : part.stop])
     return Connection(page=Page(part, shown, list(map(cursors.of, shown.records))))
+
+
+FIELDS = Cost(weight=5, items=10)
+"""The facts of a spec that can differ."""
+
+
+@strawberry.type(
+    description="A fact that differs: path as in stacks, compiler, variants; before and after as "
+    "JSON."
+)
+class FieldChange:
+    """A field change."""
+
+    path: str = strawberry.field(description="The field that differs.")
+    before: JSON | None = strawberry.field(description="Its value in base.")
+    after: JSON | None = strawberry.field(description="Its value in head.")
+
+
+describe_enum(
+    PackageChangeKind,
+    "How a package changed: the first kind that applies, in this order.",
+    {
+        PackageChangeKind.ADDED: "Only in head.",
+        PackageChangeKind.REMOVED: "Only in base.",
+        PackageChangeKind.UPGRADED: "The newest version rose, in Spack's version order.",
+        PackageChangeKind.DOWNGRADED: "The newest version fell.",
+        PackageChangeKind.VERSIONS_CHANGED: "The newest version stands, the set of versions "
+        "differs.",
+        PackageChangeKind.REBUILT: "The same versions, other hashes.",
+        PackageChangeKind.CHANGED: "The same hashes, other facts about them.",
+    },
+)
+
+describe_enum(
+    PackageChangeField,
+    "What changed packages are ordered by; equal ones stand by name.",
+    {
+        PackageChangeField.NAME: "By name.",
+        PackageChangeField.KIND: "By what happened to them, in the order of PackageChangeKind.",
+    },
+    name="PackageChangeOrderField",
+)
+
+
+@strawberry.input(description="An order of changed packages.")
+class PackageChangeOrder:
+    """A field and a direction."""
+
+    field: PackageChangeField = strawberry.field(description="What to order by.")
+    direction: OrderDirection = direction_field()
+
+
+PackageChangeOrderArgument = Annotated[
+    PackageChangeOrder | None,
+    strawberry.argument(description="In which order; by name unless given."),
+]
+
+
+def _packages_before(rows: PartRows[Any]) -> WhereKnown:
+    codes = rows.table.names.in_base[rows.table.places]
+    return WhereKnown.at(codes, lambda present: PackageRows(rows.comparison.base, present))
+
+
+def _packages_after(rows: PartRows[Any]) -> WhereKnown:
+    codes = rows.table.names.in_head[rows.table.places]
+    return WhereKnown.at(codes, lambda present: PackageRows(rows.comparison.head, present))
+
+
+@strawberry.type(description="How a package changed.")
+class PackageChange(ComparisonPart):
+    """A package change, with the package on both sides."""
+
+    name: str = of_record(lambda record: record.name, "The package's name.")
+    kind: PackageChangeKind = of_record(lambda record: record.kind, "How it changed.")
+
+    before: Package | None = for_many(
+        _packages_before, "The package in base; null where it was added."
+    )
+    after: Package | None = for_many(
+        _packages_after, "The package in head; null where it was removed."
+    )
+    versions_added: list[str] = of_record(
+        lambda record: record.versions_added, "Versions only in head, newest first.", texts(60)
+    )
+    versions_removed: list[str] = of_record(
+        lambda record: record.versions_removed, "Versions only in base, newest first.", texts(60)
+    )
+    specs_added: int = of_record(
+        lambda record: record.specs_added, "How many of its hashes are only in head."
+    )
+    specs_removed: int = of_record(
+        lambda record: record.specs_removed, "How many of its hashes are only in base."
+    )
+    specs_changed: int = of_record(
+        lambda record: record.specs_changed, "How many of its hashes have other facts."
+    )
+    size_delta: ByteCount | None = of_record(
+        lambda record: size_delta(record.size_before, record.size_after),
+        "By how much the sum of its known sizes rose.",
+    )
+
+
+def package_change_connection(
+    comparison: LoadedComparison,
+    kinds: Sequence[PackageChangeKind] | None,
+    search: str | None,
+    order: PackageChangeOrder | None,
+    arguments: PageArguments,
+) -> Connection[PackageChange]:
+    """Return the changed packages of some kinds, with a text in their name; None for all."""
+    table = comparison.changes.select_packages(kinds, search)
+    if order is not None:
+        table = table.ordered(order.field, descending=order.direction is OrderDirection.DESC)
+    return change_connection(PackageChange, comparison, table, NamedBy(table, "name"), arguments)
+
+
+PACKAGES = Cost(weight=100, num_bytes=10_000)
+"""The names of the packages that came to a stack, or left it; of months, thousands."""
+
+describe_enum(
+    StackChangeKind,
+    "How a stack changed.",
+    {
+        StackChangeKind.ADDED: "Only in head.",
+        StackChangeKind.REMOVED: "Only in base.",
+        StackChangeKind.CHANGED: "In both, with other specs.",
+    },
+)
+
+
+@strawberry.type(description="How a stack changed.")
+class StackChange(ComparisonPart):
+    """A stack change."""
+
+    name: str = of_record(lambda record: record.name, "The stack's name.")
+    kind: StackChangeKind = of_record(lambda record: record.kind, "How it changed.")
+    num_specs_before: int = of_record(
+        lambda record: record.num_specs_before, "How many specs it had in base."
+    )
+    num_specs_after: int = of_record(
+        lambda record: record.num_specs_after, "How many specs it has in head."
+    )
+    specs_added: int = of_record(lambda record: record.specs_added, "How many hashes it gained.")
+    specs_removed: int = of_record(lambda record: record.specs_removed, "How many hashes it lost.")
+    size_delta: ByteCount | None = of_record(
+        lambda record: size_delta(record.size_before, record.size_after),
+        "By how much the sum of its known sizes rose.",
+    )
+    packages_added: list[str] = of_record(
+        lambda record: record.packages_added,
+        "Packages that it has a spec of only in head.",
+        PACKAGES,
+    )
+    packages_removed: list[str] = of_record(
+        lambda record: record.packages_removed,
+        "Packages that it has a spec of only in base.",
+        PACKAGES,
+    )
+
+
+describe_enum(
+    CoverageChangeKind,
+    "How coverage changed.",
+    {
+        CoverageChangeKind.LOST: "Base has a spec in the cell, head has none.",
+        CoverageChangeKind.GAINED: "Head has a spec in the cell, base has none.",
+    },
+)
+
+NEAREST = Cost(weight=40, items=3)
+"""The specs that are nearest to a lost cell."""
+
+
+def _nearest(rows: PartRows[Any]) -> Sublists:
+    head = rows.comparison.head
+    nearest = [record.nearest for record in rows.records]
+    return Sublists.of(nearest, lambda numbers: SpecRows(head, np.array(numbers, np.int32)))
+
+
+@strawberry.type(
+    description="A cell that was lost or gained: a package with a value for each dimension."
+)
+class CoverageChange(ComparisonPart):
+    """A cell that only one of two revisions has specs in."""
+
+    kind: CoverageChangeKind = of_record(
+        lambda record: record.kind, "Whether it was lost or gained."
+    )
+    package: str = of_record(lambda record: record.package, "The package's name.")
+    values: list[str] = of_record(
+        lambda record: record.values,
+        "One value for each dimension that was asked for, in that order.",
+        texts(80),
+    )
+    num_specs: int = of_record(
+        lambda record: record.num_specs, "How many specs the side that has the cell has in it."
+    )
+    nearest: list[Spec] = for_many(
+        _nearest, "For LOST: the nearest specs of the package that are left.", cost=NEAREST
+    )
+
+
+def coverage_connection(
+    comparison: LoadedComparison,
+    by: Sequence[CoverageDimension],
+    kinds: Sequence[CoverageChangeKind] | None,
+    search: str | None,
+    arguments: PageArguments,
+) -> Connection[CoverageChange]:
+    """Return a page of the cells that were lost or gained, by package and values.
+
+    Raises InvalidArgument where there are more dimensions than kinds of them, or a cursor names no
+    cell.
+    """
+    if len(by) > len(CoverageDimension):
+        raise InvalidArgument("by", f"more than {len(CoverageDimension)} dimensions")
+    table = comparison.coverage(by).select(kinds, search)
+    return change_connection(CoverageChange, comparison, table, _Cursors(table), arguments)
+
+
+class _Cursors:
+    """Cells by what names them: the package and the values, as JSON."""
+
+    def __init__(self, table: CoverageChanges) -> None:
+        self._table = table
+
+    def of(self, record: coverage_changes.CoverageChange) -> str:
+        """Return the cursor of a cell."""
+        return orjson.dumps((record.package, *record.values)).decode()
+
+    def find(self, cursor: str) -> int | None:
+        """Return the place of the cell that a cursor names; None where there is none."""
+        try:
+            package, *values = msgspec.json.decode(cursor, type=list[str])
+        except (msgspec.DecodeError, ValueError):
+            return None
+        return self._table.find(package, values)

@@ -1,24 +1,186 @@
-"""The judgement of rules on a comparison: what ``cachelog gate`` says of it."""
+"""Checks: rules as arguments, and their judgement on a comparison, as by ``cachelog gate``."""
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
 import strawberry
 
-from schema.comparisons.changes import LoadedComparison
-from schema.comparisons.rule_input import MOST_RULES, RULES, RuleInput, RuleLevel, rules_of
-from schema.context import Context, Info, LoadedRevision
-from schema.execution.loading import NotLoaded
-from schema.fields.cost import EXPLAINING, ITEMS_OF_PAGE, Cost, ItemsOf, NumberOf, texts
-from schema.fields.many import Interleaved, LazyList, for_many
+from schema.comparisons.changes import ComparisonPart, LoadedComparison, PartRows, of_record
+from schema.context import Info, LoadedRevision
+from schema.documents.estimates import num_parts
+from schema.fields.cost import (
+    EXPLAINING,
+    ITEMS_OF_PAGE,
+    ArgumentCost,
+    Cost,
+    ItemsOf,
+    NumberOf,
+    costed_field,
+    texts,
+)
+from schema.fields.many import Interleaved, attribute, for_many
+from schema.fields.scalars import describe_enum, none_if_omitted, optional_field
+from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
 from schema.revisions.spec import Spec, SpecRows
+from snapshots.changes.cells import CoverageDimension
 from snapshots.changes.rules import verdict
 from snapshots.changes.rules.finding import Searched, finder
 from snapshots.changes.rules.judging import judge
+from snapshots.changes.rules.reading import BadRule, CoveredSpecs, read_rule
+from snapshots.changes.rules.records import Rule, RuleLevel
 from snapshots.changes.rules.scopes import Judged
 from snapshots.errors import InvalidArgument
+
+MOST_RULES = 50
+"""How many rules a request may judge by."""
+
+_UNSET = strawberry.UNSET
+
+describe_enum(
+    RuleLevel,
+    "How much a broken rule weighs.",
+    {
+        RuleLevel.ERROR: "It refuses what is judged.",
+        RuleLevel.WARNING: "It is only told.",
+    },
+)
+
+
+@strawberry.input(
+    description="A rule, as a file of `cachelog gate` has it; docs/gates.md says what each means. "
+    "It has exactly one of forbid, require, limit and cover."
+)
+class RuleInput:
+    """A rule of a request."""
+
+    name: str = strawberry.field(description="What it is called, in all that is told of it.")
+    level: RuleLevel = strawberry.field(default=RuleLevel.ERROR, description="How much it weighs.")
+    forbid: str | None = optional_field(
+        "What may not have happened: package-removed, package-downgraded, "
+        "version-removed, stack-removed, coverage-lost, spec-removed."
+    )
+    require: str | None = optional_field(
+        "A query in Spack's language that names a package: head must have a match."
+    )
+    for_each: list[CoverageDimension] | None = optional_field(
+        "With require, for each of these that base had one for; with coverage-lost, "
+        "what packages are looked at in combination with."
+    )
+    limit: str | None = optional_field(
+        "A count of the summary (specs-removed ...), or size-removed, size-added."
+    )
+    at_most: str | None = optional_field("The limit: a number, 5 % of what base has, or 20 GiB.")
+    cover: list[ConcreteSpecInput] | None = optional_field(
+        "Concrete specs, as a lock file has them: head must hold them."
+    )
+    at_least: str | None = optional_field("How many of them: a number, or 98 %; all unless given.")
+    stack: str | None = optional_field("Only specs of this stack.")
+    packages: list[str] | None = optional_field("Only these packages: names or globs.")
+    matching: str | None = optional_field("Only specs that this query in Spack's language matches.")
+    except_: list[str] | None = strawberry.field(
+        name="except", default=_UNSET, description="Not these packages: names or globs."
+    )
+
+
+_KEYS = {
+    "forbid": "forbid",
+    "require": "require",
+    "for-each": "for_each",
+    "limit": "limit",
+    "at-most": "at_most",
+    "cover": "cover",
+    "at-least": "at_least",
+    "stack": "stack",
+    "package": "packages",
+    "matching": "matching",
+    "except": "except_",
+}
+"""What a key of a file is called here; name and level are always given."""
+
+_SHOWN = {"for-each": "forEach", "at-most": "atMost", "at-least": "atLeast", "package": "packages"}
+_GIVEN = "the given list"
+
+
+def rules_of(inputs: Sequence[RuleInput]) -> list[Rule]:
+    """Return rules as they are judged. Raises InvalidArgument with the place of what is wrong."""
+    rules = []
+    for number, rule in enumerate(inputs):
+        try:
+            rules.append(_read(rule))
+        except BadRule as bad:
+            key, reason = bad.faults[0]
+            more = f" (and {len(bad.faults) - 1} more)" if len(bad.faults) > 1 else ""
+            field = "" if key is None else f".{_SHOWN.get(key, key)}"
+            raise InvalidArgument(f"rules[{number}]{field}", f"{reason}{more}") from None
+    return rules
+
+
+def _read(rule: RuleInput) -> Rule:
+    keys: dict[str, Any] = {"name": rule.name, "level": rule.level.value}
+    for key, field in _KEYS.items():
+        value = none_if_omitted(getattr(rule, field))
+        if value is not None:
+            keys[key] = value
+    if "for-each" in keys:
+        keys["for-each"] = [dimension.value.replace("_", "-") for dimension in keys["for-each"]]
+    specs = keys.get("cover", [])
+    if "cover" in keys:
+        keys["cover"] = _GIVEN
+
+    def covered(title: str) -> CoveredSpecs:
+        try:
+            return CoveredSpecs(title, tuple(concrete_specs(specs)))
+        except InvalidArgument as error:
+            raise ValueError(str(error)) from None
+
+    return read_rule(keys, covered)
+
+
+def _weigh(value: Any) -> float:
+    """Return the cost of some rules, in thousands of units.
+
+    On the largest revisions the scope of a rule takes up to 6 ms, once for each distinct scope; a
+    query takes some 2 ms for each package in it, cells take 10 ms and more for each dimension, and
+    a glob takes half a millisecond.
+    """
+    rules = [
+        rule for rule in (value if isinstance(value, list) else [value]) if isinstance(rule, dict)
+    ]
+    scopes = {repr([rule.get(name) for name in _NARROWING]): rule for rule in rules}
+    return sum(map(_weigh_demand, rules)) + sum(map(_weigh_scope, scopes.values()))
+
+
+_NARROWING = ("stack", "packages", "matching", "except")
+
+
+def _weigh_scope(rule: Mapping[str, Any]) -> float:
+    """Return what finding the specs that a rule is about costs."""
+    if not any(rule.get(name) for name in _NARROWING):
+        return 0
+    globs = _size(rule, "packages") + _size(rule, "except")
+    return 25 + 3 * globs + _weigh_query(rule.get("matching"))
+
+
+def _weigh_demand(rule: Mapping[str, Any]) -> float:
+    """Return what a rule costs once its specs are found."""
+    cells = 50 if "coverage" in f"{rule.get('forbid')} {rule.get('limit')}" else 0
+    specs = CONCRETE_SPECS.each * _size(rule, "cover") / 1_000
+    return 5 + cells + 25 * _size(rule, "forEach") + specs + _weigh_query(rule.get("require"))
+
+
+def _weigh_query(query: Any) -> float:
+    return 10 * (1 + num_parts(query)) if isinstance(query, str) else 0
+
+
+def _size(rule: Mapping[str, Any], name: str) -> int:
+    value = rule.get(name)
+    return len(value) if isinstance(value, list) else 0
+
+
+RULES = ArgumentCost(each=1_000, parts=_weigh)
+"""What the rules cost that a comparison is judged by."""
+
 
 BREACHES_DEFAULT = 50
 """How many breaches of a rule are listed unless a number is given."""
@@ -33,25 +195,11 @@ BREACHES = Cost(weight=200, items=NumberOf("first", default=BREACHES_DEFAULT), e
 """The first breaches of a rule, each of which looks for its specs."""
 
 
-class BreachRows(LazyList["Breach"]):
-    """Breaches of a rule; each becomes an object only where somebody asks for it."""
-
-    def __init__(self, comparison: LoadedComparison, breaches: Sequence[verdict.Breach]) -> None:
-        self.comparison = comparison
-        self.breaches = breaches
-
-    def __len__(self) -> int:
-        return len(self.breaches)
-
-    def __getitem__(self, place: Any) -> Any:
-        return Breach(rows=BreachRows(self.comparison, [self.breaches[place]]))
-
-
-def _specs(rows: BreachRows) -> Interleaved:
+def _specs(rows: PartRows[Any]) -> Interleaved:
     """Return the first spec of each breach, of the side that it is of."""
     sides = rows.comparison.changes.base, rows.comparison.changes.head
     choices, numbers = [], ([], [])  # type: tuple[list[int], tuple[list[int], list[int]]]
-    for breach in rows.breaches:
+    for breach in rows.records:
         if breach.rows is None or not len(breach.rows):
             choices.append(-1)
             continue
@@ -59,35 +207,27 @@ def _specs(rows: BreachRows) -> Interleaved:
         choices.append(side)
         numbers[side].append(int(breach.rows[0]))
     loaded = rows.comparison.base, rows.comparison.head
-    lists = [SpecRows(it, np.array(own, np.int32)) for it, own in zip(loaded, numbers, strict=True)]
+    lists = [
+        SpecRows(side, np.array(own, np.int32)) for side, own in zip(loaded, numbers, strict=True)
+    ]
     return Interleaved(lists, choices)
 
 
 @strawberry.type(description="What breaks a rule.")
-class Breach:
-    """A breach: the only one of its rows."""
+class Breach(ComparisonPart):
+    """A breach of a rule."""
 
-    rows: strawberry.Private[BreachRows]
-
-    message: str = for_many(
-        lambda rows: [it.message for it in rows.breaches], "In one line.", cost=texts(100)
-    )
-    package: str | None = for_many(
-        lambda rows: [it.package for it in rows.breaches],
+    message: str = of_record(lambda breach: breach.message, "In one line.", texts(100))
+    package: str | None = of_record(
+        lambda breach: breach.package,
         "The package that it is about; null where it is not about a single one.",
     )
-    num_specs: int = for_many(
-        lambda rows: [it.num_specs for it in rows.breaches], "How many specs it is about."
-    )
+    num_specs: int = of_record(lambda breach: breach.num_specs, "How many specs it is about.")
     spec: Spec | None = for_many(
         _specs,
         "The first of these specs, by package, newest version first: of base, or of head for what "
         "was added; null where it is in neither.",
     )
-
-    def alone(self) -> BreachRows:
-        """Return the list of this breach alone."""
-        return self.rows
 
 
 @strawberry.type(description="What became of a rule.")
@@ -97,27 +237,16 @@ class RuleResult:
     result: strawberry.Private[verdict.RuleResult]
     comparison: strawberry.Private[LoadedComparison]
 
-    @strawberry.field(description="What the rule is called.")
-    def name(self) -> str:
-        return self.result.rule.name
-
-    @strawberry.field(description="How much it weighs.")
-    def level(self) -> RuleLevel:
-        return self.result.rule.level
-
-    @strawberry.field(description="Whether it holds.")
-    def passed(self) -> bool:
-        return self.result.passed
-
-    @strawberry.field(description="What was found, in one line.", metadata=texts(100).metadata)
-    def message(self) -> str:
-        return self.result.message
+    name = attribute("result.rule.name", "What the rule is called.", str)
+    level = attribute("result.rule.level", "How much it weighs.", RuleLevel)
+    passed = attribute("result.passed", "Whether it holds.", bool)
+    message = attribute("result.message", "What was found, in one line.", str, texts(100))
 
     @strawberry.field(description="How many breaches there are.")
     def num_breaches(self) -> int:
         return len(self.result.breaches)
 
-    @strawberry.field(description="The first breaches.", metadata=BREACHES.metadata)
+    @costed_field("The first breaches.", BREACHES)
     def breaches(
         self,
         first: Annotated[
@@ -127,7 +256,7 @@ class RuleResult:
         if not 0 <= first <= BREACHES_MAX:
             raise InvalidArgument("first", f"{first} is not from 0 to {BREACHES_MAX:,}")
         shown = list(self.result.breaches[:first])
-        return BreachRows(self.comparison, shown)  # type: ignore[return-value]
+        return PartRows(Breach, self.comparison, shown)  # type: ignore[return-value]
 
 
 @strawberry.type(description="The judgement of rules on a comparison.")
@@ -137,42 +266,33 @@ class CheckReport:
     verdict: strawberry.Private[verdict.Verdict]
     comparison: strawberry.Private[LoadedComparison]
 
-    @strawberry.field(description="Whether no rule of level ERROR is broken.")
-    def passed(self) -> bool:
-        return self.verdict.passed
+    passed = attribute("verdict.passed", "Whether no rule of level ERROR is broken.", bool)
 
-    @strawberry.field(
-        description="What became of each rule, in the order that they were given in.",
-        metadata=Cost(items=ITEMS_OF_PAGE).metadata,
+    @costed_field(
+        "What became of each rule, in the order that they were given in.", Cost(items=ITEMS_OF_PAGE)
     )
     def rules(self) -> list[RuleResult]:
-        return [RuleResult(result=it, comparison=self.comparison) for it in self.verdict.results]
+        return [
+            RuleResult(result=result, comparison=self.comparison) for result in self.verdict.results
+        ]
 
 
-def check(info: Info, comparison: LoadedComparison, given: Sequence[RuleInput]) -> CheckReport:
+def check(info: Info, comparison: LoadedComparison, inputs: Sequence[RuleInput]) -> CheckReport:
     """Judge a comparison by rules.
 
     Raises InvalidArgument for rules that are none or too many, and RuleUnusable for one that what
     is there cannot answer.
     """
     context = info.context
-    if len(given) > MOST_RULES:
-        raise InvalidArgument("rules", f"there are {len(given):,}; there may be {MOST_RULES}")
-    rules = rules_of(given)
-    if not context.may_take_long:
-        raise NotLoaded  # a rule takes up to 50 ms
+    if len(inputs) > MOST_RULES:
+        raise InvalidArgument("rules", f"there are {len(inputs):,}; there may be {MOST_RULES}")
+    rules = rules_of(inputs)
+    context.require_time()  # a rule takes up to 50 ms
     base, head = comparison.base, comparison.head
-    find = finder(_searched(base), _searched(head), partial(_names_elsewhere, context))
+    find = finder(_searched(base), _searched(head), context.names_elsewhere)
     what = Judged(head.frame, find, comparison.changes, comparison.explanation)
     return CheckReport(verdict=judge(rules, what, context.budget.check), comparison=comparison)
 
 
 def _searched(loaded: LoadedRevision) -> Searched:
     return Searched(loaded.frame, loaded.dependencies)
-
-
-def _names_elsewhere(context: Context) -> frozenset[str]:
-    context.is_permanent = False
-    if not context.may_load:
-        raise NotLoaded  # this can take reading the whole catalog
-    return context.library.package_names()

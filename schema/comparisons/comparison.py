@@ -1,63 +1,66 @@
 """Comparisons: what was added, removed and changed between two revisions."""
 
+from functools import cached_property
 from typing import Annotated, Self
 
 import strawberry
 
-from schema.comparisons.cause import Cause, cause_connection, cause_named
-from schema.comparisons.change_counts import (
+from schema.comparisons.cause import (
     KIND_COUNTS,
-    REASON_COUNTS,
+    Cause,
     CauseKindCount,
-    ReasonCount,
+    cause_connection,
     cause_kind_counts,
-    reason_counts,
+    cause_named,
 )
 from schema.comparisons.changes import (
-    ChangeRows,
+    CoverageChange,
     LoadedComparison,
-    comparison_key,
-    load_comparison,
-    part_of_comparison,
-)
-from schema.comparisons.check import CHECK, CheckReport, check
-from schema.comparisons.comparison_costs import (
-    CAUSES,
-    CHANGES,
-    COVERAGE,
-    NOTES,
-    ONE_CAUSE,
-    WHY_UNKNOWN,
-)
-from schema.comparisons.comparison_summary import ComparisonSummary
-from schema.comparisons.coverage import CoverageChange, coverage_connection
-from schema.comparisons.coverage_dimension import CoverageDimension
-from schema.comparisons.package_change import (
     PackageChange,
     PackageChangeOrderArgument,
+    PartRows,
+    StackChange,
+    comparison_key,
+    coverage_connection,
+    load_comparison,
     package_change_connection,
+    revisions_of_keys,
+    size_delta,
 )
-from schema.comparisons.rule_input import MOST_RULES, RuleInput
+from schema.comparisons.check import CHECK, MOST_RULES, CheckReport, RuleInput, check
 from schema.comparisons.spec_change import (
+    REASON_COUNTS,
+    ReasonCount,
     SpecChange,
     SpecChangeOrderArgument,
+    reason_counts,
     spec_change_connection,
     with_reasons,
 )
-from schema.comparisons.stack_change import StackChange
 from schema.context import Context, Info
-from schema.execution.loading import NotLoaded
-from schema.fields.connections import Connection, connection_field
-from schema.fields.cost import COMPARING, STACKS, Cost, texts
-from schema.fields.enums import describe_enum
-from schema.fields.paging import PageArguments
-from schema.fields.scalars import none_if_omitted
+from schema.fields.connections import Connection, PageArguments, connection_field
+from schema.fields.cost import (
+    COMPARING,
+    COVERING,
+    EXPLAINING,
+    STACKS,
+    ArgumentCost,
+    Cost,
+    costed_field,
+    texts,
+)
+from schema.fields.scalars import ByteCount, describe_enum, none_if_omitted
 from schema.node import Node, node_id
 from schema.revisions.revision import Revision
-from schema.revisions.spec_arguments import FilterArgument
+from schema.revisions.spec import FilterArgument
 from snapshots.changes.cause import CauseName
 from snapshots.changes.causes import CauseKind
-from snapshots.changes.coverage import CoverageChangeKind
+from snapshots.changes.cells import CoverageDimension
+from snapshots.changes.coverage import (
+    CoverageChangeKind,
+    CoverageChanges,
+    usual_dimensions,
+)
 from snapshots.changes.diff import LEFT_OUT
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
@@ -65,6 +68,142 @@ from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.models import RevisionInfo
 from snapshots.notes.changelog import changelog
 from snapshots.notes.rendering import NotesFormat, render
+from snapshots.notes.summary import summarize
+
+NOTES = Cost(weight=180_000, once=EXPLAINING, num_bytes=15_000_000)
+"""Release notes, which are not cached. Two formats of them may be requested at once.
+
+Notes between revisions months apart are long, as JSON most of all.
+"""
+
+CHANGES = Cost(
+    weight=1_000,
+    each=20,
+    once=COMPARING,
+    arguments={
+        "kinds": ArgumentCost(weight=100, each=50),
+        "reasons": ArgumentCost(weight=5_000, each=50, once=EXPLAINING),
+        "search": ArgumentCost(weight=1_000),
+        "orderBy": ArgumentCost(weight=500),
+        "filter": ArgumentCost(weight=3_000, each=60),
+    },
+)
+"""A page of the changes of a comparison."""
+
+CAUSES = Cost(
+    weight=1_500,
+    each=20,
+    once=EXPLAINING,
+    arguments={
+        "kinds": ArgumentCost(weight=100, each=50),
+        "package": ArgumentCost(weight=100),
+    },
+)
+"""A page of causes."""
+
+COVERAGE = Cost(
+    weight=COVERING,
+    each=10,
+    once=COMPARING,
+    arguments={
+        "by": ArgumentCost(each=20_000),
+        "kinds": ArgumentCost(weight=100, each=50),
+        "search": ArgumentCost(weight=1_000),
+    },
+)
+"""A page of lost and gained cells."""
+
+ONE_CAUSE = Cost(weight=100, once=EXPLAINING)
+"""A cause by its name."""
+
+WHY_UNKNOWN = Cost(weight=10, once=EXPLAINING, num_bytes=150)
+"""What the sources of a comparison do not tell."""
+
+
+EXPLAINED = Cost(weight=100, once=EXPLAINING)
+"""What follows from the reasons of all changed hashes."""
+
+COVERED = Cost(weight=COVERING * 2 / 3, once=COMPARING)
+"""The number of lost or gained cells. Both are counted together, and mostly requested together."""
+
+
+@strawberry.type(
+    description="How many packages, specs and stacks were added, removed and changed; total sizes."
+)
+class ComparisonSummary:
+    """The totals of a comparison."""
+
+    packages_added: int = strawberry.field(description="Packages only in head.")
+    packages_removed: int = strawberry.field(description="Packages only in base.")
+    packages_upgraded: int = strawberry.field(description="Packages whose newest version rose.")
+    packages_downgraded: int = strawberry.field(description="Packages whose newest version fell.")
+    packages_versions_changed: int = strawberry.field(
+        description="Packages with other versions below the newest."
+    )
+    packages_rebuilt: int = strawberry.field(
+        description="Packages with the same versions and other hashes."
+    )
+    packages_changed: int = strawberry.field(
+        description="Packages with the same hashes and other facts."
+    )
+    packages_unchanged: int = strawberry.field(description="Packages where nothing changed.")
+    specs_added: int = strawberry.field(description="Hashes only in head.")
+    specs_removed: int = strawberry.field(description="Hashes only in base.")
+    specs_changed: int = strawberry.field(description="Hashes with other facts.")
+    specs_unchanged: int = strawberry.field(description="Hashes where nothing changed.")
+    stacks_added: int = strawberry.field(description="Stacks only in head.")
+    stacks_removed: int = strawberry.field(description="Stacks only in base.")
+    total_size_before: ByteCount | None = strawberry.field(
+        description="The sum of the sizes of base's binary packages, as far as known."
+    )
+    total_size_after: ByteCount | None = strawberry.field(
+        description="The sum of the sizes of head's binary packages, as far as known."
+    )
+    total_size_delta: ByteCount | None = strawberry.field(
+        description="By how much that sum rose; null where one side knows no sizes."
+    )
+    loaded: strawberry.Private[LoadedComparison]
+
+    @classmethod
+    def of(cls, loaded: LoadedComparison) -> Self:
+        """Return the totals of a comparison."""
+        totals = summarize(loaded.changes)
+        counts = {name: getattr(totals, name) for name in totals.__struct_fields__}
+        delta = size_delta(totals.total_size_before, totals.total_size_after)
+        return cls(**counts, total_size_delta=delta, loaded=loaded)
+
+    @costed_field(
+        "Added hashes that took the place of a spec with the same facts of its own.", EXPLAINED
+    )
+    def specs_rebuilt(self) -> int:
+        return self.loaded.explanation().count(SpecChangeReason.REBUILT)
+
+    @costed_field(
+        "Added hashes that took the place of a spec with other facts of its own.", EXPLAINED
+    )
+    def specs_replaced(self) -> int:
+        return self.loaded.explanation().count(SpecChangeReason.REPLACES)
+
+    @costed_field(
+        "Combinations of package, stack and target that only base has specs for; of "
+        "package and target where a source tells no stacks.",
+        COVERED,
+    )
+    def coverage_lost(self) -> int:
+        return self._cells.count(CoverageChangeKind.LOST)
+
+    @costed_field(
+        "Combinations of package, stack and target that only head has specs for; of "
+        "package and target where a source tells no stacks.",
+        COVERED,
+    )
+    def coverage_gained(self) -> int:
+        return self._cells.count(CoverageChangeKind.GAINED)
+
+    @cached_property
+    def _cells(self) -> CoverageChanges:
+        return self.loaded.coverage(usual_dimensions(self.loaded.changes))
+
 
 describe_enum(
     NotesFormat,
@@ -82,18 +221,18 @@ describe_enum(
     "so it never changes."
 )
 class Comparison(Node):
-    """Two lines of the catalog; their frames are compared when something is asked."""
+    """Two lines of the catalog; their frames are compared when a field needs it."""
 
     base_info: strawberry.Private[RevisionInfo]
     head_info: strawberry.Private[RevisionInfo]
 
     @classmethod
-    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+    def of_id(
+        cls, context: Context, _base: str, _head: str, base_key: str, head_key: str
+    ) -> Self | None:
         """Return the comparison of two digests and two keys."""
-        if (found := part_of_comparison(context, parts)) is None or found.key:
-            return None
-        base, head = found.infos
-        return cls(base_info=base, head_info=head)
+        infos = revisions_of_keys(context, base_key, head_key)
+        return None if infos is None else cls(base_info=infos[0], head_info=infos[1])
 
     def loaded(self, info: Info) -> LoadedComparison:
         """Load and compare the two revisions."""
@@ -111,11 +250,11 @@ class Comparison(Node):
     def head(self) -> Revision:
         return Revision(info=self.head_info)
 
-    @strawberry.field(description="The totals.", metadata=Cost(weight=200, once=COMPARING).metadata)
+    @costed_field("The totals.", Cost(weight=200, once=COMPARING))
     def summary(self, info: Info) -> ComparisonSummary:
         return ComparisonSummary.of(self.loaded(info))
 
-    @strawberry.field(description="What is not counted as a change.", metadata=texts(100).metadata)
+    @costed_field("What is not counted as a change.", texts(100))
     def left_out(self) -> list[str]:
         return list(LEFT_OUT)
 
@@ -159,9 +298,9 @@ class Comparison(Node):
         comparison, conditions = self.loaded(info), none_if_omitted(filter)
         domain_filter = None if conditions is None else conditions.to_domain()
         table = comparison.changes.select_specs(none_if_omitted(kinds), domain_filter)
-        wanted = none_if_omitted(reasons)
-        if wanted is not None:
-            table = with_reasons(comparison, table, wanted)
+        only_reasons = none_if_omitted(reasons)
+        if only_reasons is not None:
+            table = with_reasons(comparison, table, only_reasons)
         return spec_change_connection(comparison, table, page, none_if_omitted(order_by))
 
     @connection_field(
@@ -186,10 +325,10 @@ class Comparison(Node):
         only = none_if_omitted(kinds), none_if_omitted(package)
         return cause_connection(self.loaded(info), *only, page)
 
-    @strawberry.field(
-        description="One of the causes, by what tells it from the others; null where the "
+    @costed_field(
+        "One of the causes, by what tells it from the others; null where the "
         "comparison has no such cause.",
-        metadata=ONE_CAUSE.metadata,
+        ONE_CAUSE,
     )
     def cause(
         self,
@@ -213,26 +352,26 @@ class Comparison(Node):
         name = CauseName(kind, of_package, *sides)
         return cause_named(self.loaded(info), name)
 
-    @strawberry.field(
-        description="How many causes are of each kind, and how many specs they explain; kinds "
+    @costed_field(
+        "How many causes are of each kind, and how many specs they explain; kinds "
         "without causes are left out.",
-        metadata=KIND_COUNTS.metadata,
+        KIND_COUNTS,
     )
     def cause_kinds(self, info: Info) -> list[CauseKindCount]:
         return cause_kind_counts(self.loaded(info))
 
-    @strawberry.field(
-        description="Why causes are not known as they could be: what a source of the two revisions "
+    @costed_field(
+        "Why causes are not known as they could be: what a source of the two revisions "
         "does not tell. Null where both tell dependencies and package hashes.",
-        metadata=WHY_UNKNOWN.metadata,
+        WHY_UNKNOWN,
     )
     def why_unknown(self, info: Info) -> str | None:
         return self.loaded(info).explanation().why_unknown
 
-    @strawberry.field(
-        description="How many hashes were added, removed or changed for each reason; reasons of "
+    @costed_field(
+        "How many hashes were added, removed or changed for each reason; reasons of "
         "none are left out.",
-        metadata=REASON_COUNTS.metadata,
+        REASON_COUNTS,
     )
     def reasons(self, info: Info) -> list[ReasonCount]:
         return reason_counts(self.loaded(info))
@@ -260,21 +399,20 @@ class Comparison(Node):
         *,
         page: PageArguments,
     ) -> Connection[CoverageChange]:
-        if not info.context.may_take_long:
-            raise NotLoaded  # all specs of both sides are counted
+        info.context.require_time()  # all specs of both sides are counted
         only = none_if_omitted(kinds), none_if_omitted(search)
         return coverage_connection(self.loaded(info), by, *only, page)
 
-    @strawberry.field(
-        description="The stacks that were added, removed or have other specs; never root.",
-        metadata=Cost(weight=200, items=STACKS, each=30, once=COMPARING).metadata,
+    @costed_field(
+        "The stacks that were added, removed or have other specs; never root.",
+        Cost(weight=200, items=STACKS, each=30, once=COMPARING),
     )
     def stacks(self, info: Info) -> list[StackChange]:
         comparison = self.loaded(info)
         stacks = comparison.changes.stacks
-        return ChangeRows(StackChange, comparison, stacks)  # type: ignore[return-value]
+        return PartRows(StackChange, comparison, stacks)  # type: ignore[return-value]
 
-    @strawberry.field(description="The release notes, whole.", metadata=NOTES.metadata)
+    @costed_field("The release notes, whole.", NOTES)
     def release_notes(
         self,
         info: Info,
@@ -283,17 +421,13 @@ class Comparison(Node):
         ] = NotesFormat.MARKDOWN,
     ) -> str:
         context = info.context
-        if not context.may_take_long:
-            raise NotLoaded  # a change of all packages takes some 100 ms to write
+        context.require_time()  # a change of all packages takes some 100 ms to write
         sides = self.base_info, self.head_info
         log = changelog(*sides, context.explain(*sides), returned=context.returned(*sides))
         context.budget.check()
         return render(log, format, context.budget.each)
 
-    @strawberry.field(
-        description="The judgement of rules on this comparison, as `cachelog gate` judges.",
-        metadata=CHECK.metadata,
-    )
+    @costed_field("The judgement of rules on this comparison, as `cachelog gate` judges.", CHECK)
     def check(
         self,
         info: Info,

@@ -1,33 +1,28 @@
 """How the hashes of two revisions differ, and why."""
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Annotated, Any
 
 import numpy as np
 import strawberry
 
-from schema.comparisons.cause import Cause, CauseRows, CauseStep, StepRows
+from schema.comparisons.cause import Cause, CauseRows, CauseStep
 from schema.comparisons.changes import (
-    Change,
-    ChangeRows,
+    FIELDS,
+    ComparisonPart,
+    FieldChange,
     LoadedComparison,
     NamedBy,
+    PartRows,
     change_connection,
-    of_change,
-    where_known,
+    of_record,
 )
-from schema.comparisons.field_change import FIELDS, FieldChange
-from schema.comparisons.spec_change_reason import SpecChangeReason
-from schema.fields.connections import Connection
+from schema.fields.connections import Connection, OrderDirection, PageArguments, direction_field
 from schema.fields.cost import EXPLAINING, Cost
-from schema.fields.enums import describe_enum
 from schema.fields.many import Interleaved, Sublists, WhereKnown, for_many
-from schema.fields.ordering import OrderDirection, direction_field
-from schema.fields.paging import PageArguments
+from schema.fields.scalars import describe_enum
 from schema.revisions.spec import Spec, SpecRows
-from snapshots.changes import facts
-from snapshots.changes.reasons import REASONS, code_of
+from snapshots.changes.reasons import REASONS, SpecChangeReason, code_of
 from snapshots.changes.spec_changes import SpecChangeField, SpecChangeKind, SpecChanges
 
 describe_enum(
@@ -65,55 +60,53 @@ SpecChangeOrderArgument = Annotated[
 ]
 
 
-def _specs_before(rows: ChangeRows[Any]) -> WhereKnown:
-    return where_known(rows.table.before, lambda it: SpecRows(rows.comparison.base, it))
+def _specs_before(rows: PartRows[Any]) -> WhereKnown:
+    return WhereKnown.at(rows.table.before, lambda at: SpecRows(rows.comparison.base, at))
 
 
-def _specs_after(rows: ChangeRows[Any]) -> WhereKnown:
-    return where_known(rows.table.after, lambda it: SpecRows(rows.comparison.head, it))
+def _specs_after(rows: PartRows[Any]) -> WhereKnown:
+    return WhereKnown.at(rows.table.after, lambda at: SpecRows(rows.comparison.head, at))
 
 
-def _fields(rows: ChangeRows[Any]) -> Sublists:
-    fields: list[list[facts.FieldChange]] = rows.table.fields()
-    return Sublists([*chain.from_iterable(fields)], list(map(len, fields)))
+def _fields(rows: PartRows[Any]) -> Sublists:
+    return Sublists.of(rows.table.fields())
 
 
-def _reasons(rows: ChangeRows[Any]) -> list[SpecChangeReason]:
+def _reasons(rows: PartRows[Any]) -> list[SpecChangeReason]:
     comparison = rows.comparison
     codes = comparison.explanation().reasons(rows.table, comparison.returned())
     return [REASONS[code] for code in codes.tolist()]
 
 
-def _counterparts(rows: ChangeRows[Any]) -> Interleaved:
-    """Return what stands against each: a spec of base for an added one, of head for a removed."""
+def _counterparts(rows: PartRows[Any]) -> Interleaved:
+    """Return the counterpart of each: in base for an added spec, in head for a removed one."""
     comparison, table = rows.comparison, rows.table
     partners = comparison.explanation().counterpart_rows(table)
-    known, is_added = partners >= 0, table.before < 0
-    choices = np.where(known, np.where(is_added, 0, 1), -1)
+    has_one, is_added = partners >= 0, table.before < 0
+    choices = np.where(has_one, np.where(is_added, 0, 1), -1)
     return Interleaved(
         [
-            SpecRows(comparison.base, partners[known & is_added]),
-            SpecRows(comparison.head, partners[known & ~is_added]),
+            SpecRows(comparison.base, partners[has_one & is_added]),
+            SpecRows(comparison.head, partners[has_one & ~is_added]),
         ],
         choices.tolist(),
     )
 
 
-def _main_causes(rows: ChangeRows[Any]) -> WhereKnown:
+def _main_causes(rows: PartRows[Any]) -> WhereKnown:
     numbers = rows.comparison.explanation().main_causes(rows.table)
-    return where_known(numbers, lambda it: CauseRows(rows.comparison, it.tolist()))
+    return WhereKnown.at(numbers, lambda at: CauseRows(rows.comparison, at.tolist()))
 
 
-def _causes(rows: ChangeRows[Any]) -> Sublists:
+def _causes(rows: PartRows[Any]) -> Sublists:
     involved = rows.comparison.explanation().involved(rows.table)
     counts = np.diff(involved.offsets).tolist()
     return Sublists(CauseRows(rows.comparison, involved.numbers.tolist()), counts)
 
 
-def _paths(rows: ChangeRows[Any]) -> Sublists:
+def _paths(rows: PartRows[Any]) -> Sublists:
     paths = rows.comparison.explanation().paths(rows.table)
-    steps = [*chain.from_iterable(paths)]
-    return Sublists(StepRows(rows.comparison, steps), list(map(len, paths)))
+    return Sublists.of(paths, lambda steps: PartRows(CauseStep, rows.comparison, steps))
 
 
 EXPLAINED = Cost(weight=1, once=EXPLAINING)
@@ -127,12 +120,12 @@ PATH = Cost(weight=200, items=6, once=EXPLAINING)
 
 
 @strawberry.type(description="How a hash changed, and why.")
-class SpecChange(Change):
+class SpecChange(ComparisonPart):
     """A spec change, with the spec on both sides."""
 
-    kind: SpecChangeKind = of_change(lambda change: change.kind, "How it changed.")
-    hash: str = of_change(lambda change: change.hash, "The DAG hash.")
-    name: str = of_change(lambda change: change.name, "The package's name.")
+    kind: SpecChangeKind = of_record(lambda record: record.kind, "How it changed.")
+    hash: str = of_record(lambda record: record.hash, "The DAG hash.")
+    name: str = of_record(lambda record: record.name, "The package's name.")
 
     before: Spec | None = for_many(_specs_before, "The spec in base; null where it was added.")
     after: Spec | None = for_many(_specs_after, "The spec in head; null where it was removed.")
@@ -172,8 +165,29 @@ def spec_change_connection(
 
 
 def with_reasons(
-    comparison: LoadedComparison, table: SpecChanges, wanted: Sequence[SpecChangeReason]
+    comparison: LoadedComparison, table: SpecChanges, only: Sequence[SpecChangeReason]
 ) -> SpecChanges:
     """Return the changes of a table that have one of the reasons."""
     reasons = comparison.explanation().reasons(table, comparison.returned())
-    return table.take(np.isin(reasons, [code_of(reason) for reason in wanted]))
+    return table.take(np.isin(reasons, [code_of(reason) for reason in only]))
+
+
+REASON_COUNTS = Cost(weight=5_000, items=len(REASONS), once=EXPLAINING)
+"""The reasons of all changed hashes, counted."""
+
+
+@strawberry.type(description="How many specs were added, removed or changed for one reason.")
+class ReasonCount:
+    """A reason with its number."""
+
+    reason: SpecChangeReason = strawberry.field(description="The reason.")
+    count: int = strawberry.field(description="How many specs.")
+
+
+def reason_counts(comparison: LoadedComparison) -> list[ReasonCount]:
+    """Return the reasons of all hashes that were added, removed or changed, in their order."""
+    codes = comparison.explanation().reasons(comparison.changes.specs, comparison.returned())
+    counts = np.bincount(codes, minlength=len(REASONS)).tolist()
+    return [
+        ReasonCount(reason=REASONS[code], count=count) for code, count in enumerate(counts) if count
+    ]

@@ -1,1 +1,1 @@
-"""What a request asks for, before anything is executed: read, checked, bounded, its cost told."""
+"""Documents before their execution: parsed, validated, limited, and their cost estimated."""

@@ -1,40 +1,140 @@
-"""Documents: parsed, validated and kept, with the costs of their operations."""
+"""Documents: parsed, validated and cached, with the costs of their operations.
 
-from collections.abc import Mapping
+A cached document holds no tokens. graphql-core's tokens, and the visitors of its validation, refer
+to each other in circles, which only the garbage collector frees. It stops every thread while it
+runs: a flood of new documents made that 0.1 s at a time.
+"""
+
+from collections.abc import Callable, Collection, Mapping
 from threading import Lock
 from typing import Any
 
+import msgspec
 from cachetools import LRUCache
 from graphql import (
     DocumentNode,
     GraphQLError,
     GraphQLFormattedError,
     GraphQLSchema,
+    NameNode,
     NoSchemaIntrospectionCustomRule,
     OperationDefinitionNode,
     OperationType,
     OverlappingFieldsCanBeMergedRule,
+    SelectionSetNode,
+    Source,
     ValidationContext,
     get_variable_values,
     parse,
     specified_rules,
+    validate,
 )
+from graphql.language.ast import QUERY_DOCUMENT_KEYS
 
 from schema import errors
 from schema.documents import rules
-from schema.documents.estimates import NOTHING, Estimate
-from schema.documents.estimating import estimate
-from schema.documents.syntax import num_tokens, untie, validated, without_tokens
+from schema.documents.estimates import NOTHING, Estimate, estimate
 from schema.limits import Limits
+
+Rule = Callable[[ValidationContext], Any]
+"""A validation rule: a class of visitors, or a function that returns one."""
+
+
+class Place(msgspec.Struct, gc=False):
+    """The position of a node in its document: graphql-core's Location without its tokens."""
+
+    start: int
+    end: int
+    source: Source
+
+
+def num_tokens(document: DocumentNode) -> int:
+    """Return how many tokens a document has that was just parsed."""
+    number, token = 1, document.loc.start_token if document.loc else None
+    while token is not None and token.next is not None:
+        number, token = number + 1, token.next
+    return number
+
+
+def validated(
+    schema: GraphQLSchema,
+    document: DocumentNode,
+    rules: Collection[Rule],
+    *,
+    max_errors: int,
+    hide_suggestions: bool,
+) -> list[GraphQLError]:
+    """Return the errors that the rules find in a document; break the visitors' reference cycles."""
+    made: list[Any] = []
+
+    def remembered(rule: Rule) -> Any:
+        def make(context: ValidationContext) -> Any:
+            visitor = rule(context)
+            made.append(visitor)
+            return visitor
+
+        return make
+
+    try:
+        return validate(
+            schema,
+            document,
+            [remembered(rule) for rule in rules],
+            max_errors=max_errors,
+            hide_suggestions=hide_suggestions,
+        )
+    finally:
+        for visitor in made:
+            vars(visitor.context).clear()
+            vars(visitor).clear()
+
+
+def without_tokens(document: DocumentNode) -> DocumentNode:
+    """Replace the locations of a document's nodes by places without tokens; return the document.
+
+    Names and selection sets are the place of no error, and lose theirs. Equal names become one.
+    """
+    untie(document)
+    names: dict[str, NameNode] = {}
+    waiting: list[Any] = [document]
+    while waiting:
+        node = waiting.pop()
+        place = node.loc
+        is_named = place is not None and not isinstance(node, SelectionSetNode)
+        _set(node, "loc", Place(place.start, place.end, place.source) if is_named else None)
+        for key in QUERY_DOCUMENT_KEYS.get(node.kind, ()):
+            value = getattr(node, key)
+            if isinstance(value, NameNode):
+                shared = names.setdefault(value.value, value)
+                _set(shared, "loc", None)
+                _set(node, key, shared)
+            elif isinstance(value, tuple):
+                waiting += value
+            elif value is not None:
+                waiting.append(value)
+    return document
+
+
+_set = object.__setattr__
+"""Nodes are frozen for all who use them. This keeps them as small as they are: vars() would not."""
+
+
+def untie(document: DocumentNode) -> None:
+    """Undo the links from each token to the one before it: so nothing refers to each other."""
+    token = document.loc.start_token if document.loc else None
+    while token is not None:
+        token.prev = None
+        token = token.next
+
 
 KEPT_BYTES = 32_000_000
 """How much memory the kept documents take at most, with their texts and estimates."""
 
-# Measured: 120 to 280 bytes a token, with its node and place.
+# Measured: 120 to 280 bytes a token, with its node and location.
 _BYTES, _BYTES_A_TOKEN, _BYTES_AN_ERROR = 20_000, 300, 1_500
 _ESTIMATES = 32
 _KEY_VALUES = 20
-"""An estimate is kept for the values of so many variables; further ones take too much memory."""
+"""Estimates are cached for this many variables at most; larger keys take too much memory."""
 
 MOST_WEIGHED = 64
 """Objects in a list of a variable, where the cost may follow from what is in each of them."""
@@ -55,8 +155,8 @@ class _FewOverlappingFields(OverlappingFieldsCanBeMergedRule):
 
 
 _RULES = tuple(
-    _FewOverlappingFields if it is OverlappingFieldsCanBeMergedRule else it
-    for it in specified_rules
+    _FewOverlappingFields if rule is OverlappingFieldsCanBeMergedRule else rule
+    for rule in specified_rules
 )
 
 
@@ -67,12 +167,12 @@ class Document:
         self,
         text: str,
         node: DocumentNode | None,
-        found: tuple[GraphQLFormattedError, ...],
+        shown: tuple[GraphQLFormattedError, ...],
         tokens: int = 0,
     ) -> None:
         self.node = node
-        self.errors = found
-        messages = sum(_BYTES_AN_ERROR + 2 * len(error["message"]) for error in found)
+        self.errors = shown
+        messages = sum(_BYTES_AN_ERROR + 2 * len(error["message"]) for error in shown)
         # A text takes up to 4 bytes a character, here and in the parser's own source.
         self.num_bytes = _BYTES + 8 * len(text) + _BYTES_A_TOKEN * tokens + messages
         self._operations = _operations_of(node) if node else {}
@@ -81,7 +181,7 @@ class Document:
     def operation_type(self, name: str | None) -> OperationType | None:
         """Return whether an operation is a query, mutation or subscription; None if there is none.
 
-        The operation is that of the name, or the only one.
+        ``name`` may be None for the only operation of a document.
         """
         operation = self._operations.get(name)
         return operation.operation if operation else None
@@ -102,49 +202,49 @@ class Document:
     ) -> Estimate:
         """Return what an operation costs; NOTHING where there is none that can be executed.
 
-        ``variables`` are those that it declares, within the limits. The latest estimates are kept
-        by what the variables say about sizes: nothing of a request's own text, for what is kept
-        has names of fields that the schema knows.
+        ``variables`` are those that it declares, within the limits. The latest estimates are cached
+        by what the variables mean for sizes: the keys have no text of the request but names of
+        fields that the schema has.
         """
         operation = self._operations.get(name)
         if self.node is None or operation is None or self.errors:
             return NOTHING
         key = _key(operation, variables or {})
-        known = self._known_estimate(key)
-        if known is None:
+        estimated = self._kept_estimate(key)
+        if estimated is None:
             coerced: Mapping[str, Any] = {}
             if operation.variable_definitions:
-                found = get_variable_values(
+                values = get_variable_values(
                     schema, operation.variable_definitions, dict(variables or {}), max_errors=1
                 )
-                if isinstance(found, list):
-                    return NOTHING  # the executor says what is wrong
-                coerced = found.coerced
-            known = estimate(schema, self.node, operation, coerced)
+                if isinstance(values, list):
+                    return NOTHING  # the executor reports the error
+                coerced = values.coerced
+            estimated = estimate(schema, self.node, operation, coerced)
             if len(key) <= _KEY_VALUES:
                 with _LOCK:
                     self._estimates = self._estimates or LRUCache(_ESTIMATES)
-                    self._estimates[key] = known
-        return known
+                    self._estimates[key] = estimated
+        return estimated
 
     def is_estimated(self, name: str | None, variables: Mapping[str, Any] | None) -> bool:
         """Tell whether ``estimate`` has nothing to add up: it did so before for such variables."""
         operation = self._operations.get(name)
         if self.node is None or operation is None or self.errors:
             return True
-        return self._known_estimate(_key(operation, variables or {})) is not None
+        return self._kept_estimate(_key(operation, variables or {})) is not None
 
-    def _known_estimate(self, key: tuple[Any, ...]) -> Estimate | None:
+    def _kept_estimate(self, key: tuple[Any, ...]) -> Estimate | None:
         with _LOCK:
-            known: Estimate | None = self._estimates.get(key) if self._estimates else None
-        return known
+            estimated: Estimate | None = self._estimates.get(key) if self._estimates else None
+        return estimated
 
 
 def _key(operation: OperationDefinitionNode, variables: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return what decides the cost of an operation: its place, and sizes in its variables."""
-    names = [it.variable.name.value for it in operation.variable_definitions or ()]
+    names = [definition.variable.name.value for definition in operation.variable_definitions or ()]
     place = operation.loc.start if operation.loc else 0
-    return place, *(_shape(variables[it]) if it in variables else "" for it in names)
+    return place, *(_shape(variables[name]) if name in variables else "" for name in names)
 
 
 def _shape(value: Any) -> Any:
@@ -152,18 +252,18 @@ def _shape(value: Any) -> Any:
     if isinstance(value, str):
         return "text", value.count("%") + value.count("^")
     if isinstance(value, dict):
-        return tuple((name, _shape(it)) for name, it in value.items())
+        return tuple((name, _shape(inner)) for name, inner in value.items())
     if isinstance(value, list):
         return "list", len(value), _content(value)
     return type(value), value
 
 
 def _content(values: list[Any]) -> int | None:
-    """Return a hash of the objects in a short list; None where costs know nothing but its length.
+    """Return a hash of the objects in a short list; None where only its length matters for costs.
 
-    It is good within this process, and nobody outside can make two that are equal.
+    It is valid within this process, and no client can construct a collision.
     """
-    if len(values) > MOST_WEIGHED or not any(isinstance(it, dict) for it in values):
+    if len(values) > MOST_WEIGHED or not any(isinstance(value, dict) for value in values):
         return None
     try:
         return hash(repr(values))
@@ -174,9 +274,9 @@ def _content(values: list[Any]) -> int | None:
 def _operations_of(node: DocumentNode) -> dict[str | None, OperationDefinitionNode]:
     """Return a document's operations by their names; the only one also by None."""
     operations: dict[str | None, OperationDefinitionNode] = {
-        it.name.value if it.name else None: it
-        for it in node.definitions
-        if isinstance(it, OperationDefinitionNode)
+        definition.name.value if definition.name else None: definition
+        for definition in node.definitions
+        if isinstance(definition, OperationDefinitionNode)
     }
     if len(operations) == 1:
         operations[None] = next(iter(operations.values()))
@@ -203,7 +303,9 @@ class Documents:
         self._limits = limits
         self._suggestions = suggestions
         self._rules = _RULES if introspection else (*_RULES, NoSchemaIntrospectionCustomRule)
-        self._kept: LRUCache[str, Document] = LRUCache(max_bytes, lambda it: it.num_bytes)
+        self._kept: LRUCache[str, Document] = LRUCache(
+            max_bytes, lambda document: document.num_bytes
+        )
         self._lock = Lock()
 
     @property
@@ -243,25 +345,26 @@ class Documents:
         if refusal is not None:
             untie(node)
             return Document(text, None, (refusal,))
-        found = validated(
+        problems = validated(
             self._schema,
             node,
             self._rules,
             max_errors=self._limits.max_errors,
             hide_suggestions=not self._suggestions,
         )
-        shown, tokens = self._shown(found), num_tokens(node)
+        shown, tokens = self._shown(problems), num_tokens(node)
         return Document(text, without_tokens(node), shown, tokens)
 
     def _refusal(self, node: DocumentNode) -> rules.Refusal:
         """Return what the limits refuse in a document that is to be validated."""
-        refusal = rules.first_refusal(rules.DOCUMENT_RULES, node, self._limits)
+        lengths = rules.measured_lengths(node)
+        refusal = rules.first_refusal(rules.DOCUMENT_BOUNDS, lengths, self._limits)
         for measures in rules.measured(node):
-            refusal = refusal or rules.first_refusal(rules.OPERATION_RULES, measures, self._limits)
+            refusal = refusal or rules.first_refusal(rules.OPERATION_BOUNDS, measures, self._limits)
         return refusal
 
-    def _shown(self, found: list[GraphQLError]) -> tuple[GraphQLFormattedError, ...]:
-        return errors.shown(found, self._limits, default_code=errors.VALIDATION_FAILED)
+    def _shown(self, problems: list[GraphQLError]) -> tuple[GraphQLFormattedError, ...]:
+        return errors.shown(problems, self._limits, default_code=errors.VALIDATION_FAILED)
 
     def _unreadable(self, text: str, error: GraphQLError) -> Document:
         shown = errors.shown([error], self._limits, default_code=errors.PARSE_FAILED)

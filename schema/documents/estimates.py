@@ -1,22 +1,109 @@
-"""What an operation costs, as it is told, and the refusal of one that costs too much."""
+"""The cost of an operation, summed over its selections, and the refusal of one that costs too much.
 
-from typing import Any, NamedTuple
+A fragment counts each time it is spread, each alias counts, and what ``@skip`` and ``@include``
+leave out does not. Pages count as full; sizes are clamped to what the field allows, so that no
+argument lowers a cost below zero.
+"""
 
-from graphql import GraphQLFormattedError
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from graphql import (
+    BooleanValueNode,
+    DirectiveNode,
+    DocumentNode,
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
+    GraphQLField,
+    GraphQLFormattedError,
+    GraphQLSchema,
+    IntValueNode,
+    ListValueNode,
+    NullValueNode,
+    ObjectValueNode,
+    OperationDefinitionNode,
+    SchemaMetaFieldDef,
+    SelectionSetNode,
+    TypeMetaFieldDef,
+    ValueNode,
+    VariableNode,
+    get_named_type,
+    get_nullable_type,
+    is_leaf_type,
+    is_list_type,
+)
 
 from schema.documents.rules import refuse
 from schema.errors import bounded
 from schema.execution.budget import QUERY_TOO_LARGE
+from schema.fields.connections import PAGE_DEFAULT, PAGE_MAX, is_paged
+from schema.fields.cost import ArgumentCost, ItemsOf, NumberOf, cost_of, usual_bytes
+from schema.fields.many import is_for_many
 from schema.limits import Limits
 
 
-class Estimate(NamedTuple):
-    """What an operation costs: units, and bytes of its answer.
+def value_of(node: Any, variables: Mapping[str, Any]) -> Any:
+    """Return the value that a document writes or names; texts and enums as texts.
+
+    ``variables`` are the coerced ones.
+    """
+    if node is None or isinstance(node, NullValueNode):
+        return None
+    if isinstance(node, VariableNode):
+        return variables.get(node.name.value)
+    if isinstance(node, ListValueNode):
+        return [value_of(item, variables) for item in node.values]
+    if isinstance(node, ObjectValueNode):
+        return {field.name.value: value_of(field.value, variables) for field in node.fields}
+    if isinstance(node, IntValueNode):
+        return int(node.value) if len(node.value) < 20 else PAGE_MAX
+    return node.value is True if isinstance(node, BooleanValueNode) else str(node.value)
+
+
+def page_size(first: Any, last: Any) -> int:
+    """Return how many items a page has at most."""
+    sizes = [size for size in (first, last) if type(size) is int]
+    return max(0, min([*sizes, PAGE_MAX])) if sizes else PAGE_DEFAULT
+
+
+def list_size(number: Any, usual: int | None, page: int) -> int:
+    """Return how long a list is that an argument bounds, ``usual`` where it is not given.
+
+    None for the page, which then is the most that there can be.
+    """
+    most, usual = (page, page) if usual is None else (PAGE_MAX, usual)
+    return max(0, min(number, most)) if type(number) is int else usual
+
+
+def num_parts(value: Any) -> int:
+    """Return how many values an argument has in lists, or how many ``%`` and ``^`` in a text."""
+    if isinstance(value, str):
+        return value.count("%") + value.count("^")
+    if isinstance(value, dict):
+        return sum(num_parts(item) if isinstance(item, list) else 1 for item in value.values())
+    return len(value) if isinstance(value, list) else 0
+
+
+def written(node: Any) -> Any:
+    """Return a key of a value in a document; variables count by their names."""
+    if isinstance(node, VariableNode):
+        return "$", node.name.value
+    if isinstance(node, ListValueNode):
+        return tuple(map(written, node.values))
+    if isinstance(node, ObjectValueNode):
+        return tuple((field.name.value, written(field.value)) for field in node.fields)
+    return getattr(node, "value", None)
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """The cost of an operation: units, and bytes of its answer.
 
     ``path`` leads to the most expensive part of it, by the names in the response, and
-    ``path_units`` is what that part costs with all below it. ``kept_units`` is the share of what
-    takes no time where it is in memory: loading revisions and comparing them. ``filter_values``
-    says how many values the longest filter has.
+    ``path_units`` is the cost of that part with everything below it. ``kept_units`` is the share
+    that takes no time where it is in memory: loading revisions and comparing them.
+    ``filter_values`` is the number of values of the longest filter.
     """
 
     units: int
@@ -31,36 +118,312 @@ NOTHING = Estimate(0, 0, (), 0)
 """The cost of what is not executed."""
 
 
-def told_cost(told: Estimate, limits: Limits) -> dict[str, Any]:
-    """Return a cost as ``extensions.cost`` of a response and of an error has it."""
+def cost_extension(estimate: Estimate, limits: Limits) -> dict[str, Any]:
+    """Return a cost as ``extensions.cost`` of a response and of an error shows it."""
     return {
-        "cost": told.units,
+        "cost": estimate.units,
         "allowed": limits.max_cost,
-        "bytes": told.num_bytes,
+        "bytes": estimate.num_bytes,
         "allowedBytes": limits.max_answer_bytes,
-        "mostExpensive": {"path": [*told.path], "cost": told.path_units},
+        "mostExpensive": {"path": [*estimate.path], "cost": estimate.path_units},
     }
 
 
-def too_expensive(told: Estimate, limits: Limits) -> GraphQLFormattedError | None:
+def too_expensive(estimate: Estimate, limits: Limits) -> GraphQLFormattedError | None:
     """Return the error of an operation that costs more than is allowed; None where it does not."""
-    if told.filter_values > limits.max_filter_values:
-        return refuse("Values in a filter", told.filter_values, limits.max_filter_values)
-    if told.units <= limits.max_cost and told.num_bytes <= limits.max_answer_bytes:
+    if estimate.filter_values > limits.max_filter_values:
+        return refuse("Values in a filter", estimate.filter_values, limits.max_filter_values)
+    if estimate.units <= limits.max_cost and estimate.num_bytes <= limits.max_answer_bytes:
         return None
-    what, found, allowed = "costs", told.units, f"{limits.max_cost:,} units"
-    if told.units <= limits.max_cost:
-        what, found = "may have an answer of", told.num_bytes
+    what, number, allowed = "costs", estimate.units, f"{limits.max_cost:,} units"
+    if estimate.units <= limits.max_cost:
+        what, number = "may have an answer of", estimate.num_bytes
         allowed = f"{limits.max_answer_bytes:,} bytes"
     message = (
-        f"The query {what} {_rounded(found)}; {allowed} are allowed. Most of it is "
-        f"{bounded('.'.join(told.path))}. Take smaller pages, or fewer of them within each other."
+        f"The query {what} {_rounded(number)}; {allowed} are allowed. Most of it is "
+        f"{bounded('.'.join(estimate.path))}. "
+        "Take smaller pages, or fewer of them within each other."
     )
     return {
         "message": message,
-        "extensions": {"code": QUERY_TOO_LARGE, "cost": told_cost(told, limits)},
+        "extensions": {"code": QUERY_TOO_LARGE, "cost": cost_extension(estimate, limits)},
     }
 
 
 def _rounded(number: int) -> str:
     return f"{number:,}" if number < 10**12 else "more than 10^12"
+
+
+REQUEST = 120
+"""Units of a request that asks for nothing."""
+
+RENDERED_VALUE, RENDERED_OBJECT = 0.3, 0.5
+RESOLVED_VALUE, RESOLVED_OBJECT = 10.0, 16.0
+"""Units of a value and an object, where a list is rendered as a whole and where it is not."""
+
+_STRUCTURE = 4
+
+_MOST_LOADED = Limits.max_revisions
+"""Of how many revisions a request pays the loading where it only names objects of them."""
+
+_SCOPES = frozenset({"Revision", "Comparison", "Lookup"})
+"""The types whose objects load or compare something, once for all of their fields."""
+
+_META_FIELDS = {"__schema": SchemaMetaFieldDef, "__type": TypeMetaFieldDef}
+
+
+class _Part(msgspec.Struct, frozen=True):
+    """What a field or selection costs, and the way to the most expensive part of it.
+
+    ``largest`` has the units of the most expensive field of a selection.
+    """
+
+    units: float
+    num_bytes: float
+    path: tuple[str, ...] = ()
+    path_units: float = 0.0
+    largest: float = 0.0
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """The position of a selection.
+
+    It is executed ``times`` times, on pages of ``page`` items. ``scope`` is the number of the
+    revision or comparison that it is part of, of which there are ``scopes``. ``is_rendered`` is
+    True below a list that is rendered as a whole.
+    """
+
+    times: float
+    page: int
+    scope: int
+    scopes: float
+    is_rendered: bool
+
+
+def estimate(
+    schema: GraphQLSchema,
+    document: DocumentNode,
+    operation: OperationDefinitionNode,
+    variables: Mapping[str, Any],
+) -> Estimate:
+    """Return what an operation of a valid document costs, with its coerced variables."""
+    root = schema.get_root_type(operation.operation)
+    walk = _Walk(schema, document, variables)
+    place = _Place(times=1, page=1, scope=0, scopes=1, is_rendered=False)
+    whole = walk.below(root, operation.selection_set, place)
+    units = round(REQUEST + whole.units)
+    num_bytes, path_units = round(whole.num_bytes) + 2, round(whole.path_units)
+    return Estimate(
+        units, num_bytes, whole.path, path_units, round(walk.kept_units), walk.filter_values
+    )
+
+
+class _Walk:
+    def __init__(
+        self, schema: GraphQLSchema, document: DocumentNode, variables: Mapping[str, Any]
+    ) -> None:
+        self._schema = schema
+        self._fragments = {
+            definition.name.value: definition
+            for definition in document.definitions
+            if isinstance(definition, FragmentDefinitionNode)
+        }
+        self._variables = variables
+        self.kept_units = 0.0
+        self.filter_values = 0
+        self._once: set[tuple[Any, ...]] = set()
+        self._scopes: dict[tuple[Any, ...], int] = {}
+        # Fragments are walked each time they are spread; their arguments are read once.
+        self._values: dict[int, Any] = {}
+        self._texts: dict[int, Any] = {}
+        self._rendered: dict[tuple[str, int], bool] = {}
+
+    def below(self, parent: Any, selected: SelectionSetNode | None, place: _Place) -> _Part:
+        """Return what a selection costs, all of its executions together."""
+        units = num_bytes = 0.0
+        largest = _Part(0, 0)
+        for node in selected.selections if selected else ():
+            if node.directives and not self._is_included(node):
+                continue
+            part = self._of(parent, node, place)
+            units += part.units
+            num_bytes += part.num_bytes
+            largest = max(largest, part, key=_units)
+        return _Part(units, num_bytes, largest.path, largest.path_units, largest.units)
+
+    def _is_included(self, node: Any) -> bool:
+        for directive in node.directives:
+            arguments = _arguments(directive)
+            condition = self._value(arguments.get("if"))
+            if (directive.name.value, condition) in {("skip", True), ("include", False)}:
+                return False
+        return True
+
+    def _of(self, parent: Any, node: Any, place: _Place) -> _Part:
+        if isinstance(node, FieldNode):
+            return self._of_field(parent, node, place)
+        if isinstance(node, FragmentSpreadNode):
+            node = self._fragments[node.name.value]
+        return self.below(self._narrowed(parent, node), node.selection_set, place)
+
+    def _narrowed(self, parent: Any, fragment: Any) -> Any:
+        condition = fragment.type_condition
+        return self._schema.get_type(condition.name.value) if condition else parent
+
+    def _of_field(self, parent: Any, node: FieldNode, place: _Place) -> _Part:
+        key = (node.alias or node.name).value
+        named = len(key) + _STRUCTURE
+        field = _field_of(parent, node.name.value)
+        value = RENDERED_VALUE if place.is_rendered else RESOLVED_VALUE
+        if field is None:  # __typename
+            return _part(key, place.times * value, place.times * (named + 20))
+        kind = get_named_type(field.type)
+        is_list = is_list_type(get_nullable_type(field.type))
+        cost = cost_of(field, node.name.value, is_list=is_list)
+        arguments = _arguments(node)
+        units = place.times * (value + cost.weight)
+        if cost.once:
+            units += self._kept_for(place, cost.once)
+        for name, argument in cost.arguments.items():
+            units += self._of_argument(
+                name, argument, self._value(arguments.get(name)), arguments, place
+            )
+        if is_leaf_type(kind):
+            length = cost.num_bytes if cost.num_bytes is not None else usual_bytes(kind)
+            return _part(key, units, place.times * (named + length))
+
+        page = self._page(arguments) if is_paged(field) else place.page
+        page = round(self._items(cost.page, arguments, page)) if cost.page else page
+        items = self._items(cost.items, arguments, place.page) if not is_paged(field) else 1
+        if cost.each_loaded:
+            kept = cost.each_loaded * min(place.times * items, _MOST_LOADED)
+            self.kept_units += kept
+            units += kept
+        inner = self._inner(kind, node, arguments, place, items, page, is_list=is_list)
+        made = RENDERED_OBJECT if inner.is_rendered else RESOLVED_OBJECT
+        units += inner.times * (made + cost.each * (page if is_paged(field) else 1))
+        below = self.below(kind, node.selection_set, inner)
+        num_bytes = place.times * named + inner.times * 3 + below.num_bytes
+        return _part(key, units, num_bytes, below)
+
+    def _inner(
+        self,
+        kind: Any,
+        node: FieldNode,
+        arguments: Mapping[str, Any],
+        place: _Place,
+        items: float,
+        page: int,
+        *,
+        is_list: bool,
+    ) -> _Place:
+        """Return the place of what is selected below a field."""
+        times = place.times * items
+        is_rendered = place.is_rendered or (
+            is_list and kind.name not in _SCOPES and self._renders(kind, node.selection_set)
+        )
+        scope, scopes = place.scope, place.scopes
+        if kind.name in _SCOPES or not hasattr(kind, "fields") or kind.name == "Node":
+            texts = ((name, self._written(arguments[name])) for name in sorted(arguments))
+            scope = self._scopes.setdefault((scope, node.name.value, *texts), len(self._scopes) + 1)
+            scopes = times
+        return _Place(times, page, scope, scopes, is_rendered)
+
+    def _once_for(self, place: _Place, key: tuple[Any, ...], units: float) -> float:
+        """Return the units of what is done once for each revision or comparison; 0 if it is."""
+        if (place.scope, *key) in self._once:
+            return 0
+        self._once.add((place.scope, *key))
+        return units * place.scopes
+
+    def _kept_for(self, place: _Place, units: float) -> float:
+        """Return the units of what stays in memory afterwards; 0 where it was counted before."""
+        kept = self._once_for(place, (units,), units)
+        self.kept_units += kept
+        return kept
+
+    def _of_argument(
+        self, name: str, cost: ArgumentCost, value: Any, arguments: Mapping[str, Any], place: _Place
+    ) -> float:
+        if value is None or value is False:
+            return 0
+        parts = num_parts(value)
+        if isinstance(value, dict):
+            self.filter_values = max(self.filter_values, parts)
+        counted = cost.parts(value) if cost.parts else parts
+        units = place.times * (cost.weight + cost.each * counted)
+        if cost.once and isinstance(value, str):
+            key = name, self._written(arguments[name])
+            units += self._once_for(place, key, cost.once * (1 + parts))
+        elif cost.once:
+            units += self._kept_for(place, cost.once)
+        return units
+
+    def _items(
+        self, items: float | ItemsOf | NumberOf, arguments: Mapping[str, Any], page: int
+    ) -> float:
+        if isinstance(items, NumberOf):
+            return list_size(self._value(arguments.get(items.argument)), items.default, page)
+        if not isinstance(items, ItemsOf):
+            return items
+        if items.argument is None:
+            return page
+        value = self._value(arguments.get(items.argument))
+        return max(1, len(value)) if isinstance(value, list) else 1
+
+    def _page(self, arguments: Mapping[str, Any]) -> int:
+        return page_size(self._value(arguments.get("first")), self._value(arguments.get("last")))
+
+    def _value(self, node: Any) -> Any:
+        if id(node) not in self._values:
+            self._values[id(node)] = value_of(node, self._variables)
+        return self._values[id(node)]
+
+    def _written(self, node: Any) -> Any:
+        if id(node) not in self._texts:
+            self._texts[id(node)] = written(node)
+        return self._texts[id(node)]
+
+    def _renders(self, kind: Any, selected: SelectionSetNode | None) -> bool:
+        """Tell whether all that is selected of a list's objects answers for many of them."""
+        if selected is None:
+            return True
+        key = kind.name, id(selected)
+        if key not in self._rendered:
+            self._rendered[key] = all(
+                self._renders_one(kind, inner) for inner in selected.selections
+            )
+        return self._rendered[key]
+
+    def _renders_one(self, kind: Any, node: Any) -> bool:
+        if isinstance(node, FieldNode):
+            field = _field_of(kind, node.name.value)
+            if field is None:
+                return True
+            inner = get_named_type(field.type)
+            return is_for_many(field) and self._renders(inner, node.selection_set)
+        if isinstance(node, FragmentSpreadNode):
+            node = self._fragments[node.name.value]
+        return self._renders(self._narrowed(kind, node), node.selection_set)
+
+
+def _arguments(node: FieldNode | DirectiveNode) -> dict[str, ValueNode]:
+    return {argument.name.value: argument.value for argument in node.arguments or ()}
+
+
+def _units(part: _Part) -> float:
+    return part.units
+
+
+def _part(key: str, units: float, num_bytes: float, below: _Part = _Part(0, 0)) -> _Part:  # noqa: B008
+    """Return the cost of a field with everything below; the path leads to most of it."""
+    units += below.units
+    if below.largest > units / 2:
+        return _Part(units, num_bytes, (key, *below.path), below.path_units, units)
+    return _Part(units, num_bytes, (key,), units, units)
+
+
+def _field_of(parent: Any, name: str) -> GraphQLField | None:
+    """Return the definition of a field; None for __typename."""
+    field: GraphQLField | None = _META_FIELDS.get(name) or parent.fields.get(name)
+    return field

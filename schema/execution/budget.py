@@ -1,20 +1,23 @@
-"""What a request may use while it runs: time, and bytes of its answer."""
+"""The budget of a request while it runs: time, bytes of its answer, and what it may wait for."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
+
+import msgspec
 
 from schema.limits import Limits
+from snapshots.errors import CachelogError
 
 Item = TypeVar("Item")
 
 
 class BudgetExceeded(BaseException):
-    """A request has used what it may, or nobody waits for its answer any longer.
+    """A request has used up its budget, or its client has disconnected.
 
-    ``code`` is for programs. No Exception, so that it leaves the executor at once instead of
-    becoming a field's error: what the request held is freed on the way.
+    ``code`` is for programs. It is no Exception, so that it leaves the executor at once instead of
+    becoming a field's error, and everything that the request held is freed.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -35,11 +38,11 @@ Those of real caches are some 40 deep, which prices are made for.
 
 
 class Budget:
-    """What one request has used of what it may.
+    """What one request has used of its limits.
 
-    The clock starts when the budget is made, and stands still while the request waits for what is
-    loaded for everybody. ``cancel`` may be called from any thread; the request ends at its next
-    check, which is never further away than one field of a list.
+    The clock starts when the budget is created, and stops while the request waits for values that
+    requests share. ``cancel`` may be called from any thread; the request ends at its next check,
+    which is at most one field of a list away.
     """
 
     def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008 - a frozen record
@@ -51,7 +54,7 @@ class Budget:
         self._is_cancelled = False
 
     def cancel(self) -> None:
-        """End the request: nobody waits for its answer."""
+        """End the request at its next check."""
         self._is_cancelled = True
         self._ends = float("-inf")
 
@@ -104,7 +107,7 @@ class Budget:
             yield
         finally:
             self._ends += monotonic() - began
-            if self._is_cancelled:  # perhaps between the two halves of the line above
+            if self._is_cancelled:  # cancel() may run within the addition above
                 self._ends = float("-inf")
 
     def _exceeded(self) -> BudgetExceeded:
@@ -116,3 +119,42 @@ class Budget:
             "Take smaller pages, or ask for less at a time."
         )
         return BudgetExceeded(TIMEOUT, message)
+
+
+KeyIn = TypeVar("KeyIn", contravariant=True)
+ValueOut = TypeVar("ValueOut", covariant=True)
+
+
+class Cache(Protocol[KeyIn, ValueOut]):
+    """Values that requests share, computed on first use."""
+
+    def kept(self, key: KeyIn) -> ValueOut | None:
+        """Return the value if it is in memory."""
+        ...
+
+    def get(self, key: KeyIn) -> ValueOut:
+        """Return the value; compute it if it is not in memory."""
+        ...
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """The failure to load something, in place of its value."""
+
+    error: CachelogError
+
+
+class NotLoaded(BaseException):
+    """Something has to be loaded, or takes long, and this request may not wait for it.
+
+    ``cache`` and ``key`` say what is missing; ``cache`` is None where the work itself takes long.
+    It is no Exception, so that it leaves the executor at once instead of becoming a field's error.
+    """
+
+    def __init__(self, cache: Cache[Any, Any] | None = None, key: Hashable = None) -> None:
+        self.cache = cache
+        self.key = key
+        super().__init__()
+
+    def load(self) -> Any:
+        """Bring what is missing into memory and return it; raises what its cache raises."""
+        return None if self.cache is None else self.cache.get(self.key)

@@ -95,7 +95,7 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
             try:
                 objects = self._render(item_type, field_details_list, result)
             except (NotForMany, CachelogError, GraphQLError):
-                budget.num_bytes = bytes_before  # what was made is thrown away
+                budget.num_bytes = bytes_before  # the rendered text is discarded
             else:
                 return orjson.Fragment(objects.array(0, len(result)))
         return super().complete_list_value(
@@ -126,8 +126,8 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
         item_type = get_named_type(field.type)
         function = function_for_many(declared, is_leaf=is_leaf_type(item_type))
         if not len(objects):
-            # There is nothing to ask, but fields below may have to be asked of each object, or have
-            # arguments that the stock executor would never look at.
+            # No object has an answer, and fields below may be for single objects, or have arguments
+            # that the stock executor would never read.
             return []
         answer = function(objects, **self._arguments(field, declared, details[0]))
         if isinstance(answer, ColumnSlice):
@@ -139,8 +139,11 @@ class RenderingExecutor(StrawberryGraphQLCoreExecutionContext):
             texts = iter(self._render(item_type, details, answer.items).each())
             return [next(texts) if is_known else "null" for is_known in answer.is_known]
         if isinstance(answer, Interleaved):
-            lists = [iter(self._render(item_type, details, it).each()) for it in answer.lists]
-            return [next(lists[it]) if it >= 0 else "null" for it in answer.choices]
+            lists = [
+                iter(self._render(item_type, details, objects_of_one).each())
+                for objects_of_one in answer.lists
+            ]
+            return [next(lists[choice]) if choice >= 0 else "null" for choice in answer.choices]
         if is_leaf_type(item_type):
             return json_texts(_serialized(item_type, answer))
         return self._render(item_type, details, answer).each()

@@ -1,10 +1,11 @@
-"""The JSON text of many objects, made of what each field answers for all of them."""
+"""The JSON text of many objects, joined from each field's values for all of them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import numpy as np
 import orjson
 
@@ -15,10 +16,10 @@ from snapshots.frames.columns import Part
 Texts = list[str]
 
 JOINED_PIECES = 10_000
-"""So many pieces are joined at once, before the text that they make is counted."""
+"""At most this many pieces are joined before the resulting text is counted."""
 
 COUNTED_BYTES = 1_000_000
-"""So many bytes of small texts are made before they are counted."""
+"""Small texts are counted each time that they reach this many bytes."""
 
 COMBINED_ROWS = 200
 """For fewer rows than these, to combine columns takes longer than it ever saves."""
@@ -34,7 +35,7 @@ def json_texts(values: Iterable[Any]) -> Texts:
     return [orjson.dumps(value).decode() for value in values]
 
 
-class Member(NamedTuple):
+class Member(msgspec.Struct, frozen=True):
     """A field of all objects: the key in the response, and the field's own name.
 
     ``values`` are one JSON text an object, or a column, or one text for all of them.
@@ -49,8 +50,8 @@ class JsonObjects:
     """The JSON objects of a list, as pieces of text that are joined once, at the end.
 
     Every object has the same number of pieces, and its first one begins with a comma, so that an
-    array of any of them is a single join. ``budget`` counts the bytes: what was counted since this
-    was made, of the lists below, is part of the text and not counted twice.
+    array of any of them is a single join. ``budget`` counts the bytes. Bytes of nested lists, which
+    were counted since this object was created, become part of the text and are not counted twice.
     """
 
     def __init__(self, size: int, budget: Budget) -> None:
@@ -78,7 +79,7 @@ class JsonObjects:
         return "[" + ",".join([part[1:-1] for part in parts]) + "]"
 
     def _joined(self, start: int, stop: int) -> str:
-        """Return an array of few enough objects to be made at once."""
+        """Return an array of a number of objects that is small enough for a single join."""
         if start == stop:
             return "[]"
         pieces, width = self._pieces
@@ -88,7 +89,7 @@ class JsonObjects:
         return "".join(part)
 
     def arrays(self, counts: Iterable[int]) -> Texts:
-        """Return the JSON arrays of so many objects each, one after the other."""
+        """Return JSON arrays of consecutive objects; ``counts`` are their lengths."""
         _, width = self._pieces
         texts: Texts = []
         num_bytes = 0
@@ -119,7 +120,7 @@ class JsonObjects:
         return texts
 
     def _count(self, num_bytes: int) -> None:
-        """Count text that was made, which has that of the lists below in it."""
+        """Count text, which includes that of nested lists."""
         self._bytes_made += num_bytes
         total = self._bytes_before + self._bytes_made
         if total > self._budget.num_bytes:
@@ -174,7 +175,7 @@ class _Run:
         """Tell whether a further column can be rendered with those that are there."""
         if not self._slices or len(values) < COMBINED_ROWS:
             return not self._slices
-        names = [it.column for it in self._slices]
+        names = [values_before.column for values_before in self._slices]
         return values.frame.combinations.of((*names, values.column)) is not None
 
     def add(self, member: Member, values: ColumnSlice) -> None:
@@ -194,7 +195,7 @@ class _Run:
 
     def _together(self) -> Texts | None:
         frame, rows = self._slices[0].frame, self._slices[0].rows
-        columns = tuple(it.column for it in self._slices)
+        columns = tuple(values.column for values in self._slices)
         combination = frame.combinations.of(columns)
         if combination is None:
             return None
@@ -202,9 +203,9 @@ class _Run:
         parts = [combination.parts[name] for name in columns]
         codes = combination.codes[rows]
         if keys != tuple(member.name for member in self._members):
-            # Aliases are the client's own: nothing is kept under them.
-            found, places = np.unique(codes, return_inverse=True)
-            texts = _members(keys, [(column, values[found]) for column, values in parts])
+            # Aliases are a client's choice: no cache may grow with them.
+            distinct, places = np.unique(codes, return_inverse=True)
+            texts = _members(keys, [(column, values[distinct]) for column, values in parts])
             return list(map(texts.__getitem__, places.tolist()))
         texts = frame.combinations.kept((columns, keys), lambda: _members(keys, parts))
         return list(map(texts.__getitem__, codes.tolist()))

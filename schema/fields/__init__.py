@@ -1,1 +1,1 @@
-"""What fields are made of: scalars, enums, pages, connections, costs, answers for many objects."""
+"""The parts of fields: scalars, enums, connections, costs, and answers for many objects at once."""

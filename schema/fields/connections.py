@@ -1,16 +1,147 @@
-"""Relay's connections: pages of ordered lists, and how they are shown.
+"""Relay's connections: arguments, pages of ordered lists, and their edges.
 
 https://relay.dev/graphql/connections.htm
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import Any, Generic, Protocol, TypeVar
 
+import msgspec
 import strawberry
+from graphql import GraphQLField
+from strawberry.annotation import StrawberryAnnotation
+from strawberry.extensions import FieldExtension
+from strawberry.types.arguments import StrawberryArgument
+from strawberry.types.field import StrawberryField
 
-from schema.fields.cost import ITEMS_OF_PAGE, Cost
+from schema.fields.cost import COST, ITEMS_OF_PAGE, Cost
 from schema.fields.many import Each, LazyList, Sublists, Table, for_many
-from schema.fields.paging import PageArguments, Paged, Window, bad_cursor, window
+from schema.fields.scalars import none_if_omitted
+from snapshots.errors import InvalidArgument
+from snapshots.wording import quoted
+
+
+@strawberry.enum(description="From low to high, or from high to low.")
+class OrderDirection(Enum):
+    """A direction."""
+
+    ASC = strawberry.enum_value("asc", description="Low to high.")
+    DESC = strawberry.enum_value("desc", description="High to low: ASC read backwards.")
+
+
+def direction_field() -> Any:
+    """Declare the direction of an order: low to high unless given."""
+    return strawberry.field(default=OrderDirection.ASC, description="Which way.")
+
+
+PAGE_DEFAULT = 50
+PAGE_MAX = 1000
+
+_ARGUMENTS = {
+    "first": (
+        int | None,
+        f"Take this many from the start; {PAGE_DEFAULT} unless `first` or `last` is given, at most "
+        f"{PAGE_MAX}.",
+    ),
+    "after": (str | None, "Take only what stands after this cursor."),
+    "last": (int | None, f"Take this many from the end; at most {PAGE_MAX}."),
+    "before": (str | None, "Take only what stands before this cursor."),
+}
+"""The types and descriptions of the four arguments of a connection."""
+
+
+class PageArguments(msgspec.Struct, frozen=True):
+    """The four arguments of a connection; None where one is not given."""
+
+    first: int | None
+    after: str | None
+    last: int | None
+    before: str | None
+
+    def bounds(self) -> tuple[int | None, int | None]:
+        """Return how many to take from the start and from the end; None for all."""
+        if self.first is None and self.last is None:
+            return PAGE_DEFAULT, None
+        return self.first, self.last
+
+
+class Paged(FieldExtension):
+    """Gives a field the four arguments of a connection.
+
+    Its resolver gets them checked and in one: as ``page``, of type PageArguments.
+    """
+
+    def apply(self, field: StrawberryField) -> None:
+        """Put the four arguments in the place of ``page``."""
+        own = [
+            argument
+            for argument in field.arguments
+            if argument.python_name not in {"page", *_ARGUMENTS}
+        ]
+        field.arguments = own + [
+            StrawberryArgument(name, None, StrawberryAnnotation(kind), description=description)
+            for name, (kind, description) in _ARGUMENTS.items()
+        ]
+
+    def map_arguments(self, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments with ``page`` for the four; raises InvalidArgument."""
+        values = {name: none_if_omitted(kwargs.pop(name, None)) for name in _ARGUMENTS}
+        for name in ("first", "last"):
+            size = values[name]
+            if size is not None and not 0 <= size <= PAGE_MAX:
+                raise InvalidArgument(name, f"{size} is not between 0 and {PAGE_MAX}")
+        return kwargs | {"page": PageArguments(**values)}
+
+
+class Window(msgspec.Struct, frozen=True):
+    """A part of an ordered list: from ``start`` up to and without ``stop``, of ``total``."""
+
+    start: int
+    stop: int
+    total: int
+
+
+def window(
+    arguments: PageArguments, total: int, places: Callable[[str], tuple[int, int]]
+) -> Window:
+    """Return which part of a list of ``total`` items the arguments select.
+
+    ``places`` returns for a cursor how many items precede it and how many are at or before it; the
+    two are equal where its item is not in the list. It raises InvalidArgument for a text that is
+    not a cursor of the list.
+    """
+    first, last = arguments.bounds()
+    start = places(arguments.after)[1] if arguments.after is not None else 0
+    stop = places(arguments.before)[0] if arguments.before is not None else total
+    stop = max(start, stop)
+    if first is not None:
+        stop = min(stop, start + first)
+    if last is not None:
+        start = max(start, stop - last)
+    return Window(start, stop, total)
+
+
+def window_at(arguments: PageArguments, total: int, find: Callable[[str], int | None]) -> Window:
+    """Return which part of a list the arguments select, where each cursor names an item of it.
+
+    ``find`` returns the index of a cursor's item, None for any other text. Raises InvalidArgument.
+    """
+
+    def places(cursor: str) -> tuple[int, int]:
+        place = find(cursor)
+        if place is None:
+            raise bad_cursor(cursor)
+        return place, place + 1
+
+    return window(arguments, total, places)
+
+
+def bad_cursor(cursor: str) -> InvalidArgument:
+    """Return the error for a cursor that names nothing in the list."""
+    hint = "cursors stay right as long as ref names a digest"
+    return InvalidArgument("after/before", f"{quoted(cursor)} is no cursor of this list; {hint}")
+
 
 Item = TypeVar("Item")
 
@@ -26,7 +157,7 @@ class PageInfo:
 
     @classmethod
     def of(cls, part: Window, cursors: Sequence[str]) -> "PageInfo":
-        """Return where a page stands; of its cursors only the first and the last count."""
+        """Return the position of a page; only the first and the last of its cursors are read."""
         return cls(
             has_next_page=part.stop < part.total,
             has_previous_page=part.start > 0,
@@ -75,7 +206,7 @@ class Pages(Protocol):
         ...
 
     def infos(self) -> Sequence[PageInfo]:
-        """Return where each page stands."""
+        """Return the position of each page."""
         ...
 
 
@@ -98,7 +229,7 @@ class OnePage(LazyList[Any]):
         return self._page
 
     def infos(self) -> Sequence[PageInfo]:
-        """Return where the page stands."""
+        """Return the position of the page."""
         return [PageInfo.of(self._page.part, self._page.cursors)]
 
 
@@ -121,7 +252,7 @@ def _totals(pages: Pages) -> Sequence[int]:
 
 def connection_field(description: str, *, cost: Cost | None = None) -> Any:
     """Declare a resolver of a connection; it gets the four arguments of Relay as ``page``."""
-    metadata = cost.metadata if cost else None
+    metadata = {COST: cost} if cost else None
     return strawberry.field(description=description, extensions=[Paged()], metadata=metadata)
 
 
@@ -147,6 +278,14 @@ class Connection(Generic[Item]):
         return OnePage(self.page)
 
 
+def is_paged(field: GraphQLField) -> bool:
+    """Tell whether a field of the schema is a connection, which decides the size of its pages."""
+    declared = field.extensions.get("strawberry-definition")
+    return declared is not None and any(
+        isinstance(extension, Paged) for extension in declared.extensions
+    )
+
+
 def page_of(
     arguments: PageArguments,
     keys: Sequence[str],
@@ -155,13 +294,12 @@ def page_of(
 ) -> Page[Item]:
     """Return a page of a list that is named by keys, which are the cursors; ``make`` its items."""
 
-    def places(cursor: str) -> tuple[int, int]:
+    def find(cursor: str) -> int | None:
         try:
-            place = keys.index(cursor)
+            return keys.index(cursor)
         except ValueError:
-            raise bad_cursor(cursor) from None
-        return place, place + 1
+            return None
 
-    part = window(arguments, len(keys), places)
+    part = window_at(arguments, len(keys), find)
     items = Each(part.stop - part.start, lambda place: make(part.start + place))
     return kind(part, items, keys[part.start : part.stop])

@@ -1,31 +1,30 @@
-"""What a query costs, told before it runs: units of work, and bytes of its answer.
+"""The cost of a query, estimated before its execution: units of work, and bytes of its answer.
 
-A unit is some 0.1 to 0.3 microseconds of work: ``python -m tests.benchmarks cost`` measures what
-those of many queries take. Prices are those of the largest revisions of real caches. Each field
-states its own where it is declared: see ``Cost``. The walk over an operation, in
-``schema.documents.estimating``, adds them up.
+A unit is some 0.1 to 0.3 microseconds of work: ``python -m tests.benchmarks cost`` measures many
+queries. Prices are those of the largest revisions of real caches. Each field states its own where
+it is declared: see ``Cost``. ``schema.documents.estimates`` sums them up over an operation.
 """
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
+import strawberry
 from graphql import GraphQLField
-
-from schema.fields.paging import Paged
 
 COST = "cost"
 """The key in a field's metadata of its Cost."""
 
 
-class ItemsOf(NamedTuple):
-    """A list as long as the page that it stands on, or as the list in an argument."""
+class ItemsOf(msgspec.Struct, frozen=True):
+    """A list that is as long as its page, or as the list in an argument."""
 
     argument: str | None
 
 
-class NumberOf(NamedTuple):
-    """A list as long as an argument says, a number; ``default`` where it is not given.
+class NumberOf(msgspec.Struct, frozen=True):
+    """A list whose length is the number in an argument; ``default`` where that is not given.
 
     Without a default it is as long as the page, and never longer.
     """
@@ -37,12 +36,12 @@ class NumberOf(NamedTuple):
 ITEMS_OF_PAGE = ItemsOf(None)
 
 
-class ArgumentCost(NamedTuple):
-    """What an argument costs where it is given, on top of its field, in units.
+class ArgumentCost(msgspec.Struct, frozen=True):
+    """The cost of an argument where it is given, on top of its field's, in units.
 
     ``each`` is for every value in its lists, or every ``%`` and ``^`` in its text. ``once`` is for
-    work that is done once in a request: of a text for the same text and revision, where each of its
-    ``%`` and ``^`` costs as much again; of other values as that of a field is. ``parts`` counts
+    work that is done once in a request: for a text, once for the same text and revision, and each
+    ``%`` and ``^`` costs as much again; for other values as that of a field. ``parts`` counts
     otherwise what ``each`` is for.
     """
 
@@ -52,16 +51,16 @@ class ArgumentCost(NamedTuple):
     parts: Callable[[Any], float] | None = None
 
 
-class Cost(NamedTuple):
-    """What a field costs, in units.
+class Cost(msgspec.Struct, frozen=True):
+    """The cost of a field, in units.
 
-    ``weight`` is for the field itself, each time that it is asked, and ``once`` for what it does
-    once for all fields of the same revision or comparison. ``items`` says how many values or
-    objects it leads to, ``each`` what every one of them costs whatever is selected of it, and
-    ``each_loaded`` what has to be brought into memory for it, at most for as many as a request may
-    load. ``num_bytes`` says how long the JSON of one value is; None for what is usual for its type.
-    ``arguments`` are costs on top where they are given. ``page`` says how many items a page has
-    that no connection decides on: that of what is below the field.
+    ``weight`` is for each execution of the field, and ``once`` for what it does once for all fields
+    of the same revision or comparison. ``items`` is the number of values or objects that it
+    returns, ``each`` the cost of every one of them whatever is selected of it, and ``each_loaded``
+    the cost of loading it, for at most as many as a request may load. ``num_bytes`` is the length
+    of the JSON of one value; None for what is usual for its type. ``arguments`` are costs on top
+    where they are given. ``page`` is the number of items of pages below a field that is not a
+    connection.
     """
 
     weight: float = 0
@@ -73,18 +72,18 @@ class Cost(NamedTuple):
     each_loaded: float = 0
     page: ItemsOf | None = None
 
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """The metadata of a Strawberry field of this cost."""
-        return {COST: self}
+
+def costed_field(description: str, cost: Cost) -> Any:
+    """Declare a field of this cost."""
+    return strawberry.field(description=description, metadata={COST: cost})
 
 
 VALUE = Cost()
-"""What is there already."""
+"""A value in memory."""
 
 
 def texts(num_bytes: int) -> Cost:
-    """Return the cost of a list of texts that is there already, of so many bytes in all."""
+    """Return the cost of a list of texts in memory, ``num_bytes`` long in all."""
     return Cost(num_bytes=num_bytes)
 
 
@@ -143,12 +142,6 @@ def stated_cost(field: GraphQLField) -> Cost | None:
     declared = field.extensions.get("strawberry-definition")
     cost: Cost | None = declared.metadata.get(COST) if declared else None
     return cost
-
-
-def is_paged(field: GraphQLField) -> bool:
-    """Tell whether a field of the schema is a connection, which decides the size of its pages."""
-    declared = field.extensions.get("strawberry-definition")
-    return declared is not None and any(isinstance(it, Paged) for it in declared.extensions)
 
 
 def cost_of(field: GraphQLField, name: str, *, is_list: bool) -> Cost:

@@ -7,9 +7,12 @@ single object needs is derived from it, and asks it for a list of one.
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, overload
+from typing import Any, Generic, Protocol, Self, TypeVar, overload
 
+import msgspec
 import strawberry
 from graphql import GraphQLField
 from strawberry.extensions import FieldExtension
@@ -27,14 +30,14 @@ Columns = Mapping[str, Sequence[Any]]
 
 
 class NotForMany(Exception):
-    """A field has to be asked of each object."""
+    """A field can only be resolved object by object."""
 
 
 class LazyList(Sequence[Item], Generic[Item]):
-    """A list of objects that is described as a whole.
+    """A list of objects that is described as a whole; an object is created only on access.
 
-    An object is made only where somebody asks for one. ``columns`` may hold the values of plain
-    fields, those without a resolver, by the field's name in Python.
+    ``columns`` may hold the values of plain fields, those without a resolver, by the field's name
+    in Python.
     """
 
     columns: Columns = MappingProxyType({})
@@ -61,7 +64,7 @@ class Listed(Protocol):
         """Return the list that has this object alone."""
 
 
-class Sublists(NamedTuple):
+class Sublists(msgspec.Struct, frozen=True):
     """The lists that a field leads to, those of all parents in one.
 
     ``counts`` says for each parent how many of the ``items`` are its own.
@@ -70,8 +73,17 @@ class Sublists(NamedTuple):
     items: Sequence[Any]
     counts: Sequence[int]
 
+    @classmethod
+    def of(
+        cls,
+        lists: Sequence[Sequence[Any]],
+        make: Callable[[list[Any]], Sequence[Any]] = list,
+    ) -> Self:
+        """Return the lists of all parents; ``make`` turns their joined items into objects."""
+        return cls(make([*chain.from_iterable(lists)]), list(map(len, lists)))
 
-class WhereKnown(NamedTuple):
+
+class WhereKnown(msgspec.Struct, frozen=True):
     """The objects that a field leads to from some of the parents, and null from the others.
 
     ``is_known`` says for each parent whether one of the ``items`` is its own.
@@ -80,12 +92,24 @@ class WhereKnown(NamedTuple):
     items: Sequence[Any]
     is_known: Sequence[bool]
 
+    @classmethod
+    def of(cls, values: Sequence[Any], make: Callable[[Any], Any] = lambda value: value) -> Self:
+        """Return ``make`` of each value that is not None, and null for the others."""
+        present = [make(value) for value in values if value is not None]
+        return cls(present, [value is not None for value in values])
 
-class Interleaved(NamedTuple):
+    @classmethod
+    def at(cls, rows: Rows, make: Callable[[Rows], Sequence[Any]]) -> Self:
+        """Return the objects that ``make`` creates for the rows; null for a row of -1."""
+        is_known = rows >= 0
+        return cls(make(rows[is_known]), is_known.tolist())
+
+
+class Interleaved(msgspec.Struct, frozen=True):
     """The objects that a field leads to, from several lists: of two revisions, say.
 
-    ``choices`` says for each parent which of the ``lists`` has its object, and -1 for null. In
-    each list the objects stand in the order of their parents.
+    ``choices`` is for each parent the index of the list that has its object, -1 for null. In each
+    list the objects are in the order of their parents.
     """
 
     lists: Sequence[Sequence[Any]]
@@ -93,7 +117,7 @@ class Interleaved(NamedTuple):
 
 
 class Each(LazyList[Item]):
-    """A list of ``size`` whose items are computed by their place, every time they are asked for."""
+    """A list of ``size`` items, each computed from its index on every access."""
 
     def __init__(self, size: int, make: Callable[[int], Item]) -> None:
         self._size = size
@@ -166,7 +190,7 @@ def for_many(
     _, *arguments = signature.parameters.values()
     owner = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     resolve.__signature__ = inspect.Signature([owner, *arguments])  # type: ignore[attr-defined]
-    resolve.__module__ = function.__module__  # where the arguments' annotations have their names
+    resolve.__module__ = function.__module__  # the namespace of the arguments' annotations
     return strawberry.field(
         resolver=resolve,
         description=description,
@@ -175,10 +199,38 @@ def for_many(
     )
 
 
+def attribute(
+    path: str,
+    description: str,
+    graphql_type: Any,
+    cost: Cost | None = None,
+    *,
+    is_for_many: bool = False,
+) -> Any:
+    """Declare a field that is an attribute of its object, ``info.tag`` say.
+
+    With ``is_for_many`` it answers for many objects at once.
+    """
+    value = attrgetter(path)
+
+    def one(root: Any) -> Any:
+        return value(root)
+
+    def many(objects: Any) -> list[Any]:
+        return list(map(value, objects))
+
+    return strawberry.field(
+        resolver=one,
+        graphql_type=graphql_type,
+        description=description,
+        metadata=({FOR_MANY: many} if is_for_many else {}) | ({COST: cost} if cost else {}),
+    )
+
+
 def column(name: str, description: str, graphql_type: Any, cost: Cost) -> Any:
     """Declare a field of specs that is a column of the frame.
 
-    A single spec reads its value as it stands: a list of one would take twice as long.
+    A single spec reads its value directly: a list of one would take twice as long.
     """
 
     def value(root: Any) -> Any:
@@ -219,6 +271,6 @@ def function_for_many(field: StrawberryField, *, is_leaf: bool) -> ForMany:
             return objects.columns[name]
         if not is_leaf:
             raise NotForMany
-        return [getattr(it, name) for it in objects]
+        return [getattr(item, name) for item in objects]
 
     return values

@@ -1,6 +1,8 @@
-"""Scalars beyond GraphQL's own, and short ways to say "not given"."""
+"""Scalars beyond GraphQL's own, enums of the domain, and optional arguments and fields."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from enum import Enum
 from typing import Any, NewType
 
 import strawberry
@@ -49,6 +51,11 @@ def none_if_omitted(value: Any) -> Any:
     return None if value is strawberry.UNSET else value
 
 
+def optional_field(description: str) -> Any:
+    """Declare a field of an input that may be left out."""
+    return strawberry.field(default=strawberry.UNSET, description=description)
+
+
 def given_values(conditions: object) -> dict[str, Any]:
     """Return what an input object was given, by the names of its fields; lists as tuples."""
     return {
@@ -56,3 +63,16 @@ def given_values(conditions: object) -> dict[str, Any]:
         for name, value in vars(conditions).items()
         if value is not strawberry.UNSET
     }
+
+
+def describe_enum(
+    enum: type[Enum], description: str, members: Mapping[Any, str], *, name: str | None = None
+) -> None:
+    """Make an enum of the domain one of the API, under its own name or another.
+
+    ``members`` has the description of every member; raises KeyError where one is missing.
+    """
+    strawberry.enum(enum, name=name, description=description)
+    values: Any = enum.__strawberry_definition__.values  # type: ignore[attr-defined]
+    for member, value in zip(enum, values, strict=True):
+        value.description = members[member]

@@ -9,12 +9,17 @@ import numpy as np
 import strawberry
 
 from schema.context import LoadedRevision
-from schema.fields.connections import Connection, Edge, Page, edges_field
-from schema.fields.cost import ArgumentCost, Cost, texts
-from schema.fields.enums import describe_enum
+from schema.fields.connections import (
+    Connection,
+    Edge,
+    Page,
+    PageArguments,
+    edges_field,
+    window_at,
+)
+from schema.fields.cost import ArgumentCost, Cost, costed_field, texts
 from schema.fields.many import Each, LazyList, for_many
-from schema.fields.paging import PageArguments, bad_cursor, window
-from schema.fields.scalars import none_if_omitted
+from schema.fields.scalars import describe_enum, none_if_omitted
 from snapshots.frames.dependencies import DependencyGraph, DependencyType, ReachedNodes
 
 if TYPE_CHECKING:
@@ -50,12 +55,12 @@ TransitiveArgument = Annotated[
 
 def _names(nodes: "DependencyNodes") -> list[str]:
     at, absent_at = nodes.loaded.frame.package.at, nodes.graph.absent_at
-    return [it.name if (it := absent_at(node)) else at(node) for node in nodes.numbers]
+    return [spec.name if (spec := absent_at(node)) else at(node) for node in nodes.numbers]
 
 
 def _hashes(nodes: "DependencyNodes") -> list[str]:
     at, absent_at = nodes.loaded.frame.hashes.at, nodes.graph.absent_at
-    return [it.hash if (it := absent_at(node)) else at(node) for node in nodes.numbers]
+    return [spec.hash if (spec := absent_at(node)) else at(node) for node in nodes.numbers]
 
 
 def _versions(nodes: "DependencyNodes") -> list[str | None]:
@@ -67,7 +72,7 @@ def _versions(nodes: "DependencyNodes") -> list[str | None]:
 def _external_paths(nodes: "DependencyNodes") -> list[str | None]:
     num_rows = nodes.graph.num_rows
     inside, outside = (
-        it.columns["external_path"].at for it in (nodes.loaded.frame, nodes.graph.outside)
+        part.columns["external_path"].at for part in (nodes.loaded.frame, nodes.graph.outside)
     )
     return [inside(node) if node < num_rows else outside(node - num_rows) for node in nodes.numbers]
 
@@ -130,15 +135,14 @@ class DependencyNodes(LazyList[Dependency]):
 class DependencyEdge(Edge[Dependency]):
     """An edge that knows the edge of the graph."""
 
-    types: list[DependencyType] = strawberry.field(
-        description="What the one needs the other for. In a transitive list each is shown with the "
+    types: list[DependencyType] = costed_field(
+        "What the one needs the other for. In a transitive list each is shown with the "
         "last step of a shortest way to it.",
-        metadata=texts(30).metadata,
+        texts(30),
     )
-    virtuals: list[str] = strawberry.field(
-        description="The virtual packages (mpi, c, blas ...) that the one provides to the other, "
-        "sorted.",
-        metadata=texts(30).metadata,
+    virtuals: list[str] = costed_field(
+        "The virtual packages (mpi, c, blas ...) that the one provides to the other, sorted.",
+        texts(30),
     )
 
 
@@ -154,15 +158,13 @@ class DependencyPage(Page[Dependency]):
         reached: ReachedNodes,
         arguments: PageArguments,
     ) -> None:
-        def places(cursor: str) -> tuple[int, int]:
+        def find(cursor: str) -> int | None:
             row = loaded.frame.hashes.find(cursor)
             node = graph.absent_index.get(cursor) if row is None else row
-            found = np.flatnonzero(reached.nodes == node)
-            if node is None or not len(found):
-                raise bad_cursor(cursor)
-            return int(found[0]), int(found[0]) + 1
+            places = np.flatnonzero(reached.nodes == node)
+            return None if node is None or not len(places) else int(places[0])
 
-        part = window(arguments, len(reached.nodes), places)
+        part = window_at(arguments, len(reached.nodes), find)
         shown = slice(part.start, part.stop)
         nodes = DependencyNodes(loaded, graph, reached.nodes[shown].tolist())
         super().__init__(part, nodes, _hashes(nodes))
@@ -196,7 +198,7 @@ def dependencies_of(
     transitive: bool,
     arguments: PageArguments,
 ) -> DependencyConnection | None:
-    """Return what a spec depends on; None where that is not known. Raises InvalidArgument."""
+    """Return what a spec depends on; None where that is unknown. Raises InvalidArgument."""
     graph = loaded.dependencies()
     if not graph.known[row]:
         return None
@@ -212,7 +214,7 @@ def dependents_of(
     transitive: bool,
     arguments: PageArguments,
 ) -> DependencyConnection | None:
-    """Return what depends on a spec; None where no dependencies are known at all."""
+    """Return what depends on a spec; None where all dependencies are unknown."""
     graph = loaded.dependencies()
     if not graph.is_known:
         return None
@@ -224,7 +226,7 @@ def dependents_of(
 _TYPES = [
     [kind for kind in DependencyType if kind & mask] for mask in range(1 << len(DependencyType))
 ]
-"""The types that each mask of the graph stands for."""
+"""The types of each bit mask of the graph."""
 
 
 def _mask(types: list[DependencyType] | None) -> DependencyType | None:

@@ -1,4 +1,4 @@
-"""Packages: all specs of one name in a revision."""
+"""Packages: all specs of one name in a revision, with their filters, orders and coverage."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -7,42 +7,199 @@ import numpy as np
 import strawberry
 
 from schema.context import Context, LoadedRevision
-from schema.fields.connections import Connection, Page
-from schema.fields.cost import STACKS, TIMELINE, ArgumentCost, Cost
-from schema.fields.many import LazyList, Sublists, Table, WhereKnown, for_many
-from schema.fields.ordering import OrderDirection
-from schema.fields.paging import PageArguments, Paged, bad_cursor, window
-from schema.fields.scalars import ByteCount, none_if_omitted
-from schema.node import Node, in_revision, node_id
-from schema.revisions.package_arguments import PackageFilter, PackageOrder
-from schema.revisions.package_coverage import (
-    CELLS,
-    DEPENDENTS,
-    LISTED_MAX,
-    CoverageCell,
-    DependentPackage,
-    Dimensions,
-    First,
-    coverage_of,
-    dependents_of,
+from schema.fields.connections import (
+    Connection,
+    OrderDirection,
+    Page,
+    PageArguments,
+    Paged,
+    direction_field,
+    window_at,
 )
-from schema.revisions.spec_arguments import (
+from schema.fields.cost import STACKS, TIMELINE, ArgumentCost, Cost, NumberOf, costed_field, texts
+from schema.fields.many import LazyList, Sublists, Table, WhereKnown, for_many
+from schema.fields.scalars import (
+    ByteCount,
+    describe_enum,
+    given_values,
+    none_if_omitted,
+    optional_field,
+)
+from schema.node import Node, node_id, revision_of_key
+from schema.revisions.spec import (
     FilterArgument,
     MatchingArgument,
     OrderArgument,
+    SpecConnection,
+    SpecPages,
+    spec_page,
 )
-from schema.revisions.spec_connection import SpecConnection, SpecPages, spec_page
 from snapshots import refs
 from snapshots.catalog.asking.history_questions import PackagesAsked
+from snapshots.changes.cells import CoverageDimension, cells_of
+from snapshots.errors import InvalidArgument
 from snapshots.frames import filters
 from snapshots.frames.columns import Column, ListColumn, Rows
-from snapshots.frames.frame import Frame
+from snapshots.frames.frame import Frame, PackageField
 
 if TYPE_CHECKING:
-    from schema.histories.package_history import PackageHistory
+    from schema.histories import PackageHistory
     from schema.revisions.revision import Revision
 
-LazyHistory = Annotated["PackageHistory", strawberry.lazy("schema.histories.package_history")]
+
+@strawberry.input(
+    description="Every list is any-of; the fields together are all-of. The conditions on specs "
+    "(stacks, compilers, targets ...) must all be met by one spec of the package."
+)
+class PackageFilter:
+    """Conditions on packages."""
+
+    search: str | None = optional_field("Case-insensitive substring of the name.")
+    names: list[str] | None = optional_field("Names, exactly.")
+    stacks: list[str] | None = optional_field("Stacks that have a spec of the package.")
+    compilers: list[str] | None = optional_field("gcc matches every gcc; gcc@13.2.0 that one.")
+    operating_systems: list[str] | None = optional_field("Operating systems.")
+    platforms: list[str] | None = optional_field("Platforms.")
+    targets: list[str] | None = optional_field("Microarchitectures.")
+
+    def to_domain(self) -> filters.PackageFilter:
+        """Return the conditions as the frame takes them."""
+        return filters.PackageFilter(**given_values(self))
+
+
+describe_enum(
+    PackageField,
+    "What packages are ordered by; equal ones stand by name.",
+    {
+        PackageField.NAME: "By name.",
+        PackageField.NUM_SPECS: "By the number of specs in the revision.",
+        PackageField.SIZE: "By the sum of the known sizes in the revision; unknown stands lowest.",
+    },
+    name="PackageOrderField",
+)
+
+
+@strawberry.input(description="An order of packages.")
+class PackageOrder:
+    """A field and a direction."""
+
+    field: PackageField = strawberry.field(description="What to order by.")
+    direction: OrderDirection = direction_field()
+
+
+PackageFilterArgument = Annotated[
+    PackageFilter | None, strawberry.argument(description="Which packages; all unless given.")
+]
+PackageOrderArgument = Annotated[
+    PackageOrder | None,
+    strawberry.argument(description="In which order; by name unless given."),
+]
+
+
+describe_enum(
+    CoverageDimension,
+    "What packages are looked at in combination with.",
+    {
+        CoverageDimension.STACK: "The stack; root is none.",
+        CoverageDimension.TARGET: "The target.",
+        CoverageDimension.OPERATING_SYSTEM: "The operating system.",
+        CoverageDimension.PLATFORM: "The platform.",
+        CoverageDimension.COMPILER: "The compiler with its version.",
+        CoverageDimension.COMPILER_NAME: "The compiler, whatever its version.",
+        CoverageDimension.VERSION: "The version.",
+    },
+)
+
+
+LISTED_MAX = 1_000
+"""The largest number of cells or dependents, and the default."""
+
+CELLS = Cost(weight=2_000, items=NumberOf("first", default=LISTED_MAX), each=5)
+"""The values of whole columns are put into order; then a cell is a few codes."""
+
+DEPENDENTS = Cost(weight=800, items=NumberOf("first", default=LISTED_MAX), each=2)
+"""All edges that lead to a package are followed one step up."""
+
+Dimensions = Annotated[
+    list[CoverageDimension],
+    strawberry.argument(description="The dimensions; none for the package alone."),
+]
+First = Annotated[int, strawberry.argument(description=f"How many; {LISTED_MAX:,} at most.")]
+
+
+@strawberry.type(
+    description="A cell of a package's coverage: a value for each dimension, that some of its "
+    "specs have together."
+)
+class CoverageCell:
+    """A cell that has specs."""
+
+    values: list[str] = costed_field(
+        "One value for each dimension that was asked for, in that order.", texts(80)
+    )
+    num_specs: int = strawberry.field(description="How many of the package's specs have them.")
+
+
+@strawberry.type(description="A package with specs that depend on another package.")
+class DependentPackage:
+    """A package above another."""
+
+    name: str = strawberry.field(description="The package's name.")
+    num_specs: int = strawberry.field(
+        description="How many of its specs depend on a spec of the other package themselves."
+    )
+
+
+def coverage_of(
+    loaded: LoadedRevision, code: int, by: Sequence[CoverageDimension], first: int
+) -> Table[CoverageCell]:
+    """Return the cells of a package's specs, in the order of their values.
+
+    Raises InvalidArgument for a number out of range, or more dimensions than kinds of them.
+    """
+    _check(first)
+    if len(by) > len(CoverageDimension):
+        raise InvalidArgument("by", f"more than {len(CoverageDimension)} dimensions")
+    distinct = [*dict.fromkeys(by)]
+    rows = np.arange(*loaded.frame.slice_of(code).indices(len(loaded.frame)), dtype=np.int32)
+    cells = cells_of(loaded.frame, rows, distinct)
+    texts_of_each = [
+        [values[code_of_value] for code_of_value in codes[:first].tolist()]
+        for values, codes in zip(cells.values, cells.codes, strict=True)
+    ]
+    chosen = [texts_of_each[distinct.index(dimension)] for dimension in by]
+    num_specs = cells.num_specs[:first].tolist()
+    values = [*map(list, zip(*chosen, strict=True))] if chosen else [[] for _ in num_specs]
+    return Table(CoverageCell, {"values": values, "num_specs": num_specs})
+
+
+def dependents_of(loaded: LoadedRevision, code: int, first: int) -> Table[DependentPackage] | None:
+    """Return the packages that depend on one directly, those with most such specs first.
+
+    Returns None where the revision's source has no dependencies. Raises InvalidArgument.
+    """
+    _check(first)
+    frame, graph = loaded.frame, loaded.dependencies()
+    if not graph.is_known:
+        return None
+    rows = graph.rows_needing(frame.slice_of(code))
+    counts = np.bincount(frame.package.codes[rows], minlength=len(frame.packages))
+    order = np.argsort(-counts, kind="stable")[: min(first, np.count_nonzero(counts))]
+    return Table(
+        DependentPackage,
+        {
+            "name": [frame.packages[code_of_package] for code_of_package in order.tolist()],
+            "num_specs": counts[order].tolist(),
+        },
+    )
+
+
+def _check(first: int) -> None:
+    if not 0 <= first <= LISTED_MAX:
+        raise InvalidArgument("first", f"{first} is not between 0 and {LISTED_MAX:,}")
+
+
+LazyHistory = Annotated["PackageHistory", strawberry.lazy("schema.histories")]
 LazyRevision = Annotated["Revision", strawberry.lazy("schema.revisions.revision")]
 
 
@@ -99,12 +256,13 @@ def _total_size(frame: Frame, code: int) -> int | None:
 def _num_specs_by_stack(packages: "PackageRows") -> Sublists:
     frame = packages.loaded.frame
     counted = [frame.stacks.item_counts(frame.slice_of(code)) for code in packages.each_code()]
-    pairs = [pair for of_package in counted for pair in of_package]
-    table = Table(
-        StackCount,
-        {"stack": [stack for stack, _ in pairs], "num_specs": [count for _, count in pairs]},
+    return Sublists.of(
+        counted,
+        lambda pairs: Table(
+            StackCount,
+            {"stack": [stack for stack, _ in pairs], "num_specs": [count for _, count in pairs]},
+        ),
     )
-    return Sublists(table, list(map(len, counted)))
 
 
 def _names(packages: "PackageRows") -> list[str]:
@@ -124,14 +282,15 @@ def _revisions(packages: "PackageRows") -> Sequence["Revision"]:
 
 
 def _histories(packages: "PackageRows") -> WhereKnown:
-    from schema.histories.package_history import PackageHistory
+    from schema.histories import PackageHistory
 
     loaded, names = packages.loaded, _names(packages)
     series = refs.series(loaded.info.tag)
-    told = loaded.context.of_each(names, lambda some: PackagesAsked(series, some))
-    known = [told.get(name) for name in names]
-    found = [PackageHistory(timeline=it) for it in known if it is not None]
-    return WhereKnown(found, [it is not None for it in known])
+    timelines = loaded.context.of_each(names, lambda some: PackagesAsked(series, some))
+    return WhereKnown.of(
+        [timelines.get(name) for name in names],
+        lambda timeline: PackageHistory(timeline=timeline),
+    )
 
 
 def _specs(
@@ -143,8 +302,8 @@ def _specs(
     page: PageArguments,
 ) -> SpecPages:
     loaded = packages.loaded
-    asked = (*map(none_if_omitted, (matching, filter, order_by)), page.after, page.before)
-    if all(it is None for it in asked):
+    narrowing = (*map(none_if_omitted, (matching, filter, order_by)), page.after, page.before)
+    if all(value is None for value in narrowing):
         return SpecPages.of_packages(loaded, packages.codes, *page.bounds())
     slice_of = loaded.frame.slice_of
     pages = [
@@ -207,29 +366,29 @@ class Package(Node):
         cost=Cost(weight=TIMELINE),
     )
 
-    @strawberry.field(
-        description="What of it there is: how many of its specs have each combination of values, "
+    @costed_field(
+        "What of it there is: how many of its specs have each combination of values, "
         "in the order of these, versions and compilers as Spack orders them. A spec stands in one "
         "cell for each of its stacks where these are a dimension, and in none where it has no "
         "value for one.",
-        metadata=CELLS.metadata,
+        CELLS,
     )
     def coverage(self, by: Dimensions, first: First = LISTED_MAX) -> list[CoverageCell]:
         return coverage_of(self.loaded, self.code, by, first)  # type: ignore[return-value]
 
-    @strawberry.field(
-        description="The packages whose specs depend on a spec of it themselves, those with most "
+    @costed_field(
+        "The packages whose specs depend on a spec of it themselves, those with most "
         "such specs first. Null where the revision's source told no dependencies at all.",
-        metadata=DEPENDENTS.metadata,
+        DEPENDENTS,
     )
     def dependents(self, first: First = LISTED_MAX) -> list[DependentPackage] | None:
         return dependents_of(self.loaded, self.code, first)  # type: ignore[return-value]
 
     @classmethod
-    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+    def of_id(cls, context: Context, key: str, name: str) -> Self | None:
         """Return the package of a revision's key and a name."""
-        found = in_revision(context, parts)
-        return cls.named(*found) if found else None
+        loaded = revision_of_key(context, key)
+        return None if loaded is None else cls.named(loaded, name)
 
     @classmethod
     def named(cls, loaded: LoadedRevision, name: str) -> Self | None:
@@ -243,7 +402,7 @@ class Package(Node):
 
 
 class PackageRows(LazyList[Package]):
-    """Packages by their codes; each becomes an object only where somebody asks for it."""
+    """Packages by their codes; an object is created only on access."""
 
     def __init__(self, loaded: LoadedRevision, codes: Rows) -> None:
         self.loaded = loaded
@@ -281,12 +440,10 @@ def package_connection(
         if order.direction is OrderDirection.DESC:
             codes = codes[::-1]
 
-    def places(cursor: str) -> tuple[int, int]:
-        found = np.flatnonzero(codes == frame.package.index.get(cursor, -1))
-        if not len(found):
-            raise bad_cursor(cursor)
-        return int(found[0]), int(found[0]) + 1
+    def find(cursor: str) -> int | None:
+        places = np.flatnonzero(codes == frame.package.index.get(cursor, -1))
+        return int(places[0]) if len(places) else None
 
-    part = window(arguments, len(codes), places)
+    part = window_at(arguments, len(codes), find)
     shown = PackageRows(loaded, codes[part.start : part.stop])
     return Connection(page=Page(part, shown, _names(shown)))

@@ -1,36 +1,49 @@
 """Revisions, and the tags that they are published under."""
 
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import strawberry
 
 from schema.context import Context, Info
-from schema.fields.connections import Connection, connection_field, page_of
-from schema.fields.cost import LOADING, PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, STACKS, Cost, ItemsOf
-from schema.fields.enums import describe_enum
-from schema.fields.many import FOR_MANY, Each
-from schema.fields.paging import PageArguments
-from schema.fields.scalars import ByteCount, DateTime
+from schema.fields.connections import Connection, PageArguments, connection_field, page_of
+from schema.fields.cost import (
+    LOADING,
+    PACKAGES_ARGUMENTS,
+    SPECS_ARGUMENTS,
+    STACKS,
+    Cost,
+    ItemsOf,
+    costed_field,
+)
+from schema.fields.many import Each, attribute
+from schema.fields.scalars import ByteCount, DateTime, describe_enum
 from schema.node import Node, node_id, not_known
-from schema.revisions.concrete_spec import CONCRETE_SPECS, ConcreteSpecsArgument, concrete_specs
-from schema.revisions.lookup import Lookup
-from schema.revisions.package import Package, package_connection
-from schema.revisions.package_arguments import PackageFilterArgument, PackageOrderArgument
-from schema.revisions.spec import Spec
-from schema.revisions.spec_arguments import FilterArgument, MatchingArgument, OrderArgument
-from schema.revisions.spec_connection import SpecConnection, spec_connection
+from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecsArgument, Lookup, concrete_specs
+from schema.revisions.package import (
+    Package,
+    PackageFilterArgument,
+    PackageOrderArgument,
+    package_connection,
+)
+from schema.revisions.spec import (
+    FilterArgument,
+    MatchingArgument,
+    OrderArgument,
+    Spec,
+    SpecConnection,
+    spec_connection,
+)
 from schema.revisions.stack import Stack, stacks_of
 from snapshots import refs
 from snapshots.changes.wanted import Wanted
 from snapshots.models import RevisionInfo, UnprovenReason
 
 if TYPE_CHECKING:
-    from schema.histories.series import GrowthPoint, Series
+    from schema.histories import GrowthPoint, Series
 
-LazySeries = Annotated["Series", strawberry.lazy("schema.histories.series")]
-LazyGrowthPoint = Annotated["GrowthPoint", strawberry.lazy("schema.histories.series")]
+LazySeries = Annotated["Series", strawberry.lazy("schema.histories")]
+LazyGrowthPoint = Annotated["GrowthPoint", strawberry.lazy("schema.histories")]
 
 LOADED = Cost(weight=20, once=LOADING)
 """Something of a revision's contents by its name."""
@@ -41,20 +54,7 @@ NEIGHBOUR = Cost(weight=20)
 
 def _of_line(name: str, description: str, graphql_type: Any) -> Any:
     """Declare a field that is a fact of a revision's line of the catalog."""
-    value = attrgetter(f"info.{name}")
-
-    def one(root: Any) -> Any:
-        return value(root)
-
-    def many(revisions: Any) -> list[Any]:
-        return list(map(value, revisions))
-
-    return strawberry.field(
-        resolver=one,
-        graphql_type=graphql_type,
-        description=description,
-        metadata={FOR_MANY: many},
-    )
+    return attribute(f"info.{name}", description, graphql_type, is_for_many=True)
 
 
 describe_enum(
@@ -106,13 +106,13 @@ class Revision(Node):
         return node_id("Revision", self.info.digest, self.info.key)
 
     @classmethod
-    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+    def of_id(cls, context: Context, _digest: str, key: str) -> Self | None:
         """Return the revision of a digest and a key."""
-        match parts:
-            case [_, key] if key in context.history.by_key:
-                return cls(info=context.history.by_key[key])
-        not_known(context)
-        return None
+        info = context.history.by_key.get(key)
+        if info is None:
+            not_known(context)
+            return None
+        return cls(info=info)
 
     tag: str = _of_line("tag", "The name of the tag that it was published under.", str)
     digest: str = _of_line(
@@ -141,9 +141,9 @@ class Revision(Node):
         int | None,
     )
 
-    @strawberry.field(
-        description="How many it could not compute anew, and why; null where it did not try.",
-        metadata=Cost(weight=2, items=len(UnprovenReason)).metadata,
+    @costed_field(
+        "How many it could not compute anew, and why; null where it did not try.",
+        Cost(weight=2, items=len(UnprovenReason)),
     )
     def unproven(self) -> list[Unproven] | None:
         if self.info.unproven is None:
@@ -159,7 +159,7 @@ class Revision(Node):
 
     @strawberry.field(description="The series that it is part of.")
     def series_info(self) -> LazySeries:
-        from schema.histories.series import Series
+        from schema.histories import Series
 
         return Series(name=refs.series(self.info.tag))
 
@@ -181,7 +181,7 @@ class Revision(Node):
             synthetic=source.synthetic,
         )
 
-    @strawberry.field(description="A package by its name.", metadata=LOADED.metadata)
+    @costed_field("A package by its name.", LOADED)
     def package(
         self,
         info: Info,
@@ -204,15 +204,13 @@ class Revision(Node):
         loaded = info.context.load(self.info)
         return package_connection(loaded, None, filter, order_by, page)
 
-    @strawberry.field(description="A spec by its whole hash.", metadata=LOADED.metadata)
+    @costed_field("A spec by its whole hash.", LOADED)
     def spec(
         self,
         info: Info,
         hash: Annotated[str, strawberry.argument(description="The DAG hash, 32 characters.")],
     ) -> Spec | None:
-        loaded = info.context.load(self.info)
-        row = loaded.frame.hashes.find(hash)
-        return None if row is None else Spec(loaded=loaded, row=row)
+        return Spec.of_hash(info.context.load(self.info), hash)
 
     @connection_field("Its specs.", cost=Cost(weight=100, once=LOADING, arguments=SPECS_ARGUMENTS))
     def specs(
@@ -227,7 +225,7 @@ class Revision(Node):
         loaded = info.context.load(self.info)
         return spec_connection(loaded, slice(None), matching, filter, order_by, page)
 
-    @strawberry.field(description="A stack by its name.", metadata=LOADED.metadata)
+    @costed_field("A stack by its name.", LOADED)
     def stack(
         self,
         info: Info,
@@ -235,45 +233,41 @@ class Revision(Node):
     ) -> Stack | None:
         return Stack.named(info.context.load(self.info), name)
 
-    @strawberry.field(
-        description="Its stacks, by name, root among them. One selection cannot have this and the "
+    @costed_field(
+        "Its stacks, by name, root among them. One selection cannot have this and the "
         "`stacks` of a package or spec, which are names alone, under one name: give one an alias.",
-        metadata=Cost(weight=20, items=STACKS, once=LOADING).metadata,
+        Cost(weight=20, items=STACKS, once=LOADING),
     )
     def stacks(self, info: Info) -> list[Stack]:
         return stacks_of(info.context.load(self.info))
 
-    @strawberry.field(
-        description="Which of these concrete specs, those of a spack.lock say, the revision holds.",
-        metadata=Cost(
+    @costed_field(
+        "Which of these concrete specs, those of a spack.lock say, the revision holds.",
+        Cost(
             weight=500,
             once=LOADING,
             page=ItemsOf("specs"),
             arguments={"specs": CONCRETE_SPECS},
-        ).metadata,
+        ),
     )
     def lookup(self, specs: ConcreteSpecsArgument) -> Lookup:
-        return Lookup(info=self.info, wanted=Wanted(concrete_specs(specs)))
+        return Lookup(info=self.info, specs=Wanted(concrete_specs(specs)))
 
-    @strawberry.field(
-        description="The revision before this one in its series.", metadata=NEIGHBOUR.metadata
-    )
+    @costed_field("The revision before this one in its series.", NEIGHBOUR)
     def previous(self, info: Info) -> "Revision | None":
         return revision_of(info.context.changing_history().previous(self.info))
 
-    @strawberry.field(
-        description="The revision after this one in its series.", metadata=NEIGHBOUR.metadata
-    )
+    @costed_field("The revision after this one in its series.", NEIGHBOUR)
     def next(self, info: Info) -> "Revision | None":
         return revision_of(info.context.changing_history().next(self.info))
 
-    @strawberry.field(
-        description="What came and went with it, as `Series.growth` tells; null, with an error, "
+    @costed_field(
+        "What came and went with it, as `Series.growth` tells; null, with an error, "
         "where that is not kept yet: it is made for `Series.growth` alone.",
-        metadata=Cost(weight=60).metadata,
+        Cost(weight=60),
     )
     def growth(self, info: Info) -> LazyGrowthPoint | None:
-        from schema.histories.series import GrowthPoint
+        from schema.histories import GrowthPoint
 
         return GrowthPoint.of_revision(info.context, self.info)
 
@@ -294,16 +288,7 @@ class Tag(Node):
         return node_id("Tag", self.name)
 
     @classmethod
-    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
-        """Return the tag of a name."""
-        match parts:
-            case [name]:
-                return cls.named(context, name)
-        not_known(context)
-        return None
-
-    @classmethod
-    def named(cls, context: Context, name: str) -> Self | None:
+    def of_id(cls, context: Context, name: str) -> Self | None:
         """Return a tag of the catalog; None where there is none of that name."""
         return cls(name=name) if context.changing_history().of_tag(name) else None
 
@@ -316,7 +301,7 @@ class Tag(Node):
 
     @strawberry.field(description="That family, with all its revisions.")
     def series_info(self) -> LazySeries:
-        from schema.histories.series import Series
+        from schema.histories import Series
 
         return Series(name=refs.series(self.name))
 
@@ -333,6 +318,6 @@ def revision_connection(
     lines: Sequence[RevisionInfo], arguments: PageArguments
 ) -> Connection[Revision]:
     """Return a connection over lines of the catalog, newest first."""
-    # A cursor is looked for from the front, so that the first pages make few keys.
+    # A cursor is searched from the front, so that the first pages compute few keys.
     keys = Each(len(lines), lambda place: lines[place].key)
     return Connection(page=page_of(arguments, keys, lambda place: Revision(info=lines[place])))

@@ -1,18 +1,34 @@
-"""Specs: one built configuration each, as rows of a revision's frame."""
+"""Specs: rows of a revision's frame, with their filters, orders, pages and facets."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 import numpy as np
 import strawberry
 
 from schema.context import Context, LoadedRevision
-from schema.fields.connections import connection_field
-from schema.fields.cost import SPANS_OF_EACH, Cost, texts
-from schema.fields.many import LazyList, WhereKnown, column, for_many
-from schema.fields.paging import PageArguments
-from schema.fields.scalars import ByteCount
-from schema.node import Node, in_revision, node_id
+from schema.fields.connections import (
+    Connection,
+    OrderDirection,
+    Page,
+    PageArguments,
+    PageInfo,
+    Window,
+    bad_cursor,
+    connection_field,
+    direction_field,
+    window,
+)
+from schema.fields.cost import COST, SPANS_OF_EACH, Cost, costed_field, texts
+from schema.fields.many import ColumnSlice, LazyList, Table, WhereKnown, column, for_many
+from schema.fields.scalars import (
+    ByteCount,
+    describe_enum,
+    given_values,
+    none_if_omitted,
+    optional_field,
+)
+from schema.node import Node, node_id, revision_of_key
 from schema.revisions.dependency import (
     WALK,
     DependencyConnection,
@@ -22,14 +38,89 @@ from schema.revisions.dependency import (
     dependents_of,
 )
 from snapshots.catalog.asking.history_questions import ContentAsked
-from snapshots.frames.columns import Rows
+from snapshots.frames import filters
+from snapshots.frames.columns import Mask, Rows, rows_where
+from snapshots.frames.frame import Frame, SpecField
+from snapshots.frames.matching import MAX_DEPENDENCIES, MAX_LENGTH, UNKNOWN_NAMES_MAX
 from snapshots.models import SPEC_FACTS, Fact, Kept, Unit
 
 if TYPE_CHECKING:
-    from schema.histories.hash_history import HashHistory
+    from schema.histories import HashHistory
     from schema.revisions.package import Package
 
-LazyHistory = Annotated["HashHistory", strawberry.lazy("schema.histories.hash_history")]
+
+@strawberry.input(description="Every list is any-of; the fields together are all-of.")
+class SpecFilter:
+    """Conditions on specs."""
+
+    search: str | None = optional_field("Case-insensitive substring of the package's name.")
+    packages: list[str] | None = optional_field("Names of packages.")
+    versions: list[str] | None = optional_field("Versions, exactly.")
+    compilers: list[str] | None = optional_field("gcc matches every gcc; gcc@13.2.0 that one.")
+    operating_systems: list[str] | None = optional_field("Operating systems.")
+    platforms: list[str] | None = optional_field("Platforms.")
+    targets: list[str] | None = optional_field("Microarchitectures.")
+    stacks: list[str] | None = optional_field("Stacks that have the spec.")
+    variants: list[str] | None = optional_field(
+        "All of these must hold: +cuda, ~mpi, build_type=Release."
+    )
+    hash_prefix: str | None = optional_field("How the hash begins.")
+
+    def to_domain(self) -> filters.SpecFilter:
+        """Return the conditions as the frame takes them."""
+        return filters.SpecFilter(**given_values(self))
+
+
+describe_enum(
+    SpecField,
+    "What specs are ordered by; equal ones stand by package and hash.",
+    {
+        SpecField.PACKAGE: "By package, newest version first.",
+        SpecField.VERSION: "In Spack's version order.",
+        SpecField.HASH: "By hash.",
+        SpecField.COMPILER: "By name and version; none stands lowest.",
+        SpecField.TARGET: "By name.",
+        SpecField.SIZE: "By bytes; unknown stands lowest.",
+    },
+    name="SpecOrderField",
+)
+
+
+@strawberry.input(description="An order of specs.")
+class SpecOrder:
+    """A field and a direction."""
+
+    field: SpecField = strawberry.field(description="What to order by.")
+    direction: OrderDirection = direction_field()
+
+
+MatchingArgument = Annotated[
+    str | None,
+    strawberry.argument(
+        description="Only specs that a query in Spack's own language asks for: "
+        "`hdf5@1.12: +mpi target=x86_64_v3: %gcc@13 ^zlib@1.3:`. Further arguments narrow it down. "
+        "What stands behind `%` or `^` describes that dependency, up to the next of them. `%` asks "
+        "for a dependency of the spec itself, of any type; a spec of an older format is asked for "
+        "the one compiler that it states. `^` asks for what the spec links or runs with, near or "
+        "far, and for what it is itself built with. A virtual package stands for what provides it. "
+        f"At most {MAX_LENGTH:,} characters and {MAX_DEPENDENCIES} `%` and `^`. A query that "
+        "cannot be read is an error with extensions.code BAD_USER_INPUT and extensions.position, "
+        "the number of characters before the one at fault. So is, without a position, `^` where "
+        "the revision does not tell dependencies, and the name of a package that no revision "
+        "knows: the message says which names are nearest, and extensions.nearest lists them. "
+        "Behind `%` or `^` such a name is no error: nothing matches, and `unknownNames` tells why."
+    ),
+]
+FilterArgument = Annotated[
+    SpecFilter | None, strawberry.argument(description="Which specs; all unless given.")
+]
+OrderArgument = Annotated[
+    SpecOrder | None,
+    strawberry.argument(description="In which order; by package, newest first, unless given."),
+]
+
+
+LazyHistory = Annotated["HashHistory", strawberry.lazy("schema.histories")]
 
 LazyPackage = Annotated["Package", strawberry.lazy("schema.revisions.package")]
 
@@ -59,16 +150,17 @@ def _packages(specs: "SpecRows") -> Sequence["Package"]:
 
 
 def _histories(specs: "SpecRows") -> WhereKnown:
-    from schema.histories.hash_history import HashHistory
+    from schema.histories import HashHistory
 
     frame, context = specs.loaded.frame, specs.loaded.context
     names = [frame.packages[code] for code in frame.package.codes[specs.rows].tolist()]
-    # By packages, whose changes lie together, however few of their specs are asked for.
-    told = context.of_each(names, lambda some: ContentAsked(frame.digest, some))
+    # By packages, whose changes are stored together, even for a few of their specs.
+    histories = context.of_each(names, lambda some: ContentAsked(frame.digest, some))
     texts = map(frame.hashes.at, specs.rows.tolist())
-    known = [told[name].get(text) for name, text in zip(names, texts, strict=True)]
-    found = [HashHistory(known=it) for it in known if it is not None]
-    return WhereKnown(found, [it is not None for it in known])
+    return WhereKnown.of(
+        [histories[name].get(text) for name, text in zip(names, texts, strict=True)],
+        lambda history: HashHistory(history=history),
+    )
 
 
 _UNITS = {Unit.BYTES: ByteCount}
@@ -147,11 +239,14 @@ class Spec(SpecFacts):
     )
 
     @classmethod
-    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+    def of_id(cls, context: Context, key: str, hash: str) -> Self | None:
         """Return the spec of a revision's key and a hash."""
-        if (found := in_revision(context, parts)) is None:
-            return None
-        loaded, hash = found
+        loaded = revision_of_key(context, key)
+        return None if loaded is None else cls.of_hash(loaded, hash)
+
+    @classmethod
+    def of_hash(cls, loaded: LoadedRevision, hash: str) -> Self | None:
+        """Return the spec of a revision that has this hash; None where there is none."""
         row = loaded.frame.hashes.find(hash)
         return None if row is None else cls(loaded=loaded, row=row)
 
@@ -189,7 +284,7 @@ class Spec(SpecFacts):
 
 
 class SpecRows(LazyList[Spec]):
-    """Specs as rows of a frame; each becomes an object only where somebody asks for it."""
+    """Specs as rows of a frame; an object is created only on access."""
 
     def __init__(self, loaded: LoadedRevision, rows: Rows) -> None:
         self.loaded = loaded
@@ -200,3 +295,256 @@ class SpecRows(LazyList[Spec]):
 
     def __getitem__(self, place: Any) -> Any:
         return Spec(loaded=self.loaded, row=int(self.rows[place]))
+
+
+COUNTING = 1_000
+"""Units of counting all rows of a revision by a column."""
+
+NAMING = 80_000
+"""Units of comparing a few names with those of all packages."""
+
+
+class SpecPage(Page[Spec]):
+    """A page of selected specs; ``rows`` are all of them, in their order.
+
+    ``query`` is the query in Spack's language that selected them, if any.
+    """
+
+    def __init__(
+        self, loaded: LoadedRevision, rows: Rows, part: Window, query: str | None = None
+    ) -> None:
+        self.shown = rows[part.start : part.stop]
+        cursors = ColumnSlice(loaded.frame, "hashes", self.shown)
+        super().__init__(part, SpecRows(loaded, self.shown), cursors)
+        self.loaded = loaded
+        self.rows = rows
+        self.query = query
+        self._facets: dict[str, list[tuple[str, int]]] = {}
+
+    def facet(self, column: str) -> list[tuple[str, int]]:
+        """Count the rows by a column's values; once, under any number of aliases."""
+        counted = self._facets.get(column)
+        if counted is None:
+            counted = self._facets[column] = self.loaded.frame.facet(column, self.rows)
+        return counted
+
+
+class SpecPages(LazyList["SpecConnection"]):
+    """Pages of the specs of several packages, as one list of connections.
+
+    ``shown`` are the rows of all pages, page after page; ``counts``, ``starts`` and ``totals`` are
+    for each page the number of its rows, of the rows before it, and of all. ``page_at`` returns the
+    page at an index, with all of its rows.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedRevision,
+        shown: Rows,
+        counts: Sequence[int],
+        starts: Sequence[int],
+        totals: Sequence[int],
+        page_at: Callable[[int], SpecPage],
+    ) -> None:
+        self.counts = counts
+        self.totals = totals
+        self._loaded = loaded
+        self._shown = shown
+        self._starts = starts
+        self._page_at = page_at
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def __getitem__(self, place: Any) -> Any:
+        return SpecConnection(page=self._page_at(place))
+
+    @classmethod
+    def of(cls, loaded: LoadedRevision, pages: Sequence[SpecPage]) -> "SpecPages":
+        """Put pages together, at least one."""
+        return cls(
+            loaded,
+            np.concatenate([page.shown for page in pages]),
+            [len(page.items) for page in pages],
+            [page.part.start for page in pages],
+            [page.part.total for page in pages],
+            pages.__getitem__,
+        )
+
+    @classmethod
+    def of_packages(
+        cls, loaded: LoadedRevision, codes: Rows, first: int | None, last: int | None
+    ) -> "SpecPages":
+        """Return the first or last specs of packages, in the frame's own order."""
+        begins, ends = loaded.frame.starts[codes], loaded.frame.starts[codes + 1]
+        stops = ends if first is None else np.minimum(ends, begins + first)
+        starts = begins if last is None else np.maximum(begins, stops - last)
+        counts = stops - starts
+        before = np.cumsum(counts) - counts
+        shown = np.repeat(starts - before, counts) + np.arange(counts.sum())
+
+        def page_at(place: int) -> SpecPage:
+            begin, end = int(begins[place]), int(ends[place])
+            part = Window(int(starts[place]) - begin, int(stops[place]) - begin, end - begin)
+            return SpecPage(loaded, np.arange(begin, end, dtype=np.int32), part)
+
+        return cls(
+            loaded,
+            shown.astype(np.int32),
+            counts.tolist(),
+            (starts - begins).tolist(),
+            (ends - begins).tolist(),
+            page_at,
+        )
+
+    def merged(self) -> SpecPage:
+        """Return all items as one page."""
+        size = len(self._shown)
+        return SpecPage(self._loaded, self._shown, Window(0, size, size))
+
+    def infos(self) -> list[PageInfo]:
+        """Return the position of each page."""
+        infos, offset = [], 0
+        for start, count, total in zip(self._starts, self.counts, self.totals, strict=True):
+            shown = self._shown[offset : offset + count]
+            part = Window(start, start + count, total)
+            infos.append(PageInfo.of(part, ColumnSlice(self._loaded.frame, "hashes", shown)))
+            offset += count
+        return infos
+
+
+@strawberry.type(description="How many of the specs have a value.")
+class FacetCount:
+    """One value of a facet."""
+
+    value: str = strawberry.field(description="The value.")
+    count: int = strawberry.field(description="How many of the specs have it.")
+
+
+def facet(column: str, what: str, values: int) -> Any:
+    """Declare the counts of a column's values; ``values`` is about how many it may have."""
+
+    def counts(root: Any) -> Sequence[FacetCount]:
+        page: SpecPage = root.page
+        counted = page.facet(column)
+        return Table(
+            FacetCount,
+            {"value": [value for value, _ in counted], "count": [count for _, count in counted]},
+        )
+
+    return strawberry.field(
+        resolver=counts,
+        description=f"{what}, the most frequent first.",
+        metadata={COST: Cost(weight=COUNTING, items=values)},
+    )
+
+
+@strawberry.type(description="What the specs of a connection, all pages of it, have in common.")
+class Facets:
+    """Counts over the columns of a frame."""
+
+    page: strawberry.Private[SpecPage]
+
+    packages: list[FacetCount] = facet("package", "Packages", 2500)
+    versions: list[FacetCount] = facet("version", "Versions", 2500)
+    compilers: list[FacetCount] = facet("compiler", "Compilers", 30)
+    operating_systems: list[FacetCount] = facet("operating_system", "Operating systems", 10)
+    platforms: list[FacetCount] = facet("platform", "Platforms", 5)
+    targets: list[FacetCount] = facet("target", "Microarchitectures", 50)
+    stacks: list[FacetCount] = facet("stacks", "Stacks", 50)
+
+
+@strawberry.type(description="A name in a query that nothing has.")
+class UnknownName:
+    """A name that may be misspelt."""
+
+    name: str = strawberry.field(description="The name.")
+    nearest: list[str] = costed_field("Names of packages that resemble it, best first.", texts(100))
+
+
+@strawberry.type(description="A page of specs.")
+class SpecConnection(Connection[Spec]):
+    """A connection with facets and with the unknown names of its query."""
+
+    @strawberry.field(description="Counts over all specs of the connection, not the page alone.")
+    def facets(self) -> Facets:
+        assert isinstance(self.page, SpecPage)  # noqa: S101 - narrows the type of the base class
+        return Facets(page=self.page)
+
+    @costed_field(
+        "Why `matching` matches nothing, where that is because of a name behind `%` or "
+        "`^` that no revision knows, or in front where only the case differs from a known one. At "
+        f"most {UNKNOWN_NAMES_MAX} names.",
+        Cost(weight=NAMING, items=UNKNOWN_NAMES_MAX),
+    )
+    def unknown_names(self) -> list[UnknownName]:
+        page = self.page
+        assert isinstance(page, SpecPage)  # noqa: S101 - narrows the type of the base class
+        if page.query is None or len(page.rows):
+            return []
+        names = page.loaded.unknown_names(page.query)
+        return [UnknownName(name=unknown.name, nearest=list(unknown.nearest)) for unknown in names]
+
+
+def spec_connection(
+    loaded: LoadedRevision,
+    within: slice | Mask,
+    matching: str | None,
+    conditions: SpecFilter | None,
+    order: SpecOrder | None,
+    arguments: PageArguments,
+) -> SpecConnection:
+    """Return a connection over the specs of a slice or mask of the frame, as a resolver needs it.
+
+    Raises InvalidArgument for a bad cursor, and what ``snapshots.frames.matching`` raises.
+    """
+    return SpecConnection(page=spec_page(loaded, within, matching, conditions, order, arguments))
+
+
+def spec_page(
+    loaded: LoadedRevision,
+    within: slice | Mask,
+    matching: str | None,
+    conditions: SpecFilter | None,
+    order: SpecOrder | None,
+    arguments: PageArguments,
+) -> SpecPage:
+    """Return a page of the specs of a slice or mask of the frame; raises as ``spec_connection``."""
+    frame = loaded.frame
+    order = none_if_omitted(order)
+    field = order.field if order else SpecField.PACKAGE
+    falling = order is not None and order.direction is OrderDirection.DESC
+    rows = _selected(frame, within, none_if_omitted(conditions))
+    if (query := none_if_omitted(matching)) is not None:
+        rows = rows[loaded.matching(query)[rows]]
+    rows = _ordered(frame, rows, field, falling)
+
+    def places(cursor: str) -> tuple[int, int]:
+        row = frame.hashes.find(cursor)
+        if row is None:
+            raise bad_cursor(cursor)
+        _, ranks = frame.order(field)
+        signed = -ranks[rows] if falling else ranks[rows]
+        place = -ranks[row] if falling else ranks[row]
+        return int(np.searchsorted(signed, place)), int(np.searchsorted(signed, place, "right"))
+
+    return SpecPage(loaded, rows, window(arguments, len(rows), places), query)
+
+
+def _selected(frame: Frame, within: slice | Mask, filter: SpecFilter | None) -> Rows:
+    """Return the selected rows, in the frame's own order."""
+    conditions = filter.to_domain() if filter is not None else None
+    if isinstance(within, slice):
+        start, stop, _ = within.indices(len(frame))
+        if conditions is None:
+            return np.arange(start, stop, dtype=np.int32)
+        return rows_where(frame.select(conditions, within)) + np.int32(start)
+    mask = within if conditions is None else within & frame.select(conditions)
+    return rows_where(mask)
+
+
+def _ordered(frame: Frame, rows: Rows, field: SpecField, falling: bool) -> Rows:
+    if field is not SpecField.PACKAGE:
+        order, ranks = frame.order(field)
+        rows = order if len(rows) == len(frame) else rows[np.argsort(ranks[rows])]
+    return rows[::-1] if falling else rows

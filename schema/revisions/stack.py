@@ -5,15 +5,24 @@ from typing import Self
 import strawberry
 
 from schema.context import Context, LoadedRevision
-from schema.fields.connections import Connection, connection_field
-from schema.fields.cost import PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, Cost
-from schema.fields.paging import PageArguments
+from schema.fields.connections import Connection, PageArguments, connection_field
+from schema.fields.cost import PACKAGES_ARGUMENTS, SPECS_ARGUMENTS, Cost, costed_field
 from schema.fields.scalars import ByteCount
-from schema.node import Node, in_revision, node_id
-from schema.revisions.package import LazyRevision, Package, package_connection
-from schema.revisions.package_arguments import PackageFilterArgument, PackageOrderArgument
-from schema.revisions.spec_arguments import FilterArgument, MatchingArgument, OrderArgument
-from schema.revisions.spec_connection import SpecConnection, spec_connection
+from schema.node import Node, node_id, revision_of_key
+from schema.revisions.package import (
+    LazyRevision,
+    Package,
+    PackageFilterArgument,
+    PackageOrderArgument,
+    package_connection,
+)
+from schema.revisions.spec import (
+    FilterArgument,
+    MatchingArgument,
+    OrderArgument,
+    SpecConnection,
+    spec_connection,
+)
 from snapshots.frames.columns import rows_where
 
 
@@ -29,10 +38,10 @@ class Stack(Node):
     name: str = strawberry.field(description="The stack's name.")
 
     @classmethod
-    def of_id(cls, context: Context, parts: list[str]) -> Self | None:
+    def of_id(cls, context: Context, key: str, name: str) -> Self | None:
         """Return the stack of a revision's key and a name."""
-        found = in_revision(context, parts)
-        return cls.named(*found) if found else None
+        loaded = revision_of_key(context, key)
+        return None if loaded is None else cls.named(loaded, name)
 
     @classmethod
     def named(cls, loaded: LoadedRevision, name: str) -> Self | None:
@@ -49,21 +58,16 @@ class Stack(Node):
 
         return Revision(info=self.loaded.info)
 
-    @strawberry.field(
-        description="How many packages have a spec in it.", metadata=Cost(weight=500).metadata
-    )
+    @costed_field("How many packages have a spec in it.", Cost(weight=500))
     def num_packages(self) -> int:
         frame = self.loaded.frame
         return int(frame.packages_having(frame.in_stack(self.name)).sum())
 
-    @strawberry.field(description="How many specs it has.", metadata=Cost(weight=250).metadata)
+    @costed_field("How many specs it has.", Cost(weight=250))
     def num_specs(self) -> int:
         return int(self.loaded.frame.in_stack(self.name).sum())
 
-    @strawberry.field(
-        description="The sum of its binary packages' sizes, as far as known.",
-        metadata=Cost(weight=700).metadata,
-    )
+    @costed_field("The sum of its binary packages' sizes, as far as known.", Cost(weight=700))
     def total_size(self) -> ByteCount | None:
         frame = self.loaded.frame
         rows = rows_where(frame.in_stack(self.name))

@@ -9,8 +9,7 @@ import orjson
 
 from schema.api import API
 from schema.context import Context, Follow
-from schema.execution.budget import Budget
-from schema.execution.loading import Failed, NotLoaded
+from schema.execution.budget import Budget, Failed, NotLoaded
 from server.asgi.lanes import Lane, Lanes
 from server.asgi.responses import tag_of
 from server.graphql.loads import Loads

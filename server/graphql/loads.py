@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
-from schema.execution.loading import NotLoaded
+from schema.execution.budget import NotLoaded
 from server.asgi.lanes import Lane
 
 

@@ -166,7 +166,7 @@ def test_odd_literals_are_the_clients_fault(world: World, place: str, literal: s
     assert codes(asked(world, "{ " + place % literal + " }", {})) <= CLIENTS
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**9), value=VALUES)
 def test_made_up_documents_with_odd_variables(world: World, seed: int, value: Any) -> None:
     """Any question of the schema, of which a variable is not what it declares."""

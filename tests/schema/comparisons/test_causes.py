@@ -9,8 +9,8 @@ import pytest
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from schema.context import Context
+from schema.execution.budget import NotLoaded
 from schema.execution.executor import RenderingExecutor
-from schema.execution.loading import NotLoaded
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes import causes
 from snapshots.changes.coverage import coverage as count_cells

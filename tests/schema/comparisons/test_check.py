@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from schema.comparisons.check import BREACHES_MAX
-from schema.comparisons.rule_input import MOST_RULES
+from schema.comparisons.check import BREACHES_MAX, MOST_RULES
 from schema.context import Context
 from schema.documents.documents import MOST_WEIGHED
-from schema.execution.loading import NotLoaded
+from schema.execution.budget import NotLoaded
 from schema.limits import Limits
 from snapshots.catalog.asking.judging import judged
 from snapshots.changes.rules.files import parse_rules

@@ -9,12 +9,10 @@ import orjson
 import pytest
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
-from schema.comparisons.field_change import FieldChange
-from schema.comparisons.package_change import PackageChange
+from schema.comparisons.changes import FieldChange, PackageChange, StackChange
 from schema.comparisons.spec_change import SpecChange
-from schema.comparisons.stack_change import StackChange
 from schema.context import Context
-from schema.execution.loading import NotLoaded
+from schema.execution.budget import NotLoaded
 from schema.revisions.package import Package
 from schema.revisions.spec import Spec as SpecNode
 from snapshots.changes.diff import LEFT_OUT

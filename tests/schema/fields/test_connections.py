@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schema.fields.paging import PAGE_DEFAULT, PAGE_MAX
+from schema.fields.connections import PAGE_DEFAULT, PAGE_MAX
 from tests.schema import naive
 from tests.schema.worlds import World, known_world, pools_of
 

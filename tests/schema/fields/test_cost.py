@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from graphql import (
+    ObjectValueNode,
     get_named_type,
     get_nullable_type,
     is_leaf_type,
@@ -16,10 +17,10 @@ from graphql import (
 )
 
 from schema.api import API, schema
-from schema.documents import estimating
-from schema.documents.argument_values import value_of
-from schema.documents.estimates import NOTHING, Estimate
-from schema.fields.cost import COMPARING, EXPLAINING, LOADING, STACKS, Cost, is_paged, stated_cost
+from schema.documents import estimates
+from schema.documents.estimates import NOTHING, Estimate, value_of
+from schema.fields.connections import is_paged
+from schema.fields.cost import COMPARING, EXPLAINING, LOADING, STACKS, Cost, stated_cost
 from schema.limits import Limits
 from tests.schema.selections import COMPARE, FACETS, PACKAGES, PAGE, REVISION, SPEC, times
 from tests.schema.usual import api
@@ -270,12 +271,12 @@ def test_what_an_argument_says_is_read_once(monkeypatch: pytest.MonkeyPatch) -> 
         read.append(node)
         return value_of(node, variables)
 
-    monkeypatch.setattr(estimating, "value_of", watched)
+    monkeypatch.setattr(estimates, "value_of", watched)
     spread = "...F " * 300
     text = f"{{ revision {{ {spread} }} }} fragment F on Revision "
     text += '{ specs(filter: {packages: ["a", "b"]}) { totalCount } }'
     assert estimate(text).units > 300 * 1_500
-    assert sum(node is not None for node in read) == 1
+    assert sum(isinstance(node, ObjectValueNode) for node in read) == 1
 
 
 def test_the_bytes_of_an_answer_are_estimated() -> None:

@@ -10,7 +10,7 @@ from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from schema.context import Context
 from schema.execution import budget
-from schema.execution.loading import NotLoaded
+from schema.execution.budget import NotLoaded
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
 from snapshots.frames.matching import MAX_DEPENDENCIES

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schema.execution.loading import NotLoaded
+from schema.execution.budget import NotLoaded
 from server.asgi.errors import BadRequest
 from server.asgi.lanes import Lane
 from server.graphql.loads import Loads

@@ -16,8 +16,7 @@ from graphql import (
 )
 
 from schema import api
-from schema.documents.documents import Documents
-from schema.documents.syntax import num_tokens, validated, without_tokens
+from schema.documents.documents import Documents, num_tokens, validated, without_tokens
 from schema.limits import Limits
 from tests.schema.questions import DOCUMENTS
 

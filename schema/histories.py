@@ -1,0 +1,411 @@
+"""Histories: hashes, packages and whole series through their revisions."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Self
+
+import strawberry
+
+from schema.comparisons.comparison import Comparison
+from schema.comparisons.spec_change import ReasonCount
+from schema.context import Context, Info
+from schema.fields.connections import (
+    Connection,
+    Edge,
+    Page,
+    PageArguments,
+    connection_field,
+    edges_field,
+    page_of,
+)
+from schema.fields.cost import LOADING, TIMELINE, Cost, NumberOf, costed_field, texts
+from schema.fields.many import Each, Table, attribute
+from schema.fields.scalars import ByteCount, DateTime, none_if_omitted
+from schema.node import Node, node_id
+from schema.revisions.revision import LazySeries, Revision, revision_connection, revision_of
+from schema.revisions.spec import Spec
+from snapshots.catalog.asking import past
+from snapshots.catalog.asking.history_questions import GrowthAsked, HashAsked, PackageAsked
+from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.reasons import SpecChangeReason
+from snapshots.errors import CatalogError, InvalidArgument
+from snapshots.models import RevisionInfo
+from snapshots.timelines import growth
+from snapshots.timelines import spans as timeline_spans
+from snapshots.timelines.packages import PackageEntry, PackageTimeline
+
+SPANS = 4
+"""In how many spans of all series a hash usually was."""
+
+
+@strawberry.type(
+    description="Revisions of a series that follow one another and have a hash: first and last "
+    "have it, as all between them."
+)
+class Span:
+    """A span."""
+
+    span: strawberry.Private[timeline_spans.Span]
+
+    series = attribute("span.series", "The name of the series.", str)
+
+    @strawberry.field(description="The series.")
+    def series_info(self) -> LazySeries:
+        return Series(name=self.span.series)
+
+    @strawberry.field(description="The first revision that has it.")
+    def first(self) -> Revision:
+        return Revision(info=self.span.first)
+
+    @strawberry.field(description="The last revision that has it.")
+    def last(self) -> Revision:
+        return Revision(info=self.span.last)
+
+    is_current = attribute(
+        "span.is_current", "Whether the last revision of the series has it.", bool
+    )
+    reason_came = attribute(
+        "span.reason_came",
+        "Why it came with the first. RETURNED where the series had it before, unless "
+        "it took the place of another spec.",
+        SpecChangeReason,
+    )
+    reason_gone = attribute(
+        "span.reason_gone", "Why it went; null where it is still there.", SpecChangeReason | None
+    )
+
+    @strawberry.field(
+        description="The revision after the last, which has it no longer; null where there is none."
+    )
+    def gone_in(self) -> Revision | None:
+        return revision_of(self.span.gone_in)
+
+
+@strawberry.type(description="What the catalog knows of a hash, in whatever revision.")
+class HashHistory(Node):
+    """The history of a hash."""
+
+    history: strawberry.Private[timeline_spans.HashHistory]
+
+    @strawberry.field(description="Opaque and stable.")
+    def id(self) -> strawberry.ID:
+        return node_id("HashHistory", self.history.hash)
+
+    @classmethod
+    def of_id(cls, context: Context, hash: str) -> Self | None:
+        """Return the history of a whole hash."""
+        history = cls.of(context, hash)
+        return history if history is not None and history.history.hash == hash else None
+
+    @classmethod
+    def of(cls, context: Context, text: str) -> Self | None:
+        """Return the history of a hash or of a prefix; None where no revision had it.
+
+        Raises InvalidArgument, AmbiguousHash and IncompleteHistory.
+        """
+        history = context.of_history(HashAsked(text))
+        return None if history is None else cls(history=history)
+
+    hash = attribute("history.hash", "The whole hash.", str)
+    name = attribute("history.name", "The name of its package.", str)
+    version = attribute("history.version", "The version that was built.", str | None)
+
+    @strawberry.field(description="The newest revision that has it.")
+    def newest(self) -> Revision:
+        return Revision(info=self.history.newest)
+
+    @costed_field(
+        "All its facts, from the newest revision that has it.", Cost(weight=20, each_loaded=LOADING)
+    )
+    def spec(self, info: Info) -> Spec:
+        loaded = info.context.load(self.history.newest)
+        row = loaded.frame.hashes.find(self.history.hash)
+        if row is None:
+            raise _contradiction(info.context, self.history)
+        return Spec(loaded=loaded, row=row)
+
+    @costed_field(
+        "Where it was: the spans of each series, oldest first, series after series in "
+        "the order of `allSeries`.",
+        Cost(items=SPANS),
+    )
+    def spans(self) -> list[Span]:
+        return [Span(span=span) for span in self.history.spans]
+
+
+def _contradiction(context: Context, history: Any) -> CatalogError:
+    reason = (
+        f"the history has {history.hash} in {history.newest.digest}, which has not; "
+        "'cachelog verify' tells more"
+    )
+    return CatalogError(context.catalog.location, reason)
+
+
+TOUCHED = 5
+"""For how many reasons a revision touches a package."""
+
+
+@strawberry.type(description="What a revision did to a package, from the one before it.")
+class PackageHistoryEntry:
+    """An entry of a timeline."""
+
+    entry: strawberry.Private[PackageEntry]
+
+    @strawberry.field(description="The revision that touched the package.")
+    def revision(self) -> Revision:
+        return Revision(info=self.entry.head)
+
+    @strawberry.field(
+        description="The whole of what changed with the revision; null for the first of the series."
+    )
+    def comparison(self) -> Comparison | None:
+        base = self.entry.base
+        return None if base is None else Comparison(base_info=base, head_info=self.entry.head)
+
+    kind = attribute("entry.kind", "How the package changed.", PackageChangeKind)
+
+    @costed_field("Versions that the revision before had not, newest first.", texts(60))
+    def versions_added(self) -> list[str]:
+        return list(self.entry.versions_added)
+
+    @costed_field("Versions that only the revision before had, newest first.", texts(60))
+    def versions_removed(self) -> list[str]:
+        return list(self.entry.versions_removed)
+
+    specs_added = attribute("entry.num_added", "How many of its hashes came.", int)
+    specs_removed = attribute("entry.num_removed", "How many of its hashes went.", int)
+    specs_changed = attribute("entry.num_changed", "How many of its hashes have other facts.", int)
+
+    @costed_field(
+        "Why its hashes came, went or changed; those that came back have a reason of "
+        "their own. The numbers add up to all of them.",
+        Cost(items=TOUCHED),
+    )
+    def reasons(self) -> list[ReasonCount]:
+        return [ReasonCount(reason=reason, count=count) for reason, count in _ordered(self.entry)]
+
+
+def _ordered(entry: PackageEntry) -> list[tuple[SpecChangeReason, int]]:
+    """Return the reasons of an entry in their own order."""
+    return [
+        (reason, entry.reasons[reason]) for reason in SpecChangeReason if reason in entry.reasons
+    ]
+
+
+@strawberry.type(description="An entry in a list, with the cursor to go on from.")
+class PackageHistoryEdge(Edge[PackageHistoryEntry]):
+    """An edge of a timeline."""
+
+
+@strawberry.type(description="A page of a package's history, newest first.")
+class PackageHistoryConnection(Connection[PackageHistoryEntry]):
+    """A connection over a timeline."""
+
+    edges: list[PackageHistoryEdge] = edges_field()  # type: ignore[assignment]  # each is an Edge
+
+
+class PackageHistoryPage(Page[PackageHistoryEntry]):
+    """A page of a timeline."""
+
+    edge_type = PackageHistoryEdge
+
+
+@strawberry.type(
+    description="A package through the revisions of a series: since when it has been there, and "
+    "each revision that touched it."
+)
+class PackageHistory(Node):
+    """A timeline."""
+
+    timeline: strawberry.Private[PackageTimeline]
+
+    @strawberry.field(description="Opaque and stable.")
+    def id(self) -> strawberry.ID:
+        return node_id("PackageHistory", self.timeline.series, self.timeline.name)
+
+    @classmethod
+    def of_id(cls, context: Context, series: str, name: str) -> Self | None:
+        """Return a package's history; None where no revision of the series had it.
+
+        Raises IncompleteHistory.
+        """
+        timeline = context.of_history(PackageAsked(series, name))
+        return None if timeline is None else cls(timeline=timeline)
+
+    name = attribute("timeline.name", "The package's name.", str)
+
+    @strawberry.field(description="The series whose revisions are looked at.")
+    def series(self) -> LazySeries:
+        return Series(name=self.timeline.series)
+
+    @strawberry.field(description="The first revision that has a spec of it.")
+    def first_seen(self) -> Revision:
+        return Revision(info=self.timeline.first_seen)
+
+    @strawberry.field(description="The last revision that has a spec of it.")
+    def last_seen(self) -> Revision:
+        return Revision(info=self.timeline.last_seen)
+
+    @strawberry.field(description="Whether the last revision of the series has it.")
+    def is_current(self, info: Info) -> bool:
+        revisions = info.context.changing_history().of_series(self.timeline.series)
+        return bool(revisions) and revisions[0] == self.timeline.last_seen
+
+    @connection_field(
+        "One entry for each revision that touched the package, newest first.",
+        cost=Cost(weight=100, each=2),
+    )
+    def entries(self, *, page: PageArguments) -> PackageHistoryConnection:
+        entries = self.timeline.entries
+        keys = [entry.head.key for entry in entries]
+        shown = page_of(
+            page,
+            keys,
+            lambda place: PackageHistoryEntry(entry=entries[place]),
+            PackageHistoryPage,
+        )
+        return PackageHistoryConnection(page=shown)
+
+
+POINTS = 1_000
+"""How many revisions a series may have: twenty years of weekly ones, three of daily ones."""
+
+
+@strawberry.type(
+    description="How large a revision is, and what came and went since the one before it."
+)
+class GrowthPoint:
+    """A point of a chart."""
+
+    revision: Revision = strawberry.field(description="The revision.")
+    comparison: Comparison | None = strawberry.field(
+        description="The whole of what changed; null for the first of the series."
+    )
+    tag: str = strawberry.field(description="The revision's tag.")
+    taken_at: DateTime = strawberry.field(description="When the build cache stood so.")
+    num_specs: int = strawberry.field(description="How many specs it has.")
+    num_packages: int = strawberry.field(description="How many packages it has.")
+    num_stacks: int = strawberry.field(description="How many stacks it has, without root.")
+    total_size: ByteCount | None = strawberry.field(
+        description="The sum of its binary packages' sizes, as far as known."
+    )
+    specs_added: int = strawberry.field(description="How many of its hashes the one before lacks.")
+    specs_removed: int = strawberry.field(description="How many hashes of the one before it lacks.")
+    specs_changed: int = strawberry.field(
+        description="How many hashes both have, with other facts."
+    )
+    specs_rebuilt: int = strawberry.field(
+        description="How many of the added specs are others built anew, with the same facts."
+    )
+    specs_replaced: int = strawberry.field(
+        description="How many of the added specs took the place of others that differ."
+    )
+    packages_added: int = strawberry.field(
+        description="How many of its packages the one before lacks."
+    )
+    packages_removed: int = strawberry.field(
+        description="How many packages of the one before it lacks."
+    )
+
+    @classmethod
+    def of_revision(cls, context: Context, revision: RevisionInfo) -> Self:
+        """Return the point of one revision; raises IncompleteHistory where it is not kept."""
+        point = past.growth_point(context.catalog, context.changing_history(), revision)
+        (shown,) = _shown([point])
+        return shown  # type: ignore[return-value]
+
+
+@strawberry.type(
+    description="Revisions that follow one another: those of one tag, or of all tags of a family "
+    "(develop-DATE, vX.Y.Z)."
+)
+class Series(Node):
+    """A series of the catalog, by its name."""
+
+    name: str = strawberry.field(description="develop, develop-DATE, vX.Y.Z, or a tag's own name.")
+
+    @strawberry.field(description="Opaque and stable.")
+    def id(self) -> strawberry.ID:
+        return node_id("Series", self.name)
+
+    @classmethod
+    def of_id(cls, context: Context, name: str) -> Self | None:
+        """Return a series of the catalog; None where there is none of that name."""
+        return cls(name=name) if context.changing_history().of_series(name) else None
+
+    @strawberry.field(description="Its last revision: the newest of its newest tag.")
+    def latest(self, info: Info) -> Revision:
+        return Revision(info=info.context.changing_history().of_series(self.name)[0])
+
+    @connection_field(
+        "Its revisions, the last one first: those of the newest tag, then of the tag before it.",
+        cost=Cost(weight=200, each=1),
+    )
+    def revisions(self, info: Info, *, page: PageArguments) -> Connection[Revision]:
+        return revision_connection(info.context.changing_history().of_series(self.name), page)
+
+    @costed_field(
+        "One point a revision, oldest first: what a chart needs.",
+        Cost(weight=500, items=NumberOf("last", default=POINTS), each=3),
+    )
+    def growth(
+        self,
+        info: Info,
+        since: Annotated[
+            DateTime | None,
+            strawberry.argument(description="Only of revisions taken then or later."),
+        ] = strawberry.UNSET,
+        until: Annotated[
+            DateTime | None,
+            strawberry.argument(description="Only of revisions taken then or earlier."),
+        ] = strawberry.UNSET,
+        last: Annotated[
+            int | None, strawberry.argument(description="Only the newest so many of them.")
+        ] = strawberry.UNSET,
+    ) -> list[GrowthPoint]:
+        since, until, last = none_if_omitted(since), none_if_omitted(until), none_if_omitted(last)
+        if last is not None and last < 0:
+            raise InvalidArgument("last", f"{last} is less than 0")
+        points: list[growth.GrowthPoint] = info.context.of_history(GrowthAsked(self.name))
+        chosen = [
+            point
+            for point in points
+            if (since is None or point.revision.taken_at >= since)
+            and (until is None or point.revision.taken_at <= until)
+        ]
+        return _shown(chosen if last is None else chosen[max(0, len(chosen) - last) :])
+
+    @costed_field(
+        "A package through its revisions; null where none of them had it.", Cost(weight=TIMELINE)
+    )
+    def package(
+        self,
+        info: Info,
+        name: Annotated[str, strawberry.argument(description="The package's name.")],
+    ) -> PackageHistory | None:
+        return PackageHistory.of_id(info.context, self.name, name)
+
+
+_COUNTS = ("specs_added", "specs_removed", "specs_changed", "packages_added", "packages_removed")
+
+
+def _shown(points: Sequence[growth.GrowthPoint]) -> list[GrowthPoint]:
+    """Return points as a table: numbers alone are read column by column."""
+
+    def comparison(place: int) -> Comparison | None:
+        point = points[place]
+        if point.base is None:
+            return None
+        return Comparison(base_info=point.base, head_info=point.revision)
+
+    revisions = [point.revision for point in points]
+    columns: dict[str, Sequence[Any]] = {
+        "revision": Each(len(points), lambda place: Revision(info=revisions[place])),
+        "comparison": Each(len(points), comparison),
+        "specs_rebuilt": [point.num_rebuilt for point in points],
+        "specs_replaced": [point.num_replaced for point in points],
+    }
+    for name in ("tag", "taken_at", "num_specs", "num_packages", "num_stacks", "total_size"):
+        columns[name] = [getattr(revision, name) for revision in revisions]
+    for name in _COUNTS:
+        columns[name] = [getattr(point.counts, name) for point in points]
+    return Table(GrowthPoint, columns)  # type: ignore[return-value]

@@ -1,1 +1,0 @@
-"""Series, and what becomes of packages and hashes in them through time."""
