@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes import node_columns
+from snapshots.changes.node_columns import hash_keys
 from snapshots.changes.cause import MOST_TOGETHER, CauseKind, CauseName
 from snapshots.changes.cause_facts import own_changes, why_unknown
 from snapshots.changes.cause_walk import walk
@@ -121,7 +121,7 @@ class Causes:
         pairs = self._own.pairs
         nodes = self._graph.base_nodes[pairs], self._graph.head_nodes[pairs]
         keys = [
-            node_columns.hash_keys(side)[of_side]
+            hash_keys(side)[of_side]
             for side, of_side in zip((self._base, self._head), nodes, strict=True)
         ]
         last_first = np.lexsort(keys[::-1])[::-1]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes import node_columns
+from snapshots.changes.node_columns import node_codes
 from snapshots.changes.edge_pairs import edge_at, pair_edges
 from snapshots.changes.sides import Side
 from snapshots.frames.adjacency import Edges, Nodes, Numbers
@@ -47,7 +47,7 @@ class EdgeJoin:
         self._names: list[Numbers] = []
         for side, lists in zip(self._sides, packages, strict=True):
             codes = np.fromiter(map(places.__getitem__, chain(*lists)), np.int32)
-            self._names.append(codes[node_columns.codes(side, "package")])
+            self._names.append(codes[node_codes(side, "package")])
 
     def common(self, base_nodes: Nodes, head_nodes: Nodes) -> CommonEdges:
         """Return what the two nodes of each pair have in common."""

@@ -6,7 +6,7 @@ that differ share one by chance in one of some 10^19 pairs.
 
 import numpy as np
 
-from snapshots.changes import node_columns
+from snapshots.changes.node_columns import node_codes, node_fingerprints, known_values
 from snapshots.changes.node_columns import Fingerprints
 from snapshots.changes.sides import Side
 from snapshots.frames.columns import Mask
@@ -16,7 +16,7 @@ _MIXER = np.uint64(0x9E3779B97F4A7C15)
 
 def of_nodes(side: Side, name: str) -> Fingerprints:
     """Return the hash of a fact of each node; the fact is one that stands in a column of codes."""
-    return node_columns.fingerprints(side, name)[node_columns.codes(side, name)]
+    return node_fingerprints(side, name)[node_codes(side, name)]
 
 
 def compilers(side: Side) -> tuple[Fingerprints, Fingerprints]:
@@ -35,7 +35,7 @@ def stating_compilers(side: Side) -> Mask:
     So it is on cache pages and in indexes up to version 7. What depends on a provider of a language
     is built by that.
     """
-    mask = node_columns.known(side, "compiler")[node_columns.codes(side, "compiler")]
+    mask = known_values(side, "compiler")[node_codes(side, "compiler")]
     mask[side.graph.sources[side.graph.edges_to_compilers]] = False
     return mask
 

@@ -17,14 +17,14 @@ def frame_row(side: Side, node: int) -> tuple[Frame, int]:
     return (side.frame, node) if outside < 0 else (side.graph.outside, outside)
 
 
-def codes(side: Side, name: str) -> Codes:
+def node_codes(side: Side, name: str) -> Codes:
     """Return the code of each node in a column; those outside the cache have codes behind all."""
     inside, outside = getattr(side.frame, name), getattr(side.graph.outside, name)
     joined: Codes = np.concatenate((inside.codes, outside.codes + np.int32(len(inside.values))))
     return joined
 
 
-def fingerprints(side: Side, name: str) -> Fingerprints:
+def node_fingerprints(side: Side, name: str) -> Fingerprints:
     """Return a 64-bit hash for each of those codes, equal for equal values.
 
     It is good within this process. Two values share one by chance in one of some 10^19 pairs.
@@ -34,7 +34,7 @@ def fingerprints(side: Side, name: str) -> Fingerprints:
     return values
 
 
-def known(side: Side, name: str) -> Mask:
+def known_values(side: Side, name: str) -> Mask:
     """Return for each of those codes whether the value is known."""
     columns = getattr(side.frame, name), getattr(side.graph.outside, name)
     mask: Mask = np.concatenate([it.known() for it in columns])

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes import node_columns
+from snapshots.changes.node_columns import node_codes, node_fingerprints, known_values
 from snapshots.changes.cause import CauseKind, CauseName
 from snapshots.changes.cause_walk import PairGraph
 from snapshots.changes.dependency_causes import dependency_causes
@@ -101,18 +101,18 @@ class _Naming:
         """Return which pairs have nodes of two formats of specs, where both are known."""
         name = _COLUMNS[CauseKind.FORMAT][0]
         codes = [
-            node_columns.codes(side, name)[nodes]
+            node_codes(side, name)[nodes]
             for side, nodes in zip(self._sides, self._nodes, strict=True)
         ]
-        values = [node_columns.fingerprints(side, name) for side in self._sides]
-        are_known = [node_columns.known(side, name) for side in self._sides]
+        values = [node_fingerprints(side, name) for side in self._sides]
+        are_known = [known_values(side, name) for side in self._sides]
         mask: Mask = values[0][codes[0]] != values[1][codes[1]]
         return mask & are_known[0][codes[0]] & are_known[1][codes[1]]
 
     def _add_simple(self, kind: CauseKind, pairs: Numbers) -> None:
-        columns = [node_columns.codes(self._sides[0], "package")[self._nodes[0][pairs]]]
+        columns = [node_codes(self._sides[0], "package")[self._nodes[0][pairs]]]
         for side, nodes in zip(self._sides, self._nodes, strict=True):
-            columns += [node_columns.codes(side, it)[nodes[pairs]] for it in _COLUMNS[kind]]
+            columns += [node_codes(side, it)[nodes[pairs]] for it in _COLUMNS[kind]]
         first, group = _grouped(columns)
         names = [self._named(kind, pair) for pair in pairs[first].tolist()]
         self._add(names, pairs, group)
@@ -124,7 +124,7 @@ class _Naming:
         """
         twice = self._graph.has_twice[pairs]
         columns: list[Any] = [np.where(twice, pairs, -1)]
-        columns.append(node_columns.codes(self._sides[0], "package")[self._nodes[0][pairs]])
+        columns.append(node_codes(self._sides[0], "package")[self._nodes[0][pairs]])
         for side, nodes in zip(self._sides, self._nodes, strict=True):
             columns.append(shapes(side, nodes[pairs]))
         first, group = _grouped(columns)

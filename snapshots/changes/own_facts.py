@@ -16,7 +16,7 @@ from enum import IntFlag
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes import node_columns
+from snapshots.changes.node_columns import node_codes, node_fingerprints, known_values
 from snapshots.changes.node_columns import Fingerprints, is_stated
 from snapshots.changes.sides import Side
 from snapshots.frames.adjacency import Nodes
@@ -93,8 +93,8 @@ def shapes(side: Side, nodes: Nodes) -> Fingerprints:
 
 def _edge_fingerprints(side: Side, edges: Nodes) -> Fingerprints:
     graph = side.graph
-    names = node_columns.fingerprints(side, "package")[
-        node_columns.codes(side, "package")[graph.targets[edges]]
+    names = node_fingerprints(side, "package")[
+        node_codes(side, "package")[graph.targets[edges]]
     ]
     virtuals = graph.virtuals.fingerprints.astype(np.uint64)[graph.virtuals.codes[edges]]
     return _mixed(_mixed(names + graph.types[edges]) + virtuals)
@@ -110,8 +110,8 @@ def _mixed(numbers: Fingerprints) -> Fingerprints:
 def _values(side: Side, fact: OwnFact, nodes: Nodes) -> tuple[Fingerprints, Mask]:
     """Return a hash of the value of each node, and a mask: where the value is known."""
     name = column_name(fact)
-    codes = node_columns.codes(side, name)[nodes]
-    values = node_columns.fingerprints(side, name)[codes]
+    codes = node_codes(side, name)[nodes]
+    values = node_fingerprints(side, name)[codes]
     if fact not in _MAY_BE_UNKNOWN:
         return values, np.ones(len(nodes), np.bool_)
-    return values, node_columns.known(side, name)[codes]
+    return values, known_values(side, name)[codes]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes import node_columns
+from snapshots.changes.node_columns import node_codes, node_fingerprints
 from snapshots.changes.hashed_facts import (
     compilers,
     mixed,
@@ -93,12 +93,12 @@ class Candidates:
         side, graph = self.side, self.side.graph
         stating = np.flatnonzero(stating_compilers(side)[self.rows])
         of_compilers = compilers(side)[0][self.rows[stating]]
-        of_packages = node_columns.fingerprints(side, "package")
+        of_packages = node_fingerprints(side, "package")
         distinct = np.unique(np.concatenate([of_packages, of_compilers]))
         edges = graph.down.edges_of(self.rows.astype(np.int64))
         place_of = np.empty(graph.num_nodes, np.int64)
         place_of[self.rows] = np.arange(len(self))
-        of_nodes = np.searchsorted(distinct, of_packages)[node_columns.codes(side, "package")]
+        of_nodes = np.searchsorted(distinct, of_packages)[node_codes(side, "package")]
         owners = [place_of[graph.sources[edges]], stating]
         codes = [of_nodes[graph.targets[edges]], np.searchsorted(distinct, of_compilers)]
         return distinct, np.concatenate(owners), np.concatenate(codes)

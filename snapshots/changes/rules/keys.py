@@ -6,19 +6,19 @@ The reader of rules and their JSON schema both follow from this table.
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from snapshots.changes.rules import values
+from snapshots.changes.rules.values import DIMENSIONS, LONGEST_PATH, LONGEST_TEXT, MOST_GLOBS, amount, at_least, choice, dimensions, globs, path, query, query_of_package, text
 from snapshots.changes.rules.amounts import NUMBER, PERCENTAGE, SIZE, Unit
 from snapshots.changes.rules.measures import MEASURES
 from snapshots.changes.rules.records import Forbidden, RuleLevel
 from snapshots.frames.matching import MAX_LENGTH
 
 _INTEGER = {"type": "integer", "minimum": 0, "maximum": 10**15 - 1}
-_TEXT = {"type": "string", "minLength": 1, "maxLength": values.LONGEST_TEXT}
+_TEXT = {"type": "string", "minLength": 1, "maxLength": LONGEST_TEXT}
 _QUERY = {"type": "string", "minLength": 1, "maxLength": MAX_LENGTH}
 _GLOBS = {
     "anyOf": [
         _TEXT,
-        {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": values.MOST_GLOBS},
+        {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": MOST_GLOBS},
     ]
 }
 
@@ -42,59 +42,59 @@ def texts_like(*patterns: str) -> dict[str, Any]:
 _UP_TO_100 = r"^(100(\.0{1,6})?|[0-9]{1,2}(\.[0-9]{1,6})?) ?%$"
 
 KEYS: Mapping[str, Key] = {
-    "name": Key("What the rule is called, in all that is told of it.", _TEXT, values.text),
+    "name": Key("What the rule is called, in all that is told of it.", _TEXT, text),
     "level": Key(
         "Whether a breach is an error, or only a warning.",
         {"enum": [it.value for it in RuleLevel], "default": RuleLevel.ERROR.value},
-        values.choice({it.value: it for it in RuleLevel}),
+        choice({it.value: it for it in RuleLevel}),
     ),
     "forbid": Key(
         "What may not have happened from base to head.",
         {"enum": [it.value for it in Forbidden]},
-        values.choice({it.value: it for it in Forbidden}),
+        choice({it.value: it for it in Forbidden}),
     ),
     "require": Key(
         "A query in Spack's language that names a package: head must have a spec that it matches.",
         _QUERY,
-        values.query_of_package,
+        query_of_package,
     ),
     "limit": Key(
         "A count of what changed, or the size of what was removed or added.",
         {"enum": [*MEASURES]},
-        values.choice({it: it for it in MEASURES}),
+        choice({it: it for it in MEASURES}),
     ),
     "cover": Key(
         "A lock file of Spack's, as seen from this file: head must hold its specs.",
-        {"type": "string", "minLength": 1, "maxLength": values.LONGEST_PATH},
-        values.path,
+        {"type": "string", "minLength": 1, "maxLength": LONGEST_PATH},
+        path,
     ),
     "for-each": Key(
         "With require: head must have it for each of these values that base had it for. With "
         "coverage-lost: what packages are looked at in combination with.",
         {
             "type": "array",
-            "items": {"enum": [*values.DIMENSIONS]},
+            "items": {"enum": [*DIMENSIONS]},
             "minItems": 1,
             "uniqueItems": True,
         },
-        values.dimensions,
+        dimensions,
     ),
     "at-most": Key(
         'The limit: a number, "5 %" of what base has, or a size as "20 GiB".',
         texts_like(NUMBER, PERCENTAGE, SIZE),
-        values.amount(Unit.NUMBER, Unit.PERCENTAGE, Unit.BYTES),
+        amount(Unit.NUMBER, Unit.PERCENTAGE, Unit.BYTES),
     ),
     "at-least": Key(
         'How many of the specs must be there: a number, or "98 %" of them. All, by default.',
         texts_like(NUMBER, _UP_TO_100) | {"default": "100 %"},
-        values.at_least,
+        at_least,
     ),
-    "stack": Key("Only specs of this stack.", _TEXT, values.text),
-    "package": Key("Only these packages: names or globs.", _GLOBS, values.globs),
+    "stack": Key("Only specs of this stack.", _TEXT, text),
+    "package": Key("Only these packages: names or globs.", _GLOBS, globs),
     "matching": Key(
-        "Only specs that this query in Spack's language matches.", _QUERY, values.query
+        "Only specs that this query in Spack's language matches.", _QUERY, query
     ),
-    "except": Key("Not these packages: names or globs.", _GLOBS, values.globs),
+    "except": Key("Not these packages: names or globs.", _GLOBS, globs),
 }
 """All keys of a rule, in the order that documents list them in."""
 
