@@ -17,7 +17,7 @@ from schema.revisions.concrete_spec import CONCRETE_SPECS, ConcreteSpecsArgument
 from schema.revisions.lookup import Lookup
 from schema.revisions.revision import Revision, Tag, revision_connection
 from snapshots.catalog.asking.history_questions import HoldingAsked
-from snapshots.changes.wanted import Wanted
+from snapshots.changes.lookup import Wanted
 from snapshots.errors import CachelogError, InvalidArgument, RevisionNotFound
 from snapshots.models import RevisionInfo
 

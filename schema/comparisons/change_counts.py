@@ -8,7 +8,7 @@ import strawberry
 from schema.comparisons.changes import LoadedComparison
 from schema.comparisons.spec_change_reason import SpecChangeReason
 from schema.fields.cost import EXPLAINING, Cost
-from snapshots.changes.causes import CauseKind
+from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.reasons import REASONS
 
 REASON_COUNTS = Cost(weight=5_000, items=len(REASONS), once=EXPLAINING)

@@ -16,8 +16,7 @@ from schema.fields.paging import PageArguments, bad_cursor, window
 from schema.fields.scalars import ByteCount
 from schema.node import ID_SEPARATOR, not_known
 from snapshots.changes import diff
-from snapshots.changes.cells import CoverageDimension
-from snapshots.changes.coverage import CoverageChanges
+from snapshots.changes.coverage import CoverageChanges, CoverageDimension
 from snapshots.changes.explanation import Explanation
 from snapshots.frames.columns import Mask, Rows
 from snapshots.models import RevisionInfo

@@ -15,9 +15,8 @@ from schema.fields.cost import EXPLAINING, ITEMS_OF_PAGE, Cost, ItemsOf, NumberO
 from schema.fields.many import Interleaved, LazyList, for_many
 from schema.revisions.spec import Spec, SpecRows
 from snapshots.changes.rules import verdict
-from snapshots.changes.rules.finding import Searched, finder
-from snapshots.changes.rules.judging import judge
-from snapshots.changes.rules.scopes import Judged
+from snapshots.changes.rules.measures import Judged
+from snapshots.changes.rules.verdict import Searched, finder, judge
 from snapshots.errors import InvalidArgument
 
 BREACHES_DEFAULT = 50

@@ -1,7 +1,7 @@
 """The dimensions of coverage, as an enum of the API."""
 
 from schema.fields.enums import describe_enum
-from snapshots.changes.cells import CoverageDimension
+from snapshots.changes.coverage import CoverageDimension
 
 __all__ = ["CoverageDimension"]
 

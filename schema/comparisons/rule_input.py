@@ -11,8 +11,8 @@ from schema.fields.cost import ArgumentCost
 from schema.fields.enums import describe_enum
 from schema.fields.scalars import none_if_omitted
 from schema.revisions.concrete_spec import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
-from snapshots.changes.rules.reading import BadRule, CoveredSpecs, read_rule
-from snapshots.changes.rules.records import Rule, RuleLevel
+from snapshots.changes.rules.keys import BadRule, CoveredSpecs, read_rule
+from snapshots.changes.rules.rules import Rule, RuleLevel
 from snapshots.errors import InvalidArgument
 
 __all__ = ["MOST_RULES", "RULES", "RuleInput", "RuleLevel", "rules_of"]

@@ -26,9 +26,9 @@ from schema.fields.many import Interleaved, Sublists, WhereKnown, for_many
 from schema.fields.ordering import OrderDirection, direction_field
 from schema.fields.paging import PageArguments
 from schema.revisions.spec import Spec, SpecRows
-from snapshots.changes import facts
+from snapshots.changes import pairings
+from snapshots.changes.diff import SpecChangeField, SpecChangeKind, SpecChanges
 from snapshots.changes.reasons import REASONS, code_of
-from snapshots.changes.spec_changes import SpecChangeField, SpecChangeKind, SpecChanges
 
 describe_enum(
     SpecChangeKind,
@@ -74,7 +74,7 @@ def _specs_after(rows: ChangeRows[Any]) -> WhereKnown:
 
 
 def _fields(rows: ChangeRows[Any]) -> Sublists:
-    fields: list[list[facts.FieldChange]] = rows.table.fields()
+    fields: list[list[pairings.FieldChange]] = rows.table.fields()
     return Sublists([*chain.from_iterable(fields)], list(map(len, fields)))
 
 

@@ -10,7 +10,7 @@ from schema.comparisons.coverage_dimension import CoverageDimension
 from schema.context import LoadedRevision
 from schema.fields.cost import Cost, NumberOf, texts
 from schema.fields.many import Table
-from snapshots.changes.cells import cells_of
+from snapshots.changes.coverage import cells_of
 from snapshots.errors import InvalidArgument
 
 LISTED_MAX = 1_000

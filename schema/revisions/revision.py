@@ -23,7 +23,7 @@ from schema.revisions.spec_arguments import FilterArgument, MatchingArgument, Or
 from schema.revisions.spec_connection import SpecConnection, spec_connection
 from schema.revisions.stack import Stack, stacks_of
 from snapshots import refs
-from snapshots.changes.wanted import Wanted
+from snapshots.changes.lookup import Wanted
 from snapshots.models import RevisionInfo, UnprovenReason
 
 if TYPE_CHECKING:

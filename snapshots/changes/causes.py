@@ -7,27 +7,306 @@ at all is found at a pair and below it, it is one of kind UNKNOWN; where pairs l
 a circle, all of them are.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import xxhash
 
-from snapshots.changes.node_columns import hash_keys
-from snapshots.changes.cause import MOST_TOGETHER, CauseKind, CauseName
-from snapshots.changes.cause_facts import own_changes, why_unknown
-from snapshots.changes.cause_walk import walk
-from snapshots.changes.facts import FieldChange
-from snapshots.changes.main_causes import Found, main_causes
-from snapshots.changes.own_causes import Numbers, own_causes
+from snapshots.changes.cause_graph import PairGraph, PairOrder, walk
+from snapshots.changes.cause_names import (
+    KINDS,
+    MOST_TOGETHER,
+    CauseKind,
+    CauseName,
+    Numbers,
+    OwnCauses,
+    own_causes,
+    own_changes,
+    why_unknown,
+)
 from snapshots.changes.own_facts import Facts, differing_facts
-from snapshots.changes.pair_order import PairOrder
-from snapshots.changes.paths import CauseStep, Paths
-from snapshots.changes.sides import Side
+from snapshots.changes.pairings import FieldChange
+from snapshots.changes.sides import Side, frame_row, hash_keys
+from snapshots.frames.adjacency import Adjacency, Nodes
 from snapshots.frames.columns import Rows
 
-__all__ = ["CauseCount", "CauseKind", "CauseLists", "CauseStep", "Causes", "find_causes"]
+Bits = npt.NDArray[np.uint64]
+Bytes = npt.NDArray[np.uint8]
+
+KEPT_BYTES = 16 << 20
+"""The most that all bits take that are kept."""
+
+BLOCK_BYTES = 32 << 20
+"""About as much is made at a time."""
+
+_WORD = 64
+_BITS_OF_BYTE = np.array([byte.bit_count() for byte in range(256)], np.uint8)
+# Each step swaps the two halves of blocks of bits: of 1, 2 and 4 bits to a side.
+_SWAPS = [(7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)]
+
+
+class Totals(NamedTuple):
+    """Of each cause the number of specs that it is involved in, and the number of their set.
+
+    Causes that are involved in the same specs have the same ``sets``.
+    """
+
+    num_involved: Numbers
+    sets: Numbers
+
+
+class Involvement:
+    """The causes that are involved in each of the first ``num_specs`` pairs."""
+
+    def __init__(self, own: OwnCauses, order: PairOrder, num_specs: int) -> None:
+        self._own, self._order = own, order
+        self._num_specs = num_specs
+        self._size = len(own.names)
+        self._numbers = self._places = np.arange(self._size)
+        self._kept: Bits | None = None
+        if 8 * num_specs * -(-self._size // _WORD) <= KEPT_BYTES:
+            blocks = [bits for _, bits in self._blocks()]
+            self._kept = np.concatenate([np.empty((num_specs, 0), np.uint64), *blocks], axis=1)
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory the bits take that are kept."""
+        return 0 if self._kept is None else self._kept.nbytes
+
+    def renumber(self, numbers: Numbers) -> None:
+        """Give the causes other numbers: the first one is what had the first of these."""
+        self._numbers = self._numbers[numbers]
+        self._places = np.empty(self._size, np.int64)
+        self._places[self._numbers] = np.arange(self._size)
+
+    def totals(self) -> Totals:
+        """Return the totals over all specs."""
+        num_involved = np.zeros(self._size, np.int64)
+        sets = np.empty(self._size, np.int64)
+        # Two sets share a digest of 128 bits by chance in one of some 10^38 pairs.
+        known: dict[bytes, int] = {}
+        for first, bits in self._blocks():
+            rows = _transposed(bits.view(np.uint8))[: self._size - first]
+            num_involved[first : first + len(rows)] = _num_bits(rows)
+            for cause, row in enumerate(rows, first):
+                digest = xxhash.xxh3_128_digest(row)
+                sets[cause] = known.setdefault(digest, len(known))
+        return Totals(num_involved[self._numbers], sets[self._numbers])
+
+    def num_involved(self, specs: Numbers) -> Numbers:
+        """Return for each cause how many of some specs it is involved in."""
+        counts = np.zeros(self._size, np.int64)
+        for first, bits in self._blocks():
+            rows = _transposed(bits[specs].view(np.uint8))[: self._size - first]
+            counts[first : first + len(rows)] = _num_bits(rows)
+        return counts[self._numbers]
+
+    def causes_of(self, specs: Numbers) -> tuple[Numbers, Numbers]:
+        """Return pairs of a place in ``specs`` and a cause that is involved there, sorted."""
+        places, causes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for first, bits in self._blocks():
+            here = np.unpackbits(bits[specs].view(np.uint8), axis=1, bitorder="little")
+            rows, columns = np.nonzero(here)
+            places.append(rows)
+            causes.append(columns + first)
+        found = np.concatenate(places), self._places[np.concatenate(causes)]
+        order = np.lexsort(found[::-1])
+        return found[0][order], found[1][order]
+
+    def specs_of(self, cause: int) -> Numbers:
+        """Return the specs that a cause is involved in."""
+        cause = int(self._numbers[cause])
+        for first, bits in self._blocks():
+            if first <= cause < first + _WORD * bits.shape[1]:
+                word, bit = divmod(cause - first, _WORD)
+                return np.flatnonzero(bits[:, word] >> np.uint64(bit) & np.uint64(1))
+        raise IndexError(cause)
+
+    def _blocks(self) -> Iterator[tuple[int, Bits]]:
+        """Yield the bits of the specs from some cause on, and the number of that cause."""
+        if self._kept is not None:
+            if self._size:
+                yield 0, self._kept
+            return
+        num_words = max(1, BLOCK_BYTES // (8 * max(1, self._order.num_pairs)))
+        for first in range(0, self._size, num_words * _WORD):
+            size = min(num_words * _WORD, self._size - first)
+            bits = np.zeros((self._order.num_pairs, -(-size // _WORD)), np.uint64)
+            here = (self._own.numbers >= first) & (self._own.numbers < first + size)
+            words, places = np.divmod(self._own.numbers[here] - first, _WORD)
+            values = np.uint64(1) << places.astype(np.uint64)
+            np.bitwise_or.at(bits, (self._own.pairs[here], words), values)
+            self._order.spread(bits, np.bitwise_or)
+            yield first, np.ascontiguousarray(bits[: self._num_specs])
+
+
+def _num_bits(rows: Bytes) -> Numbers:
+    counts: Numbers = _BITS_OF_BYTE[rows].sum(axis=1, dtype=np.int64)
+    return counts
+
+
+def _transposed(bits: Bytes) -> Bytes:
+    """Return the columns of a matrix of bits as rows; behind the last bits stand zeros.
+
+    Eight by eight bits are turned at a time, as one number: Hacker's Delight (Warren), 7-3.
+    """
+    num_rows, num_bytes = bits.shape
+    padded = np.zeros((-(-num_rows // 8) * 8, num_bytes), np.uint8)
+    padded[:num_rows] = bits
+    squares = np.ascontiguousarray(padded.reshape(-1, 8, num_bytes).transpose(2, 0, 1))
+    numbers = squares.view("<u8")
+    for shift, mask in _SWAPS:
+        moved = (numbers ^ (numbers >> np.uint64(shift))) & np.uint64(mask)
+        numbers ^= moved ^ (moved << np.uint64(shift))
+    turned: Bytes = squares.transpose(0, 2, 1)
+    return np.ascontiguousarray(turned).reshape(8 * num_bytes, -1)
+
+
+class Found(NamedTuple):
+    """All that is found of the causes of some counterparts, which are the first pairs of the graph.
+
+    ``facts`` are the own facts of each pair that differ. ``best`` is for each pair the cause, out
+    of those that it has and leads to, that is involved in most counterparts, one of kind FORMAT
+    where there is no other; ``main`` the main one
+    of each counterpart. ``totals`` are those over all counterparts.
+    """
+
+    graph: PairGraph
+    facts: Facts
+    own: OwnCauses
+    involvement: Involvement
+    best: npt.NDArray[np.int32]
+    main: Numbers
+    totals: Totals
+
+
+def main_causes(graph: PairGraph, facts: Facts, order: PairOrder, own: OwnCauses) -> Found:
+    """Find the main causes, and number the causes: what explains most comes first."""
+    size = len(own.names)
+    involvement = Involvement(own, order, graph.num_starts)
+    totals = involvement.totals()
+    by_name = sorted(range(size), key=lambda number: own.names[number].order)
+    names = np.empty(size, np.int64)
+    names[by_name] = np.arange(size)
+    # A format explains what nothing else does, of however many specs.
+    is_format = np.array([name.kind is CauseKind.FORMAT for name in own.names], np.bool_)
+    best = _best_of_pairs(graph, order, own, np.lexsort((names, -totals.num_involved, is_format)))
+    main = _main_of_specs(graph, facts, own, names, best)
+    num_specs = np.bincount(main, minlength=size)
+    numbers = np.lexsort((names, -totals.num_involved, -num_specs))
+    places = np.empty(size, np.int64)
+    places[numbers] = np.arange(size)
+    named = OwnCauses([own.names[number] for number in numbers], own.pairs, places[own.numbers])
+    involvement.renumber(numbers)
+    totals = Totals(*(column[numbers] for column in totals))
+    return Found(
+        graph, facts, named, involvement, places[best].astype(np.int32), places[main], totals
+    )
+
+
+def _best_of_pairs(graph: PairGraph, order: PairOrder, own: OwnCauses, by_most: Numbers) -> Numbers:
+    """Return for each pair the first of some causes that it has or leads to."""
+    ranks = np.empty(len(by_most), np.int64)
+    ranks[by_most] = np.arange(len(by_most))
+    best = np.full(graph.num_pairs, len(by_most), np.int64)
+    np.minimum.at(best, own.pairs, ranks[own.numbers])
+    order.spread(best, np.minimum)
+    return by_most[best]
+
+
+def _main_of_specs(
+    graph: PairGraph, facts: Facts, own: OwnCauses, names: Numbers, best: Numbers
+) -> Numbers:
+    """Return the main cause of each counterpart; ``names`` are the places of causes by name."""
+    main = best[: graph.num_starts].copy()
+    is_own = own.pairs < graph.num_starts
+    is_own[is_own] = facts[own.pairs[is_own]] != 0
+    pairs, numbers = own.pairs[is_own], own.numbers[is_own]
+    kinds = np.array([KINDS.index(name.kind) for name in own.names], np.int64)
+    # Of several causes of one pair the first must stay, and numpy keeps what is assigned last.
+    last_first = np.lexsort((names[numbers], kinds[numbers]))[::-1]
+    main[pairs[last_first]] = numbers[last_first]
+    return main
+
+
+class CauseStep(NamedTuple):
+    """A package on the way from a spec to a cause, and its nodes in the graphs of both sides."""
+
+    name: str
+    base_node: int | None
+    head_node: int | None
+
+
+class Paths:
+    """Finds the shortest chains from pairs to what explains most of all causes below them.
+
+    ``best`` is the number of that cause for each pair, ``ends`` are the pairs that have it
+    themselves. Every pair on a way to it has the same one, so that one search is enough for all.
+    """
+
+    def __init__(
+        self, base: Side, head: Side, graph: PairGraph, best: npt.NDArray[np.int32], ends: Nodes
+    ) -> None:
+        self._sides = base, head
+        self._graph = graph
+        self._best = best
+        self._ends = ends
+
+    def of(self, pair: int) -> list[CauseStep]:
+        """Return a shortest chain from a pair to an end, both included.
+
+        Of equally short chains it is the one whose names come first; of pairs of one name that
+        with the lesser hashes.
+        """
+        steps = [self.step(pair)]
+        for left in range(int(self._distances[pair]) - 1, -1, -1):
+            targets = self._down.ends[self._down.edges_of(np.array([pair]))]
+            is_next = self._distances[targets] == left
+            is_next &= self._best[targets] == self._best[pair]
+            pair = min(set(targets[is_next].tolist()), key=self._order)
+            steps.append(self.step(pair))
+        return steps
+
+    @cached_property
+    def _distances(self) -> npt.NDArray[np.int32]:
+        """How many steps each pair is away from its nearest end."""
+        graph = self._graph
+        edges = np.flatnonzero(self._best[graph.sources] == self._best[graph.targets])
+        edges = edges[np.argsort(graph.targets[edges], kind="stable")]
+        up = Adjacency(graph.targets[edges], None, graph.sources[edges], graph.num_pairs)
+        distances = np.full(graph.num_pairs, -1, np.int32)
+        distance, level = 0, self._ends
+        while len(level):
+            distances[level] = distance
+            above = up.ends[up.edges_of(level)]
+            level = np.unique(above[distances[above] < 0]).astype(np.int64)
+            distance += 1
+        return distances
+
+    @cached_property
+    def _down(self) -> Adjacency:
+        graph = self._graph
+        return Adjacency(graph.sources, None, graph.targets, graph.num_pairs)
+
+    def step(self, pair: int) -> CauseStep:
+        """Return the step that leads to a pair."""
+        base_node, head_node = self._nodes(pair)
+        frame, row = frame_row(self._sides[0], base_node)
+        return CauseStep(frame.package.at(row), base_node, head_node)
+
+    def _order(self, pair: int) -> tuple[str, str, str]:
+        rows = [
+            frame_row(side, node) for side, node in zip(self._sides, self._nodes(pair), strict=True)
+        ]
+        before, after = (frame.hashes.at(row) for frame, row in rows)
+        return self.step(pair).name, before, after
+
+    def _nodes(self, pair: int) -> tuple[int, int]:
+        return int(self._graph.base_nodes[pair]), int(self._graph.head_nodes[pair])
+
 
 _NAME_BYTES = 600
 

@@ -7,13 +7,11 @@ that it belongs to, and is made once, with all its columns.
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.cause_facts import NEITHER, NO_DEPENDENCIES, NO_PACKAGE_HASHES
+from snapshots.changes.cause_names import NEITHER, NO_DEPENDENCIES, NO_PACKAGE_HASHES
 from snapshots.changes.causes import CauseLists, Causes, CauseStep, find_causes
-from snapshots.changes.diff import Comparison
-from snapshots.changes.reasoning import reason
-from snapshots.changes.reasons import Codes, SpecChangeReason, code_of
+from snapshots.changes.diff import Comparison, SpecChanges
+from snapshots.changes.reasons import Codes, SpecChangeReason, code_of, reason
 from snapshots.changes.sides import Side
-from snapshots.changes.spec_changes import SpecChanges
 from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph
 

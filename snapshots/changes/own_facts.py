@@ -16,9 +16,14 @@ from enum import IntFlag
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.node_columns import node_codes, node_fingerprints, known_values
-from snapshots.changes.node_columns import Fingerprints, is_stated
-from snapshots.changes.sides import Side
+from snapshots.changes.sides import (
+    Fingerprints,
+    Side,
+    is_stated,
+    known_values,
+    node_codes,
+    node_fingerprints,
+)
 from snapshots.frames.adjacency import Nodes
 from snapshots.frames.columns import Mask, Rows
 
@@ -93,9 +98,7 @@ def shapes(side: Side, nodes: Nodes) -> Fingerprints:
 
 def _edge_fingerprints(side: Side, edges: Nodes) -> Fingerprints:
     graph = side.graph
-    names = node_fingerprints(side, "package")[
-        node_codes(side, "package")[graph.targets[edges]]
-    ]
+    names = node_fingerprints(side, "package")[node_codes(side, "package")[graph.targets[edges]]]
     virtuals = graph.virtuals.fingerprints.astype(np.uint64)[graph.virtuals.codes[edges]]
     return _mixed(_mixed(names + graph.types[edges]) + virtuals)
 

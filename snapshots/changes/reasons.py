@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.counterparts import Counterparts
-from snapshots.changes.facts import tells_stacks
-from snapshots.changes.hashed_facts import mixed
-from snapshots.changes.node_columns import Fingerprints
+from snapshots.changes.counterparts import Counterparts, find_counterparts
+from snapshots.changes.diff import SpecChanges
+from snapshots.changes.own_facts import Facts, differing_facts
+from snapshots.changes.pairings import Pairing, tells_stacks
+from snapshots.changes.sides import Fingerprints, Side, mixed
 from snapshots.frames.columns import Column, Mask, Rows, begins_of_runs
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
@@ -173,3 +174,35 @@ def _only_in_other_stacks(frame: Frame, other: Frame) -> Mask:
         return bool(named) and tells and named.isdisjoint(theirs)
 
     return frame.stacks.where(lacks_all)
+
+
+_NO_ROW = -1
+
+
+class Reasoning(NamedTuple):
+    """Counterparts, which of their own facts differ (in the order of the pairs), and reasons."""
+
+    counterparts: Counterparts
+    differing: Facts
+    reasons: Reasons
+
+    def reasons_of(self, changes: SpecChanges, of_head: Codes | None = None) -> Codes:
+        """Return the reason of each change, as the code of a SpecChangeReason.
+
+        ``of_head`` stands in the place of the own reasons of the rows of head.
+        """
+        codes = np.full(len(changes), code_of(SpecChangeReason.FACTS), np.int8)
+        added, removed = changes.before == _NO_ROW, changes.after == _NO_ROW
+        codes[added] = (self.reasons.of_head if of_head is None else of_head)[changes.after[added]]
+        codes[removed] = self.reasons.of_base[changes.before[removed]]
+        return codes
+
+
+def reason(pairing: Pairing, base: Side, head: Side) -> Reasoning:
+    """Find counterparts and reasons for a pairing that is not narrowed, of the two sides."""
+    removed, added = pairing.removed, pairing.added
+    pairs = find_counterparts(base, removed, head, added)
+    nodes = (it.astype(np.int64) for it in (pairs.base_rows, pairs.head_rows))
+    own = differing_facts(base, head, *nodes)
+    reasons = find_reasons(base.frame, removed, head.frame, added, pairs, own != 0)
+    return Reasoning(pairs, own, reasons)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from snapshots.changes.causes import CauseKind
+from snapshots.changes.cause_names import CauseKind
 from snapshots.digests import short_digest
 from snapshots.models import RevisionInfo
 from snapshots.notes.document import Changelog

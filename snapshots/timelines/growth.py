@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from snapshots.changes.pair_counts import NO_COUNTS, PairCounts
+from snapshots.changes.kept_changes import NO_COUNTS, PairCounts
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo

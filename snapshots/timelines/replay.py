@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.reasons import REASONS, SpecChangeReason, code_of
-from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.frames.columns import Mask
 from snapshots.history import Pair
 from snapshots.timelines.steps import Places, Steps

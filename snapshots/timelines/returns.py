@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.changes.hash_numbers import Signed, numbers_of, places_of
-from snapshots.changes.pair_counts import PairCounts
+from snapshots.changes.kept_changes import PairCounts, Signed, numbers_of, places_of
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.frames.columns import Mask
 from snapshots.history import History, Pair

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from snapshots.changes.cause import CauseKind
+from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.causes import Causes
-from snapshots.changes.facts import FieldChange
+from snapshots.changes.pairings import FieldChange
 
 
 class CauseRecord(NamedTuple):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from snapshots.changes.cause import CauseKind, CauseName
+from snapshots.changes.cause_names import CauseKind, CauseName
 
 LONG = " ".join(f"variant{number:02}=yes" for number in range(20))
 

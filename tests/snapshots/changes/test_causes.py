@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snapshots.changes import cause_walk
-from snapshots.changes.cause import MOST_TOGETHER
-from snapshots.changes.cause_facts import CUT, NEITHER
-from snapshots.changes.causes import CauseCount, CauseKind
+from snapshots.changes import cause_graph
+from snapshots.changes.cause_names import CUT, MOST_TOGETHER, NEITHER, CauseKind
+from snapshots.changes.causes import CauseCount
 from snapshots.changes.sides import Side
 from tests.snapshots.changes.cause_records import records
 from tests.snapshots.changes.finding import all_rows, causes_of, named, names_on, row_of, told
@@ -243,7 +242,7 @@ def test_shortest_path() -> None:
 
 def test_long_chains_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """What lies deeper than real graphs are is not followed, and it is said so."""
-    monkeypatch.setattr(cause_walk, "MOST_STEPS", 3)
+    monkeypatch.setattr(cause_graph, "MOST_STEPS", 3)
 
     def chain(side: int) -> Side:
         outside = [
@@ -254,7 +253,7 @@ def test_long_chains_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
 
     (cause,) = records(causes_of(chain(1), chain(2)))
     assert (cause.kind, cause.package, cause.why_unknown) == (CauseKind.UNKNOWN, "p3", CUT)
-    monkeypatch.setattr(cause_walk, "MOST_STEPS", 10)
+    monkeypatch.setattr(cause_graph, "MOST_STEPS", 10)
     assert [it.title for it in records(causes_of(chain(1), chain(2)))] == [
         "p4 1 → 2",
         "p5 changed, it is not known why",

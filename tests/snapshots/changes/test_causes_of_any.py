@@ -6,11 +6,10 @@ from random import Random
 import numpy as np
 from hypothesis import given
 
-from snapshots.changes.cause import CauseKind
+from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.causes import Causes, find_causes
-from snapshots.changes.node_columns import frame_row
 from snapshots.changes.own_facts import differing_facts
-from snapshots.changes.sides import Side
+from snapshots.changes.sides import Side, frame_row
 from snapshots.contents import Content
 from snapshots.frames.columns import Rows
 from snapshots.frames.dependencies import DependencyGraph

@@ -10,11 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.changes import cells
-from snapshots.changes.cells import CoverageDimension
+from snapshots.changes import coverage as coverage_module
 from snapshots.changes.coverage import (
     CoverageChange,
     CoverageChangeKind,
+    CoverageDimension,
     coverage,
     usual_dimensions,
 )
@@ -113,7 +113,7 @@ def test_cells_of_many_values(
 ) -> None:
     """Where the combinations are too many to be marked one by one, they are numbered first."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(cells, "_MOST_MARKED", most)
+        patched.setattr(coverage_module, "_MOST_MARKED", most)
         assert told(coverage(compare(*states), dimensions)) == expected(*states, dimensions)
 
 
@@ -306,7 +306,7 @@ def test_cells_of_one_side(
     specs, frame = states[1], frame_of(states[1])
     for package in frame.packages:
         rows = np.arange(len(frame), dtype=np.int32)[frame.rows_of(package)]
-        found = cells.cells_of(frame, rows, distinct)
+        found = coverage_module.cells_of(frame, rows, distinct)
         told_cells = [
             (
                 frame.packages[code],

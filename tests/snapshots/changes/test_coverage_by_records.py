@@ -6,8 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.changes.cells import CoverageDimension
-from snapshots.changes.coverage import CoverageChange, CoverageChangeKind, coverage
+from snapshots.changes.coverage import (
+    CoverageChange,
+    CoverageChangeKind,
+    CoverageDimension,
+    coverage,
+)
 from snapshots.frames.frame import Frame
 from tests.snapshots.changes.oracle import coverage as oracle
 from tests.snapshots.changes.oracle.catalogs import weeks

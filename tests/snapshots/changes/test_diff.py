@@ -6,9 +6,8 @@ from typing import Any
 import orjson
 import pytest
 
-from snapshots.changes.diff import Comparison
+from snapshots.changes.diff import Comparison, SpecChangeField, SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
-from snapshots.changes.spec_changes import SpecChangeField, SpecChangeKind
 from snapshots.frames.filters import SpecFilter
 from snapshots.models import Spec
 from tests.snapshots.factories import a_spec, full_spec, hash_of

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 from hypothesis import given
 
-from snapshots.changes.spec_changes import SpecChangeKind
+from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.models import SPEC_FACTS, Spec
 from snapshots.spack.names import natural_key

@@ -6,11 +6,9 @@ from typing import Any
 import numpy as np
 from hypothesis import given
 
-from snapshots.changes.cause import CauseKind
-from snapshots.changes.cause_facts import NEITHER, NO_DEPENDENCIES, NO_PACKAGE_HASHES
-from snapshots.changes.diff import Comparison
+from snapshots.changes.cause_names import NEITHER, NO_DEPENDENCIES, NO_PACKAGE_HASHES, CauseKind
+from snapshots.changes.diff import Comparison, SpecChangeKind
 from snapshots.changes.explanation import Explanation, explain
-from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.models import Spec
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.changes.cause_records import records

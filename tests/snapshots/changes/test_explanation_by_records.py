@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 
-from snapshots.changes.spec_changes import SpecChangeKind
+from snapshots.changes.diff import SpecChangeKind
 from snapshots.demo import history
 from tests.snapshots.changes.oracle.catalogs import crowds, towers, weeks
 from tests.snapshots.changes.oracle.causes import Causes

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.changes.hash_numbers import places_of
+from snapshots.changes.kept_changes import places_of
 
 NUMBERS = st.lists(
     # Some agree in the bits that are looked at first, and in nothing else.

@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from snapshots.changes import involvement
-from snapshots.changes.cause import CauseKind, CauseName
-from snapshots.changes.cause_walk import PairGraph
-from snapshots.changes.involvement import Involvement
-from snapshots.changes.own_causes import OwnCauses
-from snapshots.changes.pair_order import PairOrder
+from snapshots.changes.cause_graph import PairGraph, PairOrder
+from snapshots.changes.cause_names import CauseKind, CauseName, OwnCauses
+from snapshots.changes.causes import Involvement
 from tests.snapshots.factories import seeded
 
 
@@ -61,8 +58,8 @@ def test_involved_causes(is_kept: bool, drawn: tuple[PairGraph, OwnCauses]) -> N
     ]
     with pytest.MonkeyPatch.context() as patch:
         if not is_kept:
-            patch.setattr(involvement, "KEPT_BYTES", 0)
-            patch.setattr(involvement, "BLOCK_BYTES", 1)
+            patch.setattr("snapshots.changes.causes.KEPT_BYTES", 0)
+            patch.setattr("snapshots.changes.causes.BLOCK_BYTES", 1)
         found = Involvement(own, PairOrder(graph), num_specs)
         assert (found.num_bytes > 0) == is_kept
         totals = found.totals()

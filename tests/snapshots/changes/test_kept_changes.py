@@ -8,11 +8,17 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from snapshots.changes.hash_numbers import numbers_of
-from snapshots.changes.kept_changes import KeptChanges, comparisons_table, keep_changes
+from snapshots.changes.kept_changes import (
+    KeptChanges,
+    PackageCounts,
+    PairCounts,
+    comparisons_table,
+    counts_of,
+    keep_changes,
+    numbers_of,
+    packages_of,
+)
 from snapshots.changes.package_changes import PackageChangeKind
-from snapshots.changes.pair_counts import PairCounts, counts_of
-from snapshots.changes.pair_packages import PackageCounts, packages_of
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.history import Pair
 from snapshots.tables import CHANGES, COMPARISONS

@@ -8,8 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import asdict
 
-from snapshots.changes.diff import Comparison
-from snapshots.changes.spec_changes import SpecChange
+from snapshots.changes.diff import Comparison, SpecChange
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.frames.filters import SpecFilter
 from snapshots.models import Spec

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from snapshots.changes.cells import CoverageDimension
-from snapshots.changes.coverage import CoverageChangeKind, coverage
+from snapshots.changes.coverage import CoverageChangeKind, CoverageDimension, coverage
 from snapshots.models import Spec
 from snapshots.spack.versions import version_key
 from tests.snapshots.changes.states import compare, pairs

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from snapshots.changes.causes import CauseKind
+from snapshots.changes.cause_names import CauseKind
 from snapshots.models import Dependency
 from tests.snapshots.changes.cause_records import records
 from tests.snapshots.changes.finding import causes_of, named, names_on, row_of

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.changes.counterparts import below
-from snapshots.changes.counterparts.below import Below
+from snapshots.changes import likeness
+from snapshots.changes.likeness import Below
 from snapshots.models import Spec
 from tests.snapshots.changes.graphs import edge, node, side_of
 from tests.snapshots.factories import seeded
@@ -97,8 +97,8 @@ def test_against_plain_walks(
     So it is whether the sets are small enough to be made at once and kept, or not.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(below, "_BLOCK_BYTES", num_bytes)
-        patch.setattr(below, "_KEPT_BYTES", kept_bytes)
+        patch.setattr(likeness, "_BLOCK_BYTES", num_bytes)
+        patch.setattr(likeness, "_KEPT_BYTES", kept_bytes)
         check(base, head)
 
 

@@ -8,9 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.changes.counterparts import class_pairs, classes
-from snapshots.changes.counterparts.class_pairs import marks_of_keys, pairs_of_classes
-from snapshots.changes.counterparts.classes import Classes, take_in_order, twins
+from snapshots.changes import candidates
+from snapshots.changes.candidates import (
+    Classes,
+    marks_of_keys,
+    pairs_of_classes,
+    take_in_order,
+    twins,
+)
 from tests.snapshots.factories import seeded
 
 Drawn = tuple[list[tuple[int, int]], list[tuple[int, int]], dict[tuple[int, int], int]]
@@ -44,7 +49,7 @@ def test_against_all_pairs(drawn: Drawn, max_pairs: int) -> None:
         return key, ranks[mark, head[other][1]]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(class_pairs, "_MAX_PAIRS", max_pairs)
+        patch.setattr(candidates, "_MAX_PAIRS", max_pairs)
         ours, theirs = classes_of(base), classes_of(head)
         found = set()
         for one, other in pairs_of_classes(marks_of_keys(ours), marks_of_keys(theirs)):
@@ -89,7 +94,7 @@ def test_twins(base: list[int], head: list[int], expected: list[tuple[int, int]]
 
 def test_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a key has more classes than are ranked at once, it says so, newest versions first."""
-    monkeypatch.setattr(classes, "MAX_CLASSES", 2)
+    monkeypatch.setattr(candidates, "MAX_CLASSES", 2)
     places = np.arange(5)
     keys, versions = np.array([0, 1, 1, 1, 2]), np.array([0, 1, 3, 2, 0])
     found = Classes(places, keys, places.astype(np.uint64), versions)

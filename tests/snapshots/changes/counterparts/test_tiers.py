@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from snapshots.changes.counterparts import Counterparts, class_pairs, classes, find_counterparts
-from snapshots.changes.pairing import pair
+from snapshots.changes import candidates
+from snapshots.changes.counterparts import Counterparts, find_counterparts
+from snapshots.changes.pairings import pair
 from snapshots.changes.sides import Side
 from snapshots.models import Spec
 from snapshots.spack.names import ROOT_STACK
@@ -258,8 +259,8 @@ def test_more_unlike_ones_than_are_ranked_at_once(
     monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     """Where they are ranked in pieces, all that can have a counterpart get one."""
-    monkeypatch.setattr(classes, "MAX_CLASSES", number)
-    monkeypatch.setattr(class_pairs, "_MAX_PAIRS", 3)
+    monkeypatch.setattr(candidates, "MAX_CLASSES", number)
+    monkeypatch.setattr(candidates, "_MAX_PAIRS", 3)
     base, head = (
         [hdf5(f"{side}{n}", version=str(n), stacks=(f"{side}{n}",)) for n in range(count)]
         for side, count in (("base", 11), ("head", 7))
@@ -275,8 +276,8 @@ def test_many_unlike_ones_with_a_stack_in_common(
     monkeypatch: pytest.MonkeyPatch, max_pairs: int
 ) -> None:
     """They are found by their stacks, however many others there are."""
-    monkeypatch.setattr(classes, "MAX_CLASSES", 50)
-    monkeypatch.setattr(class_pairs, "_MAX_PAIRS", max_pairs)
+    monkeypatch.setattr(candidates, "MAX_CLASSES", 50)
+    monkeypatch.setattr(candidates, "_MAX_PAIRS", max_pairs)
     base = [hdf5(f"base{n}", target=f"base{n}", stacks=(f"s{n:02}", "root")) for n in range(20)]
     head = [
         hdf5(f"head{n}", target=f"head{n}", stacks=("other", "root", f"s{19 - n:02}"))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from snapshots.changes.counterparts.version_places import version_places
+from snapshots.changes.likeness import version_places
 from snapshots.frames.frame import Frame
 from tests.snapshots.changes.graphs import node
 from tests.snapshots.records import frame_of

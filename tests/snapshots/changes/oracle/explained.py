@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from snapshots.changes.diff import Comparison
+from snapshots.changes.diff import Comparison, SpecChangeKind
 from snapshots.changes.explanation import explain
 from snapshots.changes.reasons import SpecChangeReason
-from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from tests.snapshots.changes.cause_records import records

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from snapshots.changes.cells import CoverageDimension
-from snapshots.changes.rules.amounts import read_amount
-from snapshots.changes.rules.files import LARGEST_FILE, parse_rules, read_rules
-from snapshots.changes.rules.reading import MOST_RULES
-from snapshots.changes.rules.records import (
+from snapshots.changes.coverage import CoverageDimension
+from snapshots.changes.rules.keys import MOST_RULES
+from snapshots.changes.rules.rule_files import LARGEST_FILE, parse_rules, read_rules
+from snapshots.changes.rules.rules import (
     Cover,
     Forbid,
     Forbidden,
@@ -18,6 +17,7 @@ from snapshots.changes.rules.records import (
     Only,
     Require,
     RuleLevel,
+    read_amount,
 )
 from snapshots.errors import RulesError
 from tests.snapshots.factories import hash_of

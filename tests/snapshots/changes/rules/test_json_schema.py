@@ -7,12 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.changes.rules.json_schema import SCHEMA_FILE, json_schema, schema_text
-from snapshots.changes.rules.keys import KEYS
+from snapshots.changes.rules.keys import (
+    DIMENSIONS,
+    KEYS,
+    SCHEMA_FILE,
+    BadRule,
+    CoveredSpecs,
+    json_schema,
+    read_rule,
+    schema_text,
+)
 from snapshots.changes.rules.measures import MEASURES
-from snapshots.changes.rules.reading import BadRule, CoveredSpecs, read_rule
-from snapshots.changes.rules.records import Forbidden
-from snapshots.changes.rules.values import DIMENSIONS
+from snapshots.changes.rules.rules import Forbidden
 
 VALIDATOR = jsonschema.Draft7Validator(json_schema())
 

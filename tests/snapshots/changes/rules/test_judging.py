@@ -8,11 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.changes.cells import CoverageDimension
-from snapshots.changes.rules.amounts import read_amount
-from snapshots.changes.rules.judging import judge
-from snapshots.changes.rules.measures import MEASURES
-from snapshots.changes.rules.records import (
+from snapshots.changes.coverage import CoverageDimension
+from snapshots.changes.rules.measures import MEASURES, Judged
+from snapshots.changes.rules.rules import (
     Cover,
     Demand,
     Forbid,
@@ -22,8 +20,9 @@ from snapshots.changes.rules.records import (
     Require,
     Rule,
     RuleLevel,
+    read_amount,
 )
-from snapshots.changes.rules.scopes import Judged
+from snapshots.changes.rules.verdict import judge
 from snapshots.errors import CatalogError, InvalidArgument, RuleUnusable
 from snapshots.models import ConcreteSpec, Spec
 from snapshots.notes.summary import summarize

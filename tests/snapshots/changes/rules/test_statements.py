@@ -5,7 +5,7 @@ import tomllib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.changes.rules.statements import Place, lines_of
+from snapshots.changes.rules.rule_files import Place, lines_of
 
 VALUES = st.sampled_from(
     (

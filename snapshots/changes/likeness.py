@@ -1,27 +1,99 @@
-"""What lies below specs: names, versions and more of all that they depend on, as sets of bits.
+"""How alike two specs are: by their lists, their versions, and what lies below them.
 
-A set is a whole number with a bit for each item, a name with a version, say. Such sets are made
-from below: what lies below a spec is what it depends on, and what lies below that. Few specs are
-asked for, so only what they reach is looked at.
+What lies below a spec is a set: a whole number with a bit for each item, a name with a version,
+say. Such sets are made from below: what lies below a spec is what it depends on, and what lies
+below that. Few specs are asked for, so only what they reach is looked at.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from sys import getsizeof
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.hashed_facts import (
+from snapshots.changes.sides import (
+    Fingerprints,
+    Side,
     compilers,
     mixed,
-    of_nodes,
+    node_hashes,
     stating_compilers,
 )
-from snapshots.changes.node_columns import Fingerprints
-from snapshots.changes.sides import Side
-from snapshots.frames.columns import Rows
+from snapshots.frames.columns import Column, ListColumn, Rows, begins_of_runs
 from snapshots.frames.components import from_below
+from snapshots.frames.frame import Frame
+from snapshots.models import SPEC_FACTS
+
+Shares = npt.NDArray[np.float64]
+
+
+def shares(
+    base: ListColumn,
+    base_rows: Rows,
+    head: ListColumn,
+    head_rows: Rows,
+    left_out: frozenset[str] = frozenset(),
+) -> Shares:
+    """Return for each two rows the share of items that their lists have in common.
+
+    It is what is common of all that either has, 1 where neither has any. ``left_out`` are no items.
+    """
+    size = len(head.values)
+    pairs = base.codes[base_rows].astype(np.int64) * size + head.codes[head_rows]
+    distinct, places = np.unique(pairs, return_inverse=True)
+    ours = _item_sets(base, distinct // size, left_out)
+    theirs = _item_sets(head, distinct % size, left_out)
+    found = [
+        len(one & other) / len(one | other) if one or other else 1.0
+        for one, other in zip(ours, theirs, strict=True)
+    ]
+    return np.array(found, np.float64)[places]
+
+
+def _item_sets(
+    column: ListColumn, codes: npt.NDArray[np.int64], left_out: frozenset[str]
+) -> list[frozenset[str]]:
+    """Return the items of lists; equal codes share theirs."""
+    distinct, places = np.unique(codes, return_inverse=True)
+    sets = [frozenset(column.values[code] or ()) - left_out for code in distinct.tolist()]
+    return [sets[place] for place in places.tolist()]
+
+
+Places = npt.NDArray[np.int64]
+
+
+def version_places(
+    base: Frame, base_rows: Rows, head: Frame, head_rows: Rows
+) -> tuple[Places, Places]:
+    """Return for rows of two frames the place of each one's version in Spack's order.
+
+    The places of two specs of one package are as far apart as their versions are among all distinct
+    ones that the package has in either frame: 0 for the same version, 1 for neighbours.
+    """
+    sort_key = SPEC_FACTS["version"].sort_key
+    versions = _ranks([base.version, head.version], sort_key)
+    packages = _ranks([base.package, head.package], str)
+    size = 1 + max(len(base.version.values), len(head.version.values)) * 2
+    ours, theirs = (
+        of_package * size + of_version
+        for of_package, of_version in zip(packages, versions, strict=True)
+    )
+    # The rows of a frame stand by package and version, so that equal ones are neighbours.
+    distinct = np.unique(np.concatenate([it[begins_of_runs(it)] for it in (ours, theirs)]))
+    return np.searchsorted(distinct, ours[base_rows]), np.searchsorted(distinct, theirs[head_rows])
+
+
+def _ranks(columns: Sequence[Column[str]], sort_key: Callable[[str], Any]) -> list[Places]:
+    """Return for each column the rank of each row's value among the distinct values of all."""
+    values = sorted(set(chain.from_iterable(it.values for it in columns)), key=sort_key)
+    ranks = {value: rank for rank, value in enumerate(values)}
+    return [
+        np.fromiter(map(ranks.__getitem__, it.values), np.int64, len(it.values))[it.codes]
+        for it in columns
+    ]
+
 
 _BLOCK_BYTES = 32 << 20
 _KEPT_BYTES = 128 << 20
@@ -138,7 +210,7 @@ class _Walk:
         self._order = from_below(sources, targets, len(nodes))
         self._targets: list[int] = targets.tolist()
         self._starts: list[int] = np.searchsorted(sources, np.arange(len(nodes) + 1)).tolist()
-        self.items = mixed(*(of_nodes(side, name)[nodes] for name in columns))
+        self.items = mixed(*(node_hashes(side, name)[nodes] for name in columns))
         self._stating = np.flatnonzero(stating_compilers(side)[nodes])
         self.compilers = mixed(*(it[nodes[self._stating]] for it in compilers(side)))
 

@@ -1,17 +1,67 @@
-"""Rules as records: what each asks for, and which specs it is about."""
+"""Rules as records: what each asks for, how much it allows, and which specs it is about."""
 
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from enum import Enum
 from fnmatch import translate
+from fractions import Fraction
 
 import msgspec
 import numpy as np
 
-from snapshots.changes.cells import CoverageDimension
-from snapshots.changes.rules.amounts import Amount
+from snapshots.changes.coverage import CoverageDimension
+from snapshots.escaping import quoted
 from snapshots.frames.columns import Mask
 from snapshots.models import ConcreteSpec
+
+_NUMBER = r"[0-9]{1,15}(\.[0-9]{1,6})?"
+SIZES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+"""The units of sizes, in bytes."""
+
+NUMBER = r"^[0-9]{1,15}$"
+PERCENTAGE = rf"^{_NUMBER} ?%$"
+SIZE = rf"^{_NUMBER} ?({'|'.join(SIZES)})$"
+"""How amounts are written in texts, as regular expressions that JSON Schema knows, too."""
+
+
+class Unit(Enum):
+    """What an amount counts: things one by one, hundredths of all of them, or bytes."""
+
+    NUMBER = "number"
+    PERCENTAGE = "percentage"
+    BYTES = "bytes"
+
+
+class Amount(msgspec.Struct, frozen=True):
+    """An amount, exactly as it was written; ``text`` is for people."""
+
+    value: Decimal
+    unit: Unit
+    text: str
+
+    def share_of(self, whole: int) -> Fraction:
+        """Return how much of a whole the amount is: a percentage of it, else the value itself."""
+        value = Fraction(self.value)
+        return value * whole / 100 if self.unit is Unit.PERCENTAGE else value
+
+
+def read_amount(value: int | str) -> Amount:
+    """Return the amount that a number or a text stands for; raises ValueError for no amount."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        if not 0 <= value < 10**15:
+            raise ValueError("is no number from 0 to 999,999,999,999,999")
+        return Amount(Decimal(value), Unit.NUMBER, f"{value:,}")
+    text = str(value)
+    if re.fullmatch(NUMBER[1:-1], text):
+        return read_amount(int(text))
+    if re.fullmatch(PERCENTAGE[1:-1], text):
+        return Amount(Decimal(text.rstrip(" %")), Unit.PERCENTAGE, f"{text.rstrip(' %')} %")
+    if (match := re.fullmatch(f"(?P<number>{_NUMBER}) ?(?P<unit>{'|'.join(SIZES)})", text)) is None:
+        raise ValueError(f"{quoted(text)} is no amount")
+    in_bytes = Decimal(match["number"]) * SIZES[match["unit"]]
+    return Amount(in_bytes, Unit.BYTES, f"{match['number']} {match['unit']}")
+
 
 _GLOB = re.compile(r"[*?\[]")
 

@@ -1,4 +1,9 @@
-"""A file of rules, in TOML: read whole, and every fault with its line and key."""
+"""A file of rules, in TOML: read whole, and every fault with its line and key.
+
+``tomllib`` tells no lines of what it reads. But each statement of TOML ends with a line, and is
+TOML by itself, while the begin of one that goes on in the next line is not. So the shortest run of
+lines that can be read is one statement, and there is no second reader of the syntax here.
+"""
 
 import re
 import tomllib
@@ -7,13 +12,85 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from snapshots.changes.rules.reading import MOST_RULES, BadRule, CoveredSpecs, read_rule
-from snapshots.changes.rules.records import Rule
-from snapshots.changes.rules.statements import Place, lines_of
+from snapshots.changes.rules.keys import MOST_RULES, BadRule, CoveredSpecs, read_rule
+from snapshots.changes.rules.rules import Rule
 from snapshots.errors import RulesError, SourceError
 from snapshots.escaping import quoted
 from snapshots.sources import lockfiles
 from snapshots.sources.files import read_regular
+
+_ENDS = ("]", "}", '"""', "'''")
+"""What the last line of a value of several lines has one of."""
+
+_MOST_READ = 20_000_000
+"""Characters that are read to find ends of statements, a second's work: lines beyond are not told.
+
+It takes thousands of lines in one value, each of which could be its last.
+"""
+
+Place = tuple[int, str | None]
+"""The number of a table of an array of tables, -1 for none, and a key in it; None for its head."""
+
+
+def lines_of(text: str, array: str) -> dict[Place, int]:
+    """Return the line, from 1, of each table of an array of tables and of each key in it.
+
+    The keys beside the array have the number -1. The text must be TOML. Those of texts that take
+    too long are left out from some line on.
+    """
+    found: dict[Place, int] = {}
+    number, outside = -1, True
+    for line, statement in _statements(text):
+        names = _names(tomllib.loads(statement))
+        if not names:
+            continue
+        is_head = statement.lstrip().startswith("[")
+        if is_head:
+            outside = names[0] != array
+            number += not outside and len(names) == 1
+            key = names[1] if len(names) > 1 else None
+            found.setdefault((-1, names[0]) if outside else (number, key), line)
+        else:
+            found.setdefault((-1 if outside else number, names[0]), line)
+    return found
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each statement with the line that it begins on."""
+    start, left, lines = 1, _MOST_READ, text.replace("\r\n", "\n").split("\n")
+    held: list[str] = []
+    for number, line in enumerate(lines, 1):
+        if not held:
+            start = number
+        held.append(line)
+        if len(held) == 1 or any(end in line for end in _ENDS):
+            statement = "\n".join(held)
+            left -= len(statement)
+            if left < 0:
+                return
+            if _is_toml(statement):
+                yield start, statement
+                held = []
+
+
+def _is_toml(text: str) -> bool:
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
+
+
+def _names(table: object) -> list[str]:
+    """Return the keys on the way down to the only value of a statement."""
+    names: list[str] = []
+    while isinstance(table, dict) and table:
+        name, table = next(iter(table.items()))
+        names.append(name)
+        if isinstance(table, list) and table == [{}]:
+            break
+    return names
+
 
 LARGEST_FILE = 1 << 20
 """How many bytes a file of rules may have."""
@@ -24,7 +101,7 @@ _DEEP_KEY = re.compile(
 )
 """A key of very many parts, which takes the reader of TOML time by the square of them."""
 
-_PLACE = re.compile(r" ?\(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
+_ERROR_PLACE = re.compile(r" ?\(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 
 
 def read_rules(location: str) -> list[Rule]:
@@ -62,9 +139,9 @@ def parse_rules(text: str, location: str) -> list[Rule]:
 
 def _syntax_error(text: str, location: str, error: ValueError) -> SourceError:
     reason = str(error)
-    match = _PLACE.search(reason)
+    match = _ERROR_PLACE.search(reason)
     line = int(match["line"]) if match and match["line"] else text.count("\n") + 1
-    return SourceError(location, f"is no TOML: {_PLACE.sub('', reason)}", line=line)
+    return SourceError(location, f"is no TOML: {_ERROR_PLACE.sub('', reason)}", line=line)
 
 
 class _File:

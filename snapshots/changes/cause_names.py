@@ -1,0 +1,421 @@
+"""What explains changed hashes by itself: kinds of causes, their names, and which pair has which.
+
+What differs of a node itself is one cause, named by the first fact that differs; a new version
+nearly always comes with a new recipe and other dependencies, and that is no second cause. Where the
+dependencies are the first that differs, each that only one side has is a cause of the node. Where
+nothing else explains a pair and its nodes were written in two formats of specs, which have other
+hashes for the same content, that is its cause: one for all packages.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from snapshots.changes.cause_graph import Edge, PairGraph, edge_texts, edges_of, pair_edges
+from snapshots.changes.own_facts import Facts, OwnFact, column_name, shapes
+from snapshots.changes.pairings import FieldChange
+from snapshots.changes.sides import Side, frame_row, known_values, node_codes, node_fingerprints
+from snapshots.frames.columns import Mask
+from snapshots.frames.frame import Frame
+
+
+class CauseKind(Enum):
+    """What of a node differs; the order is that in which causes of one name are told."""
+
+    VERSION = "version"
+    RECIPE = "recipe"
+    VARIANTS = "variants"
+    COMPILER = "compiler"
+    TARGET = "target"
+    DEPENDENCY_ADDED = "dependency_added"
+    DEPENDENCY_REMOVED = "dependency_removed"
+    PROVIDER = "provider"
+    EXTERNAL = "external"
+    FORMAT = "format"
+    UNKNOWN = "unknown"
+
+
+KINDS = tuple(CauseKind)
+MOST_TOGETHER = 50
+"""So many causes are named at most of those that go together with another.
+
+Where everything changed, thousands may go together, and each would name all others.
+"""
+
+_TITLE_VARIANTS = 60
+_PLACES = {kind: place for place, kind in enumerate(KINDS)}
+
+
+class CauseName(NamedTuple):
+    """What tells a cause from others.
+
+    ``before`` and ``after`` are None where there was nothing, or where it is not known. They are
+
+    - of VERSION and EXTERNAL the versions;
+    - of VARIANTS those that only one side has, with spaces between them;
+    - of COMPILER name@version, of TARGET platform-os-target;
+    - of DEPENDENCY_ADDED and DEPENDENCY_REMOVED the dependency, on both sides where no more than
+      the types or virtuals of the edge to it differ, of PROVIDER what provided and what provides;
+    - of FORMAT the versions of Spack's format of specs, which decides what a hash covers;
+    - None of RECIPE, so that an edit is one cause whatever versions and variants of the package
+      feel it, and of UNKNOWN.
+
+    ``package`` is None of FORMAT alone, which is one cause for all packages.
+    """
+
+    kind: CauseKind
+    package: str | None
+    before: str | None = None
+    after: str | None = None
+
+    @property
+    def order(self) -> tuple[str, int, str, str]:
+        """A sort key: the name, then kind, before and after."""
+        return self.package or "", _PLACES[self.kind], self.before or "", self.after or ""
+
+    @property
+    def key(self) -> str:
+        """The name as one text, for ever the same."""
+        parts = (self.kind.value, self.package or "", self.before or "", self.after or "")
+        return "|".join(part.replace("%", "%25").replace("|", "%7C") for part in parts)
+
+    @property
+    def title(self) -> str:
+        """One line for people: openssl 3.3.1 → 3.4.0."""
+        package, before, after = self.package or "", self.before, self.after
+        match self.kind:
+            case CauseKind.RECIPE:
+                return f"recipe of {package} changed"
+            case CauseKind.VARIANTS:
+                return _change(package, _shortened(before), _shortened(after))
+            case CauseKind.COMPILER:
+                return f"compiler of {package} {before or 'none'} → {after or 'none'}"
+            case CauseKind.DEPENDENCY_ADDED if before is None:
+                return f"{package} now depends on {after}"
+            case CauseKind.DEPENDENCY_REMOVED if after is None:
+                return f"{package} no longer depends on {before}"
+            case CauseKind.DEPENDENCY_ADDED | CauseKind.DEPENDENCY_REMOVED:
+                return f"{package} depends on {after} in another way"
+            case CauseKind.PROVIDER:
+                return f"{package} with {after} in place of {before}"
+            case CauseKind.EXTERNAL:
+                known = f"{before or '?'} → {after or '?'}" if before or after else "changed"
+                return f"{package} {known} (outside the cache)"
+            case CauseKind.FORMAT:
+                return f"Spack's format of specs {before} → {after}"
+            case CauseKind.UNKNOWN:
+                return f"{package} changed, it is not known why"
+        return _change(package, before, after)
+
+
+def _change(package: str, before: str | None, after: str | None) -> str:
+    if before is None:
+        return f"{package} now {after}"
+    return f"{package} {before} → {after}" if after else f"{package} no longer {before}"
+
+
+def _shortened(variants: str | None) -> str | None:
+    """Return as many variants as fit into a line, or the beginning of the first one."""
+    if variants is None or len(variants) <= _TITLE_VARIANTS:
+        return variants
+    kept, _, _ = variants[:_TITLE_VARIANTS].rpartition(" ")
+    return f"{kept or variants[:_TITLE_VARIANTS]} …"
+
+
+def dependency_causes(package: str, base: Sequence[Edge], head: Sequence[Edge]) -> list[CauseName]:
+    """Return the causes of a package in the dependencies of its two nodes, in their order.
+
+    A dependency that only one side has is one, unless the other side gets a virtual package that it
+    provides from a dependency of another name: then the provider changed, and both are told by
+    that. Where both have the same dependencies, those with other types or virtuals are causes.
+    """
+    _, only_base, only_head = pair_edges(base, head)
+    if not only_base and not only_head:
+        return _with_other_edges(package, base, head)
+    changed = _changed_providers(only_base, head)
+    changed |= {(before, after) for after, before in _changed_providers(only_head, base)}
+    old, new = ({pair[side] for pair in changed} for side in (0, 1))
+    names = [CauseName(CauseKind.PROVIDER, package, *pair) for pair in changed]
+    names += [
+        CauseName(CauseKind.DEPENDENCY_ADDED, package, None, name)
+        for name in {edge.name for edge in only_head} - new
+    ]
+    names += [
+        CauseName(CauseKind.DEPENDENCY_REMOVED, package, name, None)
+        for name in {edge.name for edge in only_base} - old
+    ]
+    return sorted(names, key=lambda name: name.order)
+
+
+def _changed_providers(only: Sequence[Edge], others: Sequence[Edge]) -> set[tuple[str, str]]:
+    """Return the names of what only one side has and of what provides for it on the other."""
+    return {
+        (edge.name, other.name)
+        for edge in only
+        for other in others
+        if edge.name != other.name and not set(edge.virtuals).isdisjoint(other.virtuals)
+    }
+
+
+def _with_other_edges(package: str, base: Sequence[Edge], head: Sequence[Edge]) -> list[CauseName]:
+    before, after = _by_name(base), _by_name(head)
+    return [
+        CauseName(_edge_kind(before[name], after[name]), package, name, name)
+        for name in sorted(before)
+        if _properties(before[name]) != _properties(after[name])
+    ]
+
+
+def _edge_kind(before: Sequence[Edge], after: Sequence[Edge]) -> CauseKind:
+    """Return whether an edge of head has a type or a virtual that none of base has."""
+    is_more = _types(after) & ~_types(before) or _virtuals(after) - _virtuals(before)
+    return CauseKind.DEPENDENCY_ADDED if is_more else CauseKind.DEPENDENCY_REMOVED
+
+
+def _types(edges: Sequence[Edge]) -> int:
+    types = 0
+    for edge in edges:
+        types |= edge.types
+    return types
+
+
+def _virtuals(edges: Sequence[Edge]) -> set[str]:
+    return {virtual for edge in edges for virtual in edge.virtuals}
+
+
+def _properties(edges: Sequence[Edge]) -> list[tuple[int, tuple[str, ...]]]:
+    return sorted((edge.types, edge.virtuals) for edge in edges)
+
+
+def _by_name(edges: Sequence[Edge]) -> Mapping[str, list[Edge]]:
+    found: defaultdict[str, list[Edge]] = defaultdict(list)
+    for edge in edges:
+        found[edge.name].append(edge)
+    return found
+
+
+Numbers = npt.NDArray[np.int64]
+
+_ARCHITECTURE = (OwnFact.PLATFORM, OwnFact.OPERATING_SYSTEM, OwnFact.TARGET)
+_COLUMNS = {
+    CauseKind.VERSION: ("version",),
+    CauseKind.RECIPE: (),
+    CauseKind.VARIANTS: ("variants",),
+    CauseKind.COMPILER: ("compiler",),
+    CauseKind.TARGET: ("platform", "operating_system", "target"),
+    CauseKind.EXTERNAL: ("version",),
+    CauseKind.FORMAT: ("spec_format",),
+    CauseKind.UNKNOWN: (),
+}
+"""The columns that before and after are told by."""
+
+_KINDS = {
+    OwnFact.VERSION: CauseKind.VERSION,
+    OwnFact.PACKAGE_HASH: CauseKind.RECIPE,
+    OwnFact.NAMESPACE: CauseKind.RECIPE,
+    OwnFact.VARIANTS: CauseKind.VARIANTS,
+    OwnFact.COMPILER: CauseKind.COMPILER,
+    **dict.fromkeys(_ARCHITECTURE, CauseKind.TARGET),
+}
+
+
+class OwnCauses(NamedTuple):
+    """The names of all causes, and which pair has which: ``pairs[n]`` has ``numbers[n]``."""
+
+    names: Sequence[CauseName]
+    pairs: Numbers
+    numbers: Numbers
+
+
+def own_causes(
+    base: Side, head: Side, graph: PairGraph, facts: Facts, is_unknown: Mask
+) -> OwnCauses:
+    """Return the causes that pairs have of their own.
+
+    ``facts`` are the own facts of each pair that differ, ``is_unknown`` marks those that are causes
+    although none does.
+    """
+    return _Naming(base, head, graph).run(facts, is_unknown)
+
+
+class _Naming:
+    def __init__(self, base: Side, head: Side, graph: PairGraph) -> None:
+        self._sides = base, head
+        self._graph = graph
+        self._nodes = graph.base_nodes, graph.head_nodes
+        self._numbers: dict[CauseName, int] = {}
+        self._found: list[tuple[Numbers, Numbers]] = []
+
+    def run(self, facts: Facts, is_unknown: Mask) -> OwnCauses:
+        first = facts & -facts
+        are_of_other_formats = self._are_of_other_formats()
+        for kind in _COLUMNS:
+            named = [fact.value for fact, of_kind in _KINDS.items() if of_kind is kind]
+            pairs: Mask = np.isin(first, named)
+            if kind is CauseKind.EXTERNAL:
+                pairs = self._graph.is_external
+            elif kind is CauseKind.FORMAT:
+                pairs = is_unknown & are_of_other_formats
+            elif kind is CauseKind.UNKNOWN:
+                pairs = is_unknown & ~are_of_other_formats
+            self._add_simple(kind, np.flatnonzero(pairs))
+        self._add_dependencies(np.flatnonzero(first == OwnFact.DEPENDENCIES.value))
+        nothing = np.empty(0, np.int64)
+        return OwnCauses(
+            list(self._numbers),
+            np.concatenate([nothing, *(pairs for pairs, _ in self._found)]),
+            np.concatenate([nothing, *(numbers for _, numbers in self._found)]),
+        )
+
+    def _are_of_other_formats(self) -> Mask:
+        """Return which pairs have nodes of two formats of specs, where both are known."""
+        name = _COLUMNS[CauseKind.FORMAT][0]
+        codes = [
+            node_codes(side, name)[nodes]
+            for side, nodes in zip(self._sides, self._nodes, strict=True)
+        ]
+        values = [node_fingerprints(side, name) for side in self._sides]
+        are_known = [known_values(side, name) for side in self._sides]
+        mask: Mask = values[0][codes[0]] != values[1][codes[1]]
+        return mask & are_known[0][codes[0]] & are_known[1][codes[1]]
+
+    def _add_simple(self, kind: CauseKind, pairs: Numbers) -> None:
+        columns = [node_codes(self._sides[0], "package")[self._nodes[0][pairs]]]
+        for side, nodes in zip(self._sides, self._nodes, strict=True):
+            columns += [node_codes(side, it)[nodes[pairs]] for it in _COLUMNS[kind]]
+        first, group = _grouped(columns)
+        names = [self._named(kind, pair) for pair in pairs[first].tolist()]
+        self._add(names, pairs, group)
+
+    def _add_dependencies(self, pairs: Numbers) -> None:
+        """Name what differs in the dependencies, once for each pair of shapes.
+
+        Where a name stands twice, which of its edges is left over is no matter of the shape alone.
+        """
+        twice = self._graph.has_twice[pairs]
+        columns: list[Any] = [np.where(twice, pairs, -1)]
+        columns.append(node_codes(self._sides[0], "package")[self._nodes[0][pairs]])
+        for side, nodes in zip(self._sides, self._nodes, strict=True):
+            columns.append(shapes(side, nodes[pairs]))
+        first, group = _grouped(columns)
+        lists = [self._of_dependencies(pair) for pair in pairs[first].tolist()]
+        for place in range(max(map(len, lists), default=0)):
+            has_one = np.array([len(names) > place for names in lists])
+            names = [names[place] for names in lists if len(names) > place]
+            kept = has_one[group]
+            self._add(names, pairs[kept], (np.cumsum(has_one) - 1)[group[kept]])
+
+    def _add(self, names: Iterable[CauseName], pairs: Numbers, group: Numbers) -> None:
+        numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in names]
+        self._found.append((pairs, np.array(numbers, np.int64)[group]))
+
+    def _named(self, kind: CauseKind, pair: int) -> CauseName:
+        base, head = self._rows(pair)
+        values = [
+            [frame.columns[name].at(row) for name in _COLUMNS[kind]] for frame, row in (base, head)
+        ]
+        package = None if kind is CauseKind.FORMAT else base[0].package.at(base[1])
+        return CauseName(kind, package, *_before_and_after(kind, *values))
+
+    def _of_dependencies(self, pair: int) -> list[CauseName]:
+        (frame, row), _ = self._rows(pair)
+        edges = [
+            edges_of(side, int(nodes[pair]))
+            for side, nodes in zip(self._sides, self._nodes, strict=True)
+        ]
+        return dependency_causes(frame.package.at(row), *edges)
+
+    def _rows(self, pair: int) -> list[tuple[Frame, int]]:
+        """Return for both nodes of a pair the frame and row that have their facts."""
+        return [
+            frame_row(side, int(nodes[pair]))
+            for side, nodes in zip(self._sides, self._nodes, strict=True)
+        ]
+
+
+def _before_and_after(
+    kind: CauseKind, before: Sequence[Any], after: Sequence[Any]
+) -> tuple[str | None, str | None]:
+    """Return how both sides are told, of the values that they have in the kind's columns."""
+    match kind:
+        case CauseKind.RECIPE | CauseKind.UNKNOWN:
+            return None, None
+        case CauseKind.VARIANTS:
+            return _only_variants(before[0], after[0]), _only_variants(after[0], before[0])
+        case CauseKind.TARGET:
+            return "-".join(before), "-".join(after)
+        case CauseKind.FORMAT:
+            return str(before[0]), str(after[0])
+    return before[0], after[0]
+
+
+def _only_variants(variants: Sequence[str], others: Sequence[str]) -> str | None:
+    return " ".join(sorted(set(variants).difference(others))) or None
+
+
+def _grouped(columns: Sequence[npt.NDArray[Any]]) -> tuple[Numbers, Numbers]:
+    """Return the first place of each distinct row of some columns, and which each place has."""
+    group = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        distinct, codes = np.unique(column, return_inverse=True)
+        _, group = np.unique(group * len(distinct) + codes, return_inverse=True)
+    _, first = np.unique(group, return_index=True)
+    return first, group
+
+
+CUT = "the dependencies differ in more ways than are followed"
+NEITHER = "the source tells neither dependencies nor package hashes"
+NO_DEPENDENCIES = "the source tells no dependencies"
+NO_PACKAGE_HASHES = "the source tells no package hashes"
+NOTHING = "nothing that the source tells of it differs"
+
+# As plain numbers: an IntFlag makes an object of each ``&``.
+_BITS = [(fact, int(fact)) for fact in OwnFact]
+
+
+def own_changes(base: Side, head: Side, nodes: tuple[int, int], facts: int) -> list[FieldChange]:
+    """Return the own facts of two nodes that differ, in the order of OwnFact.
+
+    Of variants and dependencies only those are told that stand on one side; a dependency as its
+    name, types and virtuals.
+    """
+    changes: list[FieldChange] = []
+    for fact, bit in _BITS:
+        if not facts & bit:
+            continue
+        before, after = (
+            _fact_value(side, node, fact) for side, node in zip((base, head), nodes, strict=True)
+        )
+        if fact is OwnFact.VARIANTS or fact is OwnFact.DEPENDENCIES:
+            before, after = _only_texts(before, after), _only_texts(after, before)
+        changes.append(FieldChange(column_name(fact), before, after))
+    return changes
+
+
+def why_unknown(base: Side, head: Side, nodes: tuple[int, int], *, is_cut: bool) -> str:
+    """Return why nothing is found that two nodes differ in."""
+    if is_cut:
+        return CUT
+    sides = list(zip((base, head), nodes, strict=True))
+    has_edges = all(side.graph.known_nodes[node] for side, node in sides)
+    has_hashes = all(
+        _fact_value(side, node, OwnFact.PACKAGE_HASH) is not None for side, node in sides
+    )
+    if has_edges:
+        return NOTHING if has_hashes else NO_PACKAGE_HASHES
+    return NO_DEPENDENCIES if has_hashes else NEITHER
+
+
+def _fact_value(side: Side, node: int, fact: OwnFact) -> Any:
+    if fact is OwnFact.DEPENDENCIES:
+        return edge_texts(side, node)
+    frame, row = frame_row(side, node)
+    return frame.columns[column_name(fact)].at(row)
+
+
+def _only_texts(texts: Sequence[str], others: Sequence[str]) -> list[str]:
+    return sorted((Counter(texts) - Counter(others)).elements())
