@@ -1,4 +1,4 @@
-"""What lies below specs is what a plain walk finds, in blocks as well as at once."""
+"""How alike specs are: what lies below them, and how far their versions are apart."""
 
 from collections.abc import Sequence
 from random import Random
@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.changes import likeness
-from snapshots.changes.likeness import Below
+from snapshots.changes.likeness import Below, version_places
+from snapshots.frames.frame import Frame
 from snapshots.models import Spec
 from tests.snapshots.changes.graphs import edge, node, side_of
 from tests.snapshots.factories import seeded
+from tests.snapshots.records import frame_of
 
 Item = tuple[str, str | None]
 
@@ -126,3 +128,26 @@ def test_only_some_rows() -> None:
     assert made.base_numbers[0] == made.head_numbers[0] != made.base_numbers[1]
     assert made.shares(made.base_numbers, np.repeat(made.head_numbers, 2)).tolist() == [1.0, 0.5]
     assert made.shares(made.base_numbers[:0], made.head_numbers[:0]).tolist() == []
+
+
+def places(frame: Frame, found: np.ndarray[tuple[int], np.dtype[np.int64]]) -> dict[str, int]:
+    """Return the place of each row by its label."""
+    names = [f"{frame.package.at(row)} {frame.version.at(row)}" for row in range(len(frame))]
+    return dict(zip(names, found.tolist(), strict=True))
+
+
+def test_places() -> None:
+    """What either side has counts, once; other packages do not; the order is Spack's."""
+    base = frame_of([node(f"a:{it}", version=it) for it in ("1.9", "1.10", "develop")])
+    others = [node(f"b:{it}", version=it) for it in ("1.9.5", "1.9.6")]
+    head = frame_of([*(node(f"a:{it}", version=it) for it in ("1.10", "2.0", "1.2")), *others])
+    rows = [np.arange(len(it), dtype=np.int32) for it in (base, head)]
+    before, after = version_places(base, rows[0], head, rows[1])
+    ours, theirs = places(base, before), places(head, after)
+    assert ours["a 1.10"] == theirs["a 1.10"]
+    assert ours["a 1.10"] - ours["a 1.9"] == 1
+    assert ours["a 1.10"] - theirs["a 1.2"] == 2
+    assert theirs["a 2.0"] - ours["a 1.9"] == 2
+    assert ours["a develop"] - theirs["a 2.0"] == 1
+    some = version_places(base, rows[0][1:], head, rows[1][:0])
+    assert [it.tolist() for it in some] == [before.tolist()[1:], []]

@@ -1,4 +1,4 @@
-"""Counterparts are found tier by tier, and the most alike of several with one key."""
+"""Which removed and added specs are counterparts, tier by tier and by rank."""
 
 from collections.abc import Sequence
 from typing import Any

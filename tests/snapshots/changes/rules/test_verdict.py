@@ -1,4 +1,4 @@
-"""What each rule finds, beside a plain way over records, and in small cases."""
+"""What rules find, beside a plain way over records."""
 
 from decimal import Decimal
 

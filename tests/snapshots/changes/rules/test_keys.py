@@ -1,4 +1,4 @@
-"""The JSON schema of files of rules says what their reader says."""
+"""The keys of rules and their JSON schema allow the same."""
 
 from typing import Any
 
