@@ -28,7 +28,8 @@ from schema.fields.paging import PageArguments
 from schema.revisions.spec import Spec, SpecRows
 from snapshots.changes import pairings
 from snapshots.changes.diff import SpecChangeField, SpecChangeKind, SpecChanges
-from snapshots.changes.reasons import REASONS, code_of
+from snapshots.changes.pairings import code_of
+from snapshots.changes.reasons import REASONS
 
 describe_enum(
     SpecChangeKind,

@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -23,10 +23,11 @@ from snapshots.changes.sides import (
     mixed,
     node_codes,
     node_fingerprints,
+    row_hashes,
     stating_compilers,
 )
 from snapshots.frames.adjacency import places_of_runs
-from snapshots.frames.columns import Column, Mask, Rows, begins_of_runs
+from snapshots.frames.columns import Mask, Rows, begins_of_runs
 from snapshots.spack.names import ROOT_STACK
 
 Numbers = npt.NDArray[np.int64]
@@ -56,7 +57,8 @@ class Candidates:
     @cached_property
     def architecture(self) -> Fingerprints:
         """The platform, the operating system and the target."""
-        return mixed(*map(self._column, ("platform", "operating_system", "target")))
+        names = ("platform", "operating_system", "target")
+        return row_hashes(self.side.frame, self.rows, names)
 
     @cached_property
     def variants(self) -> Fingerprints:
@@ -115,8 +117,7 @@ class Candidates:
         return distinct, np.concatenate(owners), np.concatenate(codes)
 
     def _column(self, name: str) -> Fingerprints:
-        column: Column[Any] = getattr(self.side.frame, name)
-        return column.fingerprints[column.codes[self.rows]].astype(np.uint64)
+        return row_hashes(self.side.frame, self.rows, [name])
 
 
 MAX_CLASSES = 512
@@ -132,7 +133,7 @@ def twins(base: Fingerprints, head: Fingerprints) -> tuple[Places, Places]:
 
     Return the places of each pair in the two arrays.
     """
-    ours, theirs = (mixed(it, _ordinals(it).astype(np.uint64)) for it in (base, head))
+    ours, theirs = (mixed(marks, _ordinals(marks).astype(np.uint64)) for marks in (base, head))
     _, first, second = np.intersect1d(ours, theirs, assume_unique=True, return_indices=True)
     return first, second
 
@@ -154,7 +155,7 @@ class Classes:
     keys, ``marks`` are the same for those that are alike, and ``versions`` are places in Spack's
     order. By class, ``first`` is the place of its first candidate, ``keys`` the number of its key,
     and ``pieces`` a number for key and piece, where a key has more than ``MAX_CLASSES`` classes:
-    ``is_cut`` tells whether any has.
+    ``is_cut`` is True where any has.
     """
 
     def __init__(self, places: Places, keys: Places, marks: Fingerprints, versions: Places) -> None:
@@ -201,58 +202,47 @@ def first_piece(keys: Places) -> Places:
     return keys << _SHIFT
 
 
-class Taken(NamedTuple):
-    """Pairs of places of candidates, as two lists."""
-
-    base: list[int]
-    head: list[int]
-
-    def add(self, base: list[int], head: list[int]) -> None:
-        """Add pairs."""
-        self.base.extend(base)
-        self.head.extend(head)
-
-
 def take_in_order(
     base: Classes, ours: list[int], head: Classes, theirs: list[int], bounds: list[int]
-) -> Taken:
-    """Take what is free of pairs of classes, from first to last.
+) -> tuple[list[int], list[int]]:
+    """Take what is free of pairs of classes, from first to last; return places of candidates.
 
     From one of the ``bounds`` to the next stand pairs that rank alike. Of their members the
     smallest hash in base comes first, with the smallest one in head that it can have.
     """
-    taken = Taken([], [])
+    of_base: list[int] = []
+    of_head: list[int] = []
     for start, stop in pairwise(bounds):
         if stop - start == 1:
             one, other = ours[start], theirs[start]
             count = min(base.num_free(one), head.num_free(other))
-            if count:
-                taken.add(base.take(one, count), head.take(other, count))
+            of_base += base.take(one, count)
+            of_head += head.take(other, count)
             continue
         partners: defaultdict[int, list[int]] = defaultdict(list)
         for one, other in zip(ours[start:stop], theirs[start:stop], strict=True):
             if head.num_free(other):
                 partners[one].append(other)
-        members = sorted((it, number) for number in partners for it in base.free(number))
-        for _, number in members:
-            free = [it for it in partners[number] if head.num_free(it)]
+        members = sorted((place, one) for one in partners for place in base.free(one))
+        for _, one in members:
+            free = [other for other in partners[one] if head.num_free(other)]
             if free:
-                nearest = min(free, key=head.smallest)
-                taken.add(base.take(number, 1), head.take(nearest, 1))
-    return taken
+                of_base += base.take(one, 1)
+                of_head += head.take(min(free, key=head.smallest), 1)
+    return of_base, of_head
 
 
 _MAX_PAIRS = 1 << 18
 
 
-class Items(NamedTuple):
+class Items(msgspec.Struct, frozen=True):
     """Items of classes: the numbers of the classes, rising, and a hash of each item."""
 
     owners: Places
     hashes: Fingerprints
 
 
-class Marks(NamedTuple):
+class Marks(msgspec.Struct, frozen=True):
     """Marks of classes: the numbers of the classes, rising, and a hash for each mark.
 
     ``groups`` rise, too: the pairs that come of marks of one group are ranked together.
@@ -278,7 +268,7 @@ def marks_of_items(
     """
     ours, theirs = _of_items(base, base_items), _of_items(head, head_items)
     _, counts, _ = _joined(ours, theirs)
-    size = 1 + max(it.keys.max(initial=0) for it in (base, head))
+    size = 1 + max(classes.keys.max(initial=0) for classes in (base, head))
     too_many = np.bincount(base.keys[ours.owners], counts, minlength=size) > _MAX_PAIRS
     return _chosen(base, ours, too_many), _chosen(head, theirs, too_many)
 

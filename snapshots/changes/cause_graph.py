@@ -13,8 +13,9 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -28,7 +29,7 @@ from snapshots.spack.versions import version_key
 Key = TypeVar("Key", bound=Hashable)
 
 
-class Edge(NamedTuple):
+class Edge(msgspec.Struct, frozen=True):
     """A dependency: the package and hash that the edge leads to, and what else is known of it.
 
     ``node`` is its number in the graph of its side; ``version`` is None where it is not known.
@@ -56,7 +57,7 @@ def _names(types: int) -> str:
     return ",".join(str(kind.name).lower() for kind in DependencyType if kind & types)
 
 
-class PairedEdges(NamedTuple):
+class PairedEdges(msgspec.Struct, frozen=True):
     """The edges of two nodes: those of both, and those that only one of them has."""
 
     both: Sequence[tuple[Edge, Edge]]
@@ -155,10 +156,10 @@ def _grouped(
 Keys = npt.NDArray[np.int64]
 
 
-class CommonEdges(NamedTuple):
+class CommonEdges(msgspec.Struct, frozen=True):
     """Dependencies that both nodes of a pair have, as ``edge_pairs`` pairs them.
 
-    ``places`` are those of the pairs among all that were asked for; ``base_nodes`` and
+    ``places`` are those of the pairs among all of the arguments; ``base_nodes`` and
     ``head_nodes`` are what the two edges lead to. ``twice`` are the places of pairs with a
     dependency whose name stands twice on one side or the other.
     """
@@ -169,7 +170,7 @@ class CommonEdges(NamedTuple):
     twice: Edges
 
 
-class _NamedEdges(NamedTuple):
+class _NamedEdges(msgspec.Struct, frozen=True):
     """The edges of the nodes on one side, by the place of the node and the name at their end."""
 
     keys: Keys
@@ -181,7 +182,7 @@ class EdgeJoin:
 
     def __init__(self, base: Side, head: Side) -> None:
         self._sides = base, head
-        packages = [(it.frame.packages, it.graph.outside.packages) for it in self._sides]
+        packages = [(side.frame.packages, side.graph.outside.packages) for side in self._sides]
         every = sorted(set(chain(*chain(*packages))))
         places = {name: place for place, name in enumerate(every)}
         self._size = len(every) + 1
@@ -200,16 +201,11 @@ class EdgeJoin:
         if len(twice):
             once = ~np.isin(keys, twice)
             keys, ours, theirs = keys[once], ours[once], theirs[once]
-        base, head = (it.graph.targets.astype(np.int64) for it in self._sides)
-        found = [(keys // self._size, base[before.edges[ours]], head[after.edges[theirs]])]
-        found += [self._paired(key, before, after) for key in twice.tolist()]
-        places, base_ends, head_ends = map(np.concatenate, zip(*found, strict=True))
-        return CommonEdges(
-            places,
-            base_ends,
-            head_ends,
-            np.unique(twice // self._size),
-        )
+        base, head = (side.graph.targets.astype(np.int64) for side in self._sides)
+        pairs = [(keys // self._size, base[before.edges[ours]], head[after.edges[theirs]])]
+        pairs += [self._paired(key, before, after) for key in twice.tolist()]
+        places, base_ends, head_ends = map(np.concatenate, zip(*pairs, strict=True))
+        return CommonEdges(places, base_ends, head_ends, np.unique(twice // self._size))
 
     def _named(self, number: int, nodes: Nodes) -> _NamedEdges:
         """Return the edges of nodes of a side, sorted by the node's place and the name."""
@@ -250,7 +246,7 @@ MOST_STEPS = 1_000
 """How many dependencies in a row are followed from a pair; real ones end after some 100."""
 
 
-class PairGraph(NamedTuple):
+class PairGraph(msgspec.Struct, frozen=True):
     """The pairs that are reached, and which leads to which.
 
     The first ``num_starts`` are those that the walk began with. Pair n is of ``base_nodes[n]`` and
@@ -276,7 +272,7 @@ class PairGraph(NamedTuple):
     @property
     def num_bytes(self) -> int:
         """How much memory the arrays take."""
-        return sum(it.nbytes for it in self[1:])
+        return sum(getattr(self, name).nbytes for name in self.__struct_fields__[1:])
 
 
 def walk(base: Side, head: Side, base_rows: Rows, head_rows: Rows) -> PairGraph:

@@ -10,21 +10,22 @@ hashes for the same content, that is its cause: one for all packages.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes.cause_graph import Edge, PairGraph, edge_texts, edges_of, pair_edges
 from snapshots.changes.own_facts import Facts, OwnFact, column_name, shapes
-from snapshots.changes.pairings import FieldChange
+from snapshots.changes.pairings import FieldChange, code_of
 from snapshots.changes.sides import Side, frame_row, known_values, node_codes, node_fingerprints
 from snapshots.frames.columns import Mask
 from snapshots.frames.frame import Frame
 
 
 class CauseKind(Enum):
-    """What of a node differs; the order is that in which causes of one name are told."""
+    """What of a node differs; causes of one name are listed in this order."""
 
     VERSION = "version"
     RECIPE = "recipe"
@@ -39,7 +40,6 @@ class CauseKind(Enum):
     UNKNOWN = "unknown"
 
 
-KINDS = tuple(CauseKind)
 MOST_TOGETHER = 50
 """So many causes are named at most of those that go together with another.
 
@@ -47,11 +47,10 @@ Where everything changed, thousands may go together, and each would name all oth
 """
 
 _TITLE_VARIANTS = 60
-_PLACES = {kind: place for place, kind in enumerate(KINDS)}
 
 
-class CauseName(NamedTuple):
-    """What tells a cause from others.
+class CauseName(msgspec.Struct, frozen=True):
+    """What a cause is, which identifies it.
 
     ``before`` and ``after`` are None where there was nothing, or where it is not known. They are
 
@@ -75,7 +74,7 @@ class CauseName(NamedTuple):
     @property
     def order(self) -> tuple[str, int, str, str]:
         """A sort key: the name, then kind, before and after."""
-        return self.package or "", _PLACES[self.kind], self.before or "", self.after or ""
+        return self.package or "", code_of(self.kind), self.before or "", self.after or ""
 
     @property
     def key(self) -> str:
@@ -103,8 +102,8 @@ class CauseName(NamedTuple):
             case CauseKind.PROVIDER:
                 return f"{package} with {after} in place of {before}"
             case CauseKind.EXTERNAL:
-                known = f"{before or '?'} → {after or '?'}" if before or after else "changed"
-                return f"{package} {known} (outside the cache)"
+                change = f"{before or '?'} → {after or '?'}" if before or after else "changed"
+                return f"{package} {change} (outside the cache)"
             case CauseKind.FORMAT:
                 return f"Spack's format of specs {before} → {after}"
             case CauseKind.UNKNOWN:
@@ -130,10 +129,11 @@ def dependency_causes(package: str, base: Sequence[Edge], head: Sequence[Edge]) 
     """Return the causes of a package in the dependencies of its two nodes, in their order.
 
     A dependency that only one side has is one, unless the other side gets a virtual package that it
-    provides from a dependency of another name: then the provider changed, and both are told by
-    that. Where both have the same dependencies, those with other types or virtuals are causes.
+    provides from a dependency of another name: then the provider changed, which covers both. Where
+    both have the same dependencies, those with other types or virtuals are causes.
     """
-    _, only_base, only_head = pair_edges(base, head)
+    pairs = pair_edges(base, head)
+    only_base, only_head = pairs.only_base, pairs.only_head
     if not only_base and not only_head:
         return _with_other_edges(package, base, head)
     changed = _changed_providers(only_base, head)
@@ -192,10 +192,10 @@ def _properties(edges: Sequence[Edge]) -> list[tuple[int, tuple[str, ...]]]:
 
 
 def _by_name(edges: Sequence[Edge]) -> Mapping[str, list[Edge]]:
-    found: defaultdict[str, list[Edge]] = defaultdict(list)
+    by_name: defaultdict[str, list[Edge]] = defaultdict(list)
     for edge in edges:
-        found[edge.name].append(edge)
-    return found
+        by_name[edge.name].append(edge)
+    return by_name
 
 
 Numbers = npt.NDArray[np.int64]
@@ -211,7 +211,7 @@ _COLUMNS = {
     CauseKind.FORMAT: ("spec_format",),
     CauseKind.UNKNOWN: (),
 }
-"""The columns that before and after are told by."""
+"""The columns that before and after are made of."""
 
 _KINDS = {
     OwnFact.VERSION: CauseKind.VERSION,
@@ -223,7 +223,7 @@ _KINDS = {
 }
 
 
-class OwnCauses(NamedTuple):
+class OwnCauses(msgspec.Struct, frozen=True):
     """The names of all causes, and which pair has which: ``pairs[n]`` has ``numbers[n]``."""
 
     names: Sequence[CauseName]
@@ -248,7 +248,7 @@ class _Naming:
         self._graph = graph
         self._nodes = graph.base_nodes, graph.head_nodes
         self._numbers: dict[CauseName, int] = {}
-        self._found: list[tuple[Numbers, Numbers]] = []
+        self._pairs: list[tuple[Numbers, Numbers]] = []
 
     def run(self, facts: Facts, is_unknown: Mask) -> OwnCauses:
         first = facts & -facts
@@ -264,12 +264,7 @@ class _Naming:
                 pairs = is_unknown & ~are_of_other_formats
             self._add_simple(kind, np.flatnonzero(pairs))
         self._add_dependencies(np.flatnonzero(first == OwnFact.DEPENDENCIES.value))
-        nothing = np.empty(0, np.int64)
-        return OwnCauses(
-            list(self._numbers),
-            np.concatenate([nothing, *(pairs for pairs, _ in self._found)]),
-            np.concatenate([nothing, *(numbers for _, numbers in self._found)]),
-        )
+        return OwnCauses(list(self._numbers), *map(np.concatenate, zip(*self._pairs, strict=True)))
 
     def _are_of_other_formats(self) -> Mask:
         """Return which pairs have nodes of two formats of specs, where both are known."""
@@ -286,7 +281,7 @@ class _Naming:
     def _add_simple(self, kind: CauseKind, pairs: Numbers) -> None:
         columns = [node_codes(self._sides[0], "package")[self._nodes[0][pairs]]]
         for side, nodes in zip(self._sides, self._nodes, strict=True):
-            columns += [node_codes(side, it)[nodes[pairs]] for it in _COLUMNS[kind]]
+            columns += [node_codes(side, name)[nodes[pairs]] for name in _COLUMNS[kind]]
         first, group = _grouped(columns)
         names = [self._named(kind, pair) for pair in pairs[first].tolist()]
         self._add(names, pairs, group)
@@ -311,7 +306,7 @@ class _Naming:
 
     def _add(self, names: Iterable[CauseName], pairs: Numbers, group: Numbers) -> None:
         numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in names]
-        self._found.append((pairs, np.array(numbers, np.int64)[group]))
+        self._pairs.append((pairs, np.array(numbers, np.int64)[group]))
 
     def _named(self, kind: CauseKind, pair: int) -> CauseName:
         base, head = self._rows(pair)
@@ -340,7 +335,7 @@ class _Naming:
 def _before_and_after(
     kind: CauseKind, before: Sequence[Any], after: Sequence[Any]
 ) -> tuple[str | None, str | None]:
-    """Return how both sides are told, of the values that they have in the kind's columns."""
+    """Return before and after as texts, from the values in the kind's columns."""
     match kind:
         case CauseKind.RECIPE | CauseKind.UNKNOWN:
             return None, None
@@ -380,8 +375,8 @@ _BITS = [(fact, int(fact)) for fact in OwnFact]
 def own_changes(base: Side, head: Side, nodes: tuple[int, int], facts: int) -> list[FieldChange]:
     """Return the own facts of two nodes that differ, in the order of OwnFact.
 
-    Of variants and dependencies only those are told that stand on one side; a dependency as its
-    name, types and virtuals.
+    Of variants and dependencies they hold those that only one side has; a dependency as its name,
+    types and virtuals.
     """
     changes: list[FieldChange] = []
     for fact, bit in _BITS:

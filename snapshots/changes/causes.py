@@ -7,17 +7,16 @@ at all is found at a pair and below it, it is one of kind UNKNOWN; where pairs l
 a circle, all of them are.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import xxhash
 
 from snapshots.changes.cause_graph import PairGraph, PairOrder, walk
 from snapshots.changes.cause_names import (
-    KINDS,
     MOST_TOGETHER,
     CauseKind,
     CauseName,
@@ -28,7 +27,7 @@ from snapshots.changes.cause_names import (
     why_unknown,
 )
 from snapshots.changes.own_facts import Facts, differing_facts
-from snapshots.changes.pairings import FieldChange
+from snapshots.changes.pairings import FieldChange, code_of
 from snapshots.changes.sides import Side, frame_row, hash_keys
 from snapshots.frames.adjacency import Adjacency, Nodes
 from snapshots.frames.columns import Rows
@@ -46,16 +45,6 @@ _WORD = 64
 _BITS_OF_BYTE = np.array([byte.bit_count() for byte in range(256)], np.uint8)
 # Each step swaps the two halves of blocks of bits: of 1, 2 and 4 bits to a side.
 _SWAPS = [(7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)]
-
-
-class Totals(NamedTuple):
-    """Of each cause the number of specs that it is involved in, and the number of their set.
-
-    Causes that are involved in the same specs have the same ``sets``.
-    """
-
-    num_involved: Numbers
-    sets: Numbers
 
 
 class Involvement:
@@ -79,22 +68,24 @@ class Involvement:
     def renumber(self, numbers: Numbers) -> None:
         """Give the causes other numbers: the first one is what had the first of these."""
         self._numbers = self._numbers[numbers]
-        self._places = np.empty(self._size, np.int64)
-        self._places[self._numbers] = np.arange(self._size)
+        self._places = _ranks(self._numbers)
 
-    def totals(self) -> Totals:
-        """Return the totals over all specs."""
+    def totals(self) -> tuple[Numbers, Numbers]:
+        """Return how many specs each cause is involved in, and the number of their set.
+
+        Causes that are involved in the same specs have the same set.
+        """
         num_involved = np.zeros(self._size, np.int64)
         sets = np.empty(self._size, np.int64)
         # Two sets share a digest of 128 bits by chance in one of some 10^38 pairs.
-        known: dict[bytes, int] = {}
+        numbers: dict[bytes, int] = {}
         for first, bits in self._blocks():
             rows = _transposed(bits.view(np.uint8))[: self._size - first]
             num_involved[first : first + len(rows)] = _num_bits(rows)
             for cause, row in enumerate(rows, first):
                 digest = xxhash.xxh3_128_digest(row)
-                sets[cause] = known.setdefault(digest, len(known))
-        return Totals(num_involved[self._numbers], sets[self._numbers])
+                sets[cause] = numbers.setdefault(digest, len(numbers))
+        return num_involved[self._numbers], sets[self._numbers]
 
     def num_involved(self, specs: Numbers) -> Numbers:
         """Return for each cause how many of some specs it is involved in."""
@@ -112,9 +103,9 @@ class Involvement:
             rows, columns = np.nonzero(here)
             places.append(rows)
             causes.append(columns + first)
-        found = np.concatenate(places), self._places[np.concatenate(causes)]
-        order = np.lexsort(found[::-1])
-        return found[0][order], found[1][order]
+        of_specs, of_causes = np.concatenate(places), self._places[np.concatenate(causes)]
+        order = np.lexsort((of_causes, of_specs))
+        return of_specs[order], of_causes[order]
 
     def specs_of(self, cause: int) -> Numbers:
         """Return the specs that a cause is involved in."""
@@ -165,52 +156,16 @@ def _transposed(bits: Bytes) -> Bytes:
     return np.ascontiguousarray(turned).reshape(8 * num_bytes, -1)
 
 
-class Found(NamedTuple):
-    """All that is found of the causes of some counterparts, which are the first pairs of the graph.
-
-    ``facts`` are the own facts of each pair that differ. ``best`` is for each pair the cause, out
-    of those that it has and leads to, that is involved in most counterparts, one of kind FORMAT
-    where there is no other; ``main`` the main one
-    of each counterpart. ``totals`` are those over all counterparts.
-    """
-
-    graph: PairGraph
-    facts: Facts
-    own: OwnCauses
-    involvement: Involvement
-    best: npt.NDArray[np.int32]
-    main: Numbers
-    totals: Totals
-
-
-def main_causes(graph: PairGraph, facts: Facts, order: PairOrder, own: OwnCauses) -> Found:
-    """Find the main causes, and number the causes: what explains most comes first."""
-    size = len(own.names)
-    involvement = Involvement(own, order, graph.num_starts)
-    totals = involvement.totals()
-    by_name = sorted(range(size), key=lambda number: own.names[number].order)
-    names = np.empty(size, np.int64)
-    names[by_name] = np.arange(size)
-    # A format explains what nothing else does, of however many specs.
-    is_format = np.array([name.kind is CauseKind.FORMAT for name in own.names], np.bool_)
-    best = _best_of_pairs(graph, order, own, np.lexsort((names, -totals.num_involved, is_format)))
-    main = _main_of_specs(graph, facts, own, names, best)
-    num_specs = np.bincount(main, minlength=size)
-    numbers = np.lexsort((names, -totals.num_involved, -num_specs))
-    places = np.empty(size, np.int64)
-    places[numbers] = np.arange(size)
-    named = OwnCauses([own.names[number] for number in numbers], own.pairs, places[own.numbers])
-    involvement.renumber(numbers)
-    totals = Totals(*(column[numbers] for column in totals))
-    return Found(
-        graph, facts, named, involvement, places[best].astype(np.int32), places[main], totals
-    )
+def _ranks(order: Sequence[int] | Numbers) -> Numbers:
+    """Return the place of each number in an order of all of them."""
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks
 
 
 def _best_of_pairs(graph: PairGraph, order: PairOrder, own: OwnCauses, by_most: Numbers) -> Numbers:
     """Return for each pair the first of some causes that it has or leads to."""
-    ranks = np.empty(len(by_most), np.int64)
-    ranks[by_most] = np.arange(len(by_most))
+    ranks = _ranks(by_most)
     best = np.full(graph.num_pairs, len(by_most), np.int64)
     np.minimum.at(best, own.pairs, ranks[own.numbers])
     order.spread(best, np.minimum)
@@ -225,14 +180,14 @@ def _main_of_specs(
     is_own = own.pairs < graph.num_starts
     is_own[is_own] = facts[own.pairs[is_own]] != 0
     pairs, numbers = own.pairs[is_own], own.numbers[is_own]
-    kinds = np.array([KINDS.index(name.kind) for name in own.names], np.int64)
+    kinds = np.array([code_of(name.kind) for name in own.names], np.int64)
     # Of several causes of one pair the first must stay, and numpy keeps what is assigned last.
     last_first = np.lexsort((names[numbers], kinds[numbers]))[::-1]
     main[pairs[last_first]] = numbers[last_first]
     return main
 
 
-class CauseStep(NamedTuple):
+class CauseStep(msgspec.Struct, frozen=True):
     """A package on the way from a spec to a cause, and its nodes in the graphs of both sides."""
 
     name: str
@@ -254,6 +209,7 @@ class Paths:
         self._graph = graph
         self._best = best
         self._ends = ends
+        self._down = Adjacency(graph.sources, None, graph.targets, graph.num_pairs)
 
     def of(self, pair: int) -> list[CauseStep]:
         """Return a shortest chain from a pair to an end, both included.
@@ -286,11 +242,6 @@ class Paths:
             distance += 1
         return distances
 
-    @cached_property
-    def _down(self) -> Adjacency:
-        graph = self._graph
-        return Adjacency(graph.sources, None, graph.targets, graph.num_pairs)
-
     def step(self, pair: int) -> CauseStep:
         """Return the step that leads to a pair."""
         base_node, head_node = self._nodes(pair)
@@ -311,7 +262,7 @@ class Paths:
 _NAME_BYTES = 600
 
 
-class CauseCount(NamedTuple):
+class CauseCount(msgspec.Struct, frozen=True):
     """How many among some specs a cause is the main one of, and how many it is involved in."""
 
     number: int
@@ -319,7 +270,7 @@ class CauseCount(NamedTuple):
     num_involved: int
 
 
-class CauseLists(NamedTuple):
+class CauseLists(msgspec.Struct, frozen=True):
     """The causes of each of some specs: of number n, ``numbers`` from offset n to offset n + 1."""
 
     offsets: npt.NDArray[np.int64]
@@ -329,15 +280,12 @@ class CauseLists(NamedTuple):
 def find_causes(base: Side, head: Side, base_rows: Rows, head_rows: Rows, own: Facts) -> "Causes":
     """Return the causes of pairs of counterparts.
 
-    ``own`` are the own facts of each pair that differ, as ``own_facts`` tells them.
+    ``own`` are the own facts of each pair that differ, as ``differing_facts`` returns them.
     """
     graph = walk(base, head, base_rows, head_rows)
     below = slice(graph.num_starts, None)
     of_rest = differing_facts(base, head, graph.base_nodes[below], graph.head_nodes[below])
-    facts = np.concatenate((own.astype(np.uint16), of_rest))
-    order = PairOrder(graph)
-    found = own_causes(base, head, graph, facts, order.ends((facts != 0) | graph.is_external))
-    return Causes(base, head, main_causes(graph, facts, order, found))
+    return Causes(base, head, graph, np.concatenate((own.astype(np.uint16), of_rest)))
 
 
 class Causes:
@@ -345,22 +293,42 @@ class Causes:
 
     They are sorted by ``num_specs``, ``num_involved``, both falling, package, kind, before and
     after, and numbered in this order. Each counterpart has one main cause: the sum of ``num_specs``
-    is the number of counterparts. Specs are asked for by their row in head.
+    is the number of counterparts. Specs are named by their row in head.
+
+    The counterparts are the first pairs of ``graph``; ``facts`` are the own facts of each of its
+    pairs that differ.
     """
 
-    def __init__(self, base: Side, head: Side, found: Found) -> None:
-        self._base, self._head = base, head
-        self._graph, self._facts, self._own, self._involvement = found[:4]
-        self._best, self._main, self._totals = found[4:]
+    def __init__(self, base: Side, head: Side, graph: PairGraph, facts: Facts) -> None:
+        self._base, self._head, self._graph, self._facts = base, head, graph, facts
+        order = PairOrder(graph)
+        own = own_causes(base, head, graph, facts, order.ends((facts != 0) | graph.is_external))
+        self._involvement = Involvement(own, order, graph.num_starts)
+        num_involved, sets = self._involvement.totals()
+        size = len(own.names)
+        by_name = _ranks(sorted(range(size), key=lambda number: own.names[number].order))
+        # A format explains what nothing else does, of however many specs.
+        is_format = np.array([name.kind is CauseKind.FORMAT for name in own.names], np.bool_)
+        by_most = np.lexsort((by_name, -num_involved, is_format))
+        best = _best_of_pairs(graph, order, own, by_most)
+        main = _main_of_specs(graph, facts, own, by_name, best)
+        num_specs = np.bincount(main, minlength=size)
+        numbers = np.lexsort((by_name, -num_involved, -num_specs))
+        self._num_specs = num_specs[numbers]
+        self._num_involved, self._sets = num_involved[numbers], sets[numbers]
+        self._involvement.renumber(numbers)
+        places = _ranks(numbers)
+        self._own = OwnCauses(
+            [own.names[number] for number in numbers], own.pairs, places[own.numbers]
+        )
+        # The best cause of each pair, of those that it has and leads to; the main one of each spec.
+        self._best, self._main = places[best].astype(np.int32), places[main]
         self._names = self._own.names
-        num_specs = self._graph.num_starts
-        self.head_rows: Rows = self._graph.head_nodes[:num_specs].astype(np.int32)
+        self.head_rows: Rows = graph.head_nodes[: graph.num_starts].astype(np.int32)
         self._specs = np.full(len(head.frame), -1, np.int32)
-        self._specs[self.head_rows] = np.arange(num_specs)
-        self._num_specs = np.bincount(self._main, minlength=len(self._names))
-        has_best = self._best[self._own.pairs] == self._own.numbers
-        ends = np.unique(self._own.pairs[has_best])
-        self._paths = Paths(base, head, self._graph, self._best, ends)
+        self._specs[self.head_rows] = np.arange(graph.num_starts)
+        has_best = self._best[own.pairs] == self._own.numbers
+        self._paths = Paths(base, head, graph, self._best, np.unique(own.pairs[has_best]))
 
     def __len__(self) -> int:
         return len(self._names)
@@ -369,8 +337,9 @@ class Causes:
     def num_bytes(self) -> int:
         """About how much memory the causes take, without the two sides."""
         own = self._own.pairs, self._own.numbers
-        arrays = *own, *self._totals, self._facts, self._best, self._main, self._specs
-        own_bytes = sum(it.nbytes for it in arrays) + _NAME_BYTES * len(self)
+        totals = self._num_involved, self._sets
+        arrays = *own, *totals, self._facts, self._best, self._main, self._specs
+        own_bytes = sum(array.nbytes for array in arrays) + _NAME_BYTES * len(self)
         # The paths keep the graph of pairs once more, in both directions.
         return own_bytes + self._involvement.num_bytes + 3 * self._graph.num_bytes
 
@@ -410,8 +379,7 @@ class Causes:
 
     def name_of(self, number: int) -> CauseName:
         """Return what a cause is."""
-        name: CauseName = self._names[number]
-        return name
+        return self._names[number]
 
     def together_with(self, number: int) -> list[int]:
         """Return the numbers of the causes that are involved in exactly the same specs.
@@ -427,7 +395,7 @@ class Causes:
 
     def set_of(self, number: int) -> int:
         """Return the number of the set of specs that a cause is involved in."""
-        return int(self._totals.sets[number])
+        return int(self._sets[number])
 
     def facts_of(self, number: int) -> list[FieldChange]:
         """Return everything of the node itself that differs; the first of it gave the kind.
@@ -441,7 +409,7 @@ class Causes:
     def _alike(self) -> dict[int, list[int]]:
         """The numbers of the causes that share each set of specs."""
         alike: dict[int, list[int]] = {}
-        for number, of_specs in enumerate(self._totals.sets.tolist()):
+        for number, of_specs in enumerate(self._sets.tolist()):
             alike.setdefault(of_specs, []).append(number)
         return alike
 
@@ -465,7 +433,7 @@ class Causes:
 
     def num_involved(self, number: int) -> int:
         """Return how many specs a cause is involved in."""
-        return int(self._totals.num_involved[number])
+        return int(self._num_involved[number])
 
     def packages_of(self, number: int) -> tuple[str, ...]:
         """Return the packages of the specs that a cause is the main one of."""
@@ -490,24 +458,23 @@ class Causes:
         Main causes are those that the whole comparison found; causes of no row are left out.
         """
         if head_rows is None:
-            involved = self._totals.num_involved.tolist()
-            columns = (range(len(self)), self._num_specs.tolist(), involved)
-            return list(map(CauseCount, *columns))
+            involved = self._num_involved.tolist()
+            return list(map(CauseCount, range(len(self)), self._num_specs.tolist(), involved))
         specs = self._specs[head_rows].astype(np.int64)
         specs = specs[specs >= 0]
         num_specs = np.bincount(self._main[specs], minlength=len(self))
         num_involved = self._involvement.num_involved(specs)
         numbers = np.flatnonzero(num_involved)
-        found = (numbers, num_specs[numbers], num_involved[numbers])
-        counts = map(CauseCount, *(column.tolist() for column in found))
-        return sorted(counts, key=lambda it: (-it.num_specs, -it.num_involved, it.number))
+        columns = numbers.tolist(), num_specs[numbers].tolist(), num_involved[numbers].tolist()
+        counts = map(CauseCount, *columns)
+        return sorted(counts, key=lambda of: (-of.num_specs, -of.num_involved, of.number))
 
     def main_of(self, head_rows: Rows) -> npt.NDArray[np.int32]:
         """Return the main cause of each row; -1 where it has no counterpart."""
         specs = self._specs[head_rows]
-        found = np.full(len(specs), -1, np.int32)
-        found[specs >= 0] = self._main[specs[specs >= 0]]
-        return found
+        numbers = np.full(len(specs), -1, np.int32)
+        numbers[specs >= 0] = self._main[specs[specs >= 0]]
+        return numbers
 
     def involved_in(self, head_rows: Rows) -> CauseLists:
         """Return the causes that are involved in each row, the main one first, then in order."""

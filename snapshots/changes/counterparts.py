@@ -25,15 +25,15 @@ Candidates that differ by nothing but the hash are ranked together, with the sam
 equal specs on either side are one pair of classes. Only where more than ``MAX_CLASSES`` unlike ones
 have one key on a side, they are ranked in pieces of so many, newest versions first, and what is
 left over is ranked again: then two of different pieces may be more alike than those that are
-paired. Where a stack in common is asked for, that begins with some 250,000 pairs of one key that
+paired. Where a stack in common is needed, that begins with some 250,000 pairs of one key that
 have one.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -41,7 +41,6 @@ from snapshots.changes.candidates import (
     Candidates,
     Classes,
     Items,
-    Taken,
     marks_of_items,
     marks_of_keys,
     pairs_of_classes,
@@ -57,17 +56,17 @@ from snapshots.spack.names import ROOT_STACK
 Places = npt.NDArray[np.int64]
 
 _BELOW = (("package", "version"), ("package", "version", "variants"))
-"""The columns that tell what lies below specs, in the order in which it ranks."""
+"""The columns by which sets of what lies below specs are compared, in the order of ranking."""
 
 
-class Group(NamedTuple):
+class Group(msgspec.Struct, frozen=True):
     """Some candidates of one side: their places among all, rising, and the number of each's key."""
 
     places: Places
     keys: Places
 
 
-class _Ranked(NamedTuple):
+class _Ranked(msgspec.Struct, frozen=True):
     """The candidates of one side, with what they are ranked by.
 
     ``sets`` are the numbers of the sets of what lies below each, without and with variants,
@@ -82,7 +81,7 @@ class _Ranked(NamedTuple):
         """Return what is the same for those that are alike in all but the hash."""
         facts = self.candidates.keys(("stacks", "variants", "version"))[group.places]
         numbers = *(numbers[group.places] for numbers in self.sets), group.keys
-        return mixed(facts, *(it.astype(np.uint64) for it in numbers))
+        return mixed(facts, *(column.astype(np.uint64) for column in numbers))
 
     def stacks(self, classes: Classes) -> Items:
         """Return the stacks of each class, root left out."""
@@ -106,7 +105,7 @@ class _Ranked(NamedTuple):
 class Ranking:
     """Ranks candidates of base and of head that have no counterparts yet.
 
-    ``base_places`` and ``head_places`` are those that may be asked about.
+    ``base_places`` and ``head_places`` are those that can be paired at all.
     """
 
     def __init__(
@@ -120,15 +119,19 @@ class Ranking:
         self._base = _Ranked(base, ours, versions[0])
         self._head = _Ranked(head, theirs, versions[1])
 
-    def pair(self, base: Group, head: Group, *, with_common_stack: bool) -> tuple[Taken, bool]:
-        """Pair the candidates of each key, most alike first; tell whether there may be more pairs.
+    def pair(
+        self, base: Group, head: Group, *, with_common_stack: bool
+    ) -> tuple[Places, Places, bool]:
+        """Pair the candidates of each key, most alike first.
+
+        Return the places of the pairs in base and in head, and whether there may be more pairs.
 
         ``with_common_stack`` leaves out pairs that have no stack but root in common.
         """
         marks = self._base.marks(base), self._head.marks(head)
         # Nothing stands before those that are alike, and each class has one that it is alike with.
         first, second = twins(*marks)
-        taken = Taken(base.places[first].tolist(), head.places[second].tolist())
+        pairs = [(base.places[first], head.places[second])]
         ours = self._base.classes(base, marks[0], first)
         theirs = self._head.classes(head, marks[1], second)
         if with_common_stack:
@@ -146,9 +149,11 @@ class Ranking:
             ranks = (ours.keys[one], *self._ranks(before, after, stacks))
             order = np.lexsort(ranks[::-1])
             bounds = [*np.flatnonzero(_begins(ranks, order)).tolist(), len(order)]
-            numbers = one[order].tolist(), other[order].tolist()
-            taken.add(*take_in_order(ours, numbers[0], theirs, numbers[1], bounds))
-        return taken, ours.is_cut or theirs.is_cut
+            classes = ours, one[order].tolist(), theirs, other[order].tolist()
+            of_base, of_head = take_in_order(*classes, bounds)
+            pairs.append((np.array(of_base, np.int64), np.array(of_head, np.int64)))
+        places = [np.concatenate(of_side) for of_side in zip(*pairs, strict=True)]
+        return places[0], places[1], ours.is_cut or theirs.is_cut
 
     def _ranks(self, base: Places, head: Places, stacks: Shares) -> tuple[npt.NDArray[Any], ...]:
         """Return what pairs are ranked by, the smallest first, all but their hashes."""
@@ -170,7 +175,7 @@ class Ranking:
     def _shares(self, name: str, base: Places, head: Places) -> Shares:
         """Return the share of what two candidates have in common of a fact that is a list."""
         ours, theirs = self._base.candidates, self._head.candidates
-        before, after = (getattr(it.side.frame, name) for it in (ours, theirs))
+        before, after = (getattr(candidates.side.frame, name) for candidates in (ours, theirs))
         left_out = frozenset({ROOT_STACK})
         return shares(before, ours.rows[base], after, theirs.rows[head], left_out)
 
@@ -185,7 +190,7 @@ def _placed(size: int, places: Places, numbers: Numbers) -> Numbers:
 def _begins(ranks: tuple[npt.NDArray[Any], ...], order: Places) -> Mask:
     """Return where another rank begins than that before, in the order of the ranks."""
     begins = np.ones(len(order), np.bool_)
-    begins[1:] = np.logical_or.reduce([it[order[1:]] != it[order[:-1]] for it in ranks])
+    begins[1:] = np.logical_or.reduce([column[order[1:]] != column[order[:-1]] for column in ranks])
     return begins
 
 
@@ -199,7 +204,7 @@ TIERS = (
     ("version",),
     (),
 )
-"""The facts in the keys of each tier, beside package and architecture.
+"""The facts in the keys of each tier, besides package and architecture.
 
 ``names`` are those of the direct dependencies.
 """
@@ -207,8 +212,7 @@ TIERS = (
 _NO_ROW = -1
 
 
-@dataclass(frozen=True)
-class Counterparts:
+class Counterparts(msgspec.Struct, frozen=True, dict=True):
     """The pairs: ``base_of`` has for each row of head its row in base, ``head_of`` the reverse.
 
     -1 stands for none.
@@ -234,7 +238,7 @@ class Counterparts:
     def num_bytes(self) -> int:
         """How much memory the rows take."""
         rows = (self.base_of, self.head_of, self.head_rows, self.base_rows)
-        return sum(it.nbytes for it in rows)
+        return sum(array.nbytes for array in rows)
 
 
 def find_counterparts(base: Side, removed: Rows, head: Side, added: Rows) -> Counterparts:
@@ -283,19 +287,17 @@ class _Search:
         both = np.concatenate([self._base.keys(facts)[base], self._head.keys(facts)[head]])
         distinct, keys = np.unique(both, return_inverse=True)
         of_base, of_head = np.split(keys, [len(base)])
-        before, after = (np.bincount(it, minlength=len(distinct)) for it in (of_base, of_head))
+        before, after = (
+            np.bincount(codes, minlength=len(distinct)) for codes in (of_base, of_head)
+        )
         # Two that are alone with their key need no ranking, but a stack in common is to be seen.
         alone = (before == 1) & (after == 1) & (not by_stack)
         yield _by_key(base, of_base, alone), _by_key(head, of_head, alone), False
         several = (before > 0) & (after > 0) & ~alone
         if several.any():
             ours, theirs = several[of_base], several[of_head]
-            taken, is_cut = self._ranking.pair(
-                Group(base[ours], of_base[ours]),
-                Group(head[theirs], of_head[theirs]),
-                with_common_stack=by_stack,
-            )
-            yield np.array(taken.base, np.int64), np.array(taken.head, np.int64), is_cut
+            groups = Group(base[ours], of_base[ours]), Group(head[theirs], of_head[theirs])
+            yield self._ranking.pair(*groups, with_common_stack=by_stack)
 
     @cached_property
     def _ranking(self) -> Ranking:

@@ -10,14 +10,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import repeat
-from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes.diff import Comparison
-from snapshots.changes.pairings import CommonNames
+from snapshots.changes.pairings import ChangeTable, CommonNames
 from snapshots.frames.adjacency import places_of_runs
 from snapshots.frames.columns import Codes, Column, Mask, Rows, rows_where
 from snapshots.frames.filters import having_any
@@ -35,7 +34,7 @@ Sides = tuple[Frame, Frame]
 
 
 class CoverageDimension(Enum):
-    """What the cells of a package are told apart by; COMPILER is its name and version."""
+    """What distinguishes the cells of a package; COMPILER is its name and version."""
 
     STACK = "stack"
     TARGET = "target"
@@ -50,7 +49,7 @@ _OTHER_NAMES = {CoverageDimension.STACK: "stacks", CoverageDimension.COMPILER_NA
 """The columns that are not called as a dimension is."""
 
 
-class Cells(NamedTuple):
+class Cells(msgspec.Struct, frozen=True):
     """Cells that only one of two frames has, as columns.
 
     ``packages`` are places of the common names. ``values`` has for each dimension its values in
@@ -65,7 +64,7 @@ class Cells(NamedTuple):
     num_specs: Codes
 
 
-class _Axis(NamedTuple):
+class _Axis(msgspec.Struct, frozen=True):
     """The values of both frames for a dimension, and the code of each frame's own ones; -1: none.
 
     For a stack its own ones are the items of the lists, else the distinct values of the column.
@@ -107,10 +106,7 @@ def differing_cells(
 
 def count_cells(frame: Frame, rows: Rows, dimensions: Sequence[CoverageDimension]) -> int:
     """Return how many cells some of the rows of a frame stand in."""
-    axes = [_axis(dimension, (frame, frame)) for dimension in dimensions]
-    packages = np.arange(len(frame.packages), dtype=np.int32)
-    columns = _standing(0, frame, rows, packages, axes)
-    keys, bound = _folded(columns, [len(packages), *(len(axis.values) for axis in axes)])
+    _, _, keys, bound = _cell_keys(frame, rows, dimensions)
     return int(np.count_nonzero(_marked(keys, bound)))
 
 
@@ -119,14 +115,22 @@ def cells_of(frame: Frame, rows: Rows, dimensions: Sequence[CoverageDimension]) 
 
     The dimensions are distinct; ``packages`` are the frame's own codes.
     """
-    axes = [_axis(dimension, (frame, frame)) for dimension in dimensions]
-    packages = np.arange(len(frame.packages), dtype=np.int32)
-    columns = _standing(0, frame, rows, packages, axes)
-    keys, _ = _folded(columns, [len(packages), *(len(axis.values) for axis in axes)])
+    axes, columns, keys, _ = _cell_keys(frame, rows, dimensions)
     _, first, num_specs = np.unique(keys, return_index=True, return_counts=True)
     codes = [column[first] for column in columns[1:]]
     are_in_head = np.ones(len(first), np.bool_)
     return _in_order(are_in_head, columns[0][first], axes, codes, num_specs.astype(np.int32))
+
+
+def _cell_keys(
+    frame: Frame, rows: Rows, dimensions: Sequence[CoverageDimension]
+) -> tuple[list[_Axis], list[Codes], Keys, int]:
+    """Return the axes, the columns of the cells of the rows, and what ``_folded`` returns."""
+    axes = [_axis(dimension, (frame, frame)) for dimension in dimensions]
+    packages = np.arange(len(frame.packages), dtype=np.int32)
+    columns = _standing(0, frame, rows, packages, axes)
+    sizes = [len(packages), *(len(axis.values) for axis in axes)]
+    return axes, columns, *_folded(columns, sizes)
 
 
 def values_of(dimension: CoverageDimension, frame: Frame) -> Sequence[str | None]:
@@ -140,7 +144,7 @@ def values_of(dimension: CoverageDimension, frame: Frame) -> Sequence[str | None
 
 
 def column_of(dimension: CoverageDimension, frame: Frame) -> Column[str | None]:
-    """Return the column that a dimension's value of each row is told by; stacks have lists."""
+    """Return the column that holds a dimension's value of each row; that of stacks has lists."""
     name = _OTHER_NAMES.get(dimension, dimension.value)
     column: Column[str | None] = frame.columns[name]  # type: ignore[assignment]
     return column
@@ -152,16 +156,16 @@ def compiler_name(compiler: str | None) -> str | None:
 
 
 def having(
-    frame: Frame, rows: slice, wanted: Iterable[tuple[CoverageDimension, str]]
+    frame: Frame, rows: slice, values: Iterable[tuple[CoverageDimension, str]]
 ) -> Iterator[Mask]:
     """Yield for each dimension and value which of the rows of a frame have it."""
-    for dimension, value in wanted:
+    for dimension, value in values:
         column = column_of(dimension, frame)
         match dimension:
             case CoverageDimension.STACK:
                 have = frame.stacks.having(value)
             case CoverageDimension.COMPILER_NAME:
-                have = np.array([it == value for it in column.mapped(compiler_name)], np.bool_)
+                have = np.array([name == value for name in column.mapped(compiler_name)], np.bool_)
             case _:
                 have = column.among([value])
         yield have[column.codes[rows]]
@@ -182,7 +186,11 @@ def unstated(frame: Frame, dimensions: Iterable[CoverageDimension]) -> list[Cove
     """Return the dimensions that no spec of a frame has a value for, although there are specs."""
     if not len(frame):
         return []
-    return [it for it in dimensions if all(value is None for value in values_of(it, frame))]
+    return [
+        dimension
+        for dimension in dimensions
+        if all(value is None for value in values_of(dimension, frame))
+    ]
 
 
 def _standing(
@@ -202,14 +210,13 @@ def _standing(
 
 
 def _one_a_stack(frame: Frame, rows: Rows) -> tuple[Rows, Codes]:
-    """Return each row as often as it has stacks, root too, and beside it the code of each stack."""
+    """Return each row as often as it has stacks, root too, and the code of each stack."""
     stacks = frame.stacks
     lengths = np.bincount(stacks.owner, minlength=len(stacks.values))
     starts = np.cumsum(lengths) - lengths
     lists = stacks.codes[rows]
-    return np.repeat(rows, lengths[lists]), stacks.flat[
-        places_of_runs(starts[lists], lengths[lists])
-    ]
+    codes = stacks.flat[places_of_runs(starts[lists], lengths[lists])]
+    return np.repeat(rows, lengths[lists]), codes
 
 
 def _folded(columns: Sequence[Codes], sizes: Sequence[int]) -> tuple[Keys, int]:
@@ -246,13 +253,7 @@ def _in_order(
         rank_of = {text: rank for rank, text in enumerate(values[-1])}
         ranks[number] = np.array([rank_of[text] for text in texts], np.int32)[places]
     order = np.lexsort((*ranks[::-1], packages))
-    return Cells(
-        are_in_head[order],
-        packages[order],
-        values,
-        ranks[:, order],
-        num_specs[order],
-    )
+    return Cells(are_in_head[order], packages[order], values, ranks[:, order], num_specs[order])
 
 
 def _sorted(dimension: CoverageDimension, values: Sequence[str]) -> list[str]:
@@ -272,14 +273,11 @@ _MANY = 100
 
 
 def nearest_rows(
-    base: Frame,
-    head: Frame,
-    package: str,
-    wanted: Mapping[tuple[CoverageDimension, str], int],
+    base: Frame, head: Frame, package: str, values: Mapping[tuple[CoverageDimension, str], int]
 ) -> Rows:
     """Return the rows of head, three at the most, that are nearest to a cell that only base has.
 
-    ``wanted`` are the cell's dimensions and values, each with how many times it counts.
+    ``values`` are the cell's dimensions and values, each with how many times it counts.
 
     Those of the package come first that have most of the cell's values; of equal ones those that
     are alike in most other facts: version, compiler, platform, operating system, target, all
@@ -290,13 +288,13 @@ def nearest_rows(
     if was is None or left is None:
         return np.empty(0, np.int32)
     in_cell = np.ones(was.stop - was.start, np.bool_)
-    for mask in having(base, was, wanted):
+    for mask in having(base, was, values):
         in_cell &= mask
     cell = rows_where(in_cell) + np.int32(was.start)
     score = np.zeros(left.stop - left.start, np.int64)
-    for mask, times in zip(having(head, left, wanted), wanted.values(), strict=True):
+    for mask, times in zip(having(head, left, values), values.values(), strict=True):
         score += _MANY * times * mask
-    for mask in _alike(base, cell, head, left, {dimension for dimension, _ in wanted}):
+    for mask in _alike(base, cell, head, left, {dimension for dimension, _ in values}):
         score += mask
     # The rows stand newest version first, then by hash.
     nearest: Rows = np.argsort(-score, kind="stable")[:NUM_NEAREST].astype(np.int32)
@@ -328,10 +326,13 @@ class CoverageChangeKind(Enum):
     GAINED = "gained"
 
 
+_KINDS = tuple(CoverageChangeKind)
+
+
 class CoverageChange(msgspec.Struct, frozen=True):
     """A cell that only one side has, with the number of its specs there.
 
-    ``values`` has one for each dimension that was asked for. ``nearest`` are rows of head, three at
+    ``values`` has one for each dimension of the table. ``nearest`` are rows of head, three at
     the most: what is left of the package that comes nearest to a lost cell.
     """
 
@@ -342,10 +343,10 @@ class CoverageChange(msgspec.Struct, frozen=True):
     nearest: tuple[int, ...]
 
 
-class CoverageChanges(Sequence[CoverageChange]):
-    """A table of cells by package and values; a record is made where one is asked for.
+class CoverageChanges(ChangeTable[CoverageChange]):
+    """A table of cells by package and values; records are made when they are read.
 
-    ``dimensions`` are those that were asked for, ``cells`` the columns, which have each of them
+    ``dimensions`` are those of the caller, ``cells`` the columns, which have each of them
     once; ``names`` are those of the packages.
     """
 
@@ -362,27 +363,18 @@ class CoverageChanges(Sequence[CoverageChange]):
         self.dimensions = dimensions
         self.names = names
         self.cells = cells
+        self.kinds = cells.are_in_head.view(np.int8)
         distinct = [*dict.fromkeys(dimensions)]
         self._numbers = [distinct.index(dimension) for dimension in dimensions]
 
-    def __len__(self) -> int:
-        return len(self.cells.packages)
-
-    def __iter__(self) -> Iterator[CoverageChange]:
-        return map(self._record, range(len(self)))
-
-    def __getitem__(self, place: Any) -> Any:
-        """Return the record at a place, or the table of a slice."""
-        return self.take(place) if isinstance(place, slice) else self._record(place)
-
     def _record(self, place: int) -> CoverageChange:
-        is_gained = bool(self.cells.are_in_head[place])
+        kind = _KINDS[self.kinds[place]]
         return CoverageChange(
-            CoverageChangeKind.GAINED if is_gained else CoverageChangeKind.LOST,
+            kind,
             self.package(place),
             self.values(place),
             int(self.cells.num_specs[place]),
-            () if is_gained else tuple(self.nearest(place).tolist()),
+            tuple(self.nearest(place).tolist()) if kind is CoverageChangeKind.LOST else (),
         )
 
     def package(self, place: int) -> str:
@@ -397,19 +389,15 @@ class CoverageChanges(Sequence[CoverageChange]):
 
     def nearest(self, place: int) -> Rows:
         """Return what ``nearest_rows`` finds for the lost cell at a place."""
-        wanted = Counter(zip(self.dimensions, self.values(place), strict=True))
-        return nearest_rows(self.base, self.head, self.package(place), wanted)
+        values = Counter(zip(self.dimensions, self.values(place), strict=True))
+        return nearest_rows(self.base, self.head, self.package(place), values)
 
     @property
     def num_bytes(self) -> int:
         """About how much memory the columns take; the names are the comparison's."""
         cells = self.cells
         arrays = (cells.are_in_head, cells.packages, cells.codes, cells.num_specs)
-        return sum(it.nbytes for it in arrays) + 8 * sum(map(len, cells.values))
-
-    def count(self, kind: Any) -> int:
-        """Return how many cells were lost, or gained."""
-        return int(np.count_nonzero(self._are(kind)))
+        return sum(array.nbytes for array in arrays) + 8 * sum(map(len, cells.values))
 
     def take(self, places: slice | Mask | Rows) -> "CoverageChanges":
         """Return the table of the cells at some places."""
@@ -430,9 +418,7 @@ class CoverageChanges(Sequence[CoverageChange]):
 
         Upper and lower case are the same.
         """
-        mask = np.ones(len(self), np.bool_)
-        if kinds is not None:
-            mask &= np.logical_or.reduce([np.zeros(len(self), np.bool_), *map(self._are, kinds)])
+        mask = self.of_kinds(kinds)
         if search:
             mask &= self.names.with_text(search)[self.cells.packages]
         return self if mask.all() else self.take(mask)
@@ -448,18 +434,14 @@ class CoverageChanges(Sequence[CoverageChange]):
                 return number
         return None
 
-    def _are(self, kind: CoverageChangeKind) -> Mask:
-        in_head = self.cells.are_in_head
-        return in_head if kind is CoverageChangeKind.GAINED else ~in_head
-
 
 def usual_dimensions(comparison: Comparison) -> list[CoverageDimension]:
-    """Return what places are counted by where nobody chooses: by stack and target.
+    """Return the default dimensions: stack and target.
 
-    That is by target alone where a side's source tells no stacks, or no spec of either has one.
+    Target alone where a side's source states no stacks, or no spec of either has one.
     """
-    told = comparison.pairing.persisting.tell_stacks
-    if not told or comparison.stacks.num_stacks == (0, 0):
+    tell_stacks = comparison.pairing.persisting.tell_stacks
+    if not tell_stacks or comparison.stacks.num_stacks == (0, 0):
         return [CoverageDimension.TARGET]
     return [CoverageDimension.STACK, CoverageDimension.TARGET]
 
@@ -474,22 +456,20 @@ def coverage(
     Without dimensions the packages themselves are the cells; one that is named twice has its value
     twice, and costs no more for that. ``root`` counts as no stack. A spec without a compiler stands
     in no cell of compilers. Where none of a side's specs has a value for a dimension, its source
-    does not tell it, and no cell is counted.
+    does not state it, and no cell is counted.
 
     The specs that count are those that the comparison is about; with ``scope``, those among them
     that one mask over the rows of base, and another one over those of head, mark. A narrowed
     comparison has both sides of a spec that left the stack which it is narrowed to; masks do not.
     """
     pairing = comparison.pairing
-    chosen = [
-        _rows(len(frame), rows, None if scope is None else scope[side])
-        for side, (frame, rows) in enumerate(
-            ((pairing.base, pairing.base_rows), (pairing.head, pairing.head_rows))
-        )
-    ]
     frames, names = (pairing.base, pairing.head), comparison.packages.names
-    distinct = [*dict.fromkeys(dimensions)]
-    cells = differing_cells(frames, (chosen[0], chosen[1]), names, distinct)
+    base_mask, head_mask = (None, None) if scope is None else scope
+    rows = (
+        _rows(len(pairing.base), pairing.base_rows, base_mask),
+        _rows(len(pairing.head), pairing.head_rows, head_mask),
+    )
+    cells = differing_cells(frames, rows, names, [*dict.fromkeys(dimensions)])
     return CoverageChanges(*frames, tuple(dimensions), names, cells)
 
 

@@ -1,9 +1,8 @@
 """The difference of two frames: pure, hash by hash, then folded to packages and stacks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from functools import cached_property
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -16,10 +15,12 @@ from snapshots.changes.package_changes import (
 )
 from snapshots.changes.pairings import (
     FACTS,
+    ChangeTable,
     CommonNames,
     FieldChange,
     Pairing,
     RowPairs,
+    code_of,
     count_changed_facts,
     field_changes,
     pair,
@@ -51,7 +52,6 @@ class SpecChangeField(Enum):
 
 
 _KINDS = tuple(SpecChangeKind)
-_CODES = {kind: np.int8(code) for code, kind in enumerate(_KINDS)}
 
 
 class SpecChange(msgspec.Struct, frozen=True):
@@ -64,8 +64,8 @@ class SpecChange(msgspec.Struct, frozen=True):
     after: int | None
 
 
-class SpecChanges(Sequence[SpecChange]):
-    """A table of changed hashes, by package and hash; a record is made where one is asked for.
+class SpecChanges(ChangeTable[SpecChange]):
+    """A table of changed hashes, by package and hash; records are made when they are read.
 
     The columns are ``kinds`` (codes in the order of SpecChangeKind) and the rows in base and in
     head, ``before`` and ``after``; -1 stands for none.
@@ -79,16 +79,6 @@ class SpecChanges(Sequence[SpecChange]):
         self.kinds = kinds
         self.before = before
         self.after = after
-
-    def __len__(self) -> int:
-        return len(self.kinds)
-
-    def __iter__(self) -> Iterator[SpecChange]:
-        return map(self._record, range(len(self)))
-
-    def __getitem__(self, place: Any) -> Any:
-        """Return the record at a place, or the table of a slice."""
-        return self.take(place) if isinstance(place, slice) else self._record(place)
 
     def _record(self, place: int) -> SpecChange:
         before, after = int(self.before[place]), int(self.after[place])
@@ -106,10 +96,6 @@ class SpecChanges(Sequence[SpecChange]):
         """How much memory the columns take."""
         return self.kinds.nbytes + self.before.nbytes + self.after.nbytes
 
-    def count(self, kind: Any) -> int:
-        """Return how many of the changes are of a kind."""
-        return int(np.count_nonzero(self.kinds == _CODES[kind]))
-
     def take(self, places: slice | Mask | Rows) -> "SpecChanges":
         """Return the table of the changes at some places."""
         columns = self.kinds[places], self.before[places], self.after[places]
@@ -119,23 +105,11 @@ class SpecChanges(Sequence[SpecChange]):
         self, kinds: Sequence[SpecChangeKind] | None = None, conditions: SpecFilter | None = None
     ) -> "SpecChanges":
         """Return the changes of these kinds whose spec meets the conditions before or after."""
-        mask = np.ones(len(self), np.bool_)
-        if kinds is not None:
-            mask &= np.isin(self.kinds, [_CODES[kind] for kind in kinds])
+        mask = self.of_kinds(kinds)
         if conditions is not None:
             met_before = _met(self.base, self.before, conditions)
             mask &= met_before | _met(self.head, self.after, conditions)
         return self if mask.all() else self.take(mask)
-
-    def ordered(self, field: SpecChangeField, *, descending: bool = False) -> "SpecChanges":
-        """Return the changes of this table, which stand by package and hash, in another order.
-
-        Kinds stand in the order of SpecChangeKind; ``descending`` is all of it backwards.
-        """
-        if field is SpecChangeField.KIND:
-            places = np.argsort(self.kinds, kind="stable").astype(np.int32)
-            return self.take(places[::-1] if descending else places)
-        return self.take(slice(None, None, -1)) if descending else self
 
     def find(self, text: str) -> int | None:
         """Return the place of a hash; None where it is not among the changes."""
@@ -148,10 +122,10 @@ class SpecChanges(Sequence[SpecChange]):
     def fields(self) -> list[list[FieldChange]]:
         """Return for each change the facts that differ; none unless it is of kind CHANGED."""
         fields: list[list[FieldChange]] = [[] for _ in range(len(self))]
-        places = np.flatnonzero(self.kinds == _CODES[SpecChangeKind.CHANGED])
+        places = np.flatnonzero(self.of_kinds([SpecChangeKind.CHANGED]))
         pairs = RowPairs(self.base, self.before[places], self.head, self.after[places])
-        for place, found in zip(places.tolist(), field_changes(pairs), strict=True):
-            fields[place] = found
+        for place, changes in zip(places.tolist(), field_changes(pairs), strict=True):
+            fields[place] = changes
         return fields
 
 
@@ -163,7 +137,7 @@ def list_spec_changes(pairing: Pairing, packages: CommonNames) -> SpecChanges:
         SpecChangeKind.REMOVED: (removed, _no_rows(len(removed))),
         SpecChangeKind.CHANGED: (changed.base_rows, changed.head_rows),
     }
-    kinds = [np.full(len(rows), _CODES[kind], np.int8) for kind, (rows, _) in rows_of.items()]
+    kinds = [np.full(len(rows), code_of(kind), np.int8) for kind, (rows, _) in rows_of.items()]
     before, after = zip(*rows_of.values(), strict=True)
     table = SpecChanges(pairing.base, pairing.head, *map(np.concatenate, (kinds, before, after)))
     return table.take(_by_package_and_hash(pairing, packages))
@@ -181,7 +155,7 @@ def _by_package_and_hash(pairing: Pairing, packages: CommonNames) -> Rows:
         [ranks[places[frame.package.codes[rows]]] for frame, places, rows in parts]
     )
     hash_keys = np.concatenate([frame.hashes.keys[rows] for frame, _, rows in parts])
-    # One number to sort by: the package, and as much of the hash as there is room for beside it.
+    # One number to sort by: the package, and as much of the hash as there is room for.
     room = min(_KEY_BITS, 64 - len(packages).bit_length())
     keys = (of_package << np.uint64(room)) | (hash_keys >> np.uint64(_KEY_BITS - room))
     order = np.argsort(keys, kind="stable")
@@ -248,7 +222,7 @@ class Comparison:
 
     @property
     def own_bytes(self) -> int:
-        """About how much memory the comparison takes beside its frames."""
+        """About how much memory the comparison takes besides its frames."""
         tables = (self.pairing, self.specs, self.packages, self.stacks, self.packages.names)
         facts = 4 * len(FACTS) * len(self.head.packages)
         return sum(table.num_bytes for table in tables) + facts
@@ -293,10 +267,10 @@ class Comparison:
         """Return what ``changed_facts`` returns for each package where it is not empty."""
         packages, facts = np.nonzero(self._changed_facts.T)
         counts = self._changed_facts[facts, packages].tolist()
-        found: dict[str, dict[str, int]] = {}
+        by_package: dict[str, dict[str, int]] = {}
         for code, fact, count in zip(packages.tolist(), facts.tolist(), counts, strict=True):
-            found.setdefault(self.head.package.values[code], {})[FACTS[fact]] = count
-        return found
+            by_package.setdefault(self.head.package.values[code], {})[FACTS[fact]] = count
+        return by_package
 
     def changed_facts(self, package: str) -> dict[str, int]:
         """Return of how many persisting specs of a package each fact changed."""

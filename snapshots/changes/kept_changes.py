@@ -8,7 +8,7 @@ share a number by chance once in a million times.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -19,7 +19,13 @@ from xxhash import xxh3_64_intdigest
 
 from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
-from snapshots.changes.reasons import NEW_REASONS, REASONS, Reasoning, SpecChangeReason, reason
+from snapshots.changes.reasons import (
+    NEW_REASONS,
+    REASONS,
+    Reasoning,
+    SpecChangeReason,
+    find_reasons,
+)
 from snapshots.changes.sides import Side
 from snapshots.frames.columns import Column, Mask, Rows
 from snapshots.frames.frame import Frame
@@ -56,7 +62,9 @@ def _some_bits(numbers: Signed) -> npt.NDArray[np.uint16]:
 
 _NUM = "num_"
 _UNCOUNTED = (SpecChangeReason.RETURNED, SpecChangeReason.FACTS)
-_REASON_COLUMNS = {f"{_NUM}{it.value}": it for it in REASONS if it not in _UNCOUNTED}
+_REASON_COLUMNS = {
+    f"{_NUM}{reason.value}": reason for reason in REASONS if reason not in _UNCOUNTED
+}
 
 
 class PairCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,12 +104,13 @@ def counts_row(pair: Pair, counts: PairCounts) -> dict[str, Any]:
 
 def counts_of(table: pa.Table) -> dict[Pair, PairCounts]:
     """Read rows of the table ``comparisons``."""
-    found = {}
+    counts_of_pairs = {}
     for row in table.select(COUNT_COLUMNS).to_pylist():
-        reasons = {it: row[column] for column, it in _REASON_COLUMNS.items() if row[column]}
+        reasons = {reason: row[column] for column, reason in _REASON_COLUMNS.items() if row[column]}
         counts = {name: row[_NUM + name] for name in _COUNTS}
-        found[Pair(row["base"], row["head"])] = PairCounts(reasons=reasons, **counts)
-    return found
+        pair = Pair(row["base"], row["head"])
+        counts_of_pairs[pair] = PairCounts(reasons=reasons, **counts)
+    return counts_of_pairs
 
 
 class PackageCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,9 +137,9 @@ def count_packages(changes: Iterable[PackageChange], rows: pa.Table) -> Iterator
     """Yield what is kept of each package; ``rows`` are the changes of its specs."""
     reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
     counted = rows.group_by(["name", "reason"]).aggregate([([], "count_all")])
-    columns = (counted[it].to_pylist() for it in ("name", "reason", "count_all"))
-    for name, of_spec, count in zip(*columns, strict=True):
-        reasons[name][of_spec] += count
+    columns = (counted[name].to_pylist() for name in ("name", "reason", "count_all"))
+    for name, reason, count in zip(*columns, strict=True):
+        reasons[name][reason] += count
     for change in changes:
         of_package = reasons[change.name]
         yield PackageCounts(
@@ -143,13 +152,13 @@ def count_packages(changes: Iterable[PackageChange], rows: pa.Table) -> Iterator
             specs_changed=change.specs_changed,
             specs_rebuilt=of_package[SpecChangeReason.REBUILT.value],
             specs_replaced=of_package[SpecChangeReason.REPLACES.value],
-            specs_new=sum(of_package[it.value] for it in NEW_REASONS),
+            specs_new=sum(of_package[reason.value] for reason in NEW_REASONS),
         )
 
 
 def packages_cell(packages: Iterable[PackageCounts]) -> list[dict[str, Any]]:
     """Return packages as the column ``packages`` has them."""
-    return [msgspec.structs.asdict(it) | {"kind": it.kind.value} for it in packages]
+    return [msgspec.structs.asdict(package) | {"kind": package.kind.value} for package in packages]
 
 
 def packages_of(table: pa.Table) -> dict[Pair, tuple[PackageCounts, ...]]:
@@ -164,10 +173,10 @@ def _package(cell: dict[str, Any]) -> PackageCounts:
 
 _NO_ROW = -1
 _KINDS = pa.array([kind.value for kind in SpecChangeKind])
-_REASONS = pa.array([it.value for it in REASONS])
+_REASONS = pa.array([reason.value for reason in REASONS])
 
 
-class KeptChanges(NamedTuple):
+class KeptChanges(msgspec.Struct, frozen=True):
     """The changes of a pair as rows of ``CHANGES``, by package and hash, and their counts.
 
     ``packages`` are those that changed, in natural order.
@@ -182,7 +191,7 @@ class KeptChanges(NamedTuple):
 def keep_changes(base: Side, head: Side) -> KeptChanges:
     """Compare two contents as far as it is kept."""
     comparison = Comparison(base.frame, head.frame)
-    reasoning = reason(comparison.pairing, base, head)
+    reasoning = find_reasons(comparison.pairing, base, head)
     pair = Pair(base.frame.digest, head.frame.digest)
     rows = _rows(pair, comparison.specs, reasoning)
     packages = tuple(count_packages(comparison.packages, rows))
@@ -194,21 +203,21 @@ def comparisons_table(
 ) -> pa.Table:
     """Return one row a pair, as the table ``comparisons`` has it."""
     rows = [
-        counts_row(it.pair, it.counts)
+        counts_row(kept.pair, kept.counts)
         | {
-            "packages": packages_cell(it.packages),
-            "new_specs": _new_specs(it.rows),
-            "removed_specs": _removed_specs(it.rows),
+            "packages": packages_cell(kept.packages),
+            "new_specs": _new_specs(kept.rows),
+            "removed_specs": _removed_specs(kept.rows),
             "made_by": made_by,
             "made_at": made_at,
         }
-        for it in made
+        for kept in made
     ]
     return pa.Table.from_pylist(rows, schema=COMPARISONS)
 
 
 def _new_specs(rows: pa.Table) -> list[dict[str, Any]]:
-    new = rows.filter(pc.is_in(rows["reason"], pa.array([it.value for it in NEW_REASONS])))
+    new = rows.filter(pc.is_in(rows["reason"], pa.array([reason.value for reason in NEW_REASONS])))
     numbers = numbers_of(new["hash"]).view(np.int64).tolist()
     return [
         {"number": number, "reason": reason}
@@ -267,15 +276,15 @@ def _sides(changes: SpecChanges, is_removed: Mask) -> tuple[tuple[Frame, Rows, M
 
 def _counted(comparison: Comparison, reasoning: Reasoning) -> PairCounts:
     packages = comparison.packages
-    came, went = map(packages.count, (PackageChangeKind.ADDED, PackageChangeKind.REMOVED))
-    codes = np.concatenate(reasoning.reasons)
+    added, removed = map(packages.count, (PackageChangeKind.ADDED, PackageChangeKind.REMOVED))
+    codes = np.concatenate((reasoning.of_base, reasoning.of_head))
     of_reasons = np.bincount(codes[codes >= 0], minlength=len(REASONS)).tolist()
     return PairCounts(
         specs_added=len(comparison.pairing.added),
         specs_removed=len(comparison.pairing.removed),
         specs_changed=comparison.pairing.changed.size,
-        packages_added=came,
-        packages_removed=went,
-        packages_changed=len(packages) - came - went,
-        reasons={it: count for it, count in zip(REASONS, of_reasons, strict=True) if count},
+        packages_added=added,
+        packages_removed=removed,
+        packages_changed=len(packages) - added - removed,
+        reasons={reason: count for reason, count in zip(REASONS, of_reasons, strict=True) if count},
     )

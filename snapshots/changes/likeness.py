@@ -2,14 +2,15 @@
 
 What lies below a spec is a set: a whole number with a bit for each item, a name with a version,
 say. Such sets are made from below: what lies below a spec is what it depends on, and what lies
-below that. Few specs are asked for, so only what they reach is looked at.
+below that. Only what the given specs reach is read.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from sys import getsizeof
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -45,11 +46,11 @@ def shares(
     distinct, places = np.unique(pairs, return_inverse=True)
     ours = _item_sets(base, distinct // size, left_out)
     theirs = _item_sets(head, distinct % size, left_out)
-    found = [
+    of_distinct = [
         len(one & other) / len(one | other) if one or other else 1.0
         for one, other in zip(ours, theirs, strict=True)
     ]
-    return np.array(found, np.float64)[places]
+    return np.array(of_distinct, np.float64)[places]
 
 
 def _item_sets(
@@ -81,17 +82,17 @@ def version_places(
         for of_package, of_version in zip(packages, versions, strict=True)
     )
     # The rows of a frame stand by package and version, so that equal ones are neighbours.
-    distinct = np.unique(np.concatenate([it[begins_of_runs(it)] for it in (ours, theirs)]))
+    distinct = np.unique(np.concatenate([keys[begins_of_runs(keys)] for keys in (ours, theirs)]))
     return np.searchsorted(distinct, ours[base_rows]), np.searchsorted(distinct, theirs[head_rows])
 
 
 def _ranks(columns: Sequence[Column[str]], sort_key: Callable[[str], Any]) -> list[Places]:
     """Return for each column the rank of each row's value among the distinct values of all."""
-    values = sorted(set(chain.from_iterable(it.values for it in columns)), key=sort_key)
+    values = sorted(set(chain.from_iterable(column.values for column in columns)), key=sort_key)
     ranks = {value: rank for rank, value in enumerate(values)}
     return [
-        np.fromiter(map(ranks.__getitem__, it.values), np.int64, len(it.values))[it.codes]
-        for it in columns
+        np.array([ranks[value] for value in column.values], np.int64)[column.codes]
+        for column in columns
     ]
 
 
@@ -118,7 +119,7 @@ class Below:
         self, base: Side, base_rows: Rows, head: Side, head_rows: Rows, columns: Sequence[str]
     ) -> None:
         self._walks = _Walk(base, base_rows, columns), _Walk(head, head_rows, columns)
-        items = [it for walk in self._walks for it in (walk.items, walk.compilers)]
+        items = [hashes for walk in self._walks for hashes in (walk.items, walk.compilers)]
         distinct = np.unique(np.concatenate(items))
         self._num_items = len(distinct)
         num_nodes = sum(len(walk.items) for walk in self._walks)
@@ -141,9 +142,9 @@ class Below:
                 bits[item] = 1 << (item - start)
             base, head = self._walks
             sets = base.sets(bits) + head.sets(bits)
-            known: dict[int, int] = {}
-            codes = [known.setdefault(it, len(known)) for it in sets]
-            yield _Block([*known], np.array(codes, np.int64))
+            numbers: dict[int, int] = {}
+            codes = [numbers.setdefault(items, len(numbers)) for items in sets]
+            yield _Block([*numbers], np.array(codes, np.int64))
 
     def _number(self) -> Numbers:
         """Return the numbers of all rows' sets; count what is in them, and keep them if small."""
@@ -172,14 +173,15 @@ class Below:
         pairs, places = np.unique(base * size + head, return_inverse=True)
         ours, theirs = self._with_number[pairs // size], self._with_number[pairs % size]
         common = np.zeros(len(pairs), np.int64)
-        for sets, codes in self._blocks() if self._kept is None else self._kept:
+        for block in self._blocks() if self._kept is None else self._kept:
+            sets, codes = block.distinct, block.codes
             both = zip(codes[ours].tolist(), codes[theirs].tolist(), strict=True)
             common += _counts([sets[one] & sets[other] for one, other in both])
         either = self._sizes[ours] + self._sizes[theirs] - common
         return np.where(either > 0, common / np.maximum(either, 1), 1.0)[places]
 
 
-class _Block(NamedTuple):
+class _Block(msgspec.Struct, frozen=True):
     """Sets of a part of all items: the distinct ones, and by row which of them it is."""
 
     distinct: Sets
@@ -206,13 +208,13 @@ class _Walk:
         edges = graph.down.edges_of(nodes)
         sources, targets = place_of[graph.sources[edges]], place_of[graph.targets[edges]]
         self.num_rows = len(rows)
-        self._wanted = place_of[rows].tolist()
+        self._places = place_of[rows].tolist()
         self._order = from_below(sources, targets, len(nodes))
         self._targets: list[int] = targets.tolist()
         self._starts: list[int] = np.searchsorted(sources, np.arange(len(nodes) + 1)).tolist()
         self.items = mixed(*(node_hashes(side, name)[nodes] for name in columns))
         self._stating = np.flatnonzero(stating_compilers(side)[nodes])
-        self.compilers = mixed(*(it[nodes[self._stating]] for it in compilers(side)))
+        self.compilers = mixed(*(hashes[nodes[self._stating]] for hashes in compilers(side)))
 
     def number(self, distinct: Fingerprints) -> None:
         """Give each item its number: its place among all of them."""
@@ -227,34 +229,31 @@ class _Walk:
         whole = [0] * len(self._item_of)
         targets, starts = self._targets, self._starts
         for node in self._order.nodes.tolist():
-            found = bits[self._compiler_of[node]]
+            items = bits[self._compiler_of[node]]
             for other in targets[starts[node] : starts[node + 1]]:
-                found |= whole[other]
-            below[node] = found
-            whole[node] = found | bits[self._item_of[node]]
+                items |= whole[other]
+            below[node] = items
+            whole[node] = items | bits[self._item_of[node]]
         for component in self._order.components:
             self._close(component, bits, below, whole)
-        return [below[place] for place in self._wanted]
+        return [below[place] for place in self._places]
 
     def _close(
         self, component: Sequence[int], bits: Sequence[int], below: Sets, whole: Sets
     ) -> None:
         """Enter the sets of nodes that all depend on each other."""
-        found = once = twice = 0
+        items = once = twice = 0
         for node in component:
-            found |= bits[self._compiler_of[node]]
-            for other in self._below(node):
-                found |= whole[other]
+            items |= bits[self._compiler_of[node]]
+            for other in self._targets[self._starts[node] : self._starts[node + 1]]:
+                items |= whole[other]
             bit = bits[self._item_of[node]]
             twice |= once & bit
             once |= bit
         for node in component:
-            alone = bits[self._item_of[node]] & ~(found | twice)
-            whole[node] = found | once
+            alone = bits[self._item_of[node]] & ~(items | twice)
+            whole[node] = items | once
             below[node] = whole[node] & ~alone
-
-    def _below(self, node: int) -> list[int]:
-        return self._targets[self._starts[node] : self._starts[node + 1]]
 
 
 def _counts(sets: Sets) -> Numbers:

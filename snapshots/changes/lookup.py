@@ -8,8 +8,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
@@ -32,7 +33,7 @@ COMPARED = (
     "operating_system",
     "target",
 )
-"""The facts of a wanted spec that are compared where it is missing, in the order of telling."""
+"""The facts of a wanted spec that are compared where it is missing, as they are listed."""
 
 
 class Wanted:
@@ -44,11 +45,11 @@ class Wanted:
     def __init__(self, specs: Iterable[ConcreteSpec]) -> None:
         by_hash: dict[str, ConcreteSpec] = {}
         for spec in specs:
-            known = by_hash.setdefault(spec.hash, spec)
-            if spec.is_root and not known.is_root:
-                by_hash[spec.hash] = replace(known, is_root=True)
+            first = by_hash.setdefault(spec.hash, spec)
+            if spec.is_root and not first.is_root:
+                by_hash[spec.hash] = replace(first, is_root=True)
         self.specs: Sequence[ConcreteSpec] = sorted(
-            by_hash.values(), key=lambda it: (not it.is_root, it.name, it.hash)
+            by_hash.values(), key=lambda spec: (not spec.is_root, spec.name, spec.hash)
         )
         self.num_roots = sum(spec.is_root for spec in self.specs)
         self._columns: dict[str, Column[object]] = {}
@@ -62,7 +63,7 @@ class Wanted:
         return Hashes("".join(spec.hash for spec in self.specs).encode())
 
     def column(self, name: str) -> Column[object]:
-        """Return a fact of all; None where it is not told, and so not compared."""
+        """Return a fact of all specs; None where it is not stated, and so not compared."""
         if name not in self._columns:
             values = [getattr(spec, name) for spec in self.specs]
             codes = {value: code for code, value in enumerate(dict.fromkeys(values))}
@@ -88,21 +89,21 @@ def nearest_specs(wanted: Wanted, places: Rows, frame: Frame) -> Rows:
     4. the compiler, then its name alone;
     5. the recipe: the hash of the package, then the repository (namespace).
 
-    What is left is decided by the newest version, and last by the hashes. A fact that is not told
+    What is left is decided by the newest version, and last by the hashes. A fact that is not stated
     is not compared: by it all are alike.
     """
-    found = np.full(len(places), _ABSENT, np.int32)
+    nearest = np.full(len(places), _ABSENT, np.int32)
     for part, pairs in _pairs(wanted, places, frame):
         for score in (_architecture, _version, _variants, _compiler, _recipe):
             pairs = pairs.where_best(score(pairs))
         # The rows stand newest version first, then by hash.
         firsts = pairs.firsts
-        found[part + pairs.owners[firsts]] = pairs.rows[firsts]
-    return found
+        nearest[part + pairs.owners[firsts]] = pairs.rows[firsts]
+    return nearest
 
 
-class _Pairs(NamedTuple):
-    """Wanted specs, each beside rows of its package.
+class _Pairs(msgspec.Struct, frozen=True):
+    """Wanted specs, each with rows of its package.
 
     ``owners`` number those of ``places``, the places among what is wanted; they rise.
     """
@@ -126,10 +127,10 @@ class _Pairs(NamedTuple):
         highest = np.maximum.reduceat(scores, firsts)
         sizes = np.diff(np.append(firsts, len(self.owners)))
         best = scores == np.repeat(highest, sizes)
-        return self._replace(owners=self.owners[best], rows=self.rows[best])
+        return replace(self, owners=self.owners[best], rows=self.rows[best])
 
-    def told(self, name: str) -> tuple[Column[object], Mask]:
-        """Return a fact of what is wanted, with which of the pairs are told it."""
+    def stated(self, name: str) -> tuple[Column[object], Mask]:
+        """Return a fact of what is wanted, and which of the pairs state it."""
         column = self.wanted.column(name)
         return column, column.known()[self.of_wanted(column)]
 
@@ -141,7 +142,7 @@ class _Pairs(NamedTuple):
         """Return 1 where both have the same value of a fact, else 0."""
         ours, theirs = self.wanted.column(name), self.frame.columns[name]
         assert isinstance(theirs, Column)  # noqa: S101 - what is compared has codes
-        codes = [theirs.index.get(it, _ABSENT) if it is not None else -2 for it in ours.values]
+        codes = [-2 if value is None else theirs.index.get(value, _ABSENT) for value in ours.values]
         same: Mask = np.array(codes, np.int64)[self.of_wanted(ours)] == theirs.codes[self.rows]
         return same.astype(np.int64)
 
@@ -173,7 +174,7 @@ def _architecture(pairs: _Pairs) -> Scores:
 def _version(pairs: _Pairs) -> Scores:
     """Return how near the versions are: 0 for the same, -1 for the next one on either side."""
     frame, sort_key = pairs.frame, SPEC_FACTS["version"].sort_key
-    column, are_told = pairs.told("version")
+    column, are_stated = pairs.stated("version")
     size, values = len(frame.version.values), frame.version.values
     # Twice the place from the newest; what the revision has not stands between two of its own.
     places = []
@@ -190,28 +191,28 @@ def _version(pairs: _Pairs) -> Scores:
     nearest = np.searchsorted(runs, ours)
     is_there = runs[np.minimum(nearest, len(runs) - 1)] == ours
     apart = np.abs(2 * run_of_row[pairs.rows] - np.where(is_there, 2 * nearest, 2 * nearest - 1))
-    scores: Scores = np.where(are_told, -((apart + 1) // 2), 0)
+    scores: Scores = np.where(are_stated, -((apart + 1) // 2), 0)
     return scores
 
 
 def _variants(pairs: _Pairs) -> Scores:
-    column, are_told = pairs.told("variants")
+    column, are_stated = pairs.stated("variants")
     ours = ListColumn(pairs.of_wanted(column), column.values, (), _NO_ITEMS)  # type: ignore[arg-type]
     numbers = np.arange(len(pairs.rows), dtype=np.int32)
-    found = shares(ours, numbers, pairs.frame.variants, pairs.rows)
-    scores: Scores = np.where(are_told, found, 0.0)
+    common = shares(ours, numbers, pairs.frame.variants, pairs.rows)
+    scores: Scores = np.where(are_stated, common, 0.0)
     return scores
 
 
 def _compiler(pairs: _Pairs) -> Scores:
     ours, theirs = pairs.wanted.column("compiler"), pairs.frame.compiler
     numbers: dict[object, int] = {}
-    names = [numbers.setdefault(it, len(numbers)) for it in theirs.mapped(compiler_name)]
-    wanted = [
-        _ABSENT if it is None else numbers.get(compiler_name(str(it)), _ABSENT)
-        for it in ours.values
+    names = [numbers.setdefault(name, len(numbers)) for name in theirs.mapped(compiler_name)]
+    codes = [
+        _ABSENT if compiler is None else numbers.get(compiler_name(str(compiler)), _ABSENT)
+        for compiler in ours.values
     ]
-    of_wanted = np.array(wanted, np.int64)[pairs.of_wanted(ours)]
+    of_wanted = np.array(codes, np.int64)[pairs.of_wanted(ours)]
     same_name: Mask = of_wanted == np.array(names, np.int64)[theirs.codes[pairs.rows]]
     return pairs.alike("compiler") + same_name
 
@@ -263,16 +264,16 @@ class Lookup:
         """Return the facts in which the nearest differs from a missing spec.
 
         ``number`` counts those that are missing; ``before`` is what was wanted, ``after`` what is
-        there. What is not told is not compared, nor what the revision's source does not know.
-        Where nothing differs, only hashes of dependencies do, or what is not told.
+        there. What is not stated is not compared, nor what the revision's source does not know.
+        Where nothing differs, only hashes of dependencies do, or what is not stated.
         """
         row = int(self.nearest[number])
         if row < 0:
             return []
-        wanted = self.wanted.specs[int(self.missing[number])]
+        spec = self.wanted.specs[int(self.missing[number])]
         changes = []
         for name in COMPARED:
-            before, after = getattr(wanted, name), self.frame.columns[name].at(row)
+            before, after = getattr(spec, name), self.frame.columns[name].at(row)
             is_known = after is not None or not SPEC_FACTS[name].may_be_unknown
             if before is not None and is_known and before != after:
                 changes.append(FieldChange(name, _as_json(before), _as_json(after)))

@@ -5,10 +5,10 @@ Its own facts do: the version, the recipe (hash and repository of the package), 
 architecture, and the shape of the dependencies: their names, types and virtuals, not their hashes.
 
 What one side's source does not state does not differ: that is a fact that is None, the shape where
-the dependencies are not told, and everything about a node outside the cache that the index does not
-hold. The compiler is a fact of its own only where it is no dependency, as in indexes up to version
-7 and on pages: where no build dependency of either node provides a language. There a spec without
-any compiler differs from one that has one.
+the dependencies are not stated, and all of a node outside the cache that the index does not hold.
+The compiler is a fact of its own only where it is no dependency, as in indexes up to version 7 and
+on pages: where no build dependency of either node provides a language. There a spec without any
+compiler differs from one that has one.
 """
 
 from enum import IntFlag
@@ -58,7 +58,7 @@ def differing_facts(
     base: Side, head: Side, base_rows: Nodes | Rows, head_rows: Nodes | Rows
 ) -> Facts:
     """Return which own facts of each pair of nodes differ; rows of a frame are nodes, too."""
-    base_nodes, head_nodes = (it.astype(np.int64) for it in (base_rows, head_rows))
+    base_nodes, head_nodes = (nodes.astype(np.int64) for nodes in (base_rows, head_rows))
     facts = np.zeros(len(base_nodes), np.uint16)
     are_stated = is_stated(base)[base_nodes] & is_stated(head)[head_nodes]
     for fact in _OF_COLUMNS:

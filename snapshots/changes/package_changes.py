@@ -1,15 +1,14 @@
 """The packages that changed, as columns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import Enum
-from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.pairings import CommonNames, Pairing
-from snapshots.frames.columns import Codes, Column, Mask, Rows, rows_where
+from snapshots.changes.pairings import ChangeTable, CommonNames, Pairing, code_of
+from snapshots.frames.columns import Codes, Column, Mask, Rows, begins_of_runs, rows_where
 from snapshots.frames.frame import Frame
 from snapshots.spack.versions import version_key
 
@@ -32,9 +31,7 @@ class PackageTotals:
         self._version: Column[str] = frame.version
         # A frame's rows stand by package and version, so equal versions of a package are a run.
         versions = frame.version.codes[rows]
-        begins_run = np.ones(len(versions), np.bool_)
-        begins_run[1:] = (versions[1:] != versions[:-1]) | (of_row[1:] != of_row[:-1])
-        runs = np.flatnonzero(begins_run)
+        runs = np.flatnonzero(begins_of_runs(versions) | begins_of_runs(of_row))
         self._versions = versions[runs]
         bounds = np.searchsorted(runs, starts).astype(np.int32)
         self._begins, self._ends = _at(bounds[:-1], codes), _at(bounds[1:], codes)
@@ -45,7 +42,7 @@ class PackageTotals:
     def num_bytes(self) -> int:
         """How much memory the totals take."""
         arrays = (self._versions, self._begins, self._ends, self.num_specs, self._sizes)
-        return sum(it.nbytes for it in arrays)
+        return sum(array.nbytes for array in arrays)
 
     def size(self, place: int) -> int | None:
         """Return the sum of the known sizes of a package; None where no size is known."""
@@ -125,7 +122,6 @@ class PackageChangeField(Enum):
 
 
 _KINDS = tuple(PackageChangeKind)
-_CODES = {kind: np.int8(code) for code, kind in enumerate(_KINDS)}
 
 
 class PackageChange(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -160,8 +156,8 @@ class PackageChange(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         return _only_in(self.versions_before, self.versions_after)
 
 
-class PackageChanges(Sequence[PackageChange]):
-    """A table of changed packages, by name; a record is made where one is asked for.
+class PackageChanges(ChangeTable[PackageChange]):
+    """A table of changed packages, by name; records are made when they are read.
 
     The columns are ``places`` (of the names in ``names``), ``kinds`` (codes in the order of
     PackageChangeKind) and the numbers of specs that were added, removed and changed.
@@ -180,16 +176,6 @@ class PackageChanges(Sequence[PackageChange]):
         self.kinds = kinds
         self._specs = specs
         self._totals = totals
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    def __iter__(self) -> Iterator[PackageChange]:
-        return map(self._record, range(len(self)))
-
-    def __getitem__(self, place: Any) -> Any:
-        """Return the record at a place, or the table of a slice."""
-        return self.take(place) if isinstance(place, slice) else self._record(place)
 
     def _record(self, number: int) -> PackageChange:
         place = int(self.places[number])
@@ -230,10 +216,6 @@ class PackageChanges(Sequence[PackageChange]):
         before, after = self._totals
         return before.total_size(), after.total_size()
 
-    def count(self, kind: Any) -> int:
-        """Return how many of the changes are of a kind."""
-        return int(np.count_nonzero(self.kinds == _CODES[kind]))
-
     def take(self, numbers: slice | Mask | Rows) -> "PackageChanges":
         """Return the table of the changes at some places."""
         columns = self.places[numbers], self.kinds[numbers], self._specs[:, numbers]
@@ -246,27 +228,15 @@ class PackageChanges(Sequence[PackageChange]):
 
         Upper and lower case are the same.
         """
-        mask = np.ones(len(self), np.bool_)
-        if kinds is not None:
-            mask &= np.isin(self.kinds, [_CODES[kind] for kind in kinds])
+        mask = self.of_kinds(kinds)
         if search:
             mask &= self.names.with_text(search)[self.places]
         return self if mask.all() else self.take(mask)
 
-    def ordered(self, field: PackageChangeField, *, descending: bool = False) -> "PackageChanges":
-        """Return the changes of this table, which stand by name, in another order.
-
-        Kinds stand in the order of PackageChangeKind; ``descending`` is all of it backwards.
-        """
-        if field is PackageChangeField.KIND:
-            numbers = np.argsort(self.kinds, kind="stable").astype(np.int32)
-            return self.take(numbers[::-1] if descending else numbers)
-        return self.take(slice(None, None, -1)) if descending else self
-
     def find(self, name: str) -> int | None:
         """Return the place of a package; None where it is not among the changes."""
-        (found,) = np.nonzero(self.places == self.names.place_of(name))
-        return int(found[0]) if len(found) else None
+        (numbers,) = np.nonzero(self.places == self.names.place_of(name))
+        return int(numbers[0]) if len(numbers) else None
 
 
 def _only_in(versions: tuple[str, ...], others: tuple[str, ...]) -> list[str]:
@@ -281,8 +251,10 @@ def list_package_changes(pairing: Pairing, names: CommonNames) -> PackageChanges
     after = PackageTotals(pairing.head, pairing.head_rows, names.in_head)
     of_base = names.from_base[pairing.base.package.codes[pairing.removed]]
     head_codes = pairing.head.package.codes
-    of_head = (names.from_head[head_codes[it]] for it in (pairing.added, pairing.changed.head_rows))
-    added, changed = (np.bincount(it, minlength=len(names)) for it in of_head)
+    of_head = (
+        names.from_head[head_codes[rows]] for rows in (pairing.added, pairing.changed.head_rows)
+    )
+    added, changed = (np.bincount(codes, minlength=len(names)) for codes in of_head)
     removed = np.bincount(of_base, minlength=len(names))
     is_before, is_after = before.num_specs > 0, after.num_specs > 0
     places = rows_where((added + removed + changed > 0) | (is_before != is_after))
@@ -295,20 +267,19 @@ def _kinds(
     before: PackageTotals, after: PackageTotals, places: Codes, *, rebuilt: Mask
 ) -> npt.NDArray[np.int8]:
     """Return the first kind that applies to each of the packages."""
-    kinds = np.where(
-        rebuilt, _CODES[PackageChangeKind.REBUILT], _CODES[PackageChangeKind.CHANGED]
-    ).astype(np.int8)
+    codes = code_of(PackageChangeKind.REBUILT), code_of(PackageChangeKind.CHANGED)
+    kinds = np.where(rebuilt, *codes).astype(np.int8)
     is_before, is_after = before.num_specs[places] > 0, after.num_specs[places] > 0
-    kinds[~is_before] = _CODES[PackageChangeKind.ADDED]
-    kinds[~is_after] = _CODES[PackageChangeKind.REMOVED]
+    kinds[~is_before] = code_of(PackageChangeKind.ADDED)
+    kinds[~is_after] = code_of(PackageChangeKind.REMOVED)
     in_both = np.flatnonzero(is_before & is_after)
     in_both = in_both[_versions_differ(before, after, places[in_both])]
     for number in in_both.tolist():
-        old, new = (version_key(it.newest(int(places[number]))) for it in (before, after))
+        old, new = (version_key(totals.newest(int(places[number]))) for totals in (before, after))
         kind = PackageChangeKind.VERSIONS_CHANGED
         if new != old:
             kind = PackageChangeKind.UPGRADED if new > old else PackageChangeKind.DOWNGRADED
-        kinds[number] = _CODES[kind]
+        kinds[number] = code_of(kind)
     return kinds
 
 
@@ -319,7 +290,7 @@ def _versions_differ(before: PackageTotals, after: PackageTotals, places: Codes)
     # Both sides stand newest first, so equal sets are equal lists.
     alike = np.flatnonzero(~differ)
     if len(alike):
-        lists = (it.version_fingerprints(places[alike]) for it in (before, after))
+        lists = (totals.version_fingerprints(places[alike]) for totals in (before, after))
         starts = np.cumsum(num_versions[alike]) - num_versions[alike]
         differ[alike] = np.logical_or.reduceat(np.not_equal(*lists), starts)
     return differ

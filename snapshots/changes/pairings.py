@@ -5,10 +5,11 @@ and one that both have persists; it has changed if a fact about it differs. Ever
 comparison says follows from this.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+from functools import cache
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -20,6 +21,65 @@ from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import match
 from snapshots.models import SPEC_FACTS
 from snapshots.spack.names import ROOT_STACK, natural_order
+
+Record = TypeVar("Record")
+
+
+@cache
+def code_of(member: Enum) -> int:
+    """Return the code of a member of an enumeration, such as a kind: its place there."""
+    return list(type(member)).index(member)
+
+
+class Records(Sequence[Record]):
+    """Records that are made from columns when they are read."""
+
+    def _record(self, place: int) -> Record:
+        """Return the record at a place."""
+        raise NotImplementedError
+
+    def take(self, places: Any) -> Any:
+        """Return the records of a slice."""
+        return [self._record(place) for place in range(len(self))[places]]
+
+    def __iter__(self) -> Iterator[Record]:
+        return map(self._record, range(len(self)))
+
+    def __getitem__(self, place: Any) -> Any:
+        """Return the record at a place, or what ``take`` returns of a slice."""
+        if isinstance(place, slice):
+            return self.take(place)
+        return self._record(range(len(self))[place])
+
+
+class ChangeTable(Records[Record]):
+    """Changes of several kinds; ``kinds`` are their codes."""
+
+    kinds: npt.NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def count(self, kind: Enum) -> int:
+        """Return how many of the changes are of a kind."""
+        return int(np.count_nonzero(self.kinds == code_of(kind)))
+
+    def of_kinds(self, kinds: Iterable[Enum] | None) -> Mask:
+        """Return which of the changes are of some kinds; all of them for None."""
+        if kinds is None:
+            return np.ones(len(self), np.bool_)
+        return np.isin(self.kinds, list(map(code_of, kinds)))
+
+    def ordered(self, field: Enum, *, descending: bool = False) -> Self:
+        """Return the changes by kind if that is the field, else in the order of the table.
+
+        Kinds stand in the order of their enumeration; ``descending`` is all of it backwards.
+        """
+        if field.value == "kind":
+            places = np.argsort(self.kinds, kind="stable").astype(np.int32)
+            by_kind: Self = self.take(places[::-1] if descending else places)
+            return by_kind
+        return self[::-1] if descending else self
 
 
 class CommonNames:
@@ -47,7 +107,7 @@ class CommonNames:
     def num_bytes(self) -> int:
         """About how much memory the names take; the texts are mostly those of the frames."""
         maps = (self.from_base, self.in_base, self.from_head, self.in_head)
-        return sum(it.nbytes for it in maps) + 180 * len(self.names)
+        return sum(array.nbytes for array in maps) + 180 * len(self.names)
 
     def place_of(self, name: str) -> int:
         """Return the place of a name; -1 where neither frame has it."""
@@ -73,12 +133,12 @@ class CommonNames:
 
 
 FACTS = [fact.name for fact in SPEC_FACTS.values() if fact.is_compared]
-"""The facts that are compared, in the order that people are told them."""
+"""The facts that are compared, in the order in which they are listed."""
 
 _SOMETIMES_KNOWN = {name for name in FACTS if SPEC_FACTS[name].may_be_unknown}
 
 
-class RowPairs(NamedTuple):
+class RowPairs(msgspec.Struct, frozen=True):
     """Rows of hashes that two frames share: ``base_rows[n]`` and ``head_rows[n]`` are of one."""
 
     base: Frame
@@ -93,12 +153,12 @@ class RowPairs(NamedTuple):
 
     @property
     def tell_stacks(self) -> bool:
-        """Whether the sources of both sides tell stacks."""
+        """Whether the sources of both sides state stacks."""
         return tells_stacks(self.base) and tells_stacks(self.head)
 
     def where(self, mask: Mask) -> "RowPairs":
         """Return the pairs that a mask marks."""
-        return self._replace(base_rows=self.base_rows[mask], head_rows=self.head_rows[mask])
+        return RowPairs(self.base, self.base_rows[mask], self.head, self.head_rows[mask])
 
     @property
     def num_bytes(self) -> int:
@@ -115,25 +175,20 @@ class FieldChange(msgspec.Struct, frozen=True):
 
 
 def tells_stacks(frame: Frame) -> bool:
-    """Tell whether a source told stacks: a spec has one beside root, or there are no specs."""
+    """Return whether a source states stacks: a spec has one besides root, or there are no specs."""
     return not len(frame) or any(stack != ROOT_STACK for stack in frame.stacks.items)
 
 
 def changed(pairs: RowPairs) -> Mask:
     """Return where any fact differs."""
-    base, base_rows, head, head_rows = pairs
-    if not pairs.tell_stacks:  # which the fingerprints have
-        any_differs: Mask = np.logical_or.reduce([*differences(pairs).values()])
+    if not pairs.tell_stacks:  # the fingerprints cover stacks
+        any_differs: Mask = np.logical_or.reduce([_differs(name, pairs) for name in FACTS])
         return any_differs
-    mask: Mask = base.fingerprints[base_rows] != head.fingerprints[head_rows]
+    before, after = pairs.base.fingerprints, pairs.head.fingerprints
+    mask: Mask = before[pairs.base_rows] != after[pairs.head_rows]
     for name in _SOMETIMES_KNOWN:
         mask |= _differs(name, pairs)
     return mask
-
-
-def differences(pairs: RowPairs) -> dict[str, Mask]:
-    """Return for each fact where it differs."""
-    return {name: _differs(name, pairs) for name in FACTS}
 
 
 def field_changes(pairs: RowPairs) -> list[list[FieldChange]]:
@@ -145,7 +200,7 @@ def field_changes(pairs: RowPairs) -> list[list[FieldChange]]:
         before, after = pairs.base.columns[name], pairs.head.columns[name]
         for place in np.flatnonzero(_differs(name, pairs)).tolist():
             values = before.at(pairs.base_rows[place]), after.at(pairs.head_rows[place])
-            changes[place].append(FieldChange(name, *(_as_json(name, it) for it in values)))
+            changes[place].append(FieldChange(name, *(_as_json(name, value) for value in values)))
     return changes
 
 
@@ -153,14 +208,14 @@ def count_changed_facts(pairs: RowPairs) -> npt.NDArray[np.int32]:
     """Return how many hashes differ in each fact: a row a fact, a column a package of head."""
     packages, size = pairs.head.package.codes[pairs.head_rows], len(pairs.head.package.values)
     counts = np.empty((len(FACTS), size), np.int32)
-    for number, mask in enumerate(differences(pairs).values()):
-        counts[number] = np.bincount(packages[mask], minlength=size)
+    for number, name in enumerate(FACTS):
+        counts[number] = np.bincount(packages[_differs(name, pairs)], minlength=size)
     return counts
 
 
 def _differs(name: str, pairs: RowPairs) -> Mask:
     """Return where a fact differs; one that a source may not know only where both sides know it."""
-    base, base_rows, head, head_rows = pairs
+    base, base_rows, head, head_rows = pairs.base, pairs.base_rows, pairs.head, pairs.head_rows
     before, after = getattr(base, name), getattr(head, name)
     if name == "stacks":
         if not pairs.tell_stacks:
@@ -200,8 +255,7 @@ def _as_json(name: str, value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pairing:
+class Pairing(msgspec.Struct, frozen=True, kw_only=True):
     """The hashes that were added, removed, persist or changed, as rising rows of two frames.
 
     ``base_rows`` and ``head_rows`` are the rows that are compared: all, unless the pairing is
@@ -221,7 +275,7 @@ class Pairing:
     def num_bytes(self) -> int:
         """How much memory the rows take, without the frames."""
         arrays = (self.base_rows, self.head_rows, self.removed, self.added)
-        rows = sum(it.nbytes for it in arrays if not isinstance(it, slice))
+        rows = sum(array.nbytes for array in arrays if not isinstance(array, slice))
         return rows + self.persisting.num_bytes + self.changed.num_bytes
 
     def narrowed(self, conditions: SpecFilter) -> "Pairing":

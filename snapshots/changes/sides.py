@@ -5,19 +5,21 @@ compared across two sides by 64-bit hashes, which are good within this process: 
 equal ones, and two that differ share one by chance in one of some 10^19 pairs.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from snapshots.frames.adjacency import Nodes
-from snapshots.frames.columns import Codes, Mask
+from snapshots.frames.columns import Codes, Column, Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 
 
-class Side(NamedTuple):
-    """A content's rows and its dependency graph; ``graph.is_known`` tells whether it tells any."""
+class Side(msgspec.Struct, frozen=True):
+    """A content's rows and its dependency graph; ``graph.is_known`` is False if none is stated."""
 
     frame: Frame
     graph: DependencyGraph
@@ -45,14 +47,16 @@ def node_fingerprints(side: Side, name: str) -> Fingerprints:
     It is good within this process. Two values share one by chance in one of some 10^19 pairs.
     """
     columns = getattr(side.frame, name), getattr(side.graph.outside, name)
-    values: Fingerprints = np.concatenate([it.fingerprints for it in columns]).astype(np.uint64)
+    values: Fingerprints = np.concatenate([column.fingerprints for column in columns]).astype(
+        np.uint64
+    )
     return values
 
 
 def known_values(side: Side, name: str) -> Mask:
     """Return for each of those codes whether the value is known."""
     columns = getattr(side.frame, name), getattr(side.graph.outside, name)
-    mask: Mask = np.concatenate([it.known() for it in columns])
+    mask: Mask = np.concatenate([column.known() for column in columns])
     return mask
 
 
@@ -85,6 +89,12 @@ def _words(side: Side) -> Fingerprints:
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
 
 
+def row_hashes(frame: Frame, rows: Rows | slice, names: Iterable[str]) -> Fingerprints:
+    """Return one hash of several facts of each row; the facts stand in columns of codes."""
+    columns: list[Column[Any]] = [getattr(frame, name) for name in names]
+    return mixed(*(column.fingerprints[column.codes[rows]].astype(np.uint64) for column in columns))
+
+
 def node_hashes(side: Side, name: str) -> Fingerprints:
     """Return the hash of a fact of each node; the fact is one that stands in a column of codes."""
     return node_fingerprints(side, name)[node_codes(side, name)]
@@ -94,7 +104,8 @@ def compilers(side: Side) -> tuple[Fingerprints, Fingerprints]:
     """Return the hashes of the name and of the version of each node's compiler."""
     columns = side.frame.compiler, side.graph.outside.compiler
     parts = [
-        np.array(it.mapped(_name_and_version), np.int64).reshape(-1, 2)[it.codes] for it in columns
+        np.array(column.mapped(_name_and_version), np.int64).reshape(-1, 2)[column.codes]
+        for column in columns
     ]
     names, versions = np.concatenate(parts).astype(np.uint64).T
     return names, versions

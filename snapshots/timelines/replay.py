@@ -8,7 +8,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from snapshots.changes.diff import SpecChangeKind
-from snapshots.changes.reasons import REASONS, SpecChangeReason, code_of
+from snapshots.changes.pairings import code_of
+from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.frames.columns import Mask
 from snapshots.history import Pair
 from snapshots.timelines.steps import Places, Steps

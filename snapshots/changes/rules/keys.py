@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.rules.measures import MEASURES
 from snapshots.changes.rules.rules import (
@@ -44,7 +46,7 @@ LONGEST_PATH = 4_096
 MOST_GLOBS = 500
 """How many globs a list may have."""
 
-DIMENSIONS = {it.value.replace("_", "-"): it for it in CoverageDimension}
+DIMENSIONS = {dimension.value.replace("_", "-"): dimension for dimension in CoverageDimension}
 """The dimensions of coverage as files and the command line name them."""
 
 
@@ -172,7 +174,7 @@ _GLOBS = {
 }
 
 
-class Key(NamedTuple):
+class Key(msgspec.Struct, frozen=True):
     """A key: what it is for, the JSON schema of its value, and what reads the value.
 
     ``read`` raises ValueError with what is wrong and what is allowed.
@@ -185,7 +187,7 @@ class Key(NamedTuple):
 
 def texts_like(*patterns: str) -> dict[str, Any]:
     """Return the JSON schema of a number, or of a text of one of some forms."""
-    return {"anyOf": [_INTEGER, *({"type": "string", "pattern": it} for it in patterns)]}
+    return {"anyOf": [_INTEGER, *({"type": "string", "pattern": pattern} for pattern in patterns)]}
 
 
 _UP_TO_100 = r"^(100(\.0{1,6})?|[0-9]{1,2}(\.[0-9]{1,6})?) ?%$"
@@ -194,13 +196,13 @@ KEYS: Mapping[str, Key] = {
     "name": Key("What the rule is called, in all that is told of it.", _TEXT, text_value),
     "level": Key(
         "Whether a breach is an error, or only a warning.",
-        {"enum": [it.value for it in RuleLevel], "default": RuleLevel.ERROR.value},
-        choice_of({it.value: it for it in RuleLevel}),
+        {"enum": [level.value for level in RuleLevel], "default": RuleLevel.ERROR.value},
+        choice_of({level.value: level for level in RuleLevel}),
     ),
     "forbid": Key(
         "What may not have happened from base to head.",
-        {"enum": [it.value for it in Forbidden]},
-        choice_of({it.value: it for it in Forbidden}),
+        {"enum": [kind.value for kind in Forbidden]},
+        choice_of({kind.value: kind for kind in Forbidden}),
     ),
     "require": Key(
         "A query in Spack's language that names a package: head must have a spec that it matches.",
@@ -210,7 +212,7 @@ KEYS: Mapping[str, Key] = {
     "limit": Key(
         "A count of what changed, or the size of what was removed or added.",
         {"enum": [*MEASURES]},
-        choice_of({it: it for it in MEASURES}),
+        choice_of({name: name for name in MEASURES}),
     ),
     "cover": Key(
         "A lock file of Spack's, as seen from this file: head must hold its specs.",
@@ -251,7 +253,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "limit": ("at-most", "stack", "package", "matching", "except"),
     "cover": ("at-least", "stack", "package", "except"),
 }
-"""The kinds of rules by their key, with the keys that stand beside it; each rule has one kind."""
+"""The kinds of rules by their key, with the keys that go with it; each rule has one kind."""
 
 COMMON = ("name", "level")
 """The keys that every rule may have."""
@@ -282,7 +284,7 @@ class BadRule(Exception):
         super().__init__(faults)
 
 
-class CoveredSpecs(NamedTuple):
+class CoveredSpecs(msgspec.Struct, frozen=True):
     """The concrete specs that a lock file asks for, and how the file is called."""
 
     title: str
@@ -301,8 +303,8 @@ def read_rule(keys: Mapping[str, Any], covered: Covered, *, line: int | None = N
     faults = [_unknown(key) for key in keys if key not in KEYS]
     if len(kinds) > 1 or not (kinds or faults):
         every = ", ".join(KINDS)
-        told = f"has {' and '.join(kinds)}" if kinds else "asks for nothing"
-        faults.append(Fault(None, f"the rule {told}: each rule has exactly one of {every}"))
+        has = f"has {' and '.join(kinds)}" if kinds else "asks for nothing"
+        faults.append(Fault(None, f"the rule {has}: each rule has exactly one of {every}"))
     if "name" not in keys:
         faults.append(Fault("name", "is missing: each rule has a name"))
     for kind in kinds[:1]:
@@ -357,7 +359,7 @@ def _misplaced(keys: Mapping[str, Any], kind: str) -> list[Fault]:
 
 def _mismatched(values: Mapping[str, Any]) -> list[Fault]:
     """Return the values that do not go with each other."""
-    forbidden, measure, most = (values.get(it) for it in ("forbid", "limit", "at-most"))
+    forbidden, measure, most = (values.get(key) for key in ("forbid", "limit", "at-most"))
     faults = []
     if "for-each" in values and forbidden not in (None, Forbidden.COVERAGE_LOST):
         reason = f"goes with forbid = {quoted(Forbidden.COVERAGE_LOST.value)} or with require alone"
@@ -407,7 +409,7 @@ def _rule_schema() -> dict[str, Any]:
     """Return the schema of a rule: the keys, and one branch for each kind."""
     counted = [name for name, measure in MEASURES.items() if not measure.is_size]
     sized = [name for name, measure in MEASURES.items() if measure.is_size]
-    others = [it.value for it in Forbidden if it is not Forbidden.COVERAGE_LOST]
+    others = [kind.value for kind in Forbidden if kind is not Forbidden.COVERAGE_LOST]
     coverage = {"enum": [Forbidden.COVERAGE_LOST.value]}
     return {
         "type": "object",

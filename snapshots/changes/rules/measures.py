@@ -8,10 +8,9 @@ of the same, which a percentage is of.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from snapshots.changes.coverage import (
@@ -26,8 +25,8 @@ from snapshots.changes.coverage import (
 from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChangeKind
-from snapshots.changes.pairings import tells_stacks
-from snapshots.changes.reasons import SpecChangeReason, code_of
+from snapshots.changes.pairings import code_of, tells_stacks
+from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.rules.rules import Only
 from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.errors import InvalidArgument
@@ -37,15 +36,14 @@ from snapshots.frames.frame import Frame
 Find = Callable[[str], tuple[Mask | None, Mask]]
 """Returns the rows of base, if there is a base, and of head that a query in Spack's language means.
 
-Raises a CachelogError where the query cannot be answered, or names a package that nobody knows.
+Raises a CachelogError where the query cannot be answered, or names an unknown package.
 """
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(msgspec.Struct, frozen=True):
     """What is judged: a comparison that is not narrowed, or one revision, without a comparison.
 
-    ``explain`` is asked where a rule counts specs by their reasons; ``find`` where one has a query.
+    ``explain`` is called for rules that count specs by their reasons, ``find`` for queries.
     """
 
     head: Frame
@@ -107,9 +105,9 @@ class Scope(HeadScope):
 
     @property
     def usual_dimensions(self) -> tuple[CoverageDimension, ...]:
-        """What cells are told apart by where a rule does not say it.
+        """The dimensions of cells where a rule does not name any.
 
-        By stacks too where one side alone tells them: then no cell can be judged.
+        Stacks are among them where one side alone states them: then no cell can be judged.
         """
         if self._who_tells_no_stacks():
             return (CoverageDimension.STACK, CoverageDimension.TARGET)
@@ -144,18 +142,19 @@ class Scope(HeadScope):
     def num_cells(self, dimensions: Sequence[CoverageDimension]) -> int:
         """Return how many cells base has."""
         if self.only.stack is not None:  # all of the specs stand in it, and it alone counts
-            dimensions = [it for it in dimensions if it is not CoverageDimension.STACK]
+            dimensions = [
+                dimension for dimension in dimensions if dimension is not CoverageDimension.STACK
+            ]
         return count_cells(self._whole.base, self.base_rows, dimensions)
 
     # -- what changed, but of no stack that the rule is not about
 
     def stacks(self, kind: StackChangeKind) -> list[StackChange]:
-        """Return the stacks that changed so; raises InvalidArgument where one side tells none."""
+        """Return the stacks that changed so; raises InvalidArgument where one side states none."""
         if who := self._who_tells_no_stacks():
             raise InvalidArgument("stack", f"{who} tells none, so nothing can be judged")
-        wanted = self.only.stack
-        changes = (it for it in self.comparison.stacks if it.kind is kind)
-        return [it for it in changes if wanted in (None, it.name)]
+        changes = (change for change in self.comparison.stacks if change.kind is kind)
+        return [change for change in changes if self.only.stack in (None, change.name)]
 
     def cells(self, dimensions: tuple[CoverageDimension, ...]) -> CoverageChanges:
         """Return the cells that were lost and gained; raises as ``require_told`` does."""
@@ -167,7 +166,7 @@ class Scope(HeadScope):
         return self._cells[dimensions]
 
     def require_told(self, dimensions: Sequence[CoverageDimension]) -> None:
-        """Raise InvalidArgument where a side does not tell a dimension, so that no cell counts."""
+        """Raise InvalidArgument where a side does not state a dimension, so that no cell counts."""
         for who, frame in (("base", self._whole.base), ("head", self._whole.head)):
             for dimension in unstated(frame, dimensions):
                 name = dimension.value.replace("_", "-")
@@ -195,15 +194,15 @@ def scope_of(judged: Judged, only: Only) -> HeadScope:
 
 
 def silent_side(base: Frame, head: Frame) -> str | None:
-    """Return which of two revisions tells no stacks, where the other one does; else None."""
-    tell = tells_stacks(base), tells_stacks(head)
-    if tell[0] == tell[1]:
+    """Return which of two revisions states no stacks, where the other one does; else None."""
+    base_states, head_states = tells_stacks(base), tells_stacks(head)
+    if base_states == head_states:
         return None
-    return "head" if tell[0] else "base"
+    return "head" if base_states else "base"
 
 
 def _meeting(frame: Frame, only: Only) -> Mask:
-    """Return the rows of a frame that a rule is about, as far as stack and package tell."""
+    """Return the rows of a frame that a rule is about, by stack and package."""
     mask: Mask = only.packages_meant(frame.packages)[frame.package.codes]
     return mask if only.stack is None else mask & frame.in_stack(only.stack)
 
@@ -227,8 +226,8 @@ def _of_stack(cells: CoverageChanges, stack: str | None) -> CoverageChanges:
     return cells.take(cells.cells.codes[number] == code)
 
 
-class Measured(NamedTuple):
-    """How much there is of something, and of how much in base; None for what nobody knows.
+class Measured(msgspec.Struct, frozen=True):
+    """How much there is of something, and of how much in base; None for what is unknown.
 
     ``changes`` are the specs that were counted, where specs were. ``num_unknown`` of them have no
     size.
@@ -240,7 +239,7 @@ class Measured(NamedTuple):
     num_unknown: int = 0
 
 
-class Measure(NamedTuple):
+class Measure(msgspec.Struct, frozen=True):
     """A way to count; ``noun`` is what is counted, ``happened`` what became of it."""
 
     noun: str
@@ -297,8 +296,8 @@ def _size(kind: SpecChangeKind, scope: Scope) -> Measured:
 def _all_measures() -> Iterator[tuple[str, Measure]]:
     for of_package in PackageChangeKind:
         name = of_package.value.replace("_", "-")
-        told = {"versions-changed": "with other versions"}.get(name, name)
-        yield f"packages-{name}", Measure("package", told, partial(_packages, of_package))
+        happened = {"versions-changed": "with other versions"}.get(name, name)
+        yield f"packages-{name}", Measure("package", happened, partial(_packages, of_package))
     yield "packages-unchanged", Measure("package", "unchanged", _packages_unchanged)
     for of_spec in SpecChangeKind:
         yield f"specs-{of_spec.value}", Measure("spec", of_spec.value, partial(_specs, of_spec))

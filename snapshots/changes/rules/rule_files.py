@@ -1,6 +1,6 @@
 """A file of rules, in TOML: read whole, and every fault with its line and key.
 
-``tomllib`` tells no lines of what it reads. But each statement of TOML ends with a line, and is
+``tomllib`` reports no lines of what it reads. But each statement of TOML ends with a line, and is
 TOML by itself, while the begin of one that goes on in the next line is not. So the shortest run of
 lines that can be read is one statement, and there is no second reader of the syntax here.
 """
@@ -23,7 +23,7 @@ _ENDS = ("]", "}", '"""', "'''")
 """What the last line of a value of several lines has one of."""
 
 _MOST_READ = 20_000_000
-"""Characters that are read to find ends of statements, a second's work: lines beyond are not told.
+"""Characters that are read to find ends of statements, a second's work; later lines are unknown.
 
 It takes thousands of lines in one value, each of which could be its last.
 """
@@ -35,7 +35,7 @@ Place = tuple[int, str | None]
 def lines_of(text: str, array: str) -> dict[Place, int]:
     """Return the line, from 1, of each table of an array of tables and of each key in it.
 
-    The keys beside the array have the number -1. The text must be TOML. Those of texts that take
+    The keys outside the array have the number -1. The text must be TOML. Those of texts that take
     too long are left out from some line on.
     """
     found: dict[Place, int] = {}
@@ -161,7 +161,7 @@ class _File:
         rules: list[Rule] = []
         if not errors and not tables:
             errors.append(self._error(-1, None, "has no rules: each begins with [[rule]]"))
-        elif not isinstance(tables, list) or not all(isinstance(it, dict) for it in tables):
+        elif not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
             errors.append(
                 self._error(-1, _ARRAY, "is no list of tables: write [[rule]] above each")
             )
@@ -192,7 +192,7 @@ class _File:
         return [*errors, *self._named_twice(tables)]
 
     def _named_twice(self, tables: Iterable[Mapping[str, Any]]) -> Iterator[SourceError]:
-        names = [name for it in tables if isinstance(name := it.get("name"), str)]
+        names = [name for table in tables if isinstance(name := table.get("name"), str)]
         counts = Counter(names)
         seen: set[str] = set()
         for number, table in enumerate(tables):

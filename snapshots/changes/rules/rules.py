@@ -6,6 +6,7 @@ from decimal import Decimal
 from enum import Enum
 from fnmatch import translate
 from fractions import Fraction
+from typing import ClassVar
 
 import msgspec
 import numpy as np
@@ -22,7 +23,7 @@ SIZES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 NUMBER = r"^[0-9]{1,15}$"
 PERCENTAGE = rf"^{_NUMBER} ?%$"
 SIZE = rf"^{_NUMBER} ?({'|'.join(SIZES)})$"
-"""How amounts are written in texts, as regular expressions that JSON Schema knows, too."""
+"""How amounts are written in texts, as regular expressions that are valid in JSON Schema, too."""
 
 
 class Unit(Enum):
@@ -96,7 +97,7 @@ class Only(msgspec.Struct, frozen=True, kw_only=True):
     except_packages: tuple[str, ...] = ()
 
     def packages_meant(self, names: Sequence[str]) -> Mask:
-        """Return which of some packages the rule is about, as far as their names tell."""
+        """Return which of some packages the rule is about, by their names."""
         meant = _fitting(names, self.packages) if self.packages else np.ones(len(names), np.bool_)
         return meant & ~_fitting(names, self.except_packages)
 
@@ -107,6 +108,7 @@ class Forbid(msgspec.Struct, frozen=True):
     ``for_each`` are the dimensions of lost coverage; None for the usual ones.
     """
 
+    key: ClassVar[str] = "forbid"
     what: Forbidden
     for_each: tuple[CoverageDimension, ...] | None = None
 
@@ -114,6 +116,7 @@ class Forbid(msgspec.Struct, frozen=True):
 class Require(msgspec.Struct, frozen=True):
     """Head must have a spec that a query matches, for each of what base had one for."""
 
+    key: ClassVar[str] = "require"
     query: str
     for_each: tuple[CoverageDimension, ...] = ()
 
@@ -121,6 +124,7 @@ class Require(msgspec.Struct, frozen=True):
 class Limit(msgspec.Struct, frozen=True):
     """A count or size of what changed may be so high; ``measure`` is its name in a file."""
 
+    key: ClassVar[str] = "limit"
     measure: str
     at_most: Amount
 
@@ -128,6 +132,7 @@ class Limit(msgspec.Struct, frozen=True):
 class Cover(msgspec.Struct, frozen=True):
     """Head must hold so many of some concrete specs; ``title`` says where these are listed."""
 
+    key: ClassVar[str] = "cover"
     title: str
     wanted: tuple[ConcreteSpec, ...]
     at_least: Amount

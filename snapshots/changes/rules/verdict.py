@@ -3,9 +3,8 @@
 docs/gates.md defines what each rule means.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import compress
-from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,6 +18,7 @@ from snapshots.changes.coverage import (
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.lookup import Lookup, Wanted
 from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.pairings import Records
 from snapshots.changes.rules.measures import (
     MEASURES,
     Find,
@@ -42,7 +42,7 @@ from snapshots.changes.rules.rules import (
     RuleLevel,
     Unit,
 )
-from snapshots.changes.sides import Fingerprints, mixed
+from snapshots.changes.sides import row_hashes
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.errors import CachelogError, CatalogError, RuleUnusable, UnknownPackage
 from snapshots.escaping import quoted
@@ -82,24 +82,18 @@ class Breach(msgspec.Struct, frozen=True, gc=False):
         return [self.frame.hashes.at(row) for row in self.rows.tolist()]
 
 
-class Breaches(Sequence[Breach]):
-    """Breaches, each of which is made where one is asked for."""
+class Breaches(Records[Breach]):
+    """Breaches that are made when they are read."""
 
     def __init__(self, size: int, make: Callable[[int], Breach]) -> None:
-        self._places = range(size)
+        self._size = size
         self._make = make
 
     def __len__(self) -> int:
-        return len(self._places)
+        return self._size
 
-    def __iter__(self) -> Iterator[Breach]:
-        return map(self._make, self._places)
-
-    def __getitem__(self, place: Any) -> Any:
-        """Return the breach at a place, or a list of those of a slice."""
-        if isinstance(place, slice):
-            return [self._make(number) for number in self._places[place]]
-        return self._make(self._places[place])
+    def _record(self, place: int) -> Breach:
+        return self._make(place)
 
 
 class RuleResult(msgspec.Struct, frozen=True):
@@ -123,21 +117,23 @@ class Verdict(msgspec.Struct, frozen=True):
 
     def broken(self, level: RuleLevel) -> list[RuleResult]:
         """Return what became of the broken rules of a level."""
-        return [it for it in self.results if not it.passed and it.rule.level is level]
+        return [
+            result for result in self.results if not result.passed and result.rule.level is level
+        ]
 
 
-def lost_cells(cells: CoverageChanges, in_base: Mask, told: str) -> Breaches:
+def lost_cells(cells: CoverageChanges, in_base: Mask, what: str) -> Breaches:
     """Return a breach for each of some lost cells, of which base has the rows that a mask marks.
 
-    ``told`` says what is missing there; ``{package}`` in it is the cell's.
+    ``what`` says what is missing there; ``{package}`` in it is the cell's.
     """
 
     def breach(place: int) -> Breach:
         package, values = cells.package(place), cells.values(place)
         rows = _rows_in_cell(cells, place, in_base)
         where = ", ".join(map(_named, cells.dimensions, values))
-        what = told.replace("{package}", package)
-        message = f"{what} for {where}: base has {counted(len(rows), 'spec')} there"
+        missing = what.replace("{package}", package)
+        message = f"{missing} for {where}: base has {counted(len(rows), 'spec')} there"
         return Breach(message, package, cells.base, rows)
 
     return Breaches(len(cells), breach)
@@ -151,41 +147,11 @@ def _rows_in_cell(cells: CoverageChanges, place: int, in_base: Mask) -> Rows:
     """Return the rows of base in a cell."""
     own = cells.base.rows_of(cells.package(place)) or slice(0, 0)
     mask = in_base[own].copy()
-    wanted = zip(cells.dimensions, cells.values(place), strict=True)
-    for has_value in having(cells.base, own, wanted):
+    values = zip(cells.dimensions, cells.values(place), strict=True)
+    for has_value in having(cells.base, own, values):
         mask &= has_value
     rows: Rows = rows_where(mask) + np.int32(own.start)
     return rows
-
-
-NOUNS = {
-    Forbidden.PACKAGE_REMOVED: ("package", "removed"),
-    Forbidden.PACKAGE_DOWNGRADED: ("package", "downgraded"),
-    Forbidden.VERSION_REMOVED: ("version", "removed"),
-    Forbidden.STACK_REMOVED: ("stack", "removed"),
-    Forbidden.COVERAGE_LOST: ("cell", "lost"),
-    Forbidden.SPEC_REMOVED: ("spec", "removed"),
-}
-"""What is counted, and what happened to it."""
-
-
-def find_forbidden(demand: Forbid, scope: Scope) -> Sequence[Breach]:
-    """Return everything of the kind that happened."""
-    match demand.what:
-        case Forbidden.PACKAGE_REMOVED:
-            return _packages_removed(scope)
-        case Forbidden.PACKAGE_DOWNGRADED:
-            return _packages_downgraded(scope)
-        case Forbidden.VERSION_REMOVED:
-            return _versions_removed(scope)
-        case Forbidden.STACK_REMOVED:
-            return _stacks_removed(scope)
-        case Forbidden.COVERAGE_LOST:
-            cells = scope.cells(demand.for_each or scope.usual_dimensions)
-            lost = cells.select([CoverageChangeKind.LOST])
-            return lost_cells(lost, scope.sides[0], "{package} is gone")
-        case Forbidden.SPEC_REMOVED:
-            return _specs_removed(scope)
 
 
 def _packages_removed(scope: Scope) -> Breaches:
@@ -220,9 +186,11 @@ def _versions_removed(scope: Scope) -> Breaches:
     base, head = scope.comparison.base, scope.comparison.head
     in_base, in_head = scope.sides
     rows = rows_where(in_base)
-    ours, theirs = _versions(base, rows), _versions(head, rows_where(in_head))
-    rows = rows[~np.isin(ours, theirs)]
-    starts = np.flatnonzero(begins_of_runs(_versions(base, rows)))
+    columns = ("package", "version")
+    ours = row_hashes(base, rows, columns)
+    is_gone = ~np.isin(ours, row_hashes(head, rows_where(in_head), columns))
+    rows = rows[is_gone]
+    starts = np.flatnonzero(begins_of_runs(ours[is_gone]))
     parts = np.split(rows, starts[1:]) if len(rows) else []
 
     def breach(number: int) -> Breach:
@@ -232,13 +200,6 @@ def _versions_removed(scope: Scope) -> Breaches:
         return Breach(message, package, base, own)
 
     return Breaches(len(parts), breach)
-
-
-def _versions(frame: Frame, rows: Rows) -> Fingerprints:
-    """Return a fingerprint of package and version of each row, good for both frames."""
-    columns = frame.package, frame.version
-    package, version = (it.fingerprints[it.codes[rows]].astype(np.uint64) for it in columns)
-    return mixed(package, version)
 
 
 def _stacks_removed(scope: Scope) -> Breaches:
@@ -273,6 +234,28 @@ def _rows_of(scope: Scope, package: str) -> Rows:
     return rows
 
 
+_FORBIDDEN: Mapping[Forbidden, tuple[str, str, Callable[[Scope], Breaches]]] = {
+    Forbidden.PACKAGE_REMOVED: ("package", "removed", _packages_removed),
+    Forbidden.PACKAGE_DOWNGRADED: ("package", "downgraded", _packages_downgraded),
+    Forbidden.VERSION_REMOVED: ("version", "removed", _versions_removed),
+    Forbidden.STACK_REMOVED: ("stack", "removed", _stacks_removed),
+    Forbidden.SPEC_REMOVED: ("spec", "removed", _specs_removed),
+}
+"""What is counted, what happened to it, and what finds the breaches."""
+
+
+def judge_forbid(demand: Forbid, scope: Scope) -> tuple[str, Breaches]:
+    """Return how much of the kind happened, in words, and everything that did."""
+    if demand.what is Forbidden.COVERAGE_LOST:
+        cells = scope.cells(demand.for_each or scope.usual_dimensions)
+        lost = cells.select([CoverageChangeKind.LOST])
+        breaches = lost_cells(lost, scope.sides[0], "{package} is gone")
+        return f"{counted(len(breaches), 'cell')} lost", breaches
+    noun, happened, find = _FORBIDDEN[demand.what]
+    breaches = find(scope)
+    return f"{counted(len(breaches), noun)} {happened}", breaches
+
+
 _SIZES_UNKNOWN = "the catalog knows no sizes; cachelog import --sizes asks for them"
 
 
@@ -281,23 +264,22 @@ def judge_limit(demand: Limit, scope: Scope) -> tuple[str, list[Breach]]:
 
     What cannot be counted is too much.
     """
-    noun, happened, take, is_size = MEASURES[demand.measure]
-    measured, limit = take(scope), demand.at_most
+    measure, limit = MEASURES[demand.measure], demand.at_most
+    measured = measure.take(scope)
     if measured.amount is None or (limit.unit is Unit.PERCENTAGE and measured.whole is None):
-        message = f"nobody knows how much was {happened}: {_SIZES_UNKNOWN}"
+        message = f"nobody knows how much was {measure.happened}: {_SIZES_UNKNOWN}"
         return message, [_limit_breach(message, measured)]
-    found = _told_size(measured) if is_size else counted(measured.amount, noun)
-    allowed = _allowed(limit, is_size=is_size)
-    message = f"{found} {happened}{_share(measured, limit)}, at most {allowed}"
+    if measure.is_size:
+        amount = f"{size(measured.amount)} ({measured.amount:,} bytes)"
+        if measured.num_unknown:
+            amount += f" and {counted(measured.num_unknown, 'spec')} of unknown size"
+    else:
+        amount = counted(measured.amount, measure.noun)
+    is_in_bytes = measure.is_size and limit.unit is Unit.NUMBER
+    allowed = f"{limit.text} bytes" if is_in_bytes else limit.text
+    message = f"{amount} {measure.happened}{_share(measured, limit)}, at most {allowed}"
     is_broken = measured.amount > limit.share_of(measured.whole or 0)
     return message, [_limit_breach(message, measured)] if is_broken else []
-
-
-def _told_size(measured: Measured) -> str:
-    told = f"{size(measured.amount)} ({measured.amount:,} bytes)"
-    if measured.num_unknown:
-        told += f" and {counted(measured.num_unknown, 'spec')} of unknown size"
-    return told
 
 
 def _share(measured: Measured, limit: Amount) -> str:
@@ -308,10 +290,6 @@ def _share(measured: Measured, limit: Amount) -> str:
     if not whole:
         return " where base has none"
     return f" ({100 * measured.amount / whole:.2f} % of {whole:,})"
-
-
-def _allowed(limit: Amount, *, is_size: bool) -> str:
-    return f"{limit.text} bytes" if is_size and limit.unit is Unit.NUMBER else limit.text
 
 
 def _limit_breach(message: str, measured: Measured) -> Breach:
@@ -326,7 +304,7 @@ def judge_cover(demand: Cover, scope: HeadScope) -> tuple[str, Sequence[Breach],
 
     Those are missing that head does not have in the stack that the rule is about.
     """
-    is_meant = scope.only.packages_meant([it.name for it in demand.wanted])
+    is_meant = scope.only.packages_meant([spec.name for spec in demand.wanted])
     lookup = Lookup(Wanted(compress(demand.wanted, is_meant.tolist())), scope.head)
     _, in_scope = scope.masks
     is_there = lookup.rows >= 0
@@ -355,7 +333,7 @@ def _missing_breach(lookup: Lookup, place: int) -> Breach:
     if lookup.rows[place] >= 0:
         message += " there, though other stacks have it"
     elif (row := int(lookup.nearest[number])) >= 0:
-        names = [in_words(it.path) for it in lookup.differences(number)]
+        names = [in_words(change.path) for change in lookup.differences(number)]
         other = ", ".join(names) or "dependencies"
         near = short_hash(lookup.frame.hashes.at(row))
         message += f"; nearest is /{near}, with other {other}"
@@ -384,7 +362,7 @@ def judge(rules: Iterable[Rule], judged: Judged, check: Check = lambda: None) ->
 
 
 def _judge_one(rule: Rule, scope: HeadScope) -> RuleResult:
-    key = _kind_of(rule)
+    key = rule.demand.key
     if rule.needs_base and not isinstance(scope, Scope):
         raise RuleUnusable(rule.name, key, "needs a base to compare with", line=rule.line)
     try:
@@ -408,11 +386,10 @@ def _judge_demand(rule: Rule, scope: HeadScope) -> tuple[str, Sequence[Breach], 
         return judge_cover(demand, scope)
     if not isinstance(scope, Scope):
         raise TypeError("judged without a base")
-    if isinstance(demand, Forbid):
-        found = find_forbidden(demand, scope)
-        noun, happened = NOUNS[demand.what]
-        return f"{counted(len(found), noun)} {happened}", found, not found
-    message, breaches = judge_limit(demand, scope)
+    if isinstance(demand, Limit):
+        message, breaches = judge_limit(demand, scope)
+    else:
+        message, breaches = judge_forbid(demand, scope)
     return message, breaches, not breaches
 
 
@@ -422,14 +399,14 @@ def _require(demand: Require, scope: HeadScope) -> tuple[str, Sequence[Breach]]:
         before, after = scope.find(demand.query)
     except UnknownPackage as error:  # neither side has it, whatever it is
         return str(error), (Breach(str(error)),)
-    found = int(after.sum())
+    matches = int(after.sum())
     if demand.for_each and isinstance(scope, Scope) and before is not None:
         lost = scope.lost_for_query(demand.query, demand.for_each)
         if len(lost):
             breaches: Sequence[Breach] = lost_cells(lost, before, f"no {demand.query}")
-            return f"{counted(found, 'spec')} found, missing in {len(lost):,} cells", breaches
-    if found:
-        return f"{counted(found, 'spec')} found", ()
+            return f"{counted(matches, 'spec')} found, missing in {len(lost):,} cells", breaches
+    if matches:
+        return f"{counted(matches, 'spec')} found", ()
     message = f"no {demand.query} found"
     if before is None or not before.any():
         return message, (Breach(message),)
@@ -447,21 +424,21 @@ def _about_nothing(scope: HeadScope) -> str:
 
 
 def _require_stack(rule: Rule, judged: Judged) -> None:
-    """Raise RuleUnusable for a stack that neither side has: a slip of the pen would pass.
+    """Raise RuleUnusable for a stack that neither side has: a typing error would pass.
 
-    Likewise where one side tells no stacks: nobody knows what became of this one.
+    Likewise where one side states no stacks: what became of this one is unknown.
     """
     stack, comparison = rule.only.stack, judged.comparison
     base = None if comparison is None else comparison.base
-    known = {*judged.head.stacks.items, *(base.stacks.items if base else ())}
     if stack is None:
         return
-    if stack in known:
+    stacks = {*judged.head.stacks.items, *(base.stacks.items if base else ())}
+    if stack in stacks:
         if base is not None and (silent := silent_side(base, judged.head)):
             reason = f"{silent} tells no stacks, so nothing can be judged"
             raise RuleUnusable(rule.name, "stack", reason, line=rule.line)
         return
-    hint = nearest_hint(nearest_names(stack, known))
+    hint = nearest_hint(nearest_names(stack, stacks))
     who = "neither revision has" if base else "the revision does not have"
     raise RuleUnusable(rule.name, "stack", f"{who} {quoted(stack)}{hint}", line=rule.line)
 
@@ -473,13 +450,8 @@ def _translated(rule: Rule, key: str, error: CachelogError) -> CachelogError:
     return RuleUnusable(rule.name, key, str(error).partition("\n")[0], line=rule.line)
 
 
-def _kind_of(rule: Rule) -> str:
-    kinds: dict[type, str] = {Forbid: "forbid", Require: "require", Limit: "limit", Cover: "cover"}
-    return kinds[type(rule.demand)]
-
-
-class Searched(NamedTuple):
-    """A revision that is searched; ``load`` is asked for its graph where a query needs it."""
+class Searched(msgspec.Struct, frozen=True):
+    """A revision that is searched; ``load`` returns its graph where a query needs it."""
 
     frame: Frame
     load: Callable[[], DependencyGraph]
@@ -488,18 +460,18 @@ class Searched(NamedTuple):
 def finder(base: Searched | None, head: Searched, elsewhere: Callable[[], Collection[str]]) -> Find:
     """Return what finds the specs of head, and of base if there is one, that a query matches.
 
-    ``elsewhere`` is asked for the names of packages that other revisions know. Where nothing is
-    found on either side it raises UnknownPackage for any name that nobody knows: with a slip of the
-    pen behind ``^``, too, a rule would hold whatever is published.
+    ``elsewhere`` returns the names of packages of other revisions. Where nothing matches on either
+    side it raises UnknownPackage for any unknown name: with a typing error behind ``^``, too, a
+    rule would hold whatever is published.
     """
 
     def find(query: str) -> tuple[Mask | None, Mask]:
-        asked = matching.read(query)
-        before = None if base is None else matching.select(base.frame, asked, base.load)
-        after = matching.select(head.frame, asked, head.load)
+        parsed = matching.read(query)
+        before = None if base is None else matching.select(base.frame, parsed, base.load)
+        after = matching.select(head.frame, parsed, head.load)
         if not after.any() and (before is None or not before.any()):
-            known = () if base is None else base.frame.packages
-            question = asked, head.frame, head.load, lambda: {*known, *elsewhere()}
+            packages = () if base is None else base.frame.packages
+            question = parsed, head.frame, head.load, lambda: {*packages, *elsewhere()}
             require_known(*question)
             for unknown in unknown_names(*question):
                 raise UnknownPackage(unknown.name, unknown.nearest)

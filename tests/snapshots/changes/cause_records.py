@@ -33,7 +33,10 @@ def records(causes: Causes) -> list[CauseRecord]:
 def _record(causes: Causes, number: int) -> CauseRecord:
     name = causes.name_of(number)
     return CauseRecord(
-        *name,
+        name.kind,
+        name.package,
+        name.before,
+        name.after,
         title=name.title,
         key=name.key,
         facts=causes.facts_of(number),

@@ -64,7 +64,7 @@ def test_against_all_pairs(drawn: Drawn, max_pairs: int) -> None:
             ]
             numbers = [it[2] for it in ranked], [it[3] for it in ranked]
             taken = take_in_order(ours, numbers[0], theirs, numbers[1], [*bounds, len(ranked)])
-            found |= set(zip(taken.base, taken.head, strict=True))
+            found |= set(zip(*taken, strict=True))
     pairs = sorted(
         (ranks[base[one][1], head[other][1]], one, other)
         for one, other in product(range(len(base)), range(len(head)))

@@ -88,8 +88,8 @@ def test_main_causes() -> None:
     rows = np.array([row_of(head, f"{name}:2") for name, _, _ in specs], np.int32)
     mains = [titles[number] for number in causes.main_of(rows)]
     assert mains == [titles[0], titles[3], titles[1], titles[0], titles[2], titles[1]]
-    offsets, numbers = causes.involved_in(rows)
-    lists = [it.tolist() for it in np.split(numbers, offsets[1:-1])]
+    involved_in = causes.involved_in(rows)
+    lists = [it.tolist() for it in np.split(involved_in.numbers, involved_in.offsets[1:-1])]
     assert lists == [[0, 1, 2, 3], [3, 0], [1, 2], [0], [2], [1]]
     assert [it.together for it in records(causes)] == [(), (), (), ()]
     assert names_on(causes, head, "top:2") == ["top", "most"]
@@ -366,13 +366,15 @@ def test_numbers(drawn: Drawn) -> None:
         assert (cause.why_unknown is not None) == (cause.kind is CauseKind.UNKNOWN)
         for other in cause.together:
             assert causes.rows_of(other, involved=True).tolist() == involved.tolist()
-    offsets, numbers = causes.involved_in(rows)
-    for row, of_row in zip(rows.tolist(), np.split(numbers, offsets[1:-1]), strict=False):
+    involved_in = causes.involved_in(rows)
+    for row, of_row in zip(
+        rows.tolist(), np.split(involved_in.numbers, involved_in.offsets[1:-1]), strict=False
+    ):
         assert of_row[0] == mains[row]
         assert of_row[1:].tolist() == sorted(set(of_row.tolist()) - {of_row[0]})
         assert all(row in causes.rows_of(it, involved=True) for it in of_row.tolist())
     counted = [(it.num_specs, it.num_involved) for it in records(causes)]
-    assert [it[1:] for it in causes.counted(rows)] == counted
+    assert [(it.num_specs, it.num_involved) for it in causes.counted(rows)] == counted
 
 
 @FEWER_EXAMPLES
@@ -383,12 +385,12 @@ def test_paths(drawn: Drawn) -> None:
     causes = causes_of_pair(drawn)
     for old, new in zip(*(it.tolist() for it in drawn[2:]), strict=True):
         path = causes.path(new)
-        assert path[0][1:] == (old, new)
+        assert (path[0].base_node, path[0].head_node) == (old, new)
         nodes = [(step.base_node or 0, step.head_node or 0) for step in path]
-        for (name, *_), (before, after) in zip(path, nodes, strict=True):
+        for step, (before, after) in zip(path, nodes, strict=True):
             for side, number in ((base, before), (head, after)):
                 frame, row = frame_row(side, number)
-                assert frame.package.at(row) == name
+                assert frame.package.at(row) == step.name
         for above, below in pairwise(nodes):
             for side, source, target in zip((base, head), above, below, strict=True):
                 graph = side.graph
@@ -462,12 +464,12 @@ def test_involved_causes(is_kept: bool, drawn: tuple[PairGraph, OwnCauses]) -> N
             patch.setattr("snapshots.changes.causes.BLOCK_BYTES", 1)
         found = Involvement(own, PairOrder(graph), num_specs)
         assert (found.num_bytes > 0) == is_kept
-        totals = found.totals()
-        assert totals.num_involved.tolist() == list(map(len, specs_of))
+        num_involved, sets = found.totals()
+        assert num_involved.tolist() == list(map(len, specs_of))
         assert [
             [specs_of[it] == specs_of[other] for other in range(num_causes)]
             for it in range(num_causes)
-        ] == (totals.sets[:, None] == totals.sets).tolist()
+        ] == (sets[:, None] == sets).tolist()
 
         order = Random(num_causes).sample(range(num_causes), num_causes)
         found.renumber(np.array(order))

@@ -116,7 +116,8 @@ def test_noise(before: dict[str, Any], after: dict[str, Any]) -> None:
     """The stack root and facts that one side does not know are no change."""
     old, new = full_spec(**before), full_spec(**after)
     comparison = compared([old], [new])
-    assert not any(map(len, (comparison.specs, comparison.packages, comparison.stacks)))
+    tables = comparison.specs, comparison.packages, comparison.stacks
+    assert not any(len(table) for table in tables)
     assert not comparison.changed_facts("hdf5")
 
 
