@@ -7,8 +7,8 @@ nothing else explains a pair and its nodes were written in two formats of specs,
 hashes for the same content, that is its cause: one for all packages.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any
 
@@ -21,6 +21,7 @@ from snapshots.changes.own_facts import Facts, OwnFact, column_name, shapes
 from snapshots.changes.pairings import FieldChange, code_of
 from snapshots.changes.sides import Side, frame_row, known_values, node_codes, node_fingerprints
 from snapshots.frames.columns import Mask
+from snapshots.frames.dependencies import DependencyType
 from snapshots.frames.frame import Frame
 
 
@@ -138,16 +139,11 @@ def dependency_causes(package: str, base: Sequence[Edge], head: Sequence[Edge]) 
         return _with_other_edges(package, base, head)
     changed = _changed_providers(only_base, head)
     changed |= {(before, after) for after, before in _changed_providers(only_head, base)}
-    old, new = ({pair[side] for pair in changed} for side in (0, 1))
+    added = {edge.name for edge in only_head} - {after for _, after in changed}
+    removed = {edge.name for edge in only_base} - {before for before, _ in changed}
     names = [CauseName(CauseKind.PROVIDER, package, *pair) for pair in changed]
-    names += [
-        CauseName(CauseKind.DEPENDENCY_ADDED, package, None, name)
-        for name in {edge.name for edge in only_head} - new
-    ]
-    names += [
-        CauseName(CauseKind.DEPENDENCY_REMOVED, package, name, None)
-        for name in {edge.name for edge in only_base} - old
-    ]
+    names += [CauseName(CauseKind.DEPENDENCY_ADDED, package, None, name) for name in added]
+    names += [CauseName(CauseKind.DEPENDENCY_REMOVED, package, name, None) for name in removed]
     return sorted(names, key=lambda name: name.order)
 
 
@@ -162,40 +158,28 @@ def _changed_providers(only: Sequence[Edge], others: Sequence[Edge]) -> set[tupl
 
 
 def _with_other_edges(package: str, base: Sequence[Edge], head: Sequence[Edge]) -> list[CauseName]:
-    before, after = _by_name(base), _by_name(head)
-    return [
-        CauseName(_edge_kind(before[name], after[name]), package, name, name)
-        for name in sorted(before)
-        if _properties(before[name]) != _properties(after[name])
-    ]
+    """Return the dependencies whose edges have other types or virtuals.
+
+    One is added where an edge of head has a type or a virtual that none of base has.
+    """
+    names = []
+    for name in sorted({edge.name for edge in base}):
+        before, after = ([edge for edge in edges if edge.name == name] for edges in (base, head))
+        if sorted(map(_properties, before)) != sorted(map(_properties, after)):
+            is_more = _features(after) - _features(before)
+            kind = CauseKind.DEPENDENCY_ADDED if is_more else CauseKind.DEPENDENCY_REMOVED
+            names.append(CauseName(kind, package, name, name))
+    return names
 
 
-def _edge_kind(before: Sequence[Edge], after: Sequence[Edge]) -> CauseKind:
-    """Return whether an edge of head has a type or a virtual that none of base has."""
-    is_more = _types(after) & ~_types(before) or _virtuals(after) - _virtuals(before)
-    return CauseKind.DEPENDENCY_ADDED if is_more else CauseKind.DEPENDENCY_REMOVED
+def _properties(edge: Edge) -> tuple[int, tuple[str, ...]]:
+    return edge.types, edge.virtuals
 
 
-def _types(edges: Sequence[Edge]) -> int:
-    types = 0
-    for edge in edges:
-        types |= edge.types
-    return types
-
-
-def _virtuals(edges: Sequence[Edge]) -> set[str]:
-    return {virtual for edge in edges for virtual in edge.virtuals}
-
-
-def _properties(edges: Sequence[Edge]) -> list[tuple[int, tuple[str, ...]]]:
-    return sorted((edge.types, edge.virtuals) for edge in edges)
-
-
-def _by_name(edges: Sequence[Edge]) -> Mapping[str, list[Edge]]:
-    by_name: defaultdict[str, list[Edge]] = defaultdict(list)
-    for edge in edges:
-        by_name[edge.name].append(edge)
-    return by_name
+def _features(edges: Sequence[Edge]) -> set[DependencyType | str]:
+    """Return the types and the virtuals that any of the edges has."""
+    types = {kind for edge in edges for kind in DependencyType if kind & edge.types}
+    return types.union(*(edge.virtuals for edge in edges))
 
 
 Numbers = npt.NDArray[np.int64]
@@ -244,9 +228,9 @@ def own_causes(
 
 class _Naming:
     def __init__(self, base: Side, head: Side, graph: PairGraph) -> None:
-        self._sides = base, head
         self._graph = graph
-        self._nodes = graph.base_nodes, graph.head_nodes
+        self._packages = node_codes(base, "package")[graph.base_nodes]
+        self._sides = (base, graph.base_nodes), (head, graph.head_nodes)
         self._numbers: dict[CauseName, int] = {}
         self._pairs: list[tuple[Numbers, Numbers]] = []
 
@@ -269,18 +253,21 @@ class _Naming:
     def _are_of_other_formats(self) -> Mask:
         """Return which pairs have nodes of two formats of specs, where both are known."""
         name = _COLUMNS[CauseKind.FORMAT][0]
-        codes = [
-            node_codes(side, name)[nodes]
-            for side, nodes in zip(self._sides, self._nodes, strict=True)
+        codes = [node_codes(side, name)[nodes] for side, nodes in self._sides]
+        before, after = (
+            node_fingerprints(side, name)[of_nodes]
+            for (side, _), of_nodes in zip(self._sides, codes, strict=True)
+        )
+        are_known = [
+            known_values(side, name)[of_nodes]
+            for (side, _), of_nodes in zip(self._sides, codes, strict=True)
         ]
-        values = [node_fingerprints(side, name) for side in self._sides]
-        are_known = [known_values(side, name) for side in self._sides]
-        mask: Mask = values[0][codes[0]] != values[1][codes[1]]
-        return mask & are_known[0][codes[0]] & are_known[1][codes[1]]
+        mask: Mask = (before != after) & are_known[0] & are_known[1]
+        return mask
 
     def _add_simple(self, kind: CauseKind, pairs: Numbers) -> None:
-        columns = [node_codes(self._sides[0], "package")[self._nodes[0][pairs]]]
-        for side, nodes in zip(self._sides, self._nodes, strict=True):
+        columns = [self._packages[pairs]]
+        for side, nodes in self._sides:
             columns += [node_codes(side, name)[nodes[pairs]] for name in _COLUMNS[kind]]
         first, group = _grouped(columns)
         names = [self._named(kind, pair) for pair in pairs[first].tolist()]
@@ -292,10 +279,8 @@ class _Naming:
         Where a name stands twice, which of its edges is left over is no matter of the shape alone.
         """
         twice = self._graph.has_twice[pairs]
-        columns: list[Any] = [np.where(twice, pairs, -1)]
-        columns.append(node_codes(self._sides[0], "package")[self._nodes[0][pairs]])
-        for side, nodes in zip(self._sides, self._nodes, strict=True):
-            columns.append(shapes(side, nodes[pairs]))
+        shapes_of_sides = [shapes(side, nodes[pairs]) for side, nodes in self._sides]
+        columns = [np.where(twice, pairs, -1), self._packages[pairs], *shapes_of_sides]
         first, group = _grouped(columns)
         lists = [self._of_dependencies(pair) for pair in pairs[first].tolist()]
         for place in range(max(map(len, lists), default=0)):
@@ -309,27 +294,20 @@ class _Naming:
         self._pairs.append((pairs, np.array(numbers, np.int64)[group]))
 
     def _named(self, kind: CauseKind, pair: int) -> CauseName:
-        base, head = self._rows(pair)
-        values = [
-            [frame.columns[name].at(row) for name in _COLUMNS[kind]] for frame, row in (base, head)
-        ]
-        package = None if kind is CauseKind.FORMAT else base[0].package.at(base[1])
+        rows, names = self._rows(pair), _COLUMNS[kind]
+        values = [[frame.columns[name].at(row) for name in names] for frame, row in rows]
+        frame, row = rows[0]
+        package = None if kind is CauseKind.FORMAT else frame.package.at(row)
         return CauseName(kind, package, *_before_and_after(kind, *values))
 
     def _of_dependencies(self, pair: int) -> list[CauseName]:
         (frame, row), _ = self._rows(pair)
-        edges = [
-            edges_of(side, int(nodes[pair]))
-            for side, nodes in zip(self._sides, self._nodes, strict=True)
-        ]
+        edges = [edges_of(side, int(nodes[pair])) for side, nodes in self._sides]
         return dependency_causes(frame.package.at(row), *edges)
 
     def _rows(self, pair: int) -> list[tuple[Frame, int]]:
         """Return for both nodes of a pair the frame and row that have their facts."""
-        return [
-            frame_row(side, int(nodes[pair]))
-            for side, nodes in zip(self._sides, self._nodes, strict=True)
-        ]
+        return [frame_row(side, int(nodes[pair])) for side, nodes in self._sides]
 
 
 def _before_and_after(
@@ -400,8 +378,13 @@ def why_unknown(base: Side, head: Side, nodes: tuple[int, int], *, is_cut: bool)
     has_hashes = all(
         _fact_value(side, node, OwnFact.PACKAGE_HASH) is not None for side, node in sides
     )
+    return what_is_unstated(has_edges=has_edges, has_hashes=has_hashes) or NOTHING
+
+
+def what_is_unstated(*, has_edges: bool, has_hashes: bool) -> str | None:
+    """Return what a source does not state of dependencies and package hashes; None for nothing."""
     if has_edges:
-        return NOTHING if has_hashes else NO_PACKAGE_HASHES
+        return None if has_hashes else NO_PACKAGE_HASHES
     return NO_DEPENDENCIES if has_hashes else NEITHER
 
 

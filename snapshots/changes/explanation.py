@@ -7,7 +7,7 @@ that it belongs to, and is made once, with all its columns.
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.cause_names import NEITHER, NO_DEPENDENCIES, NO_PACKAGE_HASHES
+from snapshots.changes.cause_names import what_is_unstated
 from snapshots.changes.causes import CauseLists, Causes, CauseStep, find_causes
 from snapshots.changes.diff import Comparison, SpecChanges
 from snapshots.changes.pairings import code_of
@@ -54,9 +54,7 @@ class Explanation:
         sides = (self.base, self.head)
         has_edges = all(side.graph.is_known for side in sides)
         has_hashes = all(side.frame.package_hash.is_known for side in sides)
-        if has_edges:
-            return None if has_hashes else NO_PACKAGE_HASHES
-        return NO_DEPENDENCIES if has_hashes else NEITHER
+        return what_is_unstated(has_edges=has_edges, has_hashes=has_hashes)
 
     # -- columns for a table of changes
 

@@ -104,10 +104,10 @@ def dimensions_value(value: Any) -> tuple[CoverageDimension, ...]:
     """Return the dimensions that a list names, each once."""
     if not isinstance(value, list) or not value:
         raise ValueError(f"is no list of {', '.join(DIMENSIONS)}")
-    found = tuple(map(choice_of(DIMENSIONS), value))
-    if len({*found}) < len(found):
+    chosen = tuple(map(choice_of(DIMENSIONS), value))
+    if len({*chosen}) < len(chosen):
         raise ValueError("names something twice")
-    return found
+    return chosen
 
 
 def amount_of(*units: Unit) -> Callable[[Any], Amount]:
@@ -123,22 +123,22 @@ def amount_of(*units: Unit) -> Callable[[Any], Amount]:
         try:
             if isinstance(value, bool) or not isinstance(value, int | str):
                 raise ValueError(f"is {_toml_kind(value)}")
-            found = read_amount(value)
+            amount = read_amount(value)
         except ValueError as error:
             raise ValueError(f"{error}; it may be {allowed}") from None
-        if found.unit not in units:
-            raise ValueError(f"{quoted(found.text)} cannot be; it may be {allowed}")
-        return found
+        if amount.unit not in units:
+            raise ValueError(f"{quoted(amount.text)} cannot be; it may be {allowed}")
+        return amount
 
     return read_one
 
 
 def at_least_value(value: Any) -> Amount:
     """Return a number, or a percentage of 100 or less."""
-    found = amount_of(Unit.NUMBER, Unit.PERCENTAGE)(value)
-    if found.unit is Unit.PERCENTAGE and found.value > 100:
-        raise ValueError(f"{found.text} is more than 100 %")
-    return found
+    amount = amount_of(Unit.NUMBER, Unit.PERCENTAGE)(value)
+    if amount.unit is Unit.PERCENTAGE and amount.value > 100:
+        raise ValueError(f"{amount.text} is more than 100 %")
+    return amount
 
 
 def path_value(value: Any) -> str:
@@ -166,12 +166,8 @@ def _shown(value: Any) -> str:
 _INTEGER = {"type": "integer", "minimum": 0, "maximum": 10**15 - 1}
 _TEXT = {"type": "string", "minLength": 1, "maxLength": LONGEST_TEXT}
 _QUERY = {"type": "string", "minLength": 1, "maxLength": MAX_LENGTH}
-_GLOBS = {
-    "anyOf": [
-        _TEXT,
-        {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": MOST_GLOBS},
-    ]
-}
+_LIST = {"type": "array", "items": _TEXT, "minItems": 1, "maxItems": MOST_GLOBS}
+_GLOBS = {"anyOf": [_TEXT, _LIST]}
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -185,6 +181,11 @@ class Key(msgspec.Struct, frozen=True):
     read: Callable[[Any], Any]
 
 
+def _choice(about: str, kinds: Mapping[str, Any], **more: Any) -> Key:
+    """Return a key whose value is one of some names."""
+    return Key(about, {"enum": [*kinds], **more}, choice_of(kinds))
+
+
 def texts_like(*patterns: str) -> dict[str, Any]:
     """Return the JSON schema of a number, or of a text of one of some forms."""
     return {"anyOf": [_INTEGER, *({"type": "string", "pattern": pattern} for pattern in patterns)]}
@@ -194,25 +195,22 @@ _UP_TO_100 = r"^(100(\.0{1,6})?|[0-9]{1,2}(\.[0-9]{1,6})?) ?%$"
 
 KEYS: Mapping[str, Key] = {
     "name": Key("What the rule is called, in all that is told of it.", _TEXT, text_value),
-    "level": Key(
+    "level": _choice(
         "Whether a breach is an error, or only a warning.",
-        {"enum": [level.value for level in RuleLevel], "default": RuleLevel.ERROR.value},
-        choice_of({level.value: level for level in RuleLevel}),
+        {level.value: level for level in RuleLevel},
+        default=RuleLevel.ERROR.value,
     ),
-    "forbid": Key(
-        "What may not have happened from base to head.",
-        {"enum": [kind.value for kind in Forbidden]},
-        choice_of({kind.value: kind for kind in Forbidden}),
+    "forbid": _choice(
+        "What may not have happened from base to head.", {kind.value: kind for kind in Forbidden}
     ),
     "require": Key(
         "A query in Spack's language that names a package: head must have a spec that it matches.",
         _QUERY,
         query_of_package,
     ),
-    "limit": Key(
+    "limit": _choice(
         "A count of what changed, or the size of what was removed or added.",
-        {"enum": [*MEASURES]},
-        choice_of({name: name for name in MEASURES}),
+        {name: name for name in MEASURES},
     ),
     "cover": Key(
         "A lock file of Spack's, as seen from this file: head must hold its specs.",
@@ -222,12 +220,7 @@ KEYS: Mapping[str, Key] = {
     "for-each": Key(
         "With require: head must have it for each of these values that base had it for. With "
         "coverage-lost: what packages are looked at in combination with.",
-        {
-            "type": "array",
-            "items": {"enum": [*DIMENSIONS]},
-            "minItems": 1,
-            "uniqueItems": True,
-        },
+        {"type": "array", "items": {"enum": [*DIMENSIONS]}, "minItems": 1, "uniqueItems": True},
         dimensions_value,
     ),
     "at-most": Key(
@@ -307,8 +300,8 @@ def read_rule(keys: Mapping[str, Any], covered: Covered, *, line: int | None = N
         faults.append(Fault(None, f"the rule {has}: each rule has exactly one of {every}"))
     if "name" not in keys:
         faults.append(Fault("name", "is missing: each rule has a name"))
-    for kind in kinds[:1]:
-        faults += _misplaced(keys, kind) if len(kinds) == 1 else ()
+    if len(kinds) == 1:
+        faults += _misplaced(keys, kinds[0])
     values: dict[str, Any] = {}
     for key, value in keys.items():
         if key in KEYS:
