@@ -139,7 +139,7 @@ def twins(base: Fingerprints, head: Fingerprints) -> tuple[Places, Places]:
 
 
 def _ordinals(marks: Fingerprints) -> Places:
-    """Return how many of the same mark stand before each."""
+    """Return how many of the same mark precede each."""
     order = np.argsort(marks, kind="stable")
     begins = np.flatnonzero(begins_of_runs(marks[order]))
     sizes = np.diff(np.append(begins, len(marks)))
@@ -165,7 +165,7 @@ class Classes:
         ranks[order] = np.arange(len(order))
         numbers = ranks[of_member]
         bounds = np.concatenate(([0], np.cumsum(np.bincount(numbers)))).tolist()
-        # Class by class; those that are free yet stand from ``_starts`` on to before ``_stops``.
+        # Class by class; the free members are those from ``_starts`` up to ``_stops``.
         self._members: list[int] = places[np.argsort(numbers, kind="stable")].tolist()
         self._starts: list[int] = bounds[:-1]
         self._stops: list[int] = bounds[1:]
@@ -191,7 +191,7 @@ class Classes:
         return self._stops[number] - self._starts[number]
 
     def take(self, number: int, count: int) -> list[int]:
-        """Return so many free members, by rising hash; they are no longer free."""
+        """Return `count` free members, by rising hash; they are no longer free."""
         start = self._starts[number]
         self._starts[number] = start + count
         return self._members[start : start + count]
@@ -207,7 +207,7 @@ def take_in_order(
 ) -> tuple[list[int], list[int]]:
     """Take what is free of pairs of classes, from first to last; return places of candidates.
 
-    From one of the ``bounds`` to the next stand pairs that rank alike. Of their members the
+    Pairs between two neighbouring ``bounds`` rank alike. Of their members the
     smallest hash in base comes first, with the smallest one in head that it can have.
     """
     of_base: list[int] = []

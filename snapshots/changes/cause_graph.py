@@ -3,10 +3,9 @@
 From a pair of counterparts to the pairs of the dependencies that both have, where their hashes
 differ, and on from there; each pair is reached once, so that cycles end.
 
-A dependency of one node stands where that of another one stood if no other of the two has its name.
-Where a name stands twice on either side, edges of equal types pair: those to equal hashes first,
-the others in the order of their versions (an unknown one first) and hashes. What is left stands on
-one side only.
+A dependency of one node pairs with that of the other node of the same name. Where a name occurs
+twice on either side, edges of equal types pair: those to equal hashes first, the others in the
+order of their versions (an unknown one first) and hashes. What is left is on one side only.
 """
 
 from collections import defaultdict
@@ -42,20 +41,6 @@ class Edge(msgspec.Struct, frozen=True):
     version: str | None
     node: int
 
-    @property
-    def text(self) -> str:
-        """The edge without its hash: name, types and virtuals."""
-        return _text(self.name, self.types, self.virtuals)
-
-
-def _text(name: str, types: int, virtuals: Sequence[str]) -> str:
-    return " ".join(filter(None, (name, _names(types), ",".join(virtuals))))
-
-
-@lru_cache(maxsize=64)
-def _names(types: int) -> str:
-    return ",".join(str(kind.name).lower() for kind in DependencyType if kind & types)
-
 
 class PairedEdges(msgspec.Struct, frozen=True):
     """The edges of two nodes: those of both, and those that only one of them has."""
@@ -75,14 +60,23 @@ def edges_of(side: Side, node: int) -> list[Edge]:
 
 
 def edge_texts(side: Side, node: int) -> list[str]:
-    """Return the texts of the dependencies of a node, without reading more of them."""
+    """Return name, types and virtuals of each dependency of a node, without reading its hash."""
     graph = side.graph
-    edges = slice(int(graph.down.starts[node]), int(graph.down.starts[node + 1]))
-    targets, types = graph.targets[edges].tolist(), graph.types[edges].tolist()
-    places = (frame_row(side, target) for target in targets)
-    names = [frame.package.at(row) for frame, row in places]
-    virtuals = map(graph.virtuals.at, range(edges.start, edges.stop))
-    return list(map(_text, names, types, virtuals))
+    texts = []
+    for edge in range(int(graph.down.starts[node]), int(graph.down.starts[node + 1])):
+        frame, row = frame_row(side, int(graph.targets[edge]))
+        parts = (
+            frame.package.at(row),
+            _names(int(graph.types[edge])),
+            ",".join(graph.virtuals.at(edge)),
+        )
+        texts.append(" ".join(filter(None, parts)))
+    return texts
+
+
+@lru_cache(maxsize=64)
+def _names(types: int) -> str:
+    return ",".join(str(kind.name).lower() for kind in DependencyType if kind & types)
 
 
 def edge_at(side: Side, edge: int) -> Edge:
@@ -145,7 +139,7 @@ def _order(edge: Edge) -> tuple[object, ...]:
 def _grouped(
     base: Iterable[Edge], head: Iterable[Edge], key: Callable[[Edge], Key]
 ) -> Iterable[tuple[list[Edge], list[Edge]]]:
-    """Return the edges of both sides by their key, in the order in which the keys first stand."""
+    """Return the edges of both sides by their key, in the order in which the keys first occur."""
     groups: dict[Key, tuple[list[Edge], list[Edge]]] = {}
     for number, edges in enumerate((base, head)):
         for edge in edges:
@@ -161,7 +155,7 @@ class CommonEdges(msgspec.Struct, frozen=True):
 
     ``places`` are those of the pairs among all of the arguments; ``base_nodes`` and
     ``head_nodes`` are what the two edges lead to. ``twice`` are the places of pairs with a
-    dependency whose name stands twice on one side or the other.
+    dependency whose name occurs twice on one side or the other.
     """
 
     places: Edges
@@ -194,7 +188,7 @@ class EdgeJoin:
     def common(self, base_nodes: Nodes, head_nodes: Nodes) -> CommonEdges:
         """Return what the two nodes of each pair have in common."""
         before, after = (self._named(0, base_nodes), self._named(1, head_nodes))
-        twice = np.union1d(_standing_twice(before.keys), _standing_twice(after.keys))
+        twice = np.union1d(_repeated(before.keys), _repeated(after.keys))
         keys, ours, theirs = np.intersect1d(
             before.keys, after.keys, assume_unique=not len(twice), return_indices=True
         )
@@ -230,15 +224,15 @@ class EdgeJoin:
         return np.full(len(both), key // self._size), ends[:, 0], ends[:, 1]
 
 
-def _standing_twice(keys: Keys) -> Keys:
-    """Return the keys, out of sorted ones, that stand there more than once."""
+def _repeated(keys: Keys) -> Keys:
+    """Return the keys, out of sorted ones, that occur more than once."""
     return np.unique(keys[1:][keys[1:] == keys[:-1]])
 
 
 MOST_PAIRS_PER_NODE = 4
 """How many pairs are followed, for each node of the two graphs; hardly any needs more than one.
 
-Cycles of different lengths could be walked around in step for ever so long. Where there are more
+Cycles of different lengths have as many pairs as the product of their lengths. Where there are more
 pairs, those that are farthest away are not followed.
 """
 
@@ -355,7 +349,7 @@ class _Walk:
 class PairOrder:
     """An order to work a graph of pairs off in.
 
-    ``levels`` are the pairs that lead to no cycle, a level behind all that it leads to. Then come
+    ``levels`` are the pairs that lead to no cycle, a level after all that it leads to. Then come
     ``components``, the pairs of each cycle, or one pair that leads to cycles without being in one.
     """
 

@@ -79,7 +79,7 @@ class CauseName(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The name as one text, for ever the same."""
+        """The name as one text, which never changes."""
         parts = (self.kind.value, self.package or "", self.before or "", self.after or "")
         return "|".join(part.replace("%", "%25").replace("|", "%7C") for part in parts)
 
@@ -276,7 +276,7 @@ class _Naming:
     def _add_dependencies(self, pairs: Numbers) -> None:
         """Name what differs in the dependencies, once for each pair of shapes.
 
-        Where a name stands twice, which of its edges is left over is no matter of the shape alone.
+        Where a name occurs twice, which of its edges is left over does not follow from the shape.
         """
         twice = self._graph.has_twice[pairs]
         shapes_of_sides = [shapes(side, nodes[pairs]) for side, nodes in self._sides]

@@ -140,7 +140,7 @@ def _num_bits(rows: Bytes) -> Numbers:
 
 
 def _transposed(bits: Bytes) -> Bytes:
-    """Return the columns of a matrix of bits as rows; behind the last bits stand zeros.
+    """Return the columns of a matrix of bits as rows, padded with zeros.
 
     Eight by eight bits are turned at a time, as one number: Hacker's Delight (Warren), 7-3.
     """

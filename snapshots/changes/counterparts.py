@@ -1,7 +1,7 @@
 """What took the place of what: pairs of a removed and an added spec of one package.
 
-Two specs with one key are counterparts, where no others have it. The keys stand in tiers, the most
-exact first, and what a tier pairs is left out of those behind it. The architecture (platform,
+Two specs with one key are counterparts, where no others have it. There are tiers of keys, the most
+exact first, and what a tier pairs is left out of the later ones. The architecture (platform,
 operating system, target) is in every key; with it ``TIERS``. Then come the same tiers once more
 for what is left, with "a stack other than root in common" in place of the architecture.
 
@@ -9,7 +9,7 @@ Pairs are one to one, and specs that share neither architecture nor stack are no
 is what the specs are, so the order of rows makes no difference.
 
 Where several have one key, all pairs of one key are put in one order, and from its top each pair is
-taken of which both are still free. A pair stands before another one if, in this order,
+taken of which both are still free. A pair precedes another one if, in this order,
 
 - more of what lies below both is common: the share of (name, version) of all their dependencies,
 - more of it is common where variants count too: the share of (name, version, variants),
@@ -23,7 +23,7 @@ A share is what is common of all that either has: 1 where neither has any.
 
 Candidates that differ by nothing but the hash are ranked together, with the same result: 5,000
 equal specs on either side are one pair of classes. Only where more than ``MAX_CLASSES`` unlike ones
-have one key on a side, they are ranked in pieces of so many, newest versions first, and what is
+have one key on a side, they are ranked in pieces of that size, newest versions first, and what is
 left over is ranked again: then two of different pieces may be more alike than those that are
 paired. Where a stack in common is needed, that begins with some 250,000 pairs of one key that
 have one.
@@ -129,7 +129,7 @@ class Ranking:
         ``with_common_stack`` leaves out pairs that have no stack but root in common.
         """
         marks = self._base.marks(base), self._head.marks(head)
-        # Nothing stands before those that are alike, and each class has one that it is alike with.
+        # Nothing precedes those that are alike, and each class has one that it is alike with.
         first, second = twins(*marks)
         pairs = [(base.places[first], head.places[second])]
         ours = self._base.classes(base, marks[0], first)
@@ -215,7 +215,7 @@ _NO_ROW = -1
 class Counterparts(msgspec.Struct, frozen=True, dict=True):
     """The pairs: ``base_of`` has for each row of head its row in base, ``head_of`` the reverse.
 
-    -1 stands for none.
+    -1 is none.
     """
 
     base_of: Rows

@@ -1,7 +1,7 @@
 """Coverage: what can no longer be had, and what newly can.
 
 People do not ask for hashes, but whether there is an hdf5 for aarch64 in e4s. A cell is a package
-with one value for each of some dimensions. A spec stands in as many cells as it has stacks where
+with one value for each of some dimensions. A spec is in as many cells as it has stacks where
 these are chosen, else in one, and in none where it has no value for a dimension. A cell is lost
 where base has a spec in it and head has none, and gained where it is the other way.
 """
@@ -81,7 +81,7 @@ def differing_cells(
     names: CommonNames,
     dimensions: Sequence[CoverageDimension],
 ) -> Cells:
-    """Return the cells where some of the rows of one frame stand, and none of the other's rows.
+    """Return the cells that hold some of the rows of one frame, and none of the other's rows.
 
     They are in order: by package, then by one value after the other, versions and compilers as
     Spack orders them and others as people do. Takes 30 to 80 bytes of memory for each stack of each
@@ -91,7 +91,9 @@ def differing_cells(
     if any(unstated(frame, dimensions) for frame in frames):
         rows = rows[0][:0], rows[1][:0]
     maps = names.from_base, names.from_head
-    before, after = (_standing(side, frames[side], rows[side], maps[side], axes) for side in (0, 1))
+    before, after = (
+        _columns_of_cells(side, frames[side], rows[side], maps[side], axes) for side in (0, 1)
+    )
     columns = [np.concatenate(parts) for parts in zip(before, after, strict=True)]
     keys, bound = _folded(columns, [len(names), *(len(axis.values) for axis in axes)])
     of_base, of_head = np.split(keys, [len(before[0])])
@@ -105,13 +107,13 @@ def differing_cells(
 
 
 def count_cells(frame: Frame, rows: Rows, dimensions: Sequence[CoverageDimension]) -> int:
-    """Return how many cells some of the rows of a frame stand in."""
+    """Return how many cells hold some of the rows of a frame."""
     _, _, keys, bound = _cell_keys(frame, rows, dimensions)
     return int(np.count_nonzero(_marked(keys, bound)))
 
 
 def cells_of(frame: Frame, rows: Rows, dimensions: Sequence[CoverageDimension]) -> Cells:
-    """Return the cells that some of the rows of a frame stand in, in order, as those of head.
+    """Return the cells that hold some of the rows of a frame, in order, as those of head.
 
     The dimensions are distinct; ``packages`` are the frame's own codes.
     """
@@ -128,7 +130,7 @@ def _cell_keys(
     """Return the axes, the columns of the cells of the rows, and what ``_folded`` returns."""
     axes = [_axis(dimension, (frame, frame)) for dimension in dimensions]
     packages = np.arange(len(frame.packages), dtype=np.int32)
-    columns = _standing(0, frame, rows, packages, axes)
+    columns = _columns_of_cells(0, frame, rows, packages, axes)
     sizes = [len(packages), *(len(axis.values) for axis in axes)]
     return axes, columns, *_folded(columns, sizes)
 
@@ -193,7 +195,7 @@ def unstated(frame: Frame, dimensions: Iterable[CoverageDimension]) -> list[Cove
     ]
 
 
-def _standing(
+def _columns_of_cells(
     side: int, frame: Frame, rows: Rows, packages: Codes, axes: Sequence[_Axis]
 ) -> list[Codes]:
     """Return for each cell of each row the package's place, and the code of each value."""
@@ -296,7 +298,7 @@ def nearest_rows(
         score += _MANY * times * mask
     for mask in _alike(base, cell, head, left, {dimension for dimension, _ in values}):
         score += mask
-    # The rows stand newest version first, then by hash.
+    # The rows are sorted by version, newest first, then by hash.
     nearest: Rows = np.argsort(-score, kind="stable")[:NUM_NEAREST].astype(np.int32)
     return nearest + np.int32(left.start)
 
@@ -454,7 +456,7 @@ def coverage(
     """Return the cells that were lost and gained, for any choice of dimensions, in their order.
 
     Without dimensions the packages themselves are the cells; one that is named twice has its value
-    twice, and costs no more for that. ``root`` counts as no stack. A spec without a compiler stands
+    twice, and costs no more for that. ``root`` counts as no stack. A spec without a compiler is
     in no cell of compilers. Where none of a side's specs has a value for a dimension, its source
     does not state it, and no cell is counted.
 

@@ -68,7 +68,7 @@ class SpecChanges(ChangeTable[SpecChange]):
     """A table of changed hashes, by package and hash; records are made when they are read.
 
     The columns are ``kinds`` (codes in the order of SpecChangeKind) and the rows in base and in
-    head, ``before`` and ``after``; -1 stands for none.
+    head, ``before`` and ``after``; -1 is none.
     """
 
     def __init__(

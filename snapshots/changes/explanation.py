@@ -22,7 +22,7 @@ _NO_ROW = -1
 
 
 class Explanation:
-    """What is known beyond the hashes that came and went, of a comparison that is not narrowed.
+    """Why the hashes of a comparison that is not narrowed were added and removed.
 
     ``counterparts`` say what took the place of what, ``causes`` why. Tables of changes may be any
     part of the comparison's table: the answers are those of the whole.
@@ -66,7 +66,7 @@ class Explanation:
         return self._reasoning.reasons_of(changes, returned)
 
     def count(self, reason: SpecChangeReason) -> int:
-        """Return how many specs came or went for a reason; RETURNED is counted as new."""
+        """Return how many specs were added or removed for a reason; RETURNED is counted as new."""
         columns = self._reasoning.of_base, self._reasoning.of_head
         return sum(int(np.count_nonzero(codes == code_of(reason))) for codes in columns)
 

@@ -81,7 +81,7 @@ def version_places(
         of_package * size + of_version
         for of_package, of_version in zip(packages, versions, strict=True)
     )
-    # The rows of a frame stand by package and version, so that equal ones are neighbours.
+    # The rows of a frame are sorted by package and version, so that equal ones are neighbours.
     distinct = np.unique(np.concatenate([keys[begins_of_runs(keys)] for keys in (ours, theirs)]))
     return np.searchsorted(distinct, ours[base_rows]), np.searchsorted(distinct, theirs[head_rows])
 

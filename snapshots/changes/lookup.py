@@ -96,7 +96,7 @@ def nearest_specs(wanted: Wanted, places: Rows, frame: Frame) -> Rows:
     for part, pairs in _pairs(wanted, places, frame):
         for score in (_architecture, _version, _variants, _compiler, _recipe):
             pairs = pairs.where_best(score(pairs))
-        # The rows stand newest version first, then by hash.
+        # The rows are sorted by version, newest first, then by hash.
         firsts = pairs.firsts
         nearest[part + pairs.owners[firsts]] = pairs.rows[firsts]
     return nearest
@@ -176,7 +176,7 @@ def _version(pairs: _Pairs) -> Scores:
     frame, sort_key = pairs.frame, SPEC_FACTS["version"].sort_key
     column, are_stated = pairs.stated("version")
     size, values = len(frame.version.values), frame.version.values
-    # Twice the place from the newest; what the revision has not stands between two of its own.
+    # Twice the place from the newest; what the revision lacks is between two of its own.
     places = []
     for value in column.values:
         code = frame.version.index.get(str(value))

@@ -77,14 +77,14 @@ def has_compiler(side: Side, nodes: Nodes) -> Mask:
     """Return which of the nodes have a compiler among their dependencies."""
     mask = np.zeros(side.graph.num_nodes, np.bool_)
     mask[side.graph.sources[side.graph.edges_to_compilers]] = True
-    found: Mask = mask[nodes]
-    return found
+    of_nodes: Mask = mask[nodes]
+    return of_nodes
 
 
 def shapes(side: Side, nodes: Nodes) -> Fingerprints:
     """Return a 64-bit hash of the shape of each node's dependencies, good within this process.
 
-    The order of the dependencies is no part of it, but how often each stands there is.
+    It covers how often each dependency occurs, but not their order.
     """
     graph = side.graph
     starts, stops = graph.down.starts[nodes], graph.down.starts[nodes + 1]

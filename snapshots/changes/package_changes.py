@@ -18,8 +18,8 @@ _UNKNOWN = -1
 class PackageTotals:
     """Totals over some rows of a frame, rising ones, by package.
 
-    ``codes`` name the packages by their codes in the frame, in any order; -1 stands for a package
-    that the frame does not have. ``num_specs`` counts the rows of each.
+    ``codes`` name the packages by their codes in the frame, in any order; -1 is a package that
+    the frame does not have. ``num_specs`` counts the rows of each.
     """
 
     def __init__(self, frame: Frame, rows: Rows | slice, codes: Codes) -> None:
@@ -29,7 +29,7 @@ class PackageTotals:
             starts = np.searchsorted(of_row, np.arange(len(frame.packages) + 1)).astype(np.int32)
         self._codes = codes
         self._version: Column[str] = frame.version
-        # A frame's rows stand by package and version, so equal versions of a package are a run.
+        # Rows are sorted by package and version, so equal versions of a package are a run.
         versions = frame.version.codes[rows]
         runs = np.flatnonzero(begins_of_runs(versions) | begins_of_runs(of_row))
         self._versions = versions[runs]
@@ -211,7 +211,7 @@ class PackageChanges(ChangeTable[PackageChange]):
     def total_sizes(self) -> tuple[int | None, int | None]:
         """Return the sums of the known sizes before and after, of packages that did not change too.
 
-        None stands for a side where no size is known.
+        It is None for a side where no size is known.
         """
         before, after = self._totals
         return before.total_size(), after.total_size()
@@ -287,7 +287,7 @@ def _versions_differ(before: PackageTotals, after: PackageTotals, places: Codes)
     """Return which of the packages, all with a version on both sides, have other versions."""
     num_versions = before.num_versions(places)
     differ: Mask = num_versions != after.num_versions(places)
-    # Both sides stand newest first, so equal sets are equal lists.
+    # Both sides are sorted, newest first, so equal sets are equal lists.
     alike = np.flatnonzero(~differ)
     if len(alike):
         lists = (totals.version_fingerprints(places[alike]) for totals in (before, after))

@@ -73,7 +73,7 @@ class ChangeTable(Records[Record]):
     def ordered(self, field: Enum, *, descending: bool = False) -> Self:
         """Return the changes by kind if that is the field, else in the order of the table.
 
-        Kinds stand in the order of their enumeration; ``descending`` is all of it backwards.
+        Kinds are in the order of their enumeration; ``descending`` reverses all of it.
         """
         if field.value == "kind":
             places = np.argsort(self.kinds, kind="stable").astype(np.int32)
@@ -243,7 +243,7 @@ def _unequal(
     after: Codes,
     after_values: npt.NDArray[np.int64],
 ) -> Mask:
-    """Return where the values that the codes stand for are not equal."""
+    """Return where the values of the codes are not equal."""
     mask: Mask = before_values[before] != after_values[after]
     return mask
 
@@ -316,15 +316,15 @@ class Pairing(msgspec.Struct, frozen=True, kw_only=True):
         in_head = _among(head_mask, self.head_rows)
         persisting, changed = self.persisting, self.changed
         before, after = in_base[persisting.base_rows], in_head[persisting.head_rows]
-        left = persisting.base_rows[before & ~after]
-        came = persisting.head_rows[after & ~before]
+        only_base = persisting.base_rows[before & ~after]
+        only_head = persisting.head_rows[after & ~before]
         return Pairing(
             base=self.base,
             head=self.head,
             base_rows=rows_where(in_base),
             head_rows=rows_where(in_head),
-            removed=np.sort(np.concatenate([self.removed[in_base[self.removed]], left])),
-            added=np.sort(np.concatenate([self.added[in_head[self.added]], came])),
+            removed=np.sort(np.concatenate([self.removed[in_base[self.removed]], only_base])),
+            added=np.sort(np.concatenate([self.added[in_head[self.added]], only_head])),
             persisting=persisting.where(before & after),
             changed=changed.where(in_base[changed.base_rows] & in_head[changed.head_rows]),
         )

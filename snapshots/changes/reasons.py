@@ -82,7 +82,7 @@ _GONE_REASONS = (
 
 
 class Reasoning(msgspec.Struct, frozen=True):
-    """What took the place of what between two contents, and why specs came and went.
+    """What took the place of what between two contents, and why specs were added and removed.
 
     ``differing`` are the own facts that differ of each pair of counterparts. ``of_base`` are the
     reasons of the removed rows of base, ``of_head`` those of the added rows of head.

@@ -1,6 +1,6 @@
 """One of the two contents that are compared, and columns over all nodes of its graph.
 
-The nodes are the rows of the frame and, behind them, what lies outside the cache. Facts are
+The nodes are the rows of the frame and, after them, what is outside the cache. Facts are
 compared across two sides by 64-bit hashes, which are good within this process: equal values have
 equal ones, and two that differ share one by chance in one of some 10^19 pairs.
 """
@@ -35,7 +35,7 @@ def frame_row(side: Side, node: int) -> tuple[Frame, int]:
 
 
 def node_codes(side: Side, name: str) -> Codes:
-    """Return the code of each node in a column; those outside the cache have codes behind all."""
+    """Return the code of each node in a column; those outside the cache have the higher codes."""
     inside, outside = getattr(side.frame, name), getattr(side.graph.outside, name)
     joined: Codes = np.concatenate((inside.codes, outside.codes + np.int32(len(inside.values))))
     return joined
@@ -68,7 +68,7 @@ def is_stated(side: Side) -> Mask:
 
 
 def hash_keys(side: Side) -> Fingerprints:
-    """Return the beginning of each node's hash as a number; they stand as the hashes do."""
+    """Return the beginning of each node's hash as a number; they sort as the hashes do."""
     return np.concatenate((side.frame.hashes.keys, side.graph.outside.hashes.keys))
 
 
@@ -90,13 +90,13 @@ _MIXER = np.uint64(0x9E3779B97F4A7C15)
 
 
 def row_hashes(frame: Frame, rows: Rows | slice, names: Iterable[str]) -> Fingerprints:
-    """Return one hash of several facts of each row; the facts stand in columns of codes."""
+    """Return one hash of several facts of each row; the facts are in columns of codes."""
     columns: list[Column[Any]] = [getattr(frame, name) for name in names]
     return mixed(*(column.fingerprints[column.codes[rows]].astype(np.uint64) for column in columns))
 
 
 def node_hashes(side: Side, name: str) -> Fingerprints:
-    """Return the hash of a fact of each node; the fact is one that stands in a column of codes."""
+    """Return the hash of a fact of each node; the fact is in a column of codes."""
     return node_fingerprints(side, name)[node_codes(side, name)]
 
 
@@ -123,7 +123,7 @@ def stating_compilers(side: Side) -> Mask:
 
 
 def mixed(first: Fingerprints, *others: Fingerprints) -> Fingerprints:
-    """Return one hash of several that stand side by side, in this order."""
+    """Return one hash of several in this order."""
     for other in others:
         first = first * _MIXER + other
     return first

@@ -60,7 +60,7 @@ def text_value(value: Any) -> str:
 
 
 def choice_of(kinds: Mapping[str, Any]) -> Callable[[Any], Any]:
-    """Return what reads one of some names as what it stands for."""
+    """Return a function that reads one of some names as its value."""
 
     def chosen(value: Any) -> Any:
         if not isinstance(value, str) or value not in kinds:
@@ -111,7 +111,7 @@ def dimensions_value(value: Any) -> tuple[CoverageDimension, ...]:
 
 
 def amount_of(*units: Unit) -> Callable[[Any], Amount]:
-    """Return what reads an amount of one of some units."""
+    """Return a function that reads an amount of one of some units."""
     forms = {
         Unit.NUMBER: "a whole number (100)",
         Unit.PERCENTAGE: 'a percentage ("5 %")',

@@ -3,8 +3,8 @@
 A rule is about all of a comparison, or about some specs. One that is narrowed is judged as if both
 revisions held nothing but the specs that it is about. So what left a stack is gone for the users of
 the stack, although other stacks still have it. What a rule can limit are the counts of a
-comparison's summary, and the sizes of what came and went. Each measure has its whole: what base has
-of the same, which a percentage is of.
+comparison's summary, and the sizes of what was added and removed. Each measure has its whole: what
+base has of the same, which a percentage is of.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -141,7 +141,7 @@ class Scope(HeadScope):
 
     def num_cells(self, dimensions: Sequence[CoverageDimension]) -> int:
         """Return how many cells base has."""
-        if self.only.stack is not None:  # all of the specs stand in it, and it alone counts
+        if self.only.stack is not None:  # all of the specs are in it, and it alone counts
             dimensions = [
                 dimension for dimension in dimensions if dimension is not CoverageDimension.STACK
             ]
@@ -281,7 +281,7 @@ def _coverage(kind: CoverageChangeKind, scope: Scope) -> Measured:
 
 
 def _size(kind: SpecChangeKind, scope: Scope) -> Measured:
-    """Return the sum of the known sizes of the binary packages that came, or went."""
+    """Return the sum of the known sizes of the binary packages that were added or removed."""
     changes = scope.comparison.specs.select([kind])
     is_added = kind is SpecChangeKind.ADDED
     rows = changes.after if is_added else changes.before

@@ -38,7 +38,7 @@ def lines_of(text: str, array: str) -> dict[Place, int]:
     The keys outside the array have the number -1. The text must be TOML. Those of texts that take
     too long are left out from some line on.
     """
-    found: dict[Place, int] = {}
+    places: dict[Place, int] = {}
     number, outside = -1, True
     for line, statement in _statements(text):
         names = _names(tomllib.loads(statement))
@@ -49,10 +49,10 @@ def lines_of(text: str, array: str) -> dict[Place, int]:
             outside = names[0] != array
             number += not outside and len(names) == 1
             key = names[1] if len(names) > 1 else None
-            found.setdefault((-1, names[0]) if outside else (number, key), line)
+            places.setdefault((-1, names[0]) if outside else (number, key), line)
         else:
-            found.setdefault((-1 if outside else number, names[0]), line)
-    return found
+            places.setdefault((-1 if outside else number, names[0]), line)
+    return places
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
@@ -175,7 +175,7 @@ class _File:
         return rules
 
     def _outside(self) -> Iterator[SourceError]:
-        """Yield the errors of keys that stand in no rule."""
+        """Yield the errors of keys that are in no rule."""
         for key in self._document:
             if key != _ARRAY:
                 reason = "stands in no rule: a file of rules has nothing but [[rule]]"

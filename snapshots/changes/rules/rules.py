@@ -48,7 +48,7 @@ class Amount(msgspec.Struct, frozen=True):
 
 
 def read_amount(value: int | str) -> Amount:
-    """Return the amount that a number or a text stands for; raises ValueError for no amount."""
+    """Return a number or a text as an amount; raises ValueError for what is none."""
     if isinstance(value, int) and not isinstance(value, bool):
         if not 0 <= value < 10**15:
             raise ValueError("is no number from 0 to 999,999,999,999,999")

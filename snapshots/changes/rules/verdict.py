@@ -1,4 +1,4 @@
-"""Judges a comparison, or one revision, by rules: pure, and the same for ever.
+"""The verdict of rules on a comparison, or on one revision: pure, and always the same.
 
 docs/gates.md defines what each rule means.
 """
@@ -168,17 +168,17 @@ def _packages_removed(scope: Scope) -> Breaches:
 
 
 def _packages_downgraded(scope: Scope) -> Breaches:
-    fallen = scope.comparison.packages.select([PackageChangeKind.DOWNGRADED])
+    downgraded = scope.comparison.packages.select([PackageChangeKind.DOWNGRADED])
 
     def breach(number: int) -> Breach:
-        change = fallen[number]
+        change = downgraded[number]
         frame, rows = scope.comparison.base, _rows_of(scope, change.name)
         code = frame.version.index[change.newest_before]
         rows = rows[frame.version.codes[rows] == code]
         message = f"{change.name} fell from {change.newest_before} to {change.newest_after}"
         return Breach(message, change.name, frame, rows)
 
-    return Breaches(len(fallen), breach)
+    return Breaches(len(downgraded), breach)
 
 
 def _versions_removed(scope: Scope) -> Breaches:
