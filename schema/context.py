@@ -27,11 +27,10 @@ from snapshots.catalog.asking.history_answers import HistoryAnswers, HistoryQues
 from snapshots.catalog.asking.history_questions import Asked
 from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.changes.cells import CoverageDimension
-from snapshots.changes.coverage import CoverageChanges, coverage
+from snapshots.changes.coverage import CoverageChanges, CoverageDimension, coverage
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
-from snapshots.changes.wanted import Wanted
+from snapshots.changes.lookup import Wanted
 from snapshots.errors import IncompleteHistory, InvalidArgument
 from snapshots.frames import matching
 from snapshots.frames.columns import Mask

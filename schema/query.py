@@ -26,7 +26,7 @@ from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecsArgument, Looku
 from schema.revisions.revision import Revision, Tag, revision_connection
 from snapshots import refs
 from snapshots.catalog.asking.history_questions import HoldingAsked
-from snapshots.changes.wanted import Wanted
+from snapshots.changes.lookup import Wanted
 from snapshots.errors import CachelogError, InvalidArgument, RevisionNotFound
 from snapshots.models import RevisionInfo
 

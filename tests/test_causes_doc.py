@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from snapshots.catalog.asking.returned import MOST_CONTENTS
-from snapshots.changes.cause import MOST_TOGETHER, CauseKind
-from snapshots.changes.cause_walk import MOST_STEPS
-from snapshots.changes.counterparts.classes import MAX_CLASSES
-from snapshots.changes.counterparts.tiers import TIERS
-from snapshots.changes.nearest import NUM_NEAREST
+from snapshots.changes.candidates import MAX_CLASSES
+from snapshots.changes.cause_graph import MOST_STEPS
+from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind
+from snapshots.changes.counterparts import TIERS
+from snapshots.changes.coverage import NUM_NEAREST
 from snapshots.changes.reasons import SpecChangeReason
 
 TEXT = (Path(__file__).parents[1] / "docs" / "causes.md").read_text("utf-8")

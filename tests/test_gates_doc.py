@@ -6,13 +6,18 @@ from pathlib import Path
 import pytest
 
 from server.terminal.printing.verdicts import FEW, FORMAT
-from snapshots.changes.rules.amounts import SIZES
-from snapshots.changes.rules.files import LARGEST_FILE, parse_rules
-from snapshots.changes.rules.keys import COMMON, KEYS, KINDS
+from snapshots.changes.rules.keys import (
+    COMMON,
+    DIMENSIONS,
+    KEYS,
+    KINDS,
+    LONGEST_TEXT,
+    MOST_GLOBS,
+    MOST_RULES,
+)
 from snapshots.changes.rules.measures import MEASURES
-from snapshots.changes.rules.reading import MOST_RULES
-from snapshots.changes.rules.records import Forbidden, RuleLevel
-from snapshots.changes.rules.values import DIMENSIONS, LONGEST_TEXT, MOST_GLOBS
+from snapshots.changes.rules.rule_files import LARGEST_FILE, parse_rules
+from snapshots.changes.rules.rules import SIZES, Forbidden, RuleLevel
 from snapshots.errors import RulesError
 from tests.server.commands import cachelog
 

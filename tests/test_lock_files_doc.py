@@ -9,7 +9,7 @@ import pytest
 from schema.context import MOST_CONTENTS
 from server.pages.checking import BODIES
 from server.pages.documents import document
-from snapshots.changes import nearest_specs
+from snapshots.changes import lookup
 from snapshots.sources.lockfiles import MAX_BYTES, nodes
 from tests.schema.usual import api
 from tests.server.commands import cachelog
@@ -55,6 +55,6 @@ def test_bounds_are_those_of_the_code() -> None:
 def test_the_definition_of_near_is_that_of_the_code() -> None:
     """Step by step, as the docstring has it."""
     steps = re.compile(r"^ +(\d\. .*)$", re.MULTILINE)
-    told = steps.findall(nearest_specs.nearest_specs.__doc__ or "")
+    told = steps.findall(lookup.nearest_specs.__doc__ or "")
     assert len(told) == 5
     assert steps.findall(TEXT) == told

@@ -28,10 +28,8 @@ ELSEWHERE = {
 WIDE = (
     "tests/snapshots/catalog/test_catalog.py",
     "tests/snapshots/catalog/test_laid_contents.py",
-    "tests/snapshots/changes/counterparts/test_tiers.py",
-    "tests/snapshots/changes/test_coverage_by_records.py",
+    "tests/snapshots/changes/test_counterparts.py",
     "tests/snapshots/changes/test_explanation.py",
-    "tests/snapshots/changes/test_explanation_by_records.py",
     "tests/snapshots/changes/test_hostile_shapes.py",
     "tests/snapshots/changes/test_real_week.py",
     "tests/snapshots/demo/test_demo_causes.py",

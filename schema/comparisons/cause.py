@@ -33,8 +33,7 @@ from schema.fields.scalars import describe_enum
 from schema.node import Node, node_id
 from schema.revisions.spec import Spec, SpecRows
 from snapshots.changes import causes
-from snapshots.changes.cause import MOST_TOGETHER, CauseName
-from snapshots.changes.causes import CauseKind
+from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind, CauseName
 
 if TYPE_CHECKING:
     from schema.comparisons.spec_change import SpecChange

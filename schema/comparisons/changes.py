@@ -29,8 +29,7 @@ from schema.revisions.spec import Spec, SpecRows
 from snapshots.catalog.asking.returned import MOST_CONTENTS
 from snapshots.changes import coverage as coverage_changes
 from snapshots.changes import diff
-from snapshots.changes.cells import CoverageDimension
-from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges
+from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges, CoverageDimension
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason

@@ -23,13 +23,12 @@ from schema.fields.many import Interleaved, attribute, for_many
 from schema.fields.scalars import describe_enum, none_if_omitted, optional_field
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
 from schema.revisions.spec import Spec, SpecRows
-from snapshots.changes.cells import CoverageDimension
+from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.rules import verdict
-from snapshots.changes.rules.finding import Searched, finder
-from snapshots.changes.rules.judging import judge
-from snapshots.changes.rules.reading import BadRule, CoveredSpecs, read_rule
-from snapshots.changes.rules.records import Rule, RuleLevel
-from snapshots.changes.rules.scopes import Judged
+from snapshots.changes.rules.keys import BadRule, CoveredSpecs, read_rule
+from snapshots.changes.rules.measures import Judged
+from snapshots.changes.rules.rules import Rule, RuleLevel
+from snapshots.changes.rules.verdict import Searched, finder, judge
 from snapshots.errors import InvalidArgument
 
 MOST_RULES = 50

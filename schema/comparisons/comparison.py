@@ -53,18 +53,16 @@ from schema.fields.scalars import ByteCount, describe_enum, none_if_omitted
 from schema.node import Node, node_id
 from schema.revisions.revision import Revision
 from schema.revisions.spec import FilterArgument
-from snapshots.changes.cause import CauseName
-from snapshots.changes.causes import CauseKind
-from snapshots.changes.cells import CoverageDimension
+from snapshots.changes.cause_names import CauseKind, CauseName
 from snapshots.changes.coverage import (
     CoverageChangeKind,
     CoverageChanges,
+    CoverageDimension,
     usual_dimensions,
 )
-from snapshots.changes.diff import LEFT_OUT
+from snapshots.changes.diff import LEFT_OUT, SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
-from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.models import RevisionInfo
 from snapshots.notes.changelog import changelog
 from snapshots.notes.rendering import NotesFormat, render

@@ -22,8 +22,9 @@ from schema.fields.cost import EXPLAINING, Cost
 from schema.fields.many import Interleaved, Sublists, WhereKnown, for_many
 from schema.fields.scalars import describe_enum
 from schema.revisions.spec import Spec, SpecRows
-from snapshots.changes.reasons import REASONS, SpecChangeReason, code_of
-from snapshots.changes.spec_changes import SpecChangeField, SpecChangeKind, SpecChanges
+from snapshots.changes.diff import SpecChangeField, SpecChangeKind, SpecChanges
+from snapshots.changes.pairings import code_of
+from snapshots.changes.reasons import REASONS, SpecChangeReason
 
 describe_enum(
     SpecChangeKind,

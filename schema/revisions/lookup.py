@@ -17,8 +17,8 @@ from schema.revisions.spec import Spec, SpecRows
 from snapshots.catalog.asking.covering import Covered
 from snapshots.catalog.asking.history_questions import HashesAsked
 from snapshots.changes import lookup
+from snapshots.changes.lookup import Wanted
 from snapshots.changes.reasons import SpecChangeReason
-from snapshots.changes.wanted import Wanted
 from snapshots.errors import CachelogError, InvalidArgument
 from snapshots.frames.columns import Rows
 from snapshots.models import ConcreteSpec, RevisionInfo

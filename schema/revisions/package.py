@@ -36,7 +36,7 @@ from schema.revisions.spec import (
 )
 from snapshots import refs
 from snapshots.catalog.asking.history_questions import PackagesAsked
-from snapshots.changes.cells import CoverageDimension, cells_of
+from snapshots.changes.coverage import CoverageDimension, cells_of
 from snapshots.errors import InvalidArgument
 from snapshots.frames import filters
 from snapshots.frames.columns import Column, ListColumn, Rows

@@ -36,7 +36,7 @@ from schema.revisions.spec import (
 )
 from schema.revisions.stack import Stack, stacks_of
 from snapshots import refs
-from snapshots.changes.wanted import Wanted
+from snapshots.changes.lookup import Wanted
 from snapshots.models import RevisionInfo, UnprovenReason
 
 if TYPE_CHECKING:

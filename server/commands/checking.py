@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from server.commands.past import Past
     from snapshots.catalog.asking.covering import Covered
     from snapshots.catalog.asking.library import Library
-    from snapshots.changes.lookup import Lookup
-    from snapshots.changes.wanted import Wanted
+    from snapshots.changes.lookup import Lookup, Wanted
     from snapshots.history import History
     from snapshots.models import RevisionInfo
     from snapshots.sources.lockfiles import LockFile
@@ -84,8 +83,7 @@ def check_command(
     from server.commands.names import require_series
     from server.commands.past import open_past
     from server.terminal.printing.checks import Checked, check_document, check_lines
-    from snapshots.changes.lookup import Lookup
-    from snapshots.changes.wanted import Wanted
+    from snapshots.changes.lookup import Lookup, Wanted
 
     if series is not None and not best:
         raise click.UsageError("--series says where --best looks; add --best.")

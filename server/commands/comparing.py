@@ -11,7 +11,7 @@ from server.terminal.parameters import catalog_option, json_option, refs_of, two
 
 if TYPE_CHECKING:
     from server.commands.compared import Compared
-    from snapshots.changes.cells import CoverageDimension
+    from snapshots.changes.coverage import CoverageDimension
 
 
 class Dimensions(click.ParamType["tuple[CoverageDimension, ...]"]):
@@ -23,7 +23,7 @@ class Dimensions(click.ParamType["tuple[CoverageDimension, ...]"]):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> "tuple[CoverageDimension, ...]":
         """Parse the names."""
-        from snapshots.changes.cells import CoverageDimension
+        from snapshots.changes.coverage import CoverageDimension
 
         names = [name.strip() for name in str(value).split(",") if name.strip()]
         unknown = [name for name in names if name not in DIMENSIONS]

@@ -23,7 +23,7 @@ NOT_JUDGED = 2
 
 def _print_schema(ctx: click.Context, _param: click.Parameter, is_asked: bool) -> None:
     if is_asked and not ctx.resilient_parsing:
-        from snapshots.changes.rules.json_schema import SCHEMA_FILE
+        from snapshots.changes.rules.keys import SCHEMA_FILE
 
         click.echo(SCHEMA_FILE.read_text("utf-8"), nl=False)
         ctx.exit()
@@ -90,8 +90,8 @@ def _judged(base: str, head: str | None, rules: str, catalog: str) -> "Report":
     from snapshots.catalog.asking.judging import judged
     from snapshots.catalog.asking.library import Library
     from snapshots.catalog.catalog import Catalog
-    from snapshots.changes.rules.files import read_rules
-    from snapshots.changes.rules.judging import judge
+    from snapshots.changes.rules.rule_files import read_rules
+    from snapshots.changes.rules.verdict import judge
 
     wanted = read_rules(rules)
     opened = Catalog(catalog)
@@ -125,7 +125,7 @@ def gatekeeper(rules: str, names: "Callable[[], Collection[str]]") -> "Approve":
     The file is read now; raises RulesError as ``read_rules`` does. What breaks a rule is told on
     standard error; ``names`` is asked for the packages that the catalog knows.
     """
-    from snapshots.changes.rules.files import read_rules
+    from snapshots.changes.rules.rule_files import read_rules
 
     wanted = read_rules(rules)
 

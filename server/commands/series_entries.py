@@ -6,8 +6,8 @@ from itertools import islice
 
 from server.commands.past import Past
 from server.terminal.printing.logs import MOST_CHANGED, SeriesEntry
+from snapshots.changes.kept_changes import PackageCounts
 from snapshots.changes.package_changes import PackageChangeKind
-from snapshots.changes.pair_packages import PackageCounts
 from snapshots.history import Neighbours, Pair
 from snapshots.models import RevisionInfo
 from snapshots.timelines.growth import Counts, GrowthPoint, with_returned

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from server.asgi.lanes import Lane, Lanes
 from server.feeds.addresses import FeedAddresses
 from snapshots.catalog.asking.library import Library, SharedCache
-from snapshots.changes.pair_counts import PairCounts
+from snapshots.changes.kept_changes import PairCounts
 from snapshots.errors import CatalogError, IncompleteHistory, RevisionNotFound
 from snapshots.history import History, Neighbours, Pair
 from snapshots.notes.atom.document import Feed, to_xml

@@ -31,8 +31,7 @@ from snapshots.catalog.store.failures import translated
 from snapshots.catalog.store.locations import parse_location
 from snapshots.catalog.store.storage import Storage
 from snapshots.catalog.tables.delta import Table
-from snapshots.changes.kept_changes import KeptChanges
-from snapshots.changes.pair_counts import PairCounts
+from snapshots.changes.kept_changes import KeptChanges, PairCounts
 from snapshots.changes.sides import Side
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CatalogError, EmptyCatalog, NoCatalog

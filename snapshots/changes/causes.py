@@ -7,32 +7,262 @@ at all is found at a pair and below it, it is one of kind UNKNOWN; where pairs l
 a circle, all of them are.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+import xxhash
 
-from snapshots.changes import node_columns
-from snapshots.changes.cause import MOST_TOGETHER, CauseKind, CauseName
-from snapshots.changes.cause_facts import own_changes, why_unknown
-from snapshots.changes.cause_walk import walk
-from snapshots.changes.facts import FieldChange
-from snapshots.changes.main_causes import Found, main_causes
-from snapshots.changes.own_causes import Numbers, own_causes
+from snapshots.changes.cause_graph import PairGraph, PairOrder, walk
+from snapshots.changes.cause_names import (
+    MOST_TOGETHER,
+    CauseKind,
+    CauseName,
+    Numbers,
+    OwnCauses,
+    own_causes,
+    own_changes,
+    why_unknown,
+)
 from snapshots.changes.own_facts import Facts, differing_facts
-from snapshots.changes.pair_order import PairOrder
-from snapshots.changes.paths import CauseStep, Paths
-from snapshots.changes.sides import Side
+from snapshots.changes.pairings import FieldChange, code_of
+from snapshots.changes.sides import Side, frame_row, hash_keys
 from snapshots.frames.columns import Rows
+from snapshots.frames.graphs import Adjacency, Nodes
 
-__all__ = ["CauseCount", "CauseKind", "CauseLists", "CauseStep", "Causes", "find_causes"]
+Bits = npt.NDArray[np.uint64]
+Bytes = npt.NDArray[np.uint8]
+
+KEPT_BYTES = 16 << 20
+"""The most that all bits take that are kept."""
+
+BLOCK_BYTES = 32 << 20
+"""About as much is made at a time."""
+
+_WORD = 64
+_BITS_OF_BYTE = np.array([byte.bit_count() for byte in range(256)], np.uint8)
+# Each step swaps the two halves of blocks of bits: of 1, 2 and 4 bits to a side.
+_SWAPS = [(7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)]
+
+
+class Involvement:
+    """The causes that are involved in each of the first ``num_specs`` pairs."""
+
+    def __init__(self, own: OwnCauses, order: PairOrder, num_specs: int) -> None:
+        self._own, self._order = own, order
+        self._num_specs = num_specs
+        self._size = len(own.names)
+        self._numbers = self._places = np.arange(self._size)
+        self._kept: Bits | None = None
+        if 8 * num_specs * -(-self._size // _WORD) <= KEPT_BYTES:
+            blocks = [bits for _, bits in self._blocks()]
+            self._kept = np.concatenate([np.empty((num_specs, 0), np.uint64), *blocks], axis=1)
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory the bits take that are kept."""
+        return 0 if self._kept is None else self._kept.nbytes
+
+    def renumber(self, numbers: Numbers) -> None:
+        """Give the causes other numbers: the first one is what had the first of these."""
+        self._numbers = self._numbers[numbers]
+        self._places = _ranks(self._numbers)
+
+    def totals(self) -> tuple[Numbers, Numbers]:
+        """Return how many specs each cause is involved in, and the number of their set.
+
+        Causes that are involved in the same specs have the same set.
+        """
+        num_involved = np.zeros(self._size, np.int64)
+        sets = np.empty(self._size, np.int64)
+        # Two sets share a digest of 128 bits by chance in one of some 10^38 pairs.
+        numbers: dict[bytes, int] = {}
+        for first, bits in self._blocks():
+            rows = _transposed(bits.view(np.uint8))[: self._size - first]
+            num_involved[first : first + len(rows)] = _num_bits(rows)
+            for cause, row in enumerate(rows, first):
+                digest = xxhash.xxh3_128_digest(row)
+                sets[cause] = numbers.setdefault(digest, len(numbers))
+        return num_involved[self._numbers], sets[self._numbers]
+
+    def num_involved(self, specs: Numbers) -> Numbers:
+        """Return for each cause how many of some specs it is involved in."""
+        counts = np.zeros(self._size, np.int64)
+        for first, bits in self._blocks():
+            rows = _transposed(bits[specs].view(np.uint8))[: self._size - first]
+            counts[first : first + len(rows)] = _num_bits(rows)
+        return counts[self._numbers]
+
+    def causes_of(self, specs: Numbers) -> tuple[Numbers, Numbers]:
+        """Return pairs of a place in ``specs`` and a cause that is involved there, sorted."""
+        places, causes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for first, bits in self._blocks():
+            here = np.unpackbits(bits[specs].view(np.uint8), axis=1, bitorder="little")
+            rows, columns = np.nonzero(here)
+            places.append(rows)
+            causes.append(columns + first)
+        of_specs, of_causes = np.concatenate(places), self._places[np.concatenate(causes)]
+        order = np.lexsort((of_causes, of_specs))
+        return of_specs[order], of_causes[order]
+
+    def specs_of(self, cause: int) -> Numbers:
+        """Return the specs that a cause is involved in."""
+        cause = int(self._numbers[cause])
+        for first, bits in self._blocks():
+            if first <= cause < first + _WORD * bits.shape[1]:
+                word, bit = divmod(cause - first, _WORD)
+                return np.flatnonzero(bits[:, word] >> np.uint64(bit) & np.uint64(1))
+        raise IndexError(cause)
+
+    def _blocks(self) -> Iterator[tuple[int, Bits]]:
+        """Yield the bits of the specs from some cause on, and the number of that cause."""
+        if self._kept is not None:
+            if self._size:
+                yield 0, self._kept
+            return
+        num_words = max(1, BLOCK_BYTES // (8 * max(1, self._order.num_pairs)))
+        for first in range(0, self._size, num_words * _WORD):
+            size = min(num_words * _WORD, self._size - first)
+            bits = np.zeros((self._order.num_pairs, -(-size // _WORD)), np.uint64)
+            here = (self._own.numbers >= first) & (self._own.numbers < first + size)
+            words, places = np.divmod(self._own.numbers[here] - first, _WORD)
+            values = np.uint64(1) << places.astype(np.uint64)
+            np.bitwise_or.at(bits, (self._own.pairs[here], words), values)
+            self._order.spread(bits, np.bitwise_or)
+            yield first, np.ascontiguousarray(bits[: self._num_specs])
+
+
+def _num_bits(rows: Bytes) -> Numbers:
+    counts: Numbers = _BITS_OF_BYTE[rows].sum(axis=1, dtype=np.int64)
+    return counts
+
+
+def _transposed(bits: Bytes) -> Bytes:
+    """Return the columns of a matrix of bits as rows, padded with zeros.
+
+    Eight by eight bits are turned at a time, as one number: Hacker's Delight (Warren), 7-3.
+    """
+    num_rows, num_bytes = bits.shape
+    padded = np.zeros((-(-num_rows // 8) * 8, num_bytes), np.uint8)
+    padded[:num_rows] = bits
+    squares = np.ascontiguousarray(padded.reshape(-1, 8, num_bytes).transpose(2, 0, 1))
+    numbers = squares.view("<u8")
+    for shift, mask in _SWAPS:
+        moved = (numbers ^ (numbers >> np.uint64(shift))) & np.uint64(mask)
+        numbers ^= moved ^ (moved << np.uint64(shift))
+    turned: Bytes = squares.transpose(0, 2, 1)
+    return np.ascontiguousarray(turned).reshape(8 * num_bytes, -1)
+
+
+def _ranks(order: Sequence[int] | Numbers) -> Numbers:
+    """Return the place of each number in an order of all of them."""
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks
+
+
+def _best_of_pairs(graph: PairGraph, order: PairOrder, own: OwnCauses, by_most: Numbers) -> Numbers:
+    """Return for each pair the first of some causes that it has or leads to."""
+    ranks = _ranks(by_most)
+    best = np.full(graph.num_pairs, len(by_most), np.int64)
+    np.minimum.at(best, own.pairs, ranks[own.numbers])
+    order.spread(best, np.minimum)
+    return by_most[best]
+
+
+def _main_of_specs(
+    graph: PairGraph, facts: Facts, own: OwnCauses, names: Numbers, best: Numbers
+) -> Numbers:
+    """Return the main cause of each counterpart; ``names`` are the places of causes by name."""
+    main = best[: graph.num_starts].copy()
+    is_own = own.pairs < graph.num_starts
+    is_own[is_own] = facts[own.pairs[is_own]] != 0
+    pairs, numbers = own.pairs[is_own], own.numbers[is_own]
+    kinds = np.array([code_of(name.kind) for name in own.names], np.int64)
+    # Of several causes of one pair the first must stay, and numpy keeps what is assigned last.
+    last_first = np.lexsort((names[numbers], kinds[numbers]))[::-1]
+    main[pairs[last_first]] = numbers[last_first]
+    return main
+
+
+class CauseStep(msgspec.Struct, frozen=True):
+    """A package on the way from a spec to a cause, and its nodes in the graphs of both sides."""
+
+    name: str
+    base_node: int | None
+    head_node: int | None
+
+
+class Paths:
+    """Finds the shortest chains from pairs to what explains most of all causes below them.
+
+    ``best`` is the number of that cause for each pair, ``ends`` are the pairs that have it
+    themselves. Every pair on a way to it has the same one, so that one search is enough for all.
+    """
+
+    def __init__(
+        self, base: Side, head: Side, graph: PairGraph, best: npt.NDArray[np.int32], ends: Nodes
+    ) -> None:
+        self._sides = base, head
+        self._graph = graph
+        self._best = best
+        self._ends = ends
+        self._down = Adjacency(graph.sources, None, graph.targets, graph.num_pairs)
+
+    def of(self, pair: int) -> list[CauseStep]:
+        """Return a shortest chain from a pair to an end, both included.
+
+        Of equally short chains it is the one whose names come first; of pairs of one name that
+        with the lesser hashes.
+        """
+        steps = [self.step(pair)]
+        for left in range(int(self._distances[pair]) - 1, -1, -1):
+            targets = self._down.ends[self._down.edges_of(np.array([pair]))]
+            is_next = self._distances[targets] == left
+            is_next &= self._best[targets] == self._best[pair]
+            pair = min(set(targets[is_next].tolist()), key=self._order)
+            steps.append(self.step(pair))
+        return steps
+
+    @cached_property
+    def _distances(self) -> npt.NDArray[np.int32]:
+        """How many steps each pair is away from its nearest end."""
+        graph = self._graph
+        edges = np.flatnonzero(self._best[graph.sources] == self._best[graph.targets])
+        edges = edges[np.argsort(graph.targets[edges], kind="stable")]
+        up = Adjacency(graph.targets[edges], None, graph.sources[edges], graph.num_pairs)
+        distances = np.full(graph.num_pairs, -1, np.int32)
+        distance, level = 0, self._ends
+        while len(level):
+            distances[level] = distance
+            above = up.ends[up.edges_of(level)]
+            level = np.unique(above[distances[above] < 0]).astype(np.int64)
+            distance += 1
+        return distances
+
+    def step(self, pair: int) -> CauseStep:
+        """Return the step that leads to a pair."""
+        base_node, head_node = self._nodes(pair)
+        frame, row = frame_row(self._sides[0], base_node)
+        return CauseStep(frame.package.at(row), base_node, head_node)
+
+    def _order(self, pair: int) -> tuple[str, str, str]:
+        rows = [
+            frame_row(side, node) for side, node in zip(self._sides, self._nodes(pair), strict=True)
+        ]
+        before, after = (frame.hashes.at(row) for frame, row in rows)
+        return self.step(pair).name, before, after
+
+    def _nodes(self, pair: int) -> tuple[int, int]:
+        return int(self._graph.base_nodes[pair]), int(self._graph.head_nodes[pair])
+
 
 _NAME_BYTES = 600
 
 
-class CauseCount(NamedTuple):
+class CauseCount(msgspec.Struct, frozen=True):
     """How many among some specs a cause is the main one of, and how many it is involved in."""
 
     number: int
@@ -40,7 +270,7 @@ class CauseCount(NamedTuple):
     num_involved: int
 
 
-class CauseLists(NamedTuple):
+class CauseLists(msgspec.Struct, frozen=True):
     """The causes of each of some specs: of number n, ``numbers`` from offset n to offset n + 1."""
 
     offsets: npt.NDArray[np.int64]
@@ -50,15 +280,12 @@ class CauseLists(NamedTuple):
 def find_causes(base: Side, head: Side, base_rows: Rows, head_rows: Rows, own: Facts) -> "Causes":
     """Return the causes of pairs of counterparts.
 
-    ``own`` are the own facts of each pair that differ, as ``own_facts`` tells them.
+    ``own`` are the own facts of each pair that differ, as ``differing_facts`` returns them.
     """
     graph = walk(base, head, base_rows, head_rows)
     below = slice(graph.num_starts, None)
     of_rest = differing_facts(base, head, graph.base_nodes[below], graph.head_nodes[below])
-    facts = np.concatenate((own.astype(np.uint16), of_rest))
-    order = PairOrder(graph)
-    found = own_causes(base, head, graph, facts, order.ends((facts != 0) | graph.is_external))
-    return Causes(base, head, main_causes(graph, facts, order, found))
+    return Causes(base, head, graph, np.concatenate((own.astype(np.uint16), of_rest)))
 
 
 class Causes:
@@ -66,22 +293,42 @@ class Causes:
 
     They are sorted by ``num_specs``, ``num_involved``, both falling, package, kind, before and
     after, and numbered in this order. Each counterpart has one main cause: the sum of ``num_specs``
-    is the number of counterparts. Specs are asked for by their row in head.
+    is the number of counterparts. Specs are named by their row in head.
+
+    The counterparts are the first pairs of ``graph``; ``facts`` are the own facts of each of its
+    pairs that differ.
     """
 
-    def __init__(self, base: Side, head: Side, found: Found) -> None:
-        self._base, self._head = base, head
-        self._graph, self._facts, self._own, self._involvement = found[:4]
-        self._best, self._main, self._totals = found[4:]
+    def __init__(self, base: Side, head: Side, graph: PairGraph, facts: Facts) -> None:
+        self._base, self._head, self._graph, self._facts = base, head, graph, facts
+        order = PairOrder(graph)
+        own = own_causes(base, head, graph, facts, order.ends((facts != 0) | graph.is_external))
+        self._involvement = Involvement(own, order, graph.num_starts)
+        num_involved, sets = self._involvement.totals()
+        size = len(own.names)
+        by_name = _ranks(sorted(range(size), key=lambda number: own.names[number].order))
+        # A format explains what nothing else does, of however many specs.
+        is_format = np.array([name.kind is CauseKind.FORMAT for name in own.names], np.bool_)
+        by_most = np.lexsort((by_name, -num_involved, is_format))
+        best = _best_of_pairs(graph, order, own, by_most)
+        main = _main_of_specs(graph, facts, own, by_name, best)
+        num_specs = np.bincount(main, minlength=size)
+        numbers = np.lexsort((by_name, -num_involved, -num_specs))
+        self._num_specs = num_specs[numbers]
+        self._num_involved, self._sets = num_involved[numbers], sets[numbers]
+        self._involvement.renumber(numbers)
+        places = _ranks(numbers)
+        self._own = OwnCauses(
+            [own.names[number] for number in numbers], own.pairs, places[own.numbers]
+        )
+        # The best cause of each pair, of those that it has and leads to; the main one of each spec.
+        self._best, self._main = places[best].astype(np.int32), places[main]
         self._names = self._own.names
-        num_specs = self._graph.num_starts
-        self.head_rows: Rows = self._graph.head_nodes[:num_specs].astype(np.int32)
+        self.head_rows: Rows = graph.head_nodes[: graph.num_starts].astype(np.int32)
         self._specs = np.full(len(head.frame), -1, np.int32)
-        self._specs[self.head_rows] = np.arange(num_specs)
-        self._num_specs = np.bincount(self._main, minlength=len(self._names))
-        has_best = self._best[self._own.pairs] == self._own.numbers
-        ends = np.unique(self._own.pairs[has_best])
-        self._paths = Paths(base, head, self._graph, self._best, ends)
+        self._specs[self.head_rows] = np.arange(graph.num_starts)
+        has_best = self._best[own.pairs] == self._own.numbers
+        self._paths = Paths(base, head, graph, self._best, np.unique(own.pairs[has_best]))
 
     def __len__(self) -> int:
         return len(self._names)
@@ -90,8 +337,9 @@ class Causes:
     def num_bytes(self) -> int:
         """About how much memory the causes take, without the two sides."""
         own = self._own.pairs, self._own.numbers
-        arrays = *own, *self._totals, self._facts, self._best, self._main, self._specs
-        own_bytes = sum(it.nbytes for it in arrays) + _NAME_BYTES * len(self)
+        totals = self._num_involved, self._sets
+        arrays = *own, *totals, self._facts, self._best, self._main, self._specs
+        own_bytes = sum(array.nbytes for array in arrays) + _NAME_BYTES * len(self)
         # The paths keep the graph of pairs once more, in both directions.
         return own_bytes + self._involvement.num_bytes + 3 * self._graph.num_bytes
 
@@ -121,7 +369,7 @@ class Causes:
         pairs = self._own.pairs
         nodes = self._graph.base_nodes[pairs], self._graph.head_nodes[pairs]
         keys = [
-            node_columns.hash_keys(side)[of_side]
+            hash_keys(side)[of_side]
             for side, of_side in zip((self._base, self._head), nodes, strict=True)
         ]
         last_first = np.lexsort(keys[::-1])[::-1]
@@ -131,8 +379,7 @@ class Causes:
 
     def name_of(self, number: int) -> CauseName:
         """Return what a cause is."""
-        name: CauseName = self._names[number]
-        return name
+        return self._names[number]
 
     def together_with(self, number: int) -> list[int]:
         """Return the numbers of the causes that are involved in exactly the same specs.
@@ -148,7 +395,7 @@ class Causes:
 
     def set_of(self, number: int) -> int:
         """Return the number of the set of specs that a cause is involved in."""
-        return int(self._totals.sets[number])
+        return int(self._sets[number])
 
     def facts_of(self, number: int) -> list[FieldChange]:
         """Return everything of the node itself that differs; the first of it gave the kind.
@@ -162,7 +409,7 @@ class Causes:
     def _alike(self) -> dict[int, list[int]]:
         """The numbers of the causes that share each set of specs."""
         alike: dict[int, list[int]] = {}
-        for number, of_specs in enumerate(self._totals.sets.tolist()):
+        for number, of_specs in enumerate(self._sets.tolist()):
             alike.setdefault(of_specs, []).append(number)
         return alike
 
@@ -186,7 +433,7 @@ class Causes:
 
     def num_involved(self, number: int) -> int:
         """Return how many specs a cause is involved in."""
-        return int(self._totals.num_involved[number])
+        return int(self._num_involved[number])
 
     def packages_of(self, number: int) -> tuple[str, ...]:
         """Return the packages of the specs that a cause is the main one of."""
@@ -211,24 +458,23 @@ class Causes:
         Main causes are those that the whole comparison found; causes of no row are left out.
         """
         if head_rows is None:
-            involved = self._totals.num_involved.tolist()
-            columns = (range(len(self)), self._num_specs.tolist(), involved)
-            return list(map(CauseCount, *columns))
+            involved = self._num_involved.tolist()
+            return list(map(CauseCount, range(len(self)), self._num_specs.tolist(), involved))
         specs = self._specs[head_rows].astype(np.int64)
         specs = specs[specs >= 0]
         num_specs = np.bincount(self._main[specs], minlength=len(self))
         num_involved = self._involvement.num_involved(specs)
         numbers = np.flatnonzero(num_involved)
-        found = (numbers, num_specs[numbers], num_involved[numbers])
-        counts = map(CauseCount, *(column.tolist() for column in found))
-        return sorted(counts, key=lambda it: (-it.num_specs, -it.num_involved, it.number))
+        columns = numbers.tolist(), num_specs[numbers].tolist(), num_involved[numbers].tolist()
+        counts = map(CauseCount, *columns)
+        return sorted(counts, key=lambda of: (-of.num_specs, -of.num_involved, of.number))
 
     def main_of(self, head_rows: Rows) -> npt.NDArray[np.int32]:
         """Return the main cause of each row; -1 where it has no counterpart."""
         specs = self._specs[head_rows]
-        found = np.full(len(specs), -1, np.int32)
-        found[specs >= 0] = self._main[specs[specs >= 0]]
-        return found
+        numbers = np.full(len(specs), -1, np.int32)
+        numbers[specs >= 0] = self._main[specs[specs >= 0]]
+        return numbers
 
     def involved_in(self, head_rows: Rows) -> CauseLists:
         """Return the causes that are involved in each row, the main one first, then in order."""

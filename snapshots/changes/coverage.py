@@ -1,23 +1,324 @@
 """Coverage: what can no longer be had, and what newly can.
 
-People do not ask for hashes, but whether there is an hdf5 for aarch64 in e4s. A cell is lost where
-base has a spec in it and head has none, and gained where it is the other way.
+People do not ask for hashes, but whether there is an hdf5 for aarch64 in e4s. A cell is a package
+with one value for each of some dimensions. A spec is in as many cells as it has stacks where
+these are chosen, else in one, and in none where it has no value for a dimension. A cell is lost
+where base has a spec in it and head has none, and gained where it is the other way.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any
+from itertools import repeat
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
-from snapshots.changes.cells import Cells, CoverageDimension, differing_cells
-from snapshots.changes.common_names import CommonNames
 from snapshots.changes.diff import Comparison
-from snapshots.changes.nearest import nearest_rows
-from snapshots.frames.columns import Mask, Rows
+from snapshots.changes.pairings import ChangeTable, CommonNames
+from snapshots.frames.columns import Codes, Column, Mask, Rows, rows_where
+from snapshots.frames.filters import having_any
 from snapshots.frames.frame import Frame
+from snapshots.frames.graphs import places_of_runs
+from snapshots.spack.names import ROOT_STACK, natural_order
+from snapshots.spack.spelling import compiler_key
+from snapshots.spack.versions import version_key
+
+_NONE = -1
+_MOST_MARKED = 1 << 22
+"""How many keys may be marked one by one; where there are more, they are numbered first."""
+
+Keys = npt.NDArray[np.int64]
+Sides = tuple[Frame, Frame]
+
+
+class CoverageDimension(Enum):
+    """What distinguishes the cells of a package; COMPILER is its name and version."""
+
+    STACK = "stack"
+    TARGET = "target"
+    OPERATING_SYSTEM = "operating_system"
+    PLATFORM = "platform"
+    COMPILER = "compiler"
+    COMPILER_NAME = "compiler_name"
+    VERSION = "version"
+
+
+_OTHER_NAMES = {CoverageDimension.STACK: "stacks", CoverageDimension.COMPILER_NAME: "compiler"}
+"""The columns that are not called as a dimension is."""
+
+
+class Cells(msgspec.Struct, frozen=True):
+    """Cells that only one of two frames has, as columns.
+
+    ``packages`` are places of the common names. ``values`` has for each dimension its values in
+    their order, and ``codes`` a row for each dimension: the place of each cell's value among them.
+    ``num_specs`` counts the specs in each cell.
+    """
+
+    are_in_head: Mask
+    packages: Codes
+    values: Sequence[Sequence[str]]
+    codes: Codes
+    num_specs: Codes
+
+
+class _Axis(msgspec.Struct, frozen=True):
+    """The values of both frames for a dimension, and the code of each frame's own ones; -1: none.
+
+    For a stack its own ones are the items of the lists, else the distinct values of the column.
+    """
+
+    dimension: CoverageDimension
+    values: Sequence[str]
+    codes: tuple[Codes, Codes]
+
+
+def differing_cells(
+    frames: Sides,
+    rows: tuple[Rows, Rows],
+    names: CommonNames,
+    dimensions: Sequence[CoverageDimension],
+) -> Cells:
+    """Return the cells that hold some of the rows of one frame, and none of the other's rows.
+
+    They are in order: by package, then by one value after the other, versions and compilers as
+    Spack orders them and others as people do. Takes 30 to 80 bytes of memory for each stack of each
+    spec, by the number of dimensions.
+    """
+    axes = [_axis(dimension, frames) for dimension in dimensions]
+    if any(unstated(frame, dimensions) for frame in frames):
+        rows = rows[0][:0], rows[1][:0]
+    maps = names.from_base, names.from_head
+    before, after = (
+        _columns_of_cells(side, frames[side], rows[side], maps[side], axes) for side in (0, 1)
+    )
+    columns = [np.concatenate(parts) for parts in zip(before, after, strict=True)]
+    keys, bound = _folded(columns, [len(names), *(len(axis.values) for axis in axes)])
+    of_base, of_head = np.split(keys, [len(before[0])])
+    lost = rows_where(~_marked(of_head, bound)[of_base])
+    gained = rows_where(~_marked(of_base, bound)[of_head]) + len(of_base)
+    places = np.concatenate([lost, gained])
+    _, first, num_specs = np.unique(keys[places], return_index=True, return_counts=True)
+    places = places[first]
+    packages, *codes = (column[places] for column in columns)
+    return _in_order(places >= len(of_base), packages, axes, codes, num_specs.astype(np.int32))
+
+
+def count_cells(frame: Frame, rows: Rows, dimensions: Sequence[CoverageDimension]) -> int:
+    """Return how many cells hold some of the rows of a frame."""
+    _, _, keys, bound = _cell_keys(frame, rows, dimensions)
+    return int(np.count_nonzero(_marked(keys, bound)))
+
+
+def cells_of(frame: Frame, rows: Rows, dimensions: Sequence[CoverageDimension]) -> Cells:
+    """Return the cells that hold some of the rows of a frame, in order, as those of head.
+
+    The dimensions are distinct; ``packages`` are the frame's own codes.
+    """
+    axes, columns, keys, _ = _cell_keys(frame, rows, dimensions)
+    _, first, num_specs = np.unique(keys, return_index=True, return_counts=True)
+    codes = [column[first] for column in columns[1:]]
+    are_in_head = np.ones(len(first), np.bool_)
+    return _in_order(are_in_head, columns[0][first], axes, codes, num_specs.astype(np.int32))
+
+
+def _cell_keys(
+    frame: Frame, rows: Rows, dimensions: Sequence[CoverageDimension]
+) -> tuple[list[_Axis], list[Codes], Keys, int]:
+    """Return the axes, the columns of the cells of the rows, and what ``_folded`` returns."""
+    axes = [_axis(dimension, (frame, frame)) for dimension in dimensions]
+    packages = np.arange(len(frame.packages), dtype=np.int32)
+    columns = _columns_of_cells(0, frame, rows, packages, axes)
+    sizes = [len(packages), *(len(axis.values) for axis in axes)]
+    return axes, columns, *_folded(columns, sizes)
+
+
+def values_of(dimension: CoverageDimension, frame: Frame) -> Sequence[str | None]:
+    """Return the values of a frame for a dimension, as its column has them; None for no value."""
+    match dimension:
+        case CoverageDimension.STACK:
+            return [None if item == ROOT_STACK else item for item in frame.stacks.items]
+        case CoverageDimension.COMPILER_NAME:
+            return frame.compiler.mapped(compiler_name)
+    return column_of(dimension, frame).values
+
+
+def column_of(dimension: CoverageDimension, frame: Frame) -> Column[str | None]:
+    """Return the column that holds a dimension's value of each row; that of stacks has lists."""
+    name = _OTHER_NAMES.get(dimension, dimension.value)
+    column: Column[str | None] = frame.columns[name]  # type: ignore[assignment]
+    return column
+
+
+def compiler_name(compiler: str | None) -> str | None:
+    """Return the name of a compiler without its version; None where there is none."""
+    return compiler and compiler.partition("@")[0]
+
+
+def having(
+    frame: Frame, rows: slice, values: Iterable[tuple[CoverageDimension, str]]
+) -> Iterator[Mask]:
+    """Yield for each dimension and value which of the rows of a frame have it."""
+    for dimension, value in values:
+        column = column_of(dimension, frame)
+        match dimension:
+            case CoverageDimension.STACK:
+                have = frame.stacks.having(value)
+            case CoverageDimension.COMPILER_NAME:
+                have = np.array([name == value for name in column.mapped(compiler_name)], np.bool_)
+            case _:
+                have = column.among([value])
+        yield have[column.codes[rows]]
+
+
+def _axis(dimension: CoverageDimension, frames: Sides) -> _Axis:
+    before, after = (values_of(dimension, frame) for frame in frames)
+    values = [value for value in dict.fromkeys((*before, *after)) if value is not None]
+    places: dict[str | None, int] = {value: place for place, value in enumerate(values)}
+    base, head = (
+        np.fromiter(map(places.get, texts, repeat(_NONE)), np.int32, len(texts))
+        for texts in (before, after)
+    )
+    return _Axis(dimension, values, (base, head))
+
+
+def unstated(frame: Frame, dimensions: Iterable[CoverageDimension]) -> list[CoverageDimension]:
+    """Return the dimensions that no spec of a frame has a value for, although there are specs."""
+    if not len(frame):
+        return []
+    return [
+        dimension
+        for dimension in dimensions
+        if all(value is None for value in values_of(dimension, frame))
+    ]
+
+
+def _columns_of_cells(
+    side: int, frame: Frame, rows: Rows, packages: Codes, axes: Sequence[_Axis]
+) -> list[Codes]:
+    """Return for each cell of each row the package's place, and the code of each value."""
+    in_list = np.empty(0, np.int32)
+    if any(axis.dimension is CoverageDimension.STACK for axis in axes):
+        rows, in_list = _one_a_stack(frame, rows)
+    columns = [packages[frame.package.codes[rows]]]
+    for axis in axes:
+        is_stack = axis.dimension is CoverageDimension.STACK
+        own = in_list if is_stack else column_of(axis.dimension, frame).codes[rows]
+        columns.append(axis.codes[side][own])
+    has_all = np.logical_and.reduce([codes != _NONE for codes in columns])
+    return columns if has_all.all() else [codes[has_all] for codes in columns]
+
+
+def _one_a_stack(frame: Frame, rows: Rows) -> tuple[Rows, Codes]:
+    """Return each row as often as it has stacks, root too, and the code of each stack."""
+    stacks = frame.stacks
+    lengths = np.bincount(stacks.owner, minlength=len(stacks.values))
+    starts = np.cumsum(lengths) - lengths
+    lists = stacks.codes[rows]
+    codes = stacks.flat[places_of_runs(starts[lists], lengths[lists])]
+    return np.repeat(rows, lengths[lists]), codes
+
+
+def _folded(columns: Sequence[Codes], sizes: Sequence[int]) -> tuple[Keys, int]:
+    """Return columns of codes as one number each, equal where they are, and what is above all."""
+    keys, bound = np.zeros(len(columns[0]), np.int64), 1
+    for codes, size in zip(columns, sizes, strict=True):
+        keys, bound = keys * size + codes, bound * size
+        if bound > _MOST_MARKED:
+            distinct, keys = np.unique(keys, return_inverse=True)
+            bound = len(distinct)
+    return keys, bound
+
+
+def _marked(keys: Keys, bound: int) -> Mask:
+    """Return a mask over the numbers below the bound: those that are among the keys."""
+    marked = np.zeros(bound, np.bool_)
+    marked[keys] = True
+    return marked
+
+
+def _in_order(
+    are_in_head: Mask,
+    packages: Codes,
+    axes: Sequence[_Axis],
+    codes: Sequence[Codes],
+    num_specs: Codes,
+) -> Cells:
+    """Return the cells by package and values, with the values that they have."""
+    values, ranks = [], np.empty((len(axes), len(packages)), np.int32)
+    for number, (axis, own) in enumerate(zip(axes, codes, strict=True)):
+        there, places = np.unique(own, return_inverse=True)
+        texts = [axis.values[code] for code in there.tolist()]
+        values.append(_sorted(axis.dimension, texts))
+        rank_of = {text: rank for rank, text in enumerate(values[-1])}
+        ranks[number] = np.array([rank_of[text] for text in texts], np.int32)[places]
+    order = np.lexsort((*ranks[::-1], packages))
+    return Cells(are_in_head[order], packages[order], values, ranks[:, order], num_specs[order])
+
+
+def _sorted(dimension: CoverageDimension, values: Sequence[str]) -> list[str]:
+    match dimension:
+        case CoverageDimension.VERSION:
+            return sorted(values, key=lambda version: (version_key(version), version))
+        case CoverageDimension.COMPILER:
+            return sorted(values, key=compiler_key)
+    return natural_order(values)
+
+
+NUM_NEAREST = 3
+"""How many specs are named at the most."""
+
+_FACTS = ("version", "compiler", "platform", "operating_system", "target", "variants")
+_MANY = 100
+
+
+def nearest_rows(
+    base: Frame, head: Frame, package: str, values: Mapping[tuple[CoverageDimension, str], int]
+) -> Rows:
+    """Return the rows of head, three at the most, that are nearest to a cell that only base has.
+
+    ``values`` are the cell's dimensions and values, each with how many times it counts.
+
+    Those of the package come first that have most of the cell's values; of equal ones those that
+    are alike in most other facts: version, compiler, platform, operating system, target, all
+    variants, and a stack other than root in common. Alike is what some spec of the cell has, too.
+    Then the newest version comes first, and last the hashes decide.
+    """
+    was, left = base.rows_of(package), head.rows_of(package)
+    if was is None or left is None:
+        return np.empty(0, np.int32)
+    in_cell = np.ones(was.stop - was.start, np.bool_)
+    for mask in having(base, was, values):
+        in_cell &= mask
+    cell = rows_where(in_cell) + np.int32(was.start)
+    score = np.zeros(left.stop - left.start, np.int64)
+    for mask, times in zip(having(head, left, values), values.values(), strict=True):
+        score += _MANY * times * mask
+    for mask in _alike(base, cell, head, left, {dimension for dimension, _ in values}):
+        score += mask
+    # The rows are sorted by version, newest first, then by hash.
+    nearest: Rows = np.argsort(-score, kind="stable")[:NUM_NEAREST].astype(np.int32)
+    return nearest + np.int32(left.start)
+
+
+def _alike(
+    base: Frame,
+    cell: Rows,
+    head: Frame,
+    rows: slice,
+    dimensions: Collection[CoverageDimension],
+) -> Iterator[Mask]:
+    """Yield for each fact that is no dimension which rows of head have it as one of the cell."""
+    chosen = {dimension.value for dimension in dimensions}
+    for name in _FACTS:
+        if name not in chosen:
+            before, after = getattr(base, name), getattr(head, name)
+            yield after.among(before.present(cell))[after.codes[rows]]
+    if CoverageDimension.STACK not in dimensions:
+        stacks = {stack for stack, _ in base.stacks.item_counts(cell)} - {ROOT_STACK}
+        yield having_any(head.stacks, tuple(stacks))[head.stacks.codes[rows]]
 
 
 class CoverageChangeKind(Enum):
@@ -27,10 +328,13 @@ class CoverageChangeKind(Enum):
     GAINED = "gained"
 
 
+_KINDS = tuple(CoverageChangeKind)
+
+
 class CoverageChange(msgspec.Struct, frozen=True):
     """A cell that only one side has, with the number of its specs there.
 
-    ``values`` has one for each dimension that was asked for. ``nearest`` are rows of head, three at
+    ``values`` has one for each dimension of the table. ``nearest`` are rows of head, three at
     the most: what is left of the package that comes nearest to a lost cell.
     """
 
@@ -41,10 +345,10 @@ class CoverageChange(msgspec.Struct, frozen=True):
     nearest: tuple[int, ...]
 
 
-class CoverageChanges(Sequence[CoverageChange]):
-    """A table of cells by package and values; a record is made where one is asked for.
+class CoverageChanges(ChangeTable[CoverageChange]):
+    """A table of cells by package and values; records are made when they are read.
 
-    ``dimensions`` are those that were asked for, ``cells`` the columns, which have each of them
+    ``dimensions`` are those of the caller, ``cells`` the columns, which have each of them
     once; ``names`` are those of the packages.
     """
 
@@ -61,27 +365,18 @@ class CoverageChanges(Sequence[CoverageChange]):
         self.dimensions = dimensions
         self.names = names
         self.cells = cells
+        self.kinds = cells.are_in_head.view(np.int8)
         distinct = [*dict.fromkeys(dimensions)]
         self._numbers = [distinct.index(dimension) for dimension in dimensions]
 
-    def __len__(self) -> int:
-        return len(self.cells.packages)
-
-    def __iter__(self) -> Iterator[CoverageChange]:
-        return map(self._record, range(len(self)))
-
-    def __getitem__(self, place: Any) -> Any:
-        """Return the record at a place, or the table of a slice."""
-        return self.take(place) if isinstance(place, slice) else self._record(place)
-
     def _record(self, place: int) -> CoverageChange:
-        is_gained = bool(self.cells.are_in_head[place])
+        kind = _KINDS[self.kinds[place]]
         return CoverageChange(
-            CoverageChangeKind.GAINED if is_gained else CoverageChangeKind.LOST,
+            kind,
             self.package(place),
             self.values(place),
             int(self.cells.num_specs[place]),
-            () if is_gained else tuple(self.nearest(place).tolist()),
+            tuple(self.nearest(place).tolist()) if kind is CoverageChangeKind.LOST else (),
         )
 
     def package(self, place: int) -> str:
@@ -96,19 +391,15 @@ class CoverageChanges(Sequence[CoverageChange]):
 
     def nearest(self, place: int) -> Rows:
         """Return what ``nearest_rows`` finds for the lost cell at a place."""
-        wanted = Counter(zip(self.dimensions, self.values(place), strict=True))
-        return nearest_rows(self.base, self.head, self.package(place), wanted)
+        values = Counter(zip(self.dimensions, self.values(place), strict=True))
+        return nearest_rows(self.base, self.head, self.package(place), values)
 
     @property
     def num_bytes(self) -> int:
         """About how much memory the columns take; the names are the comparison's."""
         cells = self.cells
         arrays = (cells.are_in_head, cells.packages, cells.codes, cells.num_specs)
-        return sum(it.nbytes for it in arrays) + 8 * sum(map(len, cells.values))
-
-    def count(self, kind: Any) -> int:
-        """Return how many cells were lost, or gained."""
-        return int(np.count_nonzero(self._are(kind)))
+        return sum(array.nbytes for array in arrays) + 8 * sum(map(len, cells.values))
 
     def take(self, places: slice | Mask | Rows) -> "CoverageChanges":
         """Return the table of the cells at some places."""
@@ -129,9 +420,7 @@ class CoverageChanges(Sequence[CoverageChange]):
 
         Upper and lower case are the same.
         """
-        mask = np.ones(len(self), np.bool_)
-        if kinds is not None:
-            mask &= np.logical_or.reduce([np.zeros(len(self), np.bool_), *map(self._are, kinds)])
+        mask = self.of_kinds(kinds)
         if search:
             mask &= self.names.with_text(search)[self.cells.packages]
         return self if mask.all() else self.take(mask)
@@ -147,18 +436,14 @@ class CoverageChanges(Sequence[CoverageChange]):
                 return number
         return None
 
-    def _are(self, kind: CoverageChangeKind) -> Mask:
-        in_head = self.cells.are_in_head
-        return in_head if kind is CoverageChangeKind.GAINED else ~in_head
-
 
 def usual_dimensions(comparison: Comparison) -> list[CoverageDimension]:
-    """Return what places are counted by where nobody chooses: by stack and target.
+    """Return the default dimensions: stack and target.
 
-    That is by target alone where a side's source tells no stacks, or no spec of either has one.
+    Target alone where a side's source states no stacks, or no spec of either has one.
     """
-    told = comparison.pairing.persisting.tell_stacks
-    if not told or comparison.stacks.num_stacks == (0, 0):
+    tell_stacks = comparison.pairing.persisting.tell_stacks
+    if not tell_stacks or comparison.stacks.num_stacks == (0, 0):
         return [CoverageDimension.TARGET]
     return [CoverageDimension.STACK, CoverageDimension.TARGET]
 
@@ -171,24 +456,22 @@ def coverage(
     """Return the cells that were lost and gained, for any choice of dimensions, in their order.
 
     Without dimensions the packages themselves are the cells; one that is named twice has its value
-    twice, and costs no more for that. ``root`` counts as no stack. A spec without a compiler stands
+    twice, and costs no more for that. ``root`` counts as no stack. A spec without a compiler is
     in no cell of compilers. Where none of a side's specs has a value for a dimension, its source
-    does not tell it, and no cell is counted.
+    does not state it, and no cell is counted.
 
     The specs that count are those that the comparison is about; with ``scope``, those among them
     that one mask over the rows of base, and another one over those of head, mark. A narrowed
     comparison has both sides of a spec that left the stack which it is narrowed to; masks do not.
     """
     pairing = comparison.pairing
-    chosen = [
-        _rows(len(frame), rows, None if scope is None else scope[side])
-        for side, (frame, rows) in enumerate(
-            ((pairing.base, pairing.base_rows), (pairing.head, pairing.head_rows))
-        )
-    ]
     frames, names = (pairing.base, pairing.head), comparison.packages.names
-    distinct = [*dict.fromkeys(dimensions)]
-    cells = differing_cells(frames, (chosen[0], chosen[1]), names, distinct)
+    base_mask, head_mask = (None, None) if scope is None else scope
+    rows = (
+        _rows(len(pairing.base), pairing.base_rows, base_mask),
+        _rows(len(pairing.head), pairing.head_rows, head_mask),
+    )
+    cells = differing_cells(frames, rows, names, [*dict.fromkeys(dimensions)])
     return CoverageChanges(*frames, tuple(dimensions), names, cells)
 
 

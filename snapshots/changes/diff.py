@@ -1,36 +1,182 @@
 """The difference of two frames: pure, hash by hash, then folded to packages and stacks."""
 
 from collections.abc import Sequence
+from enum import Enum
 from functools import cached_property
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.common_names import CommonNames
-from snapshots.changes.facts import (
-    FACTS,
-    FieldChange,
-    RowPairs,
-    count_changed_facts,
-    field_changes,
-)
 from snapshots.changes.package_changes import (
     PackageChangeKind,
     PackageChanges,
     list_package_changes,
 )
-from snapshots.changes.pairing import Pairing, pair
-from snapshots.changes.spec_changes import (
-    SpecChange,
-    SpecChangeKind,
-    SpecChanges,
-    list_spec_changes,
+from snapshots.changes.pairings import (
+    FACTS,
+    ChangeTable,
+    CommonNames,
+    FieldChange,
+    Pairing,
+    RowPairs,
+    code_of,
+    count_changed_facts,
+    field_changes,
+    pair,
 )
 from snapshots.changes.stack_changes import StackChanges, common_stacks
-from snapshots.frames.columns import Mask
+from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame
+from snapshots.frames.hashes import WIDTH
 from snapshots.spack.names import ROOT_STACK
+
+_KEY_BITS = 60
+_NO_ROW = -1
+
+
+class SpecChangeKind(Enum):
+    """The kind of change of a hash."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"
+
+
+class SpecChangeField(Enum):
+    """What changed hashes can be ordered by. Equal ones stand by package and hash."""
+
+    PACKAGE = "package"
+    KIND = "kind"
+
+
+_KINDS = tuple(SpecChangeKind)
+
+
+class SpecChange(msgspec.Struct, frozen=True):
+    """A hash that was added, removed or changed, with its rows in base and in head, if any."""
+
+    kind: SpecChangeKind
+    hash: str
+    name: str
+    before: int | None
+    after: int | None
+
+
+class SpecChanges(ChangeTable[SpecChange]):
+    """A table of changed hashes, by package and hash; records are made when they are read.
+
+    The columns are ``kinds`` (codes in the order of SpecChangeKind) and the rows in base and in
+    head, ``before`` and ``after``; -1 is none.
+    """
+
+    def __init__(
+        self, base: Frame, head: Frame, kinds: npt.NDArray[np.int8], before: Rows, after: Rows
+    ) -> None:
+        self.base = base
+        self.head = head
+        self.kinds = kinds
+        self.before = before
+        self.after = after
+
+    def _record(self, place: int) -> SpecChange:
+        before, after = int(self.before[place]), int(self.after[place])
+        frame, row = (self.base, before) if after == _NO_ROW else (self.head, after)
+        return SpecChange(
+            _KINDS[self.kinds[place]],
+            frame.hashes.at(row),
+            frame.package.at(row),
+            None if before == _NO_ROW else before,
+            None if after == _NO_ROW else after,
+        )
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory the columns take."""
+        return self.kinds.nbytes + self.before.nbytes + self.after.nbytes
+
+    def take(self, places: slice | Mask | Rows) -> "SpecChanges":
+        """Return the table of the changes at some places."""
+        columns = self.kinds[places], self.before[places], self.after[places]
+        return SpecChanges(self.base, self.head, *columns)
+
+    def select(
+        self, kinds: Sequence[SpecChangeKind] | None = None, conditions: SpecFilter | None = None
+    ) -> "SpecChanges":
+        """Return the changes of these kinds whose spec meets the conditions before or after."""
+        mask = self.of_kinds(kinds)
+        if conditions is not None:
+            met_before = _met(self.base, self.before, conditions)
+            mask &= met_before | _met(self.head, self.after, conditions)
+        return self if mask.all() else self.take(mask)
+
+    def find(self, text: str) -> int | None:
+        """Return the place of a hash; None where it is not among the changes."""
+        for frame, rows in ((self.head, self.after), (self.base, self.before)):
+            row = frame.hashes.find(text)
+            if row is not None:
+                return next(iter(np.flatnonzero(rows == row).tolist()), None)
+        return None
+
+    def fields(self) -> list[list[FieldChange]]:
+        """Return for each change the facts that differ; none unless it is of kind CHANGED."""
+        fields: list[list[FieldChange]] = [[] for _ in range(len(self))]
+        places = np.flatnonzero(self.of_kinds([SpecChangeKind.CHANGED]))
+        pairs = RowPairs(self.base, self.before[places], self.head, self.after[places])
+        for place, changes in zip(places.tolist(), field_changes(pairs), strict=True):
+            fields[place] = changes
+        return fields
+
+
+def list_spec_changes(pairing: Pairing, packages: CommonNames) -> SpecChanges:
+    """Return the table of all hashes that were added, removed or changed."""
+    added, removed, changed = pairing.added, pairing.removed, pairing.changed
+    rows_of = {
+        SpecChangeKind.ADDED: (_no_rows(len(added)), added),
+        SpecChangeKind.REMOVED: (removed, _no_rows(len(removed))),
+        SpecChangeKind.CHANGED: (changed.base_rows, changed.head_rows),
+    }
+    kinds = [np.full(len(rows), code_of(kind), np.int8) for kind, (rows, _) in rows_of.items()]
+    before, after = zip(*rows_of.values(), strict=True)
+    table = SpecChanges(pairing.base, pairing.head, *map(np.concatenate, (kinds, before, after)))
+    return table.take(_by_package_and_hash(pairing, packages))
+
+
+def _by_package_and_hash(pairing: Pairing, packages: CommonNames) -> Rows:
+    """Return the order of the added, the removed and the changed: by package's name, by hash."""
+    parts = (
+        (pairing.head, packages.from_head, pairing.added),
+        (pairing.base, packages.from_base, pairing.removed),
+        (pairing.head, packages.from_head, pairing.changed.head_rows),
+    )
+    ranks = packages.by_text().astype(np.uint64)
+    of_package = np.concatenate(
+        [ranks[places[frame.package.codes[rows]]] for frame, places, rows in parts]
+    )
+    hash_keys = np.concatenate([frame.hashes.keys[rows] for frame, _, rows in parts])
+    # One number to sort by: the package, and as much of the hash as there is room for.
+    room = min(_KEY_BITS, 64 - len(packages).bit_length())
+    keys = (of_package << np.uint64(room)) | (hash_keys >> np.uint64(_KEY_BITS - room))
+    order = np.argsort(keys, kind="stable")
+    in_order = keys[order]
+    if (in_order[1:] == in_order[:-1]).any():
+        texts = np.concatenate([frame.hashes.table[rows] for frame, _, rows in parts])
+        order = np.lexsort((texts.view(f"S{WIDTH}").ravel(), of_package))
+    return order.astype(np.int32)
+
+
+def _met(frame: Frame, rows: Rows, conditions: SpecFilter) -> Mask:
+    """Return which of the rows meet the conditions; where there is no row, none are met."""
+    mask = np.zeros(len(rows), np.bool_)
+    there = rows != _NO_ROW
+    mask[there] = frame.select(conditions)[rows[there]]
+    return mask
+
+
+def _no_rows(size: int) -> Rows:
+    return np.full(size, _NO_ROW, np.int32)
+
 
 LEFT_OUT = (
     f"the stack {ROOT_STACK}, which is the union of all others",
@@ -76,7 +222,7 @@ class Comparison:
 
     @property
     def own_bytes(self) -> int:
-        """About how much memory the comparison takes beside its frames."""
+        """About how much memory the comparison takes besides its frames."""
         tables = (self.pairing, self.specs, self.packages, self.stacks, self.packages.names)
         facts = 4 * len(FACTS) * len(self.head.packages)
         return sum(table.num_bytes for table in tables) + facts
@@ -121,10 +267,10 @@ class Comparison:
         """Return what ``changed_facts`` returns for each package where it is not empty."""
         packages, facts = np.nonzero(self._changed_facts.T)
         counts = self._changed_facts[facts, packages].tolist()
-        found: dict[str, dict[str, int]] = {}
+        by_package: dict[str, dict[str, int]] = {}
         for code, fact, count in zip(packages.tolist(), facts.tolist(), counts, strict=True):
-            found.setdefault(self.head.package.values[code], {})[FACTS[fact]] = count
-        return found
+            by_package.setdefault(self.head.package.values[code], {})[FACTS[fact]] = count
+        return by_package
 
     def changed_facts(self, package: str) -> dict[str, int]:
         """Return of how many persisting specs of a package each fact changed."""

@@ -7,13 +7,12 @@ that it belongs to, and is made once, with all its columns.
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.cause_facts import NEITHER, NO_DEPENDENCIES, NO_PACKAGE_HASHES
+from snapshots.changes.cause_names import what_is_unstated
 from snapshots.changes.causes import CauseLists, Causes, CauseStep, find_causes
-from snapshots.changes.diff import Comparison
-from snapshots.changes.reasoning import reason
-from snapshots.changes.reasons import Codes, SpecChangeReason, code_of
+from snapshots.changes.diff import Comparison, SpecChanges
+from snapshots.changes.pairings import code_of
+from snapshots.changes.reasons import Codes, SpecChangeReason, find_reasons
 from snapshots.changes.sides import Side
-from snapshots.changes.spec_changes import SpecChanges
 from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph
 
@@ -23,17 +22,17 @@ _NO_ROW = -1
 
 
 class Explanation:
-    """What is known beyond the hashes that came and went, of a comparison that is not narrowed.
+    """Why the hashes of a comparison that is not narrowed were added and removed.
 
-    ``counterparts`` tells what took the place of what, ``causes`` why. What a table of changes is
-    asked about may be any part of the comparison's: the answers are those of the whole.
+    ``counterparts`` say what took the place of what, ``causes`` why. Tables of changes may be any
+    part of the comparison's table: the answers are those of the whole.
     """
 
     def __init__(self, comparison: Comparison, base: Side, head: Side) -> None:
         self.comparison = comparison
         self.base = base
         self.head = head
-        self._reasoning = reason(comparison.pairing, base, head)
+        self._reasoning = find_reasons(comparison.pairing, base, head)
         self.counterparts = pairs = self._reasoning.counterparts
         self.causes: Causes = find_causes(
             base, head, pairs.base_rows, pairs.head_rows, self._reasoning.differing
@@ -43,38 +42,33 @@ class Explanation:
     def num_bytes(self) -> int:
         """About how much memory is kept, the comparison, its frames and their graphs included."""
         tables = (self.comparison, self.base.graph, self.head.graph)
-        own = (self.counterparts, self._reasoning.reasons, self.causes)
-        return sum(it.num_bytes for it in tables) + sum(it.num_bytes for it in own)
+        parts = (*tables, self._reasoning, self.causes)
+        return sum(part.num_bytes for part in parts)
 
     @property
     def why_unknown(self) -> str | None:
-        """Why causes are not known as they could be: what a source of the two does not tell.
+        """Why causes are not known as they could be: what a source of the two does not state.
 
-        None where both tell dependencies and package hashes.
+        None where both state dependencies and package hashes.
         """
         sides = (self.base, self.head)
         has_edges = all(side.graph.is_known for side in sides)
         has_hashes = all(side.frame.package_hash.is_known for side in sides)
-        if has_edges:
-            return None if has_hashes else NO_PACKAGE_HASHES
-        return NO_DEPENDENCIES if has_hashes else NEITHER
+        return what_is_unstated(has_edges=has_edges, has_hashes=has_hashes)
 
-    # -- columns beside a table of changes
+    # -- columns for a table of changes
 
     def reasons(self, changes: SpecChanges, returned: Mask | None = None) -> Codes:
         """Return the reason of each change, as the code of a SpecChangeReason.
 
         ``returned`` is a mask over the rows of head: those whose hash was in an earlier revision.
         """
-        known = self._reasoning
-        of_head = None if returned is None else known.reasons.with_returned(returned)
-        return known.reasons_of(changes, of_head)
+        return self._reasoning.reasons_of(changes, returned)
 
     def count(self, reason: SpecChangeReason) -> int:
-        """Return how many specs came or went for a reason; RETURNED is counted as new."""
-        of_base, of_head = self._reasoning.reasons
-        code = code_of(reason)
-        return int(np.count_nonzero(of_base == code) + np.count_nonzero(of_head == code))
+        """Return how many specs were added or removed for a reason; RETURNED is counted as new."""
+        columns = self._reasoning.of_base, self._reasoning.of_head
+        return sum(int(np.count_nonzero(codes == code_of(reason))) for codes in columns)
 
     def without_counterpart(self) -> Rows:
         """Return the rows of head that were added and took no spec's place, rising."""
@@ -115,10 +109,10 @@ class Explanation:
         """Return the numbers of all causes of each change, the main one first."""
         rows = self.head_rows(changes)
         known = rows != _NO_ROW
-        found = self.causes.involved_in(rows[known])
+        lists = self.causes.involved_in(rows[known])
         counts = np.zeros(len(rows), np.int64)
-        counts[known] = np.diff(found.offsets)
-        return CauseLists(np.concatenate(([0], np.cumsum(counts))), found.numbers)
+        counts[known] = np.diff(lists.offsets)
+        return CauseLists(np.concatenate(([0], np.cumsum(counts))), lists.numbers)
 
     def specs_of(self, number: int, *, involved: bool = False) -> SpecChanges:
         """Return the added specs that a cause is the main one of, or that it is involved in."""
@@ -131,8 +125,8 @@ class Explanation:
         """Return the path of each change, as ``path`` does; empty without a counterpart."""
         rows = self.head_rows(changes)
         known = rows != _NO_ROW
-        found = iter(self.causes.paths(rows[known]))
-        return [next(found) if is_known else [] for is_known in known.tolist()]
+        paths = iter(self.causes.paths(rows[known]))
+        return [next(paths) if is_known else [] for is_known in known.tolist()]
 
     def path(self, head_row: int) -> list[CauseStep]:
         """Return a shortest chain of dependencies from an added spec to its main cause.

@@ -1,37 +1,182 @@
 """What is kept of the difference of two neighbours: a row a change, and one for the pair.
 
-Counterparts, own facts and reasons are needed for it, causes are not.
+Counterparts, own facts and reasons are needed for it, causes are not. Hashes are kept as numbers of
+64 bits, too: to compare many of them takes a tenth of what texts take. Two hashes of some millions
+share a number by chance once in a million times.
 """
 
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from xxhash import xxh3_64_intdigest
 
-from snapshots.changes.diff import Comparison
-from snapshots.changes.hash_numbers import numbers_of
-from snapshots.changes.package_changes import PackageChangeKind
-from snapshots.changes.pair_counts import PairCounts, counts_row
-from snapshots.changes.pair_packages import PackageCounts, count_packages, packages_cell
-from snapshots.changes.reasoning import Reasoning, reason
-from snapshots.changes.reasons import NEW_REASONS, REASONS
+from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
+from snapshots.changes.package_changes import PackageChange, PackageChangeKind
+from snapshots.changes.reasons import (
+    NEW_REASONS,
+    REASONS,
+    Reasoning,
+    SpecChangeReason,
+    find_reasons,
+)
 from snapshots.changes.sides import Side
-from snapshots.changes.spec_changes import SpecChangeKind, SpecChanges
 from snapshots.frames.columns import Column, Mask, Rows
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import WIDTH
 from snapshots.history import Pair
 from snapshots.tables import CHANGES, COMPARISONS
 
+Numbers = npt.NDArray[np.uint64]
+Signed = npt.NDArray[np.int64]
+"""The same numbers, as tables have them."""
+
+
+def numbers_of(texts: pa.ChunkedArray) -> Numbers:
+    """Return the number of each text: its xxh3."""
+    values = texts.cast(pa.binary()).to_pylist()
+    return np.fromiter(map(xxh3_64_intdigest, values), np.uint64, len(values))
+
+
+def places_of(wanted: Signed, numbers: Signed) -> npt.NDArray[np.intp]:
+    """Return where, rising, numbers are that are among some wanted ones.
+
+    Sixteen of their bits rule nearly all out: of a few among millions this takes a fifth of what a
+    hash table takes.
+    """
+    can_be = np.zeros(1 << 16, np.bool_)
+    can_be[_some_bits(wanted)] = True
+    places = np.flatnonzero(can_be[_some_bits(numbers)])
+    return places[np.isin(numbers[places], wanted)]
+
+
+def _some_bits(numbers: Signed) -> npt.NDArray[np.uint16]:
+    return np.ascontiguousarray(numbers).view(np.uint16)[::4]
+
+
+_NUM = "num_"
+_UNCOUNTED = (SpecChangeReason.RETURNED, SpecChangeReason.FACTS)
+_REASON_COLUMNS = {
+    f"{_NUM}{reason.value}": reason for reason in REASONS if reason not in _UNCOUNTED
+}
+
+
+class PairCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """How many specs and packages were added, removed and changed between two contents.
+
+    ``reasons`` counts specs by the reason that follows from the two contents alone: one that came
+    back counts as new. Reasons that no spec has are left out, and so is that of changed ones.
+    """
+
+    specs_added: int = 0
+    specs_removed: int = 0
+    specs_changed: int = 0
+    packages_added: int = 0
+    packages_removed: int = 0
+    packages_changed: int = 0
+    reasons: Mapping[SpecChangeReason, int] = msgspec.field(default_factory=dict)
+
+
+NO_COUNTS = PairCounts()
+"""The counts of two neighbours with one content."""
+
+_COUNTS = [name for name in PairCounts.__struct_fields__ if name != "reasons"]
+
+
+COUNT_COLUMNS = ["base", "head", *(_NUM + name for name in _COUNTS), *_REASON_COLUMNS]
+"""The columns of the table ``comparisons`` that the counts are read from."""
+
+
+def counts_row(pair: Pair, counts: PairCounts) -> dict[str, Any]:
+    """Return those columns of the row of a pair."""
+    return (
+        pair._asdict()
+        | {_NUM + name: getattr(counts, name) for name in _COUNTS}
+        | {column: counts.reasons.get(reason, 0) for column, reason in _REASON_COLUMNS.items()}
+    )
+
+
+def counts_of(table: pa.Table) -> dict[Pair, PairCounts]:
+    """Read rows of the table ``comparisons``."""
+    counts_of_pairs = {}
+    for row in table.select(COUNT_COLUMNS).to_pylist():
+        reasons = {reason: row[column] for column, reason in _REASON_COLUMNS.items() if row[column]}
+        counts = {name: row[_NUM + name] for name in _COUNTS}
+        pair = Pair(row["base"], row["head"])
+        counts_of_pairs[pair] = PairCounts(reasons=reasons, **counts)
+    return counts_of_pairs
+
+
+class PackageCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """A package that changed, and how many of its specs were added, removed and changed.
+
+    Versions are newest first: those that only head has, and those that only base has. Of the added
+    specs ``specs_rebuilt`` are others built anew, ``specs_replaced`` took the place of others that
+    differ, and ``specs_new`` took no place; of these some may have been there before.
+    """
+
+    name: str
+    kind: PackageChangeKind
+    versions_added: tuple[str, ...]
+    versions_removed: tuple[str, ...]
+    specs_added: int
+    specs_removed: int
+    specs_changed: int
+    specs_rebuilt: int
+    specs_replaced: int
+    specs_new: int
+
+
+def count_packages(changes: Iterable[PackageChange], rows: pa.Table) -> Iterator[PackageCounts]:
+    """Yield what is kept of each package; ``rows`` are the changes of its specs."""
+    reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    counted = rows.group_by(["name", "reason"]).aggregate([([], "count_all")])
+    columns = (counted[name].to_pylist() for name in ("name", "reason", "count_all"))
+    for name, reason, count in zip(*columns, strict=True):
+        reasons[name][reason] += count
+    for change in changes:
+        of_package = reasons[change.name]
+        yield PackageCounts(
+            name=change.name,
+            kind=change.kind,
+            versions_added=tuple(change.versions_added),
+            versions_removed=tuple(change.versions_removed),
+            specs_added=change.specs_added,
+            specs_removed=change.specs_removed,
+            specs_changed=change.specs_changed,
+            specs_rebuilt=of_package[SpecChangeReason.REBUILT.value],
+            specs_replaced=of_package[SpecChangeReason.REPLACES.value],
+            specs_new=sum(of_package[reason.value] for reason in NEW_REASONS),
+        )
+
+
+def packages_cell(packages: Iterable[PackageCounts]) -> list[dict[str, Any]]:
+    """Return packages as the column ``packages`` has them."""
+    return [msgspec.structs.asdict(package) | {"kind": package.kind.value} for package in packages]
+
+
+def packages_of(table: pa.Table) -> dict[Pair, tuple[PackageCounts, ...]]:
+    """Read the column ``packages`` of rows of the table ``comparisons``."""
+    rows = table.select(["base", "head", "packages"]).to_pylist()
+    return {Pair(row["base"], row["head"]): tuple(map(_package, row["packages"])) for row in rows}
+
+
+def _package(cell: dict[str, Any]) -> PackageCounts:
+    return msgspec.convert(cell, PackageCounts)
+
+
 _NO_ROW = -1
 _KINDS = pa.array([kind.value for kind in SpecChangeKind])
-_REASONS = pa.array([it.value for it in REASONS])
+_REASONS = pa.array([reason.value for reason in REASONS])
 
 
-class KeptChanges(NamedTuple):
+class KeptChanges(msgspec.Struct, frozen=True):
     """The changes of a pair as rows of ``CHANGES``, by package and hash, and their counts.
 
     ``packages`` are those that changed, in natural order.
@@ -46,7 +191,7 @@ class KeptChanges(NamedTuple):
 def keep_changes(base: Side, head: Side) -> KeptChanges:
     """Compare two contents as far as it is kept."""
     comparison = Comparison(base.frame, head.frame)
-    reasoning = reason(comparison.pairing, base, head)
+    reasoning = find_reasons(comparison.pairing, base, head)
     pair = Pair(base.frame.digest, head.frame.digest)
     rows = _rows(pair, comparison.specs, reasoning)
     packages = tuple(count_packages(comparison.packages, rows))
@@ -58,21 +203,21 @@ def comparisons_table(
 ) -> pa.Table:
     """Return one row a pair, as the table ``comparisons`` has it."""
     rows = [
-        counts_row(it.pair, it.counts)
+        counts_row(kept.pair, kept.counts)
         | {
-            "packages": packages_cell(it.packages),
-            "new_specs": _new_specs(it.rows),
-            "removed_specs": _removed_specs(it.rows),
+            "packages": packages_cell(kept.packages),
+            "new_specs": _new_specs(kept.rows),
+            "removed_specs": _removed_specs(kept.rows),
             "made_by": made_by,
             "made_at": made_at,
         }
-        for it in made
+        for kept in made
     ]
     return pa.Table.from_pylist(rows, schema=COMPARISONS)
 
 
 def _new_specs(rows: pa.Table) -> list[dict[str, Any]]:
-    new = rows.filter(pc.is_in(rows["reason"], pa.array([it.value for it in NEW_REASONS])))
+    new = rows.filter(pc.is_in(rows["reason"], pa.array([reason.value for reason in NEW_REASONS])))
     numbers = numbers_of(new["hash"]).view(np.int64).tolist()
     return [
         {"number": number, "reason": reason}
@@ -131,15 +276,15 @@ def _sides(changes: SpecChanges, is_removed: Mask) -> tuple[tuple[Frame, Rows, M
 
 def _counted(comparison: Comparison, reasoning: Reasoning) -> PairCounts:
     packages = comparison.packages
-    came, went = map(packages.count, (PackageChangeKind.ADDED, PackageChangeKind.REMOVED))
-    codes = np.concatenate(reasoning.reasons)
+    added, removed = map(packages.count, (PackageChangeKind.ADDED, PackageChangeKind.REMOVED))
+    codes = np.concatenate((reasoning.of_base, reasoning.of_head))
     of_reasons = np.bincount(codes[codes >= 0], minlength=len(REASONS)).tolist()
     return PairCounts(
         specs_added=len(comparison.pairing.added),
         specs_removed=len(comparison.pairing.removed),
         specs_changed=comparison.pairing.changed.size,
-        packages_added=came,
-        packages_removed=went,
-        packages_changed=len(packages) - came - went,
-        reasons={it: count for it, count in zip(REASONS, of_reasons, strict=True) if count},
+        packages_added=added,
+        packages_removed=removed,
+        packages_changed=len(packages) - added - removed,
+        reasons={reason: count for reason, count in zip(REASONS, of_reasons, strict=True) if count},
     )

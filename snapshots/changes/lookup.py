@@ -4,17 +4,224 @@ A spec is there where its hash is. Roots, what somebody asked for, are counted a
 depend on.
 """
 
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
+import msgspec
 import numpy as np
+import numpy.typing as npt
+from msgspec.structs import replace
 
-from snapshots.changes.facts import FieldChange
-from snapshots.changes.nearest_specs import nearest_specs
-from snapshots.changes.wanted import COMPARED, Wanted
-from snapshots.frames.columns import Rows, rows_where
+from snapshots.changes.coverage import compiler_name
+from snapshots.changes.likeness import shares
+from snapshots.changes.pairings import FieldChange
+from snapshots.frames.columns import Column, ListColumn, Mask, Rows, begins_of_runs, rows_where
 from snapshots.frames.frame import Frame
-from snapshots.models import SPEC_FACTS
+from snapshots.frames.hashes import Hashes
+from snapshots.models import SPEC_FACTS, ConcreteSpec
+
+COMPARED = (
+    "version",
+    "namespace",
+    "package_hash",
+    "variants",
+    "compiler",
+    "platform",
+    "operating_system",
+    "target",
+)
+"""The facts of a wanted spec that are compared where it is missing, as they are listed."""
+
+
+class Wanted:
+    """What somebody wants: each hash once, the roots first, then by name and hash.
+
+    A hash that is given twice has the facts of the first, and is a root where it is one anywhere.
+    """
+
+    def __init__(self, specs: Iterable[ConcreteSpec]) -> None:
+        by_hash: dict[str, ConcreteSpec] = {}
+        for spec in specs:
+            first = by_hash.setdefault(spec.hash, spec)
+            if spec.is_root and not first.is_root:
+                by_hash[spec.hash] = replace(first, is_root=True)
+        self.specs: Sequence[ConcreteSpec] = sorted(
+            by_hash.values(), key=lambda spec: (not spec.is_root, spec.name, spec.hash)
+        )
+        self.num_roots = sum(spec.is_root for spec in self.specs)
+        self._columns: dict[str, Column[object]] = {}
+
+    def __len__(self) -> int:
+        return len(self.specs)
+
+    @cached_property
+    def hashes(self) -> Hashes:
+        """The hashes, which are all of them whole."""
+        return Hashes("".join(spec.hash for spec in self.specs).encode())
+
+    def column(self, name: str) -> Column[object]:
+        """Return a fact of all specs; None where it is not stated, and so not compared."""
+        if name not in self._columns:
+            values = [getattr(spec, name) for spec in self.specs]
+            codes = {value: code for code, value in enumerate(dict.fromkeys(values))}
+            of_specs = np.fromiter(map(codes.__getitem__, values), np.int32, len(values))
+            self._columns[name] = Column(of_specs, [*codes])
+        return self._columns[name]
+
+
+_PAIRS_AT_ONCE = 1 << 20
+_ABSENT = -1
+
+Scores = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+
+
+def nearest_specs(wanted: Wanted, places: Rows, frame: Frame) -> Rows:
+    """Return for the wanted specs at some places the row that is nearest; -1 where there is none.
+
+    Only specs of the same package are near. Of these each step keeps those that are most alike:
+
+    1. the architecture: the platform, then the operating system, then the target;
+    2. the version, by how many others of the package, in Spack's order, lie between the two;
+    3. the share of variants that both have, of all that either has;
+    4. the compiler, then its name alone;
+    5. the recipe: the hash of the package, then the repository (namespace).
+
+    What is left is decided by the newest version, and last by the hashes. A fact that is not stated
+    is not compared: by it all are alike.
+    """
+    nearest = np.full(len(places), _ABSENT, np.int32)
+    for part, pairs in _pairs(wanted, places, frame):
+        for score in (_architecture, _version, _variants, _compiler, _recipe):
+            pairs = pairs.where_best(score(pairs))
+        # The rows are sorted by version, newest first, then by hash.
+        firsts = pairs.firsts
+        nearest[part + pairs.owners[firsts]] = pairs.rows[firsts]
+    return nearest
+
+
+class _Pairs(msgspec.Struct, frozen=True):
+    """Wanted specs, each with rows of its package.
+
+    ``owners`` number those of ``places``, the places among what is wanted; they rise.
+    """
+
+    wanted: Wanted
+    places: Rows
+    frame: Frame
+    owners: Rows
+    rows: Rows
+
+    @property
+    def firsts(self) -> npt.NDArray[np.int64]:
+        """The place of the first pair of each owner that has any."""
+        return np.flatnonzero(begins_of_runs(self.owners))
+
+    def where_best(self, scores: Scores) -> "_Pairs":
+        """Return the pairs that have the highest score of all of the same owner."""
+        if not len(self.owners):
+            return self
+        firsts = self.firsts
+        highest = np.maximum.reduceat(scores, firsts)
+        sizes = np.diff(np.append(firsts, len(self.owners)))
+        best = scores == np.repeat(highest, sizes)
+        return replace(self, owners=self.owners[best], rows=self.rows[best])
+
+    def stated(self, name: str) -> tuple[Column[object], Mask]:
+        """Return a fact of what is wanted, and which of the pairs state it."""
+        column = self.wanted.column(name)
+        return column, column.known()[self.of_wanted(column)]
+
+    def of_wanted(self, column: Column[object]) -> Rows:
+        """Return the code of each pair's wanted spec in one of its columns."""
+        return column.codes[self.places][self.owners]
+
+    def alike(self, name: str) -> Scores:
+        """Return 1 where both have the same value of a fact, else 0."""
+        ours, theirs = self.wanted.column(name), self.frame.columns[name]
+        assert isinstance(theirs, Column)  # noqa: S101 - what is compared has codes
+        codes = [-2 if value is None else theirs.index.get(value, _ABSENT) for value in ours.values]
+        same: Mask = np.array(codes, np.int64)[self.of_wanted(ours)] == theirs.codes[self.rows]
+        return same.astype(np.int64)
+
+
+def _pairs(wanted: Wanted, places: Rows, frame: Frame) -> Iterator[tuple[int, _Pairs]]:
+    """Yield the pairs of some of the places at a time, with the number of the first of these."""
+    index = frame.package.index
+    codes = [index.get(wanted.specs[place].name, _ABSENT) for place in places.tolist()]
+    # A package that is not there has no rows.
+    starts = np.array([frame.starts[code] if code >= 0 else 0 for code in codes], np.int64)
+    stops = np.array([frame.starts[code + 1] if code >= 0 else 0 for code in codes], np.int64)
+    sums = np.concatenate(([0], np.cumsum(stops - starts)))
+    bounds = [0]
+    while bounds[-1] < len(places):
+        further = int(np.searchsorted(sums, sums[bounds[-1]] + _PAIRS_AT_ONCE, "right")) - 1
+        bounds.append(max(further, bounds[-1] + 1))
+    for start, stop in pairwise(bounds):
+        sizes = (stops - starts)[start:stop]
+        owners = np.repeat(np.arange(stop - start, dtype=np.int32), sizes)
+        before = np.repeat(sums[start:stop] - sums[start] - starts[start:stop], sizes)
+        rows = (np.arange(len(owners)) - before).astype(np.int32)
+        yield start, _Pairs(wanted, places[start:stop], frame, owners, rows)
+
+
+def _architecture(pairs: _Pairs) -> Scores:
+    return 4 * pairs.alike("platform") + 2 * pairs.alike("operating_system") + pairs.alike("target")
+
+
+def _version(pairs: _Pairs) -> Scores:
+    """Return how near the versions are: 0 for the same, -1 for the next one on either side."""
+    frame, sort_key = pairs.frame, SPEC_FACTS["version"].sort_key
+    column, are_stated = pairs.stated("version")
+    size, values = len(frame.version.values), frame.version.values
+    # Twice the place from the newest; what the revision lacks is between two of its own.
+    places = []
+    for value in column.values:
+        code = frame.version.index.get(str(value))
+        below = bisect_left(values, sort_key(str(value)), key=sort_key) if code is None else 0
+        places.append(2 * (size - below) + 1 if code is None else 2 * (size - code))
+    step = 2 * size + 4
+    keys = frame.package.codes * np.int64(step) + 2 * (size - frame.version.codes.astype(np.int64))
+    begins = begins_of_runs(keys)
+    runs, run_of_row = keys[begins], np.cumsum(begins) - 1
+    packages = frame.package.codes[pairs.rows]
+    ours = packages * np.int64(step) + np.array(places, np.int64)[pairs.of_wanted(column)]
+    nearest = np.searchsorted(runs, ours)
+    is_there = runs[np.minimum(nearest, len(runs) - 1)] == ours
+    apart = np.abs(2 * run_of_row[pairs.rows] - np.where(is_there, 2 * nearest, 2 * nearest - 1))
+    scores: Scores = np.where(are_stated, -((apart + 1) // 2), 0)
+    return scores
+
+
+def _variants(pairs: _Pairs) -> Scores:
+    column, are_stated = pairs.stated("variants")
+    ours = ListColumn(pairs.of_wanted(column), column.values, (), _NO_ITEMS)  # type: ignore[arg-type]
+    numbers = np.arange(len(pairs.rows), dtype=np.int32)
+    common = shares(ours, numbers, pairs.frame.variants, pairs.rows)
+    scores: Scores = np.where(are_stated, common, 0.0)
+    return scores
+
+
+def _compiler(pairs: _Pairs) -> Scores:
+    ours, theirs = pairs.wanted.column("compiler"), pairs.frame.compiler
+    numbers: dict[object, int] = {}
+    names = [numbers.setdefault(name, len(numbers)) for name in theirs.mapped(compiler_name)]
+    codes = [
+        _ABSENT if compiler is None else numbers.get(compiler_name(str(compiler)), _ABSENT)
+        for compiler in ours.values
+    ]
+    of_wanted = np.array(codes, np.int64)[pairs.of_wanted(ours)]
+    same_name: Mask = of_wanted == np.array(names, np.int64)[theirs.codes[pairs.rows]]
+    return pairs.alike("compiler") + same_name
+
+
+def _recipe(pairs: _Pairs) -> Scores:
+    return 2 * pairs.alike("package_hash") + pairs.alike("namespace")
+
+
+_NO_ITEMS = np.empty(0, np.int32)
 
 
 class Lookup:
@@ -57,16 +264,16 @@ class Lookup:
         """Return the facts in which the nearest differs from a missing spec.
 
         ``number`` counts those that are missing; ``before`` is what was wanted, ``after`` what is
-        there. What is not told is not compared, nor what the revision's source does not know.
-        Where nothing differs, only hashes of dependencies do, or what is not told.
+        there. What is not stated is not compared, nor what the revision's source does not know.
+        Where nothing differs, only hashes of dependencies do, or what is not stated.
         """
         row = int(self.nearest[number])
         if row < 0:
             return []
-        wanted = self.wanted.specs[int(self.missing[number])]
+        spec = self.wanted.specs[int(self.missing[number])]
         changes = []
         for name in COMPARED:
-            before, after = getattr(wanted, name), self.frame.columns[name].at(row)
+            before, after = getattr(spec, name), self.frame.columns[name].at(row)
             is_known = after is not None or not SPEC_FACTS[name].may_be_unknown
             if before is not None and is_known and before != after:
                 changes.append(FieldChange(name, _as_json(before), _as_json(after)))

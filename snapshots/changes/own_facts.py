@@ -5,10 +5,10 @@ Its own facts do: the version, the recipe (hash and repository of the package), 
 architecture, and the shape of the dependencies: their names, types and virtuals, not their hashes.
 
 What one side's source does not state does not differ: that is a fact that is None, the shape where
-the dependencies are not told, and everything about a node outside the cache that the index does not
-hold. The compiler is a fact of its own only where it is no dependency, as in indexes up to version
-7 and on pages: where no build dependency of either node provides a language. There a spec without
-any compiler differs from one that has one.
+the dependencies are not stated, and all of a node outside the cache that the index does not hold.
+The compiler is a fact of its own only where it is no dependency, as in indexes up to version 7 and
+on pages: where no build dependency of either node provides a language. There a spec without any
+compiler differs from one that has one.
 """
 
 from enum import IntFlag
@@ -16,9 +16,14 @@ from enum import IntFlag
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes import node_columns
-from snapshots.changes.node_columns import Fingerprints, is_stated
-from snapshots.changes.sides import Side
+from snapshots.changes.sides import (
+    Fingerprints,
+    Side,
+    is_stated,
+    known_values,
+    node_codes,
+    node_fingerprints,
+)
 from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.graphs import Nodes
 
@@ -53,7 +58,7 @@ def differing_facts(
     base: Side, head: Side, base_rows: Nodes | Rows, head_rows: Nodes | Rows
 ) -> Facts:
     """Return which own facts of each pair of nodes differ; rows of a frame are nodes, too."""
-    base_nodes, head_nodes = (it.astype(np.int64) for it in (base_rows, head_rows))
+    base_nodes, head_nodes = (nodes.astype(np.int64) for nodes in (base_rows, head_rows))
     facts = np.zeros(len(base_nodes), np.uint16)
     are_stated = is_stated(base)[base_nodes] & is_stated(head)[head_nodes]
     for fact in _OF_COLUMNS:
@@ -72,14 +77,14 @@ def has_compiler(side: Side, nodes: Nodes) -> Mask:
     """Return which of the nodes have a compiler among their dependencies."""
     mask = np.zeros(side.graph.num_nodes, np.bool_)
     mask[side.graph.sources[side.graph.edges_to_compilers]] = True
-    found: Mask = mask[nodes]
-    return found
+    of_nodes: Mask = mask[nodes]
+    return of_nodes
 
 
 def shapes(side: Side, nodes: Nodes) -> Fingerprints:
     """Return a 64-bit hash of the shape of each node's dependencies, good within this process.
 
-    The order of the dependencies is no part of it, but how often each stands there is.
+    It covers how often each dependency occurs, but not their order.
     """
     graph = side.graph
     starts, stops = graph.down.starts[nodes], graph.down.starts[nodes + 1]
@@ -93,9 +98,7 @@ def shapes(side: Side, nodes: Nodes) -> Fingerprints:
 
 def _edge_fingerprints(side: Side, edges: Nodes) -> Fingerprints:
     graph = side.graph
-    names = node_columns.fingerprints(side, "package")[
-        node_columns.codes(side, "package")[graph.targets[edges]]
-    ]
+    names = node_fingerprints(side, "package")[node_codes(side, "package")[graph.targets[edges]]]
     virtuals = graph.virtuals.fingerprints.astype(np.uint64)[graph.virtuals.codes[edges]]
     return _mixed(_mixed(names + graph.types[edges]) + virtuals)
 
@@ -110,8 +113,8 @@ def _mixed(numbers: Fingerprints) -> Fingerprints:
 def _values(side: Side, fact: OwnFact, nodes: Nodes) -> tuple[Fingerprints, Mask]:
     """Return a hash of the value of each node, and a mask: where the value is known."""
     name = column_name(fact)
-    codes = node_columns.codes(side, name)[nodes]
-    values = node_columns.fingerprints(side, name)[codes]
+    codes = node_codes(side, name)[nodes]
+    values = node_fingerprints(side, name)[codes]
     if fact not in _MAY_BE_UNKNOWN:
         return values, np.ones(len(nodes), np.bool_)
-    return values, node_columns.known(side, name)[codes]
+    return values, known_values(side, name)[codes]

@@ -1,18 +1,103 @@
 """The packages that changed, as columns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import Enum
-from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.common_names import CommonNames
-from snapshots.changes.package_totals import PackageTotals
-from snapshots.changes.pairing import Pairing
-from snapshots.frames.columns import Codes, Mask, Rows, rows_where
+from snapshots.changes.pairings import ChangeTable, CommonNames, Pairing, code_of
+from snapshots.frames.columns import Codes, Column, Mask, Rows, begins_of_runs, rows_where
+from snapshots.frames.frame import Frame
 from snapshots.spack.versions import version_key
+
+_UNKNOWN = -1
+
+
+class PackageTotals:
+    """Totals over some rows of a frame, rising ones, by package.
+
+    ``codes`` name the packages by their codes in the frame, in any order; -1 is a package that
+    the frame does not have. ``num_specs`` counts the rows of each.
+    """
+
+    def __init__(self, frame: Frame, rows: Rows | slice, codes: Codes) -> None:
+        of_row = frame.package.codes[rows]
+        starts = frame.starts
+        if not isinstance(rows, slice):
+            starts = np.searchsorted(of_row, np.arange(len(frame.packages) + 1)).astype(np.int32)
+        self._codes = codes
+        self._version: Column[str] = frame.version
+        # Rows are sorted by package and version, so equal versions of a package are a run.
+        versions = frame.version.codes[rows]
+        runs = np.flatnonzero(begins_of_runs(versions) | begins_of_runs(of_row))
+        self._versions = versions[runs]
+        bounds = np.searchsorted(runs, starts).astype(np.int32)
+        self._begins, self._ends = _at(bounds[:-1], codes), _at(bounds[1:], codes)
+        self.num_specs = _at(np.diff(starts), codes)
+        self._sizes = _at(_sizes(frame, rows, starts), codes)
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory the totals take."""
+        arrays = (self._versions, self._begins, self._ends, self.num_specs, self._sizes)
+        return sum(array.nbytes for array in arrays)
+
+    def size(self, place: int) -> int | None:
+        """Return the sum of the known sizes of a package; None where no size is known."""
+        size = int(self._sizes[place])
+        return None if size == _UNKNOWN else size
+
+    def total_size(self) -> int | None:
+        """Return the sum of all known sizes; None where no size is known."""
+        known = self._sizes[(self._sizes != _UNKNOWN) & (self.num_specs > 0)]
+        return int(known.sum()) if len(known) else None
+
+    def versions(self, place: int) -> tuple[str, ...]:
+        """Return the versions of a package, newest first."""
+        codes = self._versions[self._begins[place] : self._ends[place]]
+        return tuple(self._version.values[code] for code in codes.tolist())
+
+    def newest(self, place: int) -> str:
+        """Return the newest version of a package, which must have one."""
+        return self._version.values[int(self._versions[self._begins[place]])]
+
+    def num_versions(self, places: Codes) -> npt.NDArray[np.integer]:
+        """Return how many versions each of the packages has."""
+        return self._ends[places] - self._begins[places]
+
+    def version_fingerprints(self, places: Codes) -> npt.NDArray[np.int64]:
+        """Return a fingerprint of each version of the packages, package by package."""
+        counts = self.num_versions(places)
+        offsets = np.cumsum(counts) - counts
+        numbers = np.repeat(self._begins[places] - offsets, counts) + np.arange(counts.sum())
+        prints: npt.NDArray[np.int64] = self._version.fingerprints[self._versions[numbers]]
+        return prints
+
+
+def _sizes(frame: Frame, rows: Rows | slice, starts: Rows) -> npt.NDArray[np.int64]:
+    """Return the sum of the known sizes by package; -1 where there are specs but no known size."""
+    num_specs = np.diff(starts)
+    filled = np.flatnonzero(num_specs)
+    sums = np.zeros(len(num_specs), np.int64)
+    if not len(filled):
+        return sums
+    if not frame.size.is_known:
+        sums[filled] = _UNKNOWN
+        return sums
+    sizes = frame.size.numbers[rows]
+    sums[filled] = np.add.reduceat(np.maximum(sizes, 0), starts[filled])
+    known = sizes >= 0
+    if not known.all():
+        sums[filled[~np.logical_or.reduceat(known, starts[filled])]] = _UNKNOWN
+    return sums
+
+
+def _at(values: npt.NDArray[np.integer], codes: Codes) -> npt.NDArray[np.integer]:
+    """Return the values of the codes, 0 for -1."""
+    return np.append(values, values.dtype.type(0))[codes]
+
 
 Counts = npt.NDArray[np.int64]
 
@@ -37,7 +122,6 @@ class PackageChangeField(Enum):
 
 
 _KINDS = tuple(PackageChangeKind)
-_CODES = {kind: np.int8(code) for code, kind in enumerate(_KINDS)}
 
 
 class PackageChange(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -72,8 +156,8 @@ class PackageChange(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         return _only_in(self.versions_before, self.versions_after)
 
 
-class PackageChanges(Sequence[PackageChange]):
-    """A table of changed packages, by name; a record is made where one is asked for.
+class PackageChanges(ChangeTable[PackageChange]):
+    """A table of changed packages, by name; records are made when they are read.
 
     The columns are ``places`` (of the names in ``names``), ``kinds`` (codes in the order of
     PackageChangeKind) and the numbers of specs that were added, removed and changed.
@@ -92,16 +176,6 @@ class PackageChanges(Sequence[PackageChange]):
         self.kinds = kinds
         self._specs = specs
         self._totals = totals
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    def __iter__(self) -> Iterator[PackageChange]:
-        return map(self._record, range(len(self)))
-
-    def __getitem__(self, place: Any) -> Any:
-        """Return the record at a place, or the table of a slice."""
-        return self.take(place) if isinstance(place, slice) else self._record(place)
 
     def _record(self, number: int) -> PackageChange:
         place = int(self.places[number])
@@ -137,14 +211,10 @@ class PackageChanges(Sequence[PackageChange]):
     def total_sizes(self) -> tuple[int | None, int | None]:
         """Return the sums of the known sizes before and after, of packages that did not change too.
 
-        None stands for a side where no size is known.
+        It is None for a side where no size is known.
         """
         before, after = self._totals
         return before.total_size(), after.total_size()
-
-    def count(self, kind: Any) -> int:
-        """Return how many of the changes are of a kind."""
-        return int(np.count_nonzero(self.kinds == _CODES[kind]))
 
     def take(self, numbers: slice | Mask | Rows) -> "PackageChanges":
         """Return the table of the changes at some places."""
@@ -158,27 +228,15 @@ class PackageChanges(Sequence[PackageChange]):
 
         Upper and lower case are the same.
         """
-        mask = np.ones(len(self), np.bool_)
-        if kinds is not None:
-            mask &= np.isin(self.kinds, [_CODES[kind] for kind in kinds])
+        mask = self.of_kinds(kinds)
         if search:
             mask &= self.names.with_text(search)[self.places]
         return self if mask.all() else self.take(mask)
 
-    def ordered(self, field: PackageChangeField, *, descending: bool = False) -> "PackageChanges":
-        """Return the changes of this table, which stand by name, in another order.
-
-        Kinds stand in the order of PackageChangeKind; ``descending`` is all of it backwards.
-        """
-        if field is PackageChangeField.KIND:
-            numbers = np.argsort(self.kinds, kind="stable").astype(np.int32)
-            return self.take(numbers[::-1] if descending else numbers)
-        return self.take(slice(None, None, -1)) if descending else self
-
     def find(self, name: str) -> int | None:
         """Return the place of a package; None where it is not among the changes."""
-        (found,) = np.nonzero(self.places == self.names.place_of(name))
-        return int(found[0]) if len(found) else None
+        (numbers,) = np.nonzero(self.places == self.names.place_of(name))
+        return int(numbers[0]) if len(numbers) else None
 
 
 def _only_in(versions: tuple[str, ...], others: tuple[str, ...]) -> list[str]:
@@ -193,8 +251,10 @@ def list_package_changes(pairing: Pairing, names: CommonNames) -> PackageChanges
     after = PackageTotals(pairing.head, pairing.head_rows, names.in_head)
     of_base = names.from_base[pairing.base.package.codes[pairing.removed]]
     head_codes = pairing.head.package.codes
-    of_head = (names.from_head[head_codes[it]] for it in (pairing.added, pairing.changed.head_rows))
-    added, changed = (np.bincount(it, minlength=len(names)) for it in of_head)
+    of_head = (
+        names.from_head[head_codes[rows]] for rows in (pairing.added, pairing.changed.head_rows)
+    )
+    added, changed = (np.bincount(codes, minlength=len(names)) for codes in of_head)
     removed = np.bincount(of_base, minlength=len(names))
     is_before, is_after = before.num_specs > 0, after.num_specs > 0
     places = rows_where((added + removed + changed > 0) | (is_before != is_after))
@@ -207,20 +267,19 @@ def _kinds(
     before: PackageTotals, after: PackageTotals, places: Codes, *, rebuilt: Mask
 ) -> npt.NDArray[np.int8]:
     """Return the first kind that applies to each of the packages."""
-    kinds = np.where(
-        rebuilt, _CODES[PackageChangeKind.REBUILT], _CODES[PackageChangeKind.CHANGED]
-    ).astype(np.int8)
+    codes = code_of(PackageChangeKind.REBUILT), code_of(PackageChangeKind.CHANGED)
+    kinds = np.where(rebuilt, *codes).astype(np.int8)
     is_before, is_after = before.num_specs[places] > 0, after.num_specs[places] > 0
-    kinds[~is_before] = _CODES[PackageChangeKind.ADDED]
-    kinds[~is_after] = _CODES[PackageChangeKind.REMOVED]
+    kinds[~is_before] = code_of(PackageChangeKind.ADDED)
+    kinds[~is_after] = code_of(PackageChangeKind.REMOVED)
     in_both = np.flatnonzero(is_before & is_after)
     in_both = in_both[_versions_differ(before, after, places[in_both])]
     for number in in_both.tolist():
-        old, new = (version_key(it.newest(int(places[number]))) for it in (before, after))
+        old, new = (version_key(totals.newest(int(places[number]))) for totals in (before, after))
         kind = PackageChangeKind.VERSIONS_CHANGED
         if new != old:
             kind = PackageChangeKind.UPGRADED if new > old else PackageChangeKind.DOWNGRADED
-        kinds[number] = _CODES[kind]
+        kinds[number] = code_of(kind)
     return kinds
 
 
@@ -228,10 +287,10 @@ def _versions_differ(before: PackageTotals, after: PackageTotals, places: Codes)
     """Return which of the packages, all with a version on both sides, have other versions."""
     num_versions = before.num_versions(places)
     differ: Mask = num_versions != after.num_versions(places)
-    # Both sides stand newest first, so equal sets are equal lists.
+    # Both sides are sorted, newest first, so equal sets are equal lists.
     alike = np.flatnonzero(~differ)
     if len(alike):
-        lists = (it.version_fingerprints(places[alike]) for it in (before, after))
+        lists = (totals.version_fingerprints(places[alike]) for totals in (before, after))
         starts = np.cumsum(num_versions[alike]) - num_versions[alike]
         differ[alike] = np.logical_or.reduceat(np.not_equal(*lists), starts)
     return differ

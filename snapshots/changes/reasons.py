@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.counterparts import Counterparts
-from snapshots.changes.facts import tells_stacks
-from snapshots.changes.hashed_facts import mixed
-from snapshots.changes.node_columns import Fingerprints
-from snapshots.frames.columns import Column, Mask, Rows, begins_of_runs
+from snapshots.changes.counterparts import Counterparts, find_counterparts
+from snapshots.changes.diff import SpecChanges
+from snapshots.changes.own_facts import Facts, differing_facts
+from snapshots.changes.pairings import Pairing, code_of, tells_stacks
+from snapshots.changes.sides import Side, row_hashes
+from snapshots.frames.columns import Mask, Rows, begins_of_runs
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
 
@@ -27,11 +28,11 @@ class SpecChangeReason(Enum):
     Of an added one, the first that applies:
 
     - REBUILT: it has a counterpart with the same facts of its own, so that only hashes of
-      dependencies differ, or nothing that the source tells;
+      dependencies differ, or nothing that the source states;
     - REPLACES: it has a counterpart, and facts of its own differ;
     - RETURNED: the hash was in an earlier revision of the series;
     - NEW_PACKAGE: base has no spec of the package;
-    - NEW_STACK: it has stacks beside root, and base has none of them;
+    - NEW_STACK: it has stacks besides root, and base has none of them;
     - NEW_VERSION: base has the package, but not the version;
     - NEW_TARGET: base has the version, but nothing of the package for this platform, operating
       system and target;
@@ -59,117 +60,107 @@ class SpecChangeReason(Enum):
 
 
 REASONS = tuple(SpecChangeReason)
-_CODES = {reason: code for code, reason in enumerate(REASONS)}
 
 
-def code_of(reason: SpecChangeReason) -> int:
-    """Return the code of a reason."""
-    return _CODES[reason]
-
-
-class _Lacking(NamedTuple):
-    """The reasons of what the other side lacks, by what it is that it lacks."""
-
-    package: SpecChangeReason
-    stack: SpecChangeReason
-    version: SpecChangeReason
-    target: SpecChangeReason
-    build: SpecChangeReason
-
-
-_NEW = _Lacking(
+NEW_REASONS = (
     SpecChangeReason.NEW_PACKAGE,
     SpecChangeReason.NEW_STACK,
     SpecChangeReason.NEW_VERSION,
     SpecChangeReason.NEW_TARGET,
     SpecChangeReason.NEW_BUILD,
 )
-NEW_REASONS: Sequence[SpecChangeReason] = _NEW
-"""The reasons of added specs that took the place of no other."""
+"""The reasons of added specs that took the place of no other, by what base lacks."""
 
-_GONE = _Lacking(
+_GONE_REASONS = (
     SpecChangeReason.PACKAGE_GONE,
     SpecChangeReason.STACK_GONE,
     SpecChangeReason.VERSION_GONE,
     SpecChangeReason.TARGET_GONE,
     SpecChangeReason.BUILD_GONE,
 )
+"""The same reasons of removed specs, by what head lacks."""
 
 
-class Reasons(NamedTuple):
-    """The reason of each row: ``of_base`` of those that were removed, ``of_head`` of the added."""
+class Reasoning(msgspec.Struct, frozen=True):
+    """What took the place of what between two contents, and why specs were added and removed.
 
+    ``differing`` are the own facts that differ of each pair of counterparts. ``of_base`` are the
+    reasons of the removed rows of base, ``of_head`` those of the added rows of head.
+    """
+
+    counterparts: Counterparts
+    differing: Facts
     of_base: Codes
     of_head: Codes
 
     @property
     def num_bytes(self) -> int:
-        """How much memory the codes take."""
-        return self.of_base.nbytes + self.of_head.nbytes
+        """How much memory the counterparts and the codes take."""
+        return self.counterparts.num_bytes + self.of_base.nbytes + self.of_head.nbytes
 
-    def with_returned(self, returned: Mask) -> Codes:
-        """Return the reasons of the rows of head, ``returned`` being those that are back again."""
-        is_new = np.isin(self.of_head, [code_of(reason) for reason in NEW_REASONS])
-        code = np.int8(code_of(SpecChangeReason.RETURNED))
-        return np.where(is_new & returned, code, self.of_head)
+    def reasons_of(self, changes: SpecChanges, returned: Mask | None = None) -> Codes:
+        """Return the reason of each change, as the code of a SpecChangeReason.
+
+        ``returned`` is a mask over the rows of head: those whose hash was in an earlier revision.
+        """
+        of_head = self.of_head
+        if returned is not None:
+            is_new = np.isin(of_head, list(map(code_of, NEW_REASONS)))
+            of_head = np.where(
+                is_new & returned, np.int8(code_of(SpecChangeReason.RETURNED)), of_head
+            )
+        codes = np.full(len(changes), code_of(SpecChangeReason.FACTS), np.int8)
+        added, removed = changes.before == _NONE, changes.after == _NONE
+        codes[added] = of_head[changes.after[added]]
+        codes[removed] = self.of_base[changes.before[removed]]
+        return codes
 
 
-def find_reasons(
-    base: Frame, removed: Rows, head: Frame, added: Rows, counterparts: Counterparts, differ: Mask
-) -> Reasons:
-    """Return the reasons of the removed rows of base and of the added rows of head.
-
-    ``differ`` tells of each pair of counterparts, in their order, whether facts of its own differ.
-    """
-    of_base = np.full(len(base), _NONE, np.int8)
-    of_head = np.full(len(head), _NONE, np.int8)
-    of_base[counterparts.base_rows] = code_of(SpecChangeReason.REPLACED)
-    of_head[counterparts.head_rows] = np.where(
-        differ, code_of(SpecChangeReason.REPLACES), code_of(SpecChangeReason.REBUILT)
-    )
+def find_reasons(pairing: Pairing, base: Side, head: Side) -> Reasoning:
+    """Find counterparts and reasons for a pairing that is not narrowed, of the two sides."""
+    removed, added = pairing.removed, pairing.added
+    pairs = find_counterparts(base, removed, head, added)
+    own = differing_facts(base, head, pairs.base_rows, pairs.head_rows)
+    of_base = np.full(len(base.frame), _NONE, np.int8)
+    of_head = np.full(len(head.frame), _NONE, np.int8)
+    of_base[pairs.base_rows] = code_of(SpecChangeReason.REPLACED)
+    codes = code_of(SpecChangeReason.REPLACES), code_of(SpecChangeReason.REBUILT)
+    of_head[pairs.head_rows] = np.where(own != 0, *codes)
     gone = removed[of_base[removed] == _NONE]
     new = added[of_head[added] == _NONE]
-    of_base[gone] = _lacking(base, gone, head, _GONE)
-    of_head[new] = _lacking(head, new, base, _NEW)
-    return Reasons(of_base, of_head)
+    of_base[gone] = _lacking(base.frame, gone, head.frame, _GONE_REASONS)
+    of_head[new] = _lacking(head.frame, new, base.frame, NEW_REASONS)
+    return Reasoning(pairs, own, of_base, of_head)
 
 
-def _lacking(frame: Frame, rows: Rows, other: Frame, reasons: _Lacking) -> Codes:
+def _lacking(frame: Frame, rows: Rows, other: Frame, reasons: Sequence[SpecChangeReason]) -> Codes:
     """Return the reasons of rows of which the other frame lacks something."""
-    found = np.full(len(rows), code_of(reasons.build), np.int8)
-    # What applies first is told last, over what was told before.
+    package, stack, version, target, build = map(code_of, reasons)
+    codes = np.full(len(rows), build, np.int8)
+    # What applies first is entered last, over what was entered before.
     architecture = ("name", "platform", "operating_system", "target")
-    for reason, there in (
-        (reasons.target, _has(frame, rows, other, architecture)),
-        (reasons.version, _has(frame, rows, other, ("name", "version"))),
-        (reasons.stack, ~_only_in_other_stacks(frame, other)[frame.stacks.codes[rows]]),
-        (reasons.package, _has(frame, rows, other, ("name",))),
-    ):
-        found[~there] = code_of(reason)
-    return found
+    codes[~_has(frame, rows, other, architecture)] = target
+    codes[~_has(frame, rows, other, ("name", "version"))] = version
+    codes[_only_in_other_stacks(frame, other)[frame.stacks.codes[rows]]] = stack
+    codes[~_has(frame, rows, other, ("name",))] = package
+    return codes
 
 
 def _has(frame: Frame, rows: Rows, other: Frame, names: tuple[str, ...]) -> Mask:
     """Return which of the rows agree in some facts with any row of the other frame."""
-    theirs = _combined(other, slice(None), names)
-    return np.isin(_combined(frame, rows, names), theirs[begins_of_runs(theirs)])
-
-
-def _combined(frame: Frame, rows: Rows | slice, names: tuple[str, ...]) -> Fingerprints:
-    """Return one hash of several facts of each row."""
-    columns: list[Column[str]] = [getattr(frame, name) for name in names]
-    return mixed(*(it.fingerprints[it.codes[rows]].astype(np.uint64) for it in columns))
+    theirs = row_hashes(other, slice(None), names)
+    return np.isin(row_hashes(frame, rows, names), theirs[begins_of_runs(theirs)])
 
 
 def _only_in_other_stacks(frame: Frame, other: Frame) -> Mask:
-    """Return which of the lists of stacks have some beside root, but none that the other has.
+    """Return which of the lists of stacks have some besides root, but none that the other has.
 
-    There is none such where the other's source tells no stacks.
+    There is none such where the other's source states no stacks.
     """
-    theirs, tells = frozenset(other.stacks.items), tells_stacks(other)
+    theirs, states_any = frozenset(other.stacks.items), tells_stacks(other)
 
     def lacks_all(stacks: Sequence[str]) -> bool:
         named = {*stacks} - {ROOT_STACK}
-        return bool(named) and tells and named.isdisjoint(theirs)
+        return bool(named) and states_any and named.isdisjoint(theirs)
 
     return frame.stacks.where(lacks_all)

@@ -1,13 +1,134 @@
-"""One of the two contents that are compared, with all that is known of it."""
+"""One of the two contents that are compared, and columns over all nodes of its graph.
 
-from typing import NamedTuple
+The nodes are the rows of the frame and, after them, what is outside the cache. Facts are
+compared across two sides by 64-bit hashes, which are good within this process: equal values have
+equal ones, and two that differ share one by chance in one of some 10^19 pairs.
+"""
 
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from snapshots.frames.columns import Codes, Column, Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
+from snapshots.frames.graphs import Nodes
 
 
-class Side(NamedTuple):
-    """A content's rows and its dependency graph; ``graph.is_known`` tells whether it tells any."""
+class Side(msgspec.Struct, frozen=True):
+    """A content's rows and its dependency graph; ``graph.is_known`` is False if none is stated."""
 
     frame: Frame
     graph: DependencyGraph
+
+
+Fingerprints = npt.NDArray[np.uint64]
+
+
+def frame_row(side: Side, node: int) -> tuple[Frame, int]:
+    """Return the frame that holds what is known of a node, and its row there."""
+    outside = node - side.graph.num_rows
+    return (side.frame, node) if outside < 0 else (side.graph.outside, outside)
+
+
+def node_codes(side: Side, name: str) -> Codes:
+    """Return the code of each node in a column; those outside the cache have the higher codes."""
+    inside, outside = getattr(side.frame, name), getattr(side.graph.outside, name)
+    joined: Codes = np.concatenate((inside.codes, outside.codes + np.int32(len(inside.values))))
+    return joined
+
+
+def node_fingerprints(side: Side, name: str) -> Fingerprints:
+    """Return a 64-bit hash for each of those codes, equal for equal values.
+
+    It is good within this process. Two values share one by chance in one of some 10^19 pairs.
+    """
+    columns = getattr(side.frame, name), getattr(side.graph.outside, name)
+    values: Fingerprints = np.concatenate([column.fingerprints for column in columns]).astype(
+        np.uint64
+    )
+    return values
+
+
+def known_values(side: Side, name: str) -> Mask:
+    """Return for each of those codes whether the value is known."""
+    columns = getattr(side.frame, name), getattr(side.graph.outside, name)
+    mask: Mask = np.concatenate([column.known() for column in columns])
+    return mask
+
+
+def is_stated(side: Side) -> Mask:
+    """Return which of the nodes the source states: rows, and some of those outside the cache."""
+    rows = np.ones(side.graph.num_rows, np.bool_)
+    mask: Mask = np.concatenate((rows, side.graph.stated))
+    return mask
+
+
+def hash_keys(side: Side) -> Fingerprints:
+    """Return the beginning of each node's hash as a number; they sort as the hashes do."""
+    return np.concatenate((side.frame.hashes.keys, side.graph.outside.hashes.keys))
+
+
+def are_equal(base: Side, base_nodes: Nodes, head: Side, head_nodes: Nodes) -> Mask:
+    """Return for each pair of nodes whether they have the same hash."""
+    equal: Mask = hash_keys(base)[base_nodes] == hash_keys(head)[head_nodes]
+    # Whether the whole hashes are equal matters only where their beginnings are.
+    pairs = np.flatnonzero(equal)
+    before, after = _words(base)[base_nodes[pairs]], _words(head)[head_nodes[pairs]]
+    equal[pairs] = (before == after).all(axis=1)
+    return equal
+
+
+def _words(side: Side) -> Fingerprints:
+    return np.concatenate((side.frame.hashes.words, side.graph.outside.hashes.words))
+
+
+_MIXER = np.uint64(0x9E3779B97F4A7C15)
+
+
+def row_hashes(frame: Frame, rows: Rows | slice, names: Iterable[str]) -> Fingerprints:
+    """Return one hash of several facts of each row; the facts are in columns of codes."""
+    columns: list[Column[Any]] = [getattr(frame, name) for name in names]
+    return mixed(*(column.fingerprints[column.codes[rows]].astype(np.uint64) for column in columns))
+
+
+def node_hashes(side: Side, name: str) -> Fingerprints:
+    """Return the hash of a fact of each node; the fact is in a column of codes."""
+    return node_fingerprints(side, name)[node_codes(side, name)]
+
+
+def compilers(side: Side) -> tuple[Fingerprints, Fingerprints]:
+    """Return the hashes of the name and of the version of each node's compiler."""
+    columns = side.frame.compiler, side.graph.outside.compiler
+    parts = [
+        np.array(column.mapped(_name_and_version), np.int64).reshape(-1, 2)[column.codes]
+        for column in columns
+    ]
+    names, versions = np.concatenate(parts).astype(np.uint64).T
+    return names, versions
+
+
+def stating_compilers(side: Side) -> Mask:
+    """Return a mask over the nodes: those with a compiler that is none of their dependencies.
+
+    So it is on cache pages and in indexes up to version 7. What depends on a provider of a language
+    is built by that.
+    """
+    mask = known_values(side, "compiler")[node_codes(side, "compiler")]
+    mask[side.graph.sources[side.graph.edges_to_compilers]] = False
+    return mask
+
+
+def mixed(first: Fingerprints, *others: Fingerprints) -> Fingerprints:
+    """Return one hash of several in this order."""
+    for other in others:
+        first = first * _MIXER + other
+    return first
+
+
+def _name_and_version(compiler: str | None) -> tuple[int, int]:
+    name, _, version = (compiler or "").partition("@")
+    return hash(name), hash(version)

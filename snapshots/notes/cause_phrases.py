@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from snapshots.changes.causes import CauseKind
+from snapshots.changes.cause_names import CauseKind
 from snapshots.notes.rebuilds import CauseEntry, Reach, Rebuilds, grouped
 from snapshots.notes.sentences import Name, Sentence, Value, enumerated, spelled
 from snapshots.wording import counted, shortened

@@ -6,8 +6,12 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from snapshots.changes.cells import CoverageDimension
-from snapshots.changes.coverage import CoverageChanges, coverage, usual_dimensions
+from snapshots.changes.coverage import (
+    CoverageChanges,
+    CoverageDimension,
+    coverage,
+    usual_dimensions,
+)
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange

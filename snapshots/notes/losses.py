@@ -9,11 +9,10 @@ from snapshots.changes.coverage import (
     CoverageChangeKind,
     CoverageChanges,
 )
-from snapshots.changes.diff import Comparison
+from snapshots.changes.diff import Comparison, SpecChangeKind
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.reasons import REASONS
-from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK

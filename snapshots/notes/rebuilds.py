@@ -7,10 +7,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.cause import MOST_TOGETHER
-from snapshots.changes.causes import CauseCount, CauseKind, Causes
-from snapshots.changes.facts import FieldChange
-from snapshots.changes.spec_changes import SpecChangeKind, SpecChanges
+from snapshots.changes.cause_names import MOST_TOGETHER, CauseKind
+from snapshots.changes.causes import CauseCount, Causes
+from snapshots.changes.diff import SpecChangeKind, SpecChanges
+from snapshots.changes.pairings import FieldChange
 from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
 from snapshots.wording import counted

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges
-from snapshots.changes.diff import Comparison
+from snapshots.changes.diff import Comparison, SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeKind
-from snapshots.changes.reasons import REASONS, SpecChangeReason, code_of
-from snapshots.changes.spec_changes import SpecChangeKind
+from snapshots.changes.pairings import code_of
+from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame

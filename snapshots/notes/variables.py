@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from snapshots.changes.causes import CauseKind
+from snapshots.changes.cause_names import CauseKind
 from snapshots.models import RevisionInfo
 from snapshots.notes.document import Changelog
 from snapshots.notes.entries import Section

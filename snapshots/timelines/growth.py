@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.changes.hash_numbers import Signed, numbers_of, places_of
-from snapshots.changes.pair_counts import NO_COUNTS, PairCounts
+from snapshots.changes.kept_changes import NO_COUNTS, PairCounts, Signed, numbers_of, places_of
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.frames.columns import Mask
 from snapshots.history import History, Neighbours, Pair

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshots.changes.reasons import REASONS, SpecChangeReason, code_of
-from snapshots.changes.spec_changes import SpecChangeKind
+from snapshots.changes.diff import SpecChangeKind
+from snapshots.changes.pairings import code_of
+from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.frames.columns import Mask
 from snapshots.history import History, Neighbours, Pair, age
 from snapshots.models import RevisionInfo

@@ -16,8 +16,7 @@ import msgspec
 
 from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.changes.diff import Comparison
-from snapshots.changes.spec_changes import SpecChangeKind
+from snapshots.changes.diff import Comparison, SpecChangeKind
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
 from tests.benchmarks import comparing_over_graphql

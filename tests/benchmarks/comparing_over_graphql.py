@@ -11,11 +11,9 @@ import orjson
 from schema.context import Context
 from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.changes.common_names import CommonNames
-from snapshots.changes.diff import Comparison
+from snapshots.changes.diff import Comparison, list_spec_changes
 from snapshots.changes.package_changes import list_package_changes
-from snapshots.changes.pairing import pair
-from snapshots.changes.spec_changes import list_spec_changes
+from snapshots.changes.pairings import CommonNames, pair
 from snapshots.changes.stack_changes import StackChanges, common_stacks
 from snapshots.frames.frame import Frame
 from snapshots.notes import rendering

@@ -13,8 +13,7 @@ from typing import Any
 
 from snapshots import demo
 from snapshots.catalog.asking.library import Library
-from snapshots.changes.cells import CoverageDimension
-from snapshots.changes.coverage import CoverageChangeKind, coverage
+from snapshots.changes.coverage import CoverageChangeKind, CoverageDimension, coverage
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import explain
 from snapshots.changes.reasons import SpecChangeReason

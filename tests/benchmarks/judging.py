@@ -12,10 +12,9 @@ from typing import Any
 from snapshots import demo
 from snapshots.catalog.asking.judging import judged
 from snapshots.catalog.asking.library import Library
-from snapshots.changes.rules.amounts import read_amount
-from snapshots.changes.rules.judging import judge
-from snapshots.changes.rules.records import Demand, Forbid, Forbidden, Limit, Only, Rule
-from snapshots.changes.rules.scopes import Judged
+from snapshots.changes.rules.measures import Judged
+from snapshots.changes.rules.rules import Demand, Forbid, Forbidden, Limit, Only, Rule, read_amount
+from snapshots.changes.rules.verdict import judge
 from snapshots.models import Spec
 from tests.benchmarks.measuring import Measurement, Target, measure, milliseconds, set_aside
 from tests.benchmarks.plans import Plan

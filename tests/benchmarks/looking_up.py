@@ -13,8 +13,7 @@ from random import Random
 from snapshots.catalog.asking.covering import best_covering, candidates
 from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.changes.lookup import Lookup
-from snapshots.changes.wanted import Wanted
+from snapshots.changes.lookup import Lookup, Wanted
 from snapshots.frames.frame import Frame
 from snapshots.models import ConcreteSpec
 from tests.benchmarks.measuring import Measurement, Target, measure, milliseconds, set_aside

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from snapshots.changes.rules.files import read_rules
+from snapshots.changes.rules.rule_files import read_rules
 from snapshots.contents import Content
 from snapshots.errors import CachelogError, SourceError
 from snapshots.history import History

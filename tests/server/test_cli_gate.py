@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from server.terminal.printing.annotations import annotations
 from server.terminal.printing.junit import junit
 from server.terminal.printing.verdicts import FEW, Report
-from snapshots.changes.rules.records import Forbid, Forbidden, Rule, RuleLevel
+from snapshots.changes.rules.rules import Forbid, Forbidden, Rule, RuleLevel
 from snapshots.changes.rules.verdict import Breach, Breaches, RuleResult, Verdict
 from tests.schema.comparisons.test_causes import BASE, HEAD, published
 from tests.schema.worlds import World

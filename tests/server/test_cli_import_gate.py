@@ -8,7 +8,7 @@ import pytest
 from snapshots.catalog.asking.judging import judge_planned
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.publishing import Planned
-from snapshots.changes.rules.files import parse_rules
+from snapshots.changes.rules.rule_files import parse_rules
 from snapshots.errors import RefusedByRules
 from snapshots.models import Spec
 from tests.server.cache_pages import detail, history_of, page, written

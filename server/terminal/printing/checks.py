@@ -11,8 +11,8 @@ from server.terminal.printing import styles
 from server.terminal.printing.differences import field_text
 from server.terminal.printing.layout import Column, table, wrapped
 from snapshots.catalog.asking.covering import Covered
-from snapshots.changes.facts import FieldChange
 from snapshots.changes.lookup import Lookup
+from snapshots.changes.pairings import FieldChange
 from snapshots.models import ConcreteSpec, RevisionInfo, revision_facts
 from snapshots.refs import title
 from snapshots.sources.lockfiles import LockFile

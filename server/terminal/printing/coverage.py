@@ -6,8 +6,12 @@ from operator import attrgetter
 
 from server.terminal.printing import styles
 from server.terminal.printing.layout import wrapped
-from snapshots.changes.cells import CoverageDimension
-from snapshots.changes.coverage import CoverageChange, CoverageChangeKind, CoverageChanges
+from snapshots.changes.coverage import (
+    CoverageChange,
+    CoverageChangeKind,
+    CoverageChanges,
+    CoverageDimension,
+)
 from snapshots.spack.names import ROOT_STACK
 from snapshots.wording import in_words
 

@@ -7,11 +7,11 @@ from itertools import groupby
 from server.terminal.printing import styles
 from server.terminal.printing.layout import Style, wrapped
 from server.terminal.printing.reports import PAIRED, Report, Told
-from snapshots.changes.cause import CauseKind
-from snapshots.changes.facts import FieldChange
+from snapshots.changes.cause_names import CauseKind
+from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
+from snapshots.changes.pairings import FieldChange
 from snapshots.changes.reasons import SpecChangeReason
-from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.models import RevisionInfo, Spec
 from snapshots.notes.entries import Section
 from snapshots.refs import title

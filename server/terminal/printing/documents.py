@@ -14,8 +14,8 @@ import orjson
 from server.terminal.printing.reports import Report, Told, hash_at
 from snapshots.changes.causes import CauseStep
 from snapshots.changes.coverage import CoverageChanges
+from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.sides import Side
-from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.models import revision_facts
 from snapshots.notes.document import FORMAT, to_json
 from snapshots.notes.scope import Only

@@ -7,7 +7,7 @@ the text of a failure tells them. A warning is no failure: what breaks it stands
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from server.terminal.printing.verdicts import Report, few_breaches
-from snapshots.changes.rules.records import RuleLevel
+from snapshots.changes.rules.rules import RuleLevel
 from snapshots.changes.rules.verdict import RuleResult
 from snapshots.models import RevisionInfo
 from snapshots.refs import title

@@ -9,10 +9,10 @@ from server.terminal.printing.differences import SIGNS
 from server.terminal.printing.layout import wrapped
 from server.terminal.printing.reasons import counted_reasons
 from server.terminal.printing.revisions import source_text
+from snapshots.changes.diff import SpecChangeKind
+from snapshots.changes.kept_changes import PackageCounts
 from snapshots.changes.package_changes import PackageChangeKind
-from snapshots.changes.pair_packages import PackageCounts
 from snapshots.changes.reasons import SpecChangeReason
-from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.history import age
 from snapshots.models import RevisionInfo
 from snapshots.refs import title

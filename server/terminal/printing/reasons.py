@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.reasons import REASONS, SpecChangeReason
-from snapshots.changes.spec_changes import SpecChangeKind
 
 
 class _Counted(NamedTuple):

@@ -5,11 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from snapshots.changes.diff import Comparison
+from snapshots.changes.diff import Comparison, SpecChange
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.sides import Side
-from snapshots.changes.spec_changes import SpecChange
 from snapshots.frames.columns import Mask, Rows
 from snapshots.models import RevisionInfo, Spec
 

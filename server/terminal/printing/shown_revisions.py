@@ -11,7 +11,7 @@ from server.terminal.printing.labels import labelled
 from server.terminal.printing.listings import StackLine, stack_facts, stack_lines, stack_listing
 from server.terminal.printing.logs import counts_text
 from server.terminal.printing.revisions import holds, proof_text, source_text
-from snapshots.changes.pair_counts import NO_COUNTS, PairCounts
+from snapshots.changes.kept_changes import NO_COUNTS, PairCounts
 from snapshots.frames.frame import Frame
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo, revision_facts

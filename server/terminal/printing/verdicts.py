@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from server.terminal.printing import styles
 from server.terminal.printing.layout import Style, wrapped
-from snapshots.changes.rules.records import RuleLevel
+from snapshots.changes.rules.rules import RuleLevel
 from snapshots.changes.rules.verdict import RuleResult, Verdict
 from snapshots.models import RevisionInfo, revision_facts
 from snapshots.refs import title

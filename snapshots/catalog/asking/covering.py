@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from snapshots.catalog.asking.library import Library
-from snapshots.changes.wanted import Wanted
+from snapshots.changes.lookup import Wanted
 from snapshots.history import History
 from snapshots.models import RevisionInfo
 

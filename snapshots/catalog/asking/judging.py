@@ -8,11 +8,9 @@ from snapshots.catalog.asking.library import Library
 from snapshots.catalog.publishing import Planned
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import explain
-from snapshots.changes.rules.finding import Searched, finder
-from snapshots.changes.rules.judging import judge
-from snapshots.changes.rules.records import Rule
-from snapshots.changes.rules.scopes import Judged
-from snapshots.changes.rules.verdict import Verdict
+from snapshots.changes.rules.measures import Judged
+from snapshots.changes.rules.rules import Rule
+from snapshots.changes.rules.verdict import Searched, Verdict, finder, judge
 from snapshots.changes.sides import Side
 from snapshots.models import RevisionInfo
 

@@ -17,7 +17,7 @@ from snapshots.catalog.asking.returned import EarlierContents, Returned, asked_o
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
-from snapshots.changes.pair_packages import PackageCounts
+from snapshots.changes.kept_changes import PackageCounts
 from snapshots.frames import matching
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph

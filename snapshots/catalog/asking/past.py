@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from snapshots import refs
 from snapshots.catalog.catalog import Catalog
-from snapshots.changes.pair_counts import PairCounts
-from snapshots.changes.pair_packages import PackageCounts, packages_of
+from snapshots.changes.kept_changes import PackageCounts, PairCounts, packages_of
 from snapshots.errors import (
     AmbiguousHash,
     CatalogError,

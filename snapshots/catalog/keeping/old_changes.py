@@ -22,7 +22,7 @@ from snapshots.catalog.tables.delta import Table
 from snapshots.catalog.tables.listed_files import sizes_of
 from snapshots.catalog.tables.log import Mark
 from snapshots.catalog.tables.sorted_table import rewritten
-from snapshots.changes.hash_numbers import Numbers, numbers_of
+from snapshots.changes.kept_changes import Numbers, numbers_of
 from snapshots.history import Pair
 from snapshots.sources.reports import Progress
 from snapshots.tables import CHANGES, COMPARISONS, HASHES

@@ -21,9 +21,14 @@ from snapshots.catalog.tables.delta import Table
 from snapshots.catalog.tables.listed_files import of_schema
 from snapshots.catalog.tables.sorted_table import MayHave, Meets, SortedTable
 from snapshots.catalog.tables.whole_table import WholeTable
-from snapshots.changes.kept_changes import KeptChanges, comparisons_table
-from snapshots.changes.pair_counts import COUNT_COLUMNS, PairCounts, counts_of
-from snapshots.changes.spec_changes import SpecChangeKind
+from snapshots.changes.diff import SpecChangeKind
+from snapshots.changes.kept_changes import (
+    COUNT_COLUMNS,
+    KeptChanges,
+    PairCounts,
+    comparisons_table,
+    counts_of,
+)
 from snapshots.errors import CatalogError
 from snapshots.history import Pair
 from snapshots.program import importer_name

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from snapshots.changes.hash_numbers import numbers_of
+from snapshots.changes.kept_changes import numbers_of
 
 MODULUS = 1 << 64
 """What the sums are counted to."""

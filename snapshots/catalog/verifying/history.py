@@ -27,9 +27,7 @@ from snapshots.catalog.verifying.kept_pairs import (
     rows_of_pairs,
     summed_up,
 )
-from snapshots.changes.hash_numbers import Numbers
-from snapshots.changes.kept_changes import KeptChanges, comparisons_table
-from snapshots.changes.pair_counts import PairCounts
+from snapshots.changes.kept_changes import KeptChanges, Numbers, PairCounts, comparisons_table
 from snapshots.errors import CatalogError
 from snapshots.history import Pair
 from snapshots.sources.reports import Progress

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from snapshots.catalog.pairs.texts import are_of, pair_of, texts_in, texts_of
 from snapshots.catalog.tables.sorted_table import run_of
 from snapshots.catalog.verifying.hash_sums import MODULUS, SetOfHashes
-from snapshots.changes.hash_numbers import Numbers, numbers_of
-from snapshots.changes.spec_changes import SpecChangeKind
+from snapshots.changes.diff import SpecChangeKind
+from snapshots.changes.kept_changes import Numbers, numbers_of
 from snapshots.history import Pair
 from snapshots.tables import CHANGES
 

@@ -1,26 +1,233 @@
-"""What a rule can limit: the counts of a comparison's summary, and the sizes of what came and went.
+"""What rules are judged over, and what they can count of it.
 
-Each measure has its whole: what base has of the same, which a percentage is of.
+A rule is about all of a comparison, or about some specs. One that is narrowed is judged as if both
+revisions held nothing but the specs that it is about. So what left a stack is gone for the users of
+the stack, although other stacks still have it. What a rule can limit are the counts of a
+comparison's summary, and the sizes of what was added and removed. Each measure has its whole: what
+base has of the same, which a percentage is of.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 
+import msgspec
 import numpy as np
 
-from snapshots.changes.coverage import CoverageChangeKind
+from snapshots.changes.coverage import (
+    CoverageChangeKind,
+    CoverageChanges,
+    CoverageDimension,
+    count_cells,
+    coverage,
+    unstated,
+    usual_dimensions,
+)
+from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
+from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChangeKind
-from snapshots.changes.reasons import SpecChangeReason, code_of
-from snapshots.changes.rules.scopes import Scope
-from snapshots.changes.spec_changes import SpecChangeKind, SpecChanges
-from snapshots.changes.stack_changes import StackChangeKind
-from snapshots.frames.columns import Rows
+from snapshots.changes.pairings import code_of, tells_stacks
+from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.rules.rules import Only
+from snapshots.changes.stack_changes import StackChange, StackChangeKind
+from snapshots.errors import InvalidArgument
+from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.frame import Frame
 
+Find = Callable[[str], tuple[Mask | None, Mask]]
+"""Returns the rows of base, if there is a base, and of head that a query in Spack's language means.
 
-class Measured(NamedTuple):
-    """How much there is of something, and of how much in base; None for what nobody knows.
+Raises a CachelogError where the query cannot be answered, or names an unknown package.
+"""
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """What is judged: a comparison that is not narrowed, or one revision, without a comparison.
+
+    ``explain`` is called for rules that count specs by their reasons, ``find`` for queries.
+    """
+
+    head: Frame
+    find: Find
+    comparison: Comparison | None = None
+    explain: Callable[[], Explanation] | None = None
+
+
+class HeadScope:
+    """The specs of head that a rule is about, and where there is a base those of base."""
+
+    def __init__(self, judged: Judged, only: Only) -> None:
+        self._judged = judged
+        self.only = only
+        self.head = judged.head
+        self.base = None if judged.comparison is None else judged.comparison.base
+
+    @cached_property
+    def masks(self) -> tuple[Mask | None, Mask]:
+        """The rows of base and of head that the rule is about."""
+        before = None if self.base is None else _meeting(self.base, self.only)
+        after = _meeting(self.head, self.only)
+        if self.only.matching is None:
+            return before, after
+        return _both((before, after), self._judged.find(self.only.matching))
+
+    def find(self, query: str) -> tuple[Mask | None, Mask]:
+        """Return those of the rows that a query in Spack's language means."""
+        return _both(self.masks, self._judged.find(query))
+
+
+class Scope(HeadScope):
+    """The difference between the specs of base and of head that a rule is about."""
+
+    def __init__(self, judged: Judged, only: Only, whole: Comparison) -> None:
+        super().__init__(judged, only)
+        self._whole = whole
+        self._cells: dict[tuple[CoverageDimension, ...], CoverageChanges] = {}
+
+    @cached_property
+    def sides(self) -> tuple[Mask, Mask]:
+        """The rows of base and of head that the rule is about."""
+        before, after = self.masks
+        return np.zeros(len(self._whole.base), np.bool_) if before is None else before, after
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        """What changed, of these specs alone."""
+        if self.only == Only():
+            return self._whole
+        pairing = self._whole.pairing.within(*self.sides)
+        return Comparison(self._whole.base, self._whole.head, pairing)
+
+    def explain(self) -> Explanation:
+        """Return why what changed did so, in scope or not."""
+        if self._judged.explain is None:
+            raise TypeError("a comparison is judged without what explains it")
+        return self._judged.explain()
+
+    @property
+    def usual_dimensions(self) -> tuple[CoverageDimension, ...]:
+        """The dimensions of cells where a rule does not name any.
+
+        Stacks are among them where one side alone states them: then no cell can be judged.
+        """
+        if self._who_tells_no_stacks():
+            return (CoverageDimension.STACK, CoverageDimension.TARGET)
+        return tuple(usual_dimensions(self._whole))
+
+    def _who_tells_no_stacks(self) -> str | None:
+        return silent_side(self._whole.base, self._whole.head)
+
+    # -- what base has: the wholes of percentages
+
+    @cached_property
+    def base_rows(self) -> Rows:
+        """The rows of base that the rule is about."""
+        return rows_where(self.sides[0])
+
+    @property
+    def num_specs(self) -> int:
+        """How many specs base has."""
+        return len(self.base_rows)
+
+    @property
+    def num_packages(self) -> int:
+        """How many packages base has."""
+        return int(np.count_nonzero(self._whole.base.packages_having(self.sides[0])))
+
+    @property
+    def num_stacks(self) -> int:
+        """How many stacks base has."""
+        before, _ = self.comparison.stacks.num_stacks
+        return before if self.only.stack is None else min(before, 1)
+
+    def num_cells(self, dimensions: Sequence[CoverageDimension]) -> int:
+        """Return how many cells base has."""
+        if self.only.stack is not None:  # all of the specs are in it, and it alone counts
+            dimensions = [
+                dimension for dimension in dimensions if dimension is not CoverageDimension.STACK
+            ]
+        return count_cells(self._whole.base, self.base_rows, dimensions)
+
+    # -- what changed, but of no stack that the rule is not about
+
+    def stacks(self, kind: StackChangeKind) -> list[StackChange]:
+        """Return the stacks that changed so; raises InvalidArgument where one side states none."""
+        if who := self._who_tells_no_stacks():
+            raise InvalidArgument("stack", f"{who} tells none, so nothing can be judged")
+        changes = (change for change in self.comparison.stacks if change.kind is kind)
+        return [change for change in changes if self.only.stack in (None, change.name)]
+
+    def cells(self, dimensions: tuple[CoverageDimension, ...]) -> CoverageChanges:
+        """Return the cells that were lost and gained; raises as ``require_told`` does."""
+        self.require_told(dimensions)
+        if dimensions not in self._cells:
+            self._cells[dimensions] = _of_stack(
+                coverage(self.comparison, dimensions), self.only.stack
+            )
+        return self._cells[dimensions]
+
+    def require_told(self, dimensions: Sequence[CoverageDimension]) -> None:
+        """Raise InvalidArgument where a side does not state a dimension, so that no cell counts."""
+        for who, frame in (("base", self._whole.base), ("head", self._whole.head)):
+            for dimension in unstated(frame, dimensions):
+                name = dimension.value.replace("_", "-")
+                raise InvalidArgument(name, f"{who} tells it of no spec, so nothing can be judged")
+
+    def lost_for_query(
+        self, query: str, dimensions: tuple[CoverageDimension, ...]
+    ) -> CoverageChanges:
+        """Return the cells of specs that a query means which head has no longer.
+
+        Raises as ``require_told`` does.
+        """
+        self.require_told(dimensions)
+        before, after = self.find(query)
+        masks = np.zeros(len(self._whole.base), np.bool_) if before is None else before, after
+        lost = coverage(self._whole, dimensions, masks).select([CoverageChangeKind.LOST])
+        return _of_stack(lost, self.only.stack)
+
+
+def scope_of(judged: Judged, only: Only) -> HeadScope:
+    """Return the specs that a rule is about, with their difference where there is a base."""
+    if judged.comparison is None:
+        return HeadScope(judged, only)
+    return Scope(judged, only, judged.comparison)
+
+
+def silent_side(base: Frame, head: Frame) -> str | None:
+    """Return which of two revisions states no stacks, where the other one does; else None."""
+    base_states, head_states = tells_stacks(base), tells_stacks(head)
+    if base_states == head_states:
+        return None
+    return "head" if base_states else "base"
+
+
+def _meeting(frame: Frame, only: Only) -> Mask:
+    """Return the rows of a frame that a rule is about, by stack and package."""
+    mask: Mask = only.packages_meant(frame.packages)[frame.package.codes]
+    return mask if only.stack is None else mask & frame.in_stack(only.stack)
+
+
+def _both(
+    masks: tuple[Mask | None, Mask], others: tuple[Mask | None, Mask]
+) -> tuple[Mask | None, Mask]:
+    (before, after), (other_before, other_after) = masks, others
+    if before is None or other_before is None:
+        return None, after & other_after
+    return before & other_before, after & other_after
+
+
+def _of_stack(cells: CoverageChanges, stack: str | None) -> CoverageChanges:
+    """Return the cells of one stack, where they have stacks; all of them for None."""
+    if stack is None or CoverageDimension.STACK not in cells.dimensions:
+        return cells
+    number = [*dict.fromkeys(cells.dimensions)].index(CoverageDimension.STACK)
+    values = cells.cells.values[number]
+    code = values.index(stack) if stack in values else -1
+    return cells.take(cells.cells.codes[number] == code)
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """How much there is of something, and of how much in base; None for what is unknown.
 
     ``changes`` are the specs that were counted, where specs were. ``num_unknown`` of them have no
     size.
@@ -32,7 +239,7 @@ class Measured(NamedTuple):
     num_unknown: int = 0
 
 
-class Measure(NamedTuple):
+class Measure(msgspec.Struct, frozen=True):
     """A way to count; ``noun`` is what is counted, ``happened`` what became of it."""
 
     noun: str
@@ -74,7 +281,7 @@ def _coverage(kind: CoverageChangeKind, scope: Scope) -> Measured:
 
 
 def _size(kind: SpecChangeKind, scope: Scope) -> Measured:
-    """Return the sum of the known sizes of the binary packages that came, or went."""
+    """Return the sum of the known sizes of the binary packages that were added or removed."""
     changes = scope.comparison.specs.select([kind])
     is_added = kind is SpecChangeKind.ADDED
     rows = changes.after if is_added else changes.before
@@ -89,8 +296,8 @@ def _size(kind: SpecChangeKind, scope: Scope) -> Measured:
 def _all_measures() -> Iterator[tuple[str, Measure]]:
     for of_package in PackageChangeKind:
         name = of_package.value.replace("_", "-")
-        told = {"versions-changed": "with other versions"}.get(name, name)
-        yield f"packages-{name}", Measure("package", told, partial(_packages, of_package))
+        happened = {"versions-changed": "with other versions"}.get(name, name)
+        yield f"packages-{name}", Measure("package", happened, partial(_packages, of_package))
     yield "packages-unchanged", Measure("package", "unchanged", _packages_unchanged)
     for of_spec in SpecChangeKind:
         yield f"specs-{of_spec.value}", Measure("spec", of_spec.value, partial(_specs, of_spec))
@@ -119,6 +326,3 @@ def rows_of(changes: SpecChanges) -> tuple[Frame, Rows]:
     """Return the frame and the rows of changes of one kind: of head, unless they were removed."""
     is_removed = bool(len(changes)) and int(changes.after[0]) < 0
     return (changes.base, changes.before) if is_removed else (changes.head, changes.after)
-
-
-__all__ = ["MEASURES", "Measure", "Measured", "rows_of"]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from snapshots.changes.pair_counts import PairCounts
+from snapshots.changes.kept_changes import PairCounts
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
 from snapshots.notes.atom.addresses import Addresses, entry_links, feed_links

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from snapshots.changes.pair_counts import PairCounts
+from snapshots.changes.kept_changes import PairCounts
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.history import Neighbours
 from snapshots.notes.highlights import size_sentence, specs_sentence

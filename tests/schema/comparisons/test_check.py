@@ -11,8 +11,8 @@ from schema.documents.documents import MOST_WEIGHED
 from schema.execution.budget import NotLoaded
 from schema.limits import Limits
 from snapshots.catalog.asking.judging import judged
-from snapshots.changes.rules.files import parse_rules
-from snapshots.changes.rules.judging import judge
+from snapshots.changes.rules.rule_files import parse_rules
+from snapshots.changes.rules.verdict import judge
 from tests.schema import questions
 from tests.schema.comparisons.test_causes import BASE, HEAD, published
 from tests.schema.usual import api

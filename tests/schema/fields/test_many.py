@@ -19,7 +19,7 @@ from schema.fields.many import (
     function_for_many,
 )
 from schema.fields.scalars import describe_enum
-from snapshots.changes.spec_changes import SpecChangeKind
+from snapshots.changes.diff import SpecChangeKind
 from snapshots.errors import InvalidArgument
 
 

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from snapshots.changes.cause import CauseKind
+from snapshots.changes.cause_names import CauseKind
 from snapshots.changes.causes import Causes
-from snapshots.changes.facts import FieldChange
+from snapshots.changes.pairings import FieldChange
 
 
 class CauseRecord(NamedTuple):
@@ -33,7 +33,10 @@ def records(causes: Causes) -> list[CauseRecord]:
 def _record(causes: Causes, number: int) -> CauseRecord:
     name = causes.name_of(number)
     return CauseRecord(
-        *name,
+        name.kind,
+        name.package,
+        name.before,
+        name.after,
         title=name.title,
         key=name.key,
         facts=causes.facts_of(number),

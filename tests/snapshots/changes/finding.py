@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from snapshots.changes.causes import CauseKind, Causes, find_causes
+from snapshots.changes.cause_names import CauseKind
+from snapshots.changes.causes import Causes, find_causes
 from snapshots.changes.own_facts import differing_facts
 from snapshots.changes.sides import Side
 from snapshots.frames.columns import Rows

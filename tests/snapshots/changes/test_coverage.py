@@ -10,22 +10,28 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.changes import cells
-from snapshots.changes.cells import CoverageDimension
+from snapshots.changes import coverage as coverage_module
 from snapshots.changes.coverage import (
     CoverageChange,
     CoverageChangeKind,
+    CoverageDimension,
     coverage,
     usual_dimensions,
 )
 from snapshots.changes.diff import Comparison
 from snapshots.frames.filters import SpecFilter
+from snapshots.frames.frame import Frame
 from snapshots.models import Spec
 from snapshots.spack.names import natural_key
 from snapshots.spack.spelling import compiler_key
 from snapshots.spack.versions import version_key
+from tests.snapshots.changes.oracle import coverage as oracle
+from tests.snapshots.changes.oracle.catalogs import weeks
+from tests.snapshots.changes.oracle.columns import compared
+from tests.snapshots.changes.oracle.real import STACKS, dates, records
+from tests.snapshots.changes.oracle.states import State
 from tests.snapshots.changes.states import compare, pairs
-from tests.snapshots.factories import a_spec, shuffled
+from tests.snapshots.factories import a_spec, hash_of, shuffled
 from tests.snapshots.records import frame_of
 
 STACK, TARGET, OPERATING_SYSTEM, PLATFORM, COMPILER, COMPILER_NAME, VERSION = CoverageDimension
@@ -113,7 +119,7 @@ def test_cells_of_many_values(
 ) -> None:
     """Where the combinations are too many to be marked one by one, they are numbered first."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(cells, "_MOST_MARKED", most)
+        patched.setattr(coverage_module, "_MOST_MARKED", most)
         assert told(coverage(compare(*states), dimensions)) == expected(*states, dimensions)
 
 
@@ -306,7 +312,7 @@ def test_cells_of_one_side(
     specs, frame = states[1], frame_of(states[1])
     for package in frame.packages:
         rows = np.arange(len(frame), dtype=np.int32)[frame.rows_of(package)]
-        found = cells.cells_of(frame, rows, distinct)
+        found = coverage_module.cells_of(frame, rows, distinct)
         told_cells = [
             (
                 frame.packages[code],
@@ -317,3 +323,158 @@ def test_cells_of_one_side(
         numbers = counted((spec for spec in specs if spec.name == package), distinct)
         assert told_cells == sorted(numbers, key=lambda it: order_of(it, distinct))  # type: ignore[arg-type,return-value]
         assert found.num_specs.tolist() == [numbers[cell] for cell in told_cells]
+
+
+STACK, TARGET, OPERATING_SYSTEM, PLATFORM, COMPILER, COMPILER_NAME, VERSION = CoverageDimension
+FACTS = ("version", "compiler", "platform", "operating_system", "target", "variants", "stacks")
+
+
+def facts_alike(spec: Spec, cell: Sequence[Spec], dimensions: Sequence[CoverageDimension]) -> int:
+    """Return how many facts that are no dimensions a spec has as some spec of a cell has them."""
+    chosen = {"stacks" if it is STACK else it.value for it in dimensions}
+    count = 0
+    for name in FACTS:
+        if name == "stacks":
+            alike = any({*spec.stacks} & {*other.stacks} - {"root"} for other in cell)
+        else:
+            value = getattr(spec, name)
+            alike = value is not None and any(getattr(other, name) == value for other in cell)
+        count += alike and name not in chosen
+    return count
+
+
+def expected_nearest(
+    base: Sequence[Spec],
+    head: Sequence[Spec],
+    dimensions: Sequence[CoverageDimension],
+    package: str,
+    values: Sequence[str],
+) -> list[str]:
+    """Return the hashes of the nearest specs, by records."""
+    cell = [it for it in base if (package, tuple(values)) in cells_of(it, dimensions)]
+    left = sorted((it for it in head if it.name == package), key=lambda it: it.hash)
+    left.sort(key=lambda it: (version_key(it.version), it.version), reverse=True)
+    left.sort(key=lambda it: -facts_alike(it, cell, dimensions))
+    left.sort(
+        key=lambda it: (
+            -sum(
+                value in values_of(it, dimension)
+                for dimension, value in zip(dimensions, values, strict=True)
+            )
+        )
+    )
+    return [it.hash for it in left[:3]]
+
+
+def nearest(
+    base: Sequence[Spec], head: Sequence[Spec], dimensions: Sequence[CoverageDimension]
+) -> list[list[str]]:
+    """Return the hashes of what is nearest to each lost cell."""
+    comparison = compare(base, head)
+    table = coverage(comparison, dimensions).select([CoverageChangeKind.LOST])
+    return [[comparison.head.hashes.at(row) for row in it.nearest] for it in table]
+
+
+@given(pairs(), DIMENSIONS)
+def test_nearest_are_those_of_the_records(
+    states: tuple[list[Spec], list[Spec]], dimensions: list[CoverageDimension]
+) -> None:
+    """Most equal values, most facts alike, the newest version, the hash; nothing for a gain."""
+    comparison = compare(*states)
+    for change in coverage(comparison, dimensions):
+        found = [comparison.head.hashes.at(row) for row in change.nearest]
+        if change.kind is CoverageChangeKind.GAINED:
+            assert found == []
+        else:
+            assert found == expected_nearest(*states, dimensions, change.package, change.values)
+
+
+WAS = a_spec("was", target="m1", compiler="gcc@13.2.0", version="1.14.5")
+NEAR, FAR = a_spec("near", target="m1"), a_spec("far", target="zen4")
+NEAREST_CASES = {
+    "more values of the cell": (
+        [TARGET, COMPILER],
+        replace(NEAR, compiler="gcc@12.1.0"),
+        replace(FAR, compiler="clang@17.0.6"),
+    ),
+    "the same compiler, where any version counts": (
+        [COMPILER_NAME, STACK, TARGET],
+        replace(FAR, compiler="gcc@9.1.0", stacks=("hep",)),
+        replace(FAR, hash=NEAR.hash, compiler="clang@17.0.6", stacks=("hep",)),
+    ),
+    "as many values, but more other facts": (
+        [TARGET],
+        replace(NEAR, target="zen4"),
+        replace(FAR, variants=("~mpi",)),
+    ),
+    "a stack in common": ([TARGET], replace(NEAR, target="zen4"), replace(FAR, stacks=("root",))),
+    "all else equal, the newer version": (
+        [TARGET],
+        replace(NEAR, target="zen4", version="1.14.10"),
+        replace(FAR, version="1.14.9"),
+    ),
+    "all else equal, the lower hash": (
+        [TARGET],
+        replace(NEAR, hash=hash_of("x"), target="zen4"),
+        replace(FAR, hash="z" * 32),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NEAREST_CASES)
+def test_what_decides(case: str) -> None:
+    """Each rule where the rules before it decide nothing, whatever the order of the specs."""
+    dimensions, near, far = NEAREST_CASES[case]
+    for head in ([near, far], [far, near]):
+        (found,) = nearest([WAS], head, dimensions)
+        assert found == [near.hash, far.hash]
+
+
+def test_three_are_enough_for_a_package_of_many_equal_specs() -> None:
+    """Of 5,000 specs that are alike in all facts the lowest hashes are named."""
+    head = shuffled([a_spec(str(number), target="zen4") for number in range(5_000)])
+    (found,) = nearest([WAS], head, [TARGET, STACK])
+    assert found == sorted(spec.hash for spec in head)[:3]
+
+
+def test_nothing_is_near_to_a_package_that_is_gone() -> None:
+    """Other packages are never named."""
+    assert nearest([WAS], [replace(NEAR, name="netcdf-c")], [TARGET]) == [[]]
+    assert nearest([WAS], [], []) == [[]]
+
+
+ANY_DIMENSIONS = st.lists(st.sampled_from(CoverageDimension), max_size=4)
+
+
+@given(weeks(), ANY_DIMENSIONS)
+def test_made_up_weeks(week: tuple[State, State], dimensions: list[CoverageDimension]) -> None:
+    """Cells, their order, their numbers and what is nearest agree, for any choice of dimensions."""
+    assert_agreement(*week, dimensions)
+
+
+@pytest.mark.parametrize("stacks", [*([it] for it in STACKS), STACKS])
+@pytest.mark.parametrize("names", ["", "stack target", "version", "compiler_name operating_system"])
+def test_real_weeks(stacks: Sequence[str], names: str) -> None:
+    """So they do on real indexes, in both directions."""
+    dimensions = [CoverageDimension(name) for name in names.split()]
+    before, after = (State(*records(date, stacks)) for date in dates()[-2:])
+    assert_agreement(before, after, dimensions)
+    assert_agreement(after, before, dimensions)
+
+
+def assert_agreement(base: State, head: State, dimensions: Sequence[CoverageDimension]) -> None:
+    """Fail where a cell is not as the oracle has it."""
+    expected = oracle.coverage(base, head, [it.value for it in dimensions])
+    comparison = compared(base, head)
+    found = coverage(comparison, dimensions)
+    assert [as_oracle(it, comparison.head) for it in found] == expected
+
+
+def as_oracle(change: CoverageChange, head: Frame) -> oracle.CellChange:
+    """Return a change in the oracle's terms."""
+    return oracle.CellChange(
+        change.kind is CoverageChangeKind.LOST,
+        oracle.Cell(change.package, change.values),
+        change.num_specs,
+        tuple(map(head.hashes.at, change.nearest)),
+    )

@@ -1,23 +1,42 @@
-"""What changed between two contents: the kinds of change, and what is no change."""
+"""What changed between two contents, by table and as sets of records tell it; narrowed too."""
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
+import msgspec
 import orjson
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from msgspec.structs import asdict
 
-from snapshots.changes.diff import Comparison
+from snapshots.changes.diff import Comparison, SpecChange, SpecChangeField, SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
-from snapshots.changes.spec_changes import SpecChangeField, SpecChangeKind
+from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.frames.filters import SpecFilter
-from snapshots.models import Spec
-from tests.snapshots.factories import a_spec, full_spec, hash_of
+from snapshots.models import SPEC_FACTS, Spec
+from snapshots.notes.summary import summarize
+from snapshots.spack.names import natural_key
+from tests.expensive import FEWER_EXAMPLES
+from tests.snapshots.changes.states import compare, pairs, tell_stacks
+from tests.snapshots.factories import (
+    NAMES,
+    SPECS,
+    STACKS,
+    TARGETS,
+    VERSIONS,
+    a_spec,
+    full_spec,
+    hash_of,
+)
 from tests.snapshots.records import frame_of
 
 UNKNOWABLE = ("size", "tarball", "namespace", "package_hash", "dependencies")
 
 
-def compare(base: Sequence[Spec], head: Sequence[Spec]) -> Comparison:
+def compared(base: Sequence[Spec], head: Sequence[Spec]) -> Comparison:
     """Compare two contents."""
     return Comparison(frame_of(base), frame_of(head))
 
@@ -66,19 +85,19 @@ def build(text: str) -> list[Spec]:
 @pytest.mark.parametrize(("base", "head", "kind"), KINDS)
 def test_package_change_kinds(base: str, head: str, kind: PackageChangeKind | None) -> None:
     """The newest version decides first, then the set of versions, the hashes, other facts."""
-    changes = compare(build(base), build(head)).packages
+    changes = compared(build(base), build(head)).packages
     assert [(change.name, change.kind) for change in changes] == ([("hdf5", kind)] if kind else [])
 
 
 def test_package_change_tells_versions() -> None:
     """Versions are newest first, what was added and what was removed too."""
-    (change,) = compare(build("1.10 1.9 1.2"), build("1.10 2.0 1.11")).packages
+    (change,) = compared(build("1.10 1.9 1.2"), build("1.10 2.0 1.11")).packages
     assert (change.newest_before, change.newest_after) == ("1.10", "2.0")
     assert change.versions_before == ("1.10", "1.9", "1.2")
     assert change.versions_after == ("2.0", "1.11", "1.10")
     assert change.versions_added == ["2.0", "1.11"]
     assert change.versions_removed == ["1.9", "1.2"]
-    (added,) = compare(build(""), build("1.2")).packages
+    (added,) = compared(build(""), build("1.2")).packages
     assert (added.newest_before, added.newest_after, added.versions_before) == (None, "1.2", ())
 
 
@@ -96,8 +115,9 @@ def test_package_change_tells_versions() -> None:
 def test_noise(before: dict[str, Any], after: dict[str, Any]) -> None:
     """The stack root and facts that one side does not know are no change."""
     old, new = full_spec(**before), full_spec(**after)
-    comparison = compare([old], [new])
-    assert not any(map(len, (comparison.specs, comparison.packages, comparison.stacks)))
+    comparison = compared([old], [new])
+    tables = comparison.specs, comparison.packages, comparison.stacks
+    assert not any(len(table) for table in tables)
     assert not comparison.changed_facts("hdf5")
 
 
@@ -120,7 +140,7 @@ def test_noise(before: dict[str, Any], after: dict[str, Any]) -> None:
 def test_one_fact(name: str, value: Any) -> None:
     """A fact of a hash that both have is told with its values before and after."""
     old, new = full_spec(), full_spec(**{name: value})
-    comparison = compare([old], [new])
+    comparison = compared([old], [new])
     (change,) = comparison.specs
     assert change.kind is SpecChangeKind.CHANGED
     assert comparison.changed_facts("hdf5") == {name: 1}
@@ -154,7 +174,7 @@ def test_select_specs(
     kinds: list[SpecChangeKind] | None, conditions: SpecFilter | None, labels: set[str]
 ) -> None:
     """A change is chosen where its spec meets the conditions, as it was or as it is."""
-    changes = compare(BASE, HEAD).select_specs(kinds, conditions)
+    changes = compared(BASE, HEAD).select_specs(kinds, conditions)
     assert {change.hash for change in changes} == set(map(hash_of, labels))
 
 
@@ -172,7 +192,7 @@ def test_select_packages(
     kinds: list[PackageChangeKind] | None, search: str | None, names: list[str]
 ) -> None:
     """Changes are chosen by kind and by a text in the name, in any case."""
-    changes = compare(BASE, HEAD).select_packages(kinds, search)
+    changes = compared(BASE, HEAD).select_packages(kinds, search)
     assert [change.name for change in changes] == names
 
 
@@ -187,7 +207,7 @@ def test_select_packages(
 )
 def test_packages_in_order(field: PackageChangeField, descending: bool, names: list[str]) -> None:
     """What was added comes before what has other specs; each is found at its place."""
-    changes = compare(BASE, HEAD).packages.ordered(field, descending=descending)
+    changes = compared(BASE, HEAD).packages.ordered(field, descending=descending)
     assert [change.name for change in changes] == names
     assert [changes.find(name) for name in [*names, "zlib", "nope"]] == [0, 1, None, None]
 
@@ -195,7 +215,7 @@ def test_packages_in_order(field: PackageChangeField, descending: bool, names: l
 @pytest.mark.parametrize("descending", [False, True])
 def test_specs_in_order(descending: bool) -> None:
     """By package and hash, or by kind and then so; each is found at its place."""
-    changes = compare(BASE, HEAD).specs
+    changes = compared(BASE, HEAD).specs
     kinds = list(SpecChangeKind)
     assert len({it.kind for it in changes}) == len(kinds)
     by_kind = sorted(changes, key=lambda it: kinds.index(it.kind))
@@ -206,3 +226,251 @@ def test_specs_in_order(descending: bool) -> None:
         ordered = changes.ordered(field, descending=descending)
         assert list(ordered) == (expected[::-1] if descending else expected)
         assert [ordered.find(it.hash) for it in ordered] == [*range(len(ordered))]
+
+
+UNKNOWABLE_FACTS = ("size", "namespace", "package_hash", "explicit")
+NEVER_COMPARED = [name for name, fact in SPEC_FACTS.items() if not fact.is_compared]
+NONE_CHANGED: dict[str, int] = {}
+
+
+def differing(before: Spec, after: Spec, states: Sequence[Sequence[Spec]]) -> set[str]:
+    """Return the facts that count as changed, as deepdiff tells them from the records."""
+    from deepdiff import DeepDiff  # takes long to import, in every process of the suite
+
+    values = [msgspec.structs.asdict(spec) for spec in (before, after)]
+    unknown = {name for name in UNKNOWABLE_FACTS if None in [facts[name] for facts in values]}
+    if not tell_stacks(states):
+        unknown.add("stacks")
+    for facts in values:
+        facts["stacks"] = [stack for stack in facts["stacks"] if stack != "root"]
+        for name in {*NEVER_COMPARED, *unknown}:
+            del facts[name]
+    old, new = values
+    return set(DeepDiff(old, new, ignore_order=True).affected_root_keys)
+
+
+@given(pairs())
+def test_specs(states: tuple[list[Spec], list[Spec]]) -> None:
+    """What was added, removed and changed is what sets of records say, by package and hash."""
+    base, head = ({spec.hash: spec for spec in specs} for specs in states)
+    comparison = compare(*states)
+    expected = [(SpecChangeKind.ADDED, head[it].name, it) for it in head.keys() - base.keys()]
+    expected += [(SpecChangeKind.REMOVED, base[it].name, it) for it in base.keys() - head.keys()]
+    shared = base.keys() & head.keys()
+    changed = [it for it in shared if differing(base[it], head[it], states)]
+    expected += [(SpecChangeKind.CHANGED, head[it].name, it) for it in changed]
+    assert [(it.kind, it.name, it.hash) for it in comparison.specs] == sorted(
+        expected, key=lambda change: change[1:]
+    )
+    assert comparison.num_unchanged == len(shared) - len(changed)
+    for change in comparison.specs:
+        assert (change.before is not None) == (change.hash in base)
+        assert (change.after is not None) == (change.hash in head)
+        if change.before is not None:
+            assert comparison.base.hashes.at(change.before) == change.hash
+        if change.after is not None:
+            assert comparison.head.hashes.at(change.after) == change.hash
+
+
+@given(pairs())
+def test_changed_facts(states: tuple[list[Spec], list[Spec]]) -> None:
+    """Of each package it is counted how many of its specs have another value of a fact."""
+    base, head = ({spec.hash: spec for spec in specs} for specs in states)
+    expected: dict[str, Counter[str]] = {}
+    for digest in base.keys() & head.keys():
+        facts = differing(base[digest], head[digest], states)
+        expected.setdefault(head[digest].name, Counter()).update(facts)
+    comparison = compare(*states)
+    for name in {spec.name for spec in (*states[0], *states[1])}:
+        assert comparison.changed_facts(name) == expected.get(name, NONE_CHANGED)
+
+
+@given(pairs())
+def test_stacks(states: tuple[list[Spec], list[Spec]]) -> None:
+    """A stack is the set of its hashes; root, the union of all stacks, is left out.
+
+    Where a side tells no stacks, none came and none went.
+    """
+    if not tell_stacks(states):
+        assert not compare(*states).stacks
+        return
+    names = {stack for specs in states for spec in specs for stack in spec.stacks} - {"root"}
+    expected = []
+    for name in sorted(names, key=natural_key):
+        base, head = (
+            {spec.hash: spec.name for spec in specs if name in spec.stacks} for specs in states
+        )
+        if base.keys() == head.keys():
+            continue
+        sizes = [
+            [spec.size for spec in specs if name in spec.stacks and spec.size is not None]
+            for specs in states
+        ]
+        kind = StackChangeKind.CHANGED if base and head else StackChangeKind.REMOVED
+        packages = set(base.values()), set(head.values())
+        expected.append(
+            StackChange(
+                kind=kind if base else StackChangeKind.ADDED,
+                name=name,
+                num_specs_before=len(base),
+                num_specs_after=len(head),
+                size_before=sum(sizes[0]) if sizes[0] or not base else None,
+                size_after=sum(sizes[1]) if sizes[1] or not head else None,
+                specs_added=len(head.keys() - base.keys()),
+                specs_removed=len(base.keys() - head.keys()),
+                packages_added=tuple(sorted(packages[1] - packages[0], key=natural_key)),
+                packages_removed=tuple(sorted(packages[0] - packages[1], key=natural_key)),
+            )
+        )
+    assert list(compare(*states).stacks) == expected
+
+
+@given(pairs())
+def test_packages_fold_the_specs(states: tuple[list[Spec], list[Spec]]) -> None:
+    """Every changed package is there once, in natural order, with the changes of its specs."""
+    comparison = compare(*states)
+    names = [change.name for change in comparison.packages]
+    assert names == sorted(set(names), key=natural_key)
+    every = {spec.name for specs in states for spec in specs}
+    assert comparison.num_packages_unchanged == len(every) - len(names)
+    counts = Counter((change.name, change.kind) for change in comparison.specs)
+    assert sum(counts.values()) == sum(
+        change.specs_added + change.specs_removed + change.specs_changed
+        for change in comparison.packages
+    )
+    for change in comparison.packages:
+        assert change.specs_added == counts[change.name, SpecChangeKind.ADDED]
+        assert change.specs_removed == counts[change.name, SpecChangeKind.REMOVED]
+        assert change.specs_changed == counts[change.name, SpecChangeKind.CHANGED]
+
+
+@given(SPECS)
+def test_a_content_has_no_changes_to_itself(specs: list[Spec]) -> None:
+    """Nothing was added, removed or changed, whatever the order of the specs."""
+    comparison = compare(specs, specs[::-1])
+    assert not comparison.specs
+    assert not comparison.packages
+    assert not comparison.stacks
+    assert comparison.num_unchanged == len(specs)
+
+
+@given(pairs())
+def test_backwards(states: tuple[list[Spec], list[Spec]]) -> None:
+    """What was added on the way there is removed on the way back."""
+    there, back = compare(*states), compare(*reversed(states))
+    swapped = {"ADDED": "REMOVED", "REMOVED": "ADDED", "CHANGED": "CHANGED"}
+    assert sorted((swapped[it.kind.name], it.hash) for it in there.specs) == sorted(
+        (it.kind.name, it.hash) for it in back.specs
+    )
+    assert {it.name for it in there.stacks} == {it.name for it in back.stacks}
+
+
+@given(pairs())
+def test_field_changes_agree_with_the_comparison(states: tuple[list[Spec], list[Spec]]) -> None:
+    """A hash has changed where some of its facts have, and those are told by name."""
+    base, head = ({spec.hash: spec for spec in specs} for specs in states)
+    specs = compare(*states).specs
+    for change, fields in zip(specs, specs.fields(), strict=True):
+        names: set[str] = set()
+        if change.kind is SpecChangeKind.CHANGED:
+            names = differing(base[change.hash], head[change.hash], states)
+        assert [it.path for it in fields] == sorted(names)
+        for field in fields:
+            values = [getattr(side[change.hash], field.path) for side in (base, head)]
+            if field.path == "stacks":
+                values = [set(value) - {"root"} for value in values]
+                assert [set(field.before), set(field.after)] == values
+            elif field.path == "variants":
+                assert [tuple(field.before), tuple(field.after)] == values
+            else:
+                assert [field.before, field.after] == values
+
+
+def optional(values: Sequence[str]) -> st.SearchStrategy[tuple[str, ...] | None]:
+    """Draw some of the values, or None for no condition."""
+    return st.none() | st.lists(st.sampled_from(values), max_size=2).map(tuple)
+
+
+FILTERS = st.builds(
+    SpecFilter,
+    packages=optional(NAMES),
+    stacks=optional(STACKS),
+    targets=optional(TARGETS),
+    versions=optional(VERSIONS),
+)
+
+
+def meets(spec: Spec, conditions: SpecFilter) -> bool:
+    """Tell whether a record meets the conditions of a filter that FILTERS draws."""
+    return (
+        (conditions.packages is None or spec.name in conditions.packages)
+        and (conditions.stacks is None or bool({*spec.stacks} & {*conditions.stacks}))
+        and (conditions.targets is None or spec.target in conditions.targets)
+        and (conditions.versions is None or spec.version in conditions.versions)
+    )
+
+
+def of_hashes(comparison: Comparison) -> list[tuple[str, str, str]]:
+    """Return the changed hashes without their rows, which are those of the frames."""
+    return [(change.kind.value, change.name, change.hash) for change in comparison.specs]
+
+
+def assert_alike(one: Comparison, other: Comparison) -> None:
+    """Hold that two comparisons tell the same."""
+    assert of_hashes(one) == of_hashes(other)
+    assert one.specs.fields() == other.specs.fields()
+    assert list(one.packages) == list(other.packages)
+    assert list(one.stacks) == list(other.stacks)
+    assert asdict(summarize(one)) == asdict(summarize(other))
+    assert one.stacks.num_stacks == other.stacks.num_stacks
+
+
+@given(pairs(), FILTERS)
+def test_narrowing_is_comparing_the_specs_that_meet_the_conditions(
+    states: tuple[list[Spec], list[Spec]], conditions: SpecFilter
+) -> None:
+    """As if both contents held nothing else; a hash that both have stays whole.
+
+    But whether a source tells stacks is known from all that it holds.
+    """
+    hashes = {spec.hash for specs in states for spec in specs if meets(spec, conditions)}
+    kept = [[spec for spec in specs if spec.hash in hashes] for specs in states]
+    assume(tell_stacks(kept) == tell_stacks(states))
+    assert_alike(compare(*states).narrowed(conditions), compare(*kept))
+
+
+@FEWER_EXAMPLES
+@given(pairs(), FILTERS, FILTERS)
+def test_narrowing_twice(
+    states: tuple[list[Spec], list[Spec]], one: SpecFilter, other: SpecFilter
+) -> None:
+    """The second time, only what the first left can be met."""
+    hashes = {spec.hash for specs in states for spec in specs if meets(spec, one)}
+    kept = [[spec for spec in specs if spec.hash in hashes] for specs in states]
+    assume(tell_stacks(kept) == tell_stacks(states))
+    twice = compare(*states).narrowed(one).narrowed(other)
+    assert_alike(twice, compare(*kept).narrowed(other))
+
+
+@given(pairs(), FILTERS)
+def test_the_narrowed_specs_are_those_that_are_selected(
+    states: tuple[list[Spec], list[Spec]], conditions: SpecFilter
+) -> None:
+    """To select of all changes chooses the same ones, with the same rows."""
+    comparison = compare(*states)
+    selected: list[SpecChange] = list(comparison.select_specs(conditions=conditions))
+    assert list(comparison.narrowed(conditions).specs) == selected
+
+
+@pytest.mark.parametrize(("stack", "size"), [*product(("e4s", "hep"), (None, 5))])
+def test_what_is_gone_from_a_stack(stack: str, size: int | None) -> None:
+    """A stack that no spec of the package has any more is removed, for this package."""
+    others = [a_spec("other", name="zlib", stacks=("e4s", "hep", "root"), size=7)]
+    base = [a_spec("1", stacks=(stack, "root"), size=size), *others]
+    narrowed = compare(base, others).narrowed(SpecFilter(packages=("hdf5",)))
+    (change,) = narrowed.stacks
+    assert (change.name, change.kind) == (stack, StackChangeKind.REMOVED)
+    assert (change.size_before, change.size_after) == (size, 0)
+    summary = summarize(narrowed)
+    assert (summary.specs_unchanged, summary.packages_unchanged) == (0, 0)
+    assert (summary.total_size_before, summary.total_size_after) == (size, None)

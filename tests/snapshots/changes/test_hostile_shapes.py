@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from snapshots.changes.spec_changes import SpecChangeKind
+from snapshots.changes.diff import SpecChangeKind
 from snapshots.models import Dependency, Spec
 from tests.snapshots.changes.oracle.explained import Explained
 from tests.snapshots.changes.oracle.own import Cause, Kind

@@ -1,18 +1,27 @@
-"""What is kept of two neighbours is what their explanation says."""
+"""What is kept of the difference of two neighbours, and hashes as numbers."""
 
 from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from snapshots.changes.hash_numbers import numbers_of
-from snapshots.changes.kept_changes import KeptChanges, comparisons_table, keep_changes
+from snapshots.changes.kept_changes import (
+    KeptChanges,
+    PackageCounts,
+    PairCounts,
+    comparisons_table,
+    counts_of,
+    keep_changes,
+    numbers_of,
+    packages_of,
+    places_of,
+)
 from snapshots.changes.package_changes import PackageChangeKind
-from snapshots.changes.pair_counts import PairCounts, counts_of
-from snapshots.changes.pair_packages import PackageCounts, packages_of
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.history import Pair
 from snapshots.tables import CHANGES, COMPARISONS
@@ -20,6 +29,28 @@ from tests.snapshots.changes.graphs import side_of
 from tests.snapshots.factories import a_spec, digest_of
 from tests.snapshots.timelines.naive import Past
 from tests.snapshots.timelines.pasts import PASTS
+
+NUMBERS = st.lists(
+    # Some agree in the bits that are looked at first, and in nothing else.
+    st.builds(
+        lambda high, low: high * 2**16 + low, st.integers(-(2**47), 2**47 - 1), st.integers(0, 3)
+    ),
+    max_size=30,
+)
+
+
+@given(NUMBERS, NUMBERS, NUMBERS)
+def test_wanted_numbers_are_found_where_they_stand(
+    some: list[int], wanted: list[int], others: list[int]
+) -> None:
+    """Each as often as it is there, in an array of its own or a part of another one."""
+    numbers = np.array([*some, *wanted, *others], np.int64)
+    known = {*some, *wanted[::2]}
+    expected = [place for place, number in enumerate(numbers.tolist()) if number in known]
+    told = np.array([*known], np.int64)
+    assert places_of(told, numbers).tolist() == expected
+    apart = np.repeat(numbers, 2)[::2]
+    assert places_of(told, apart).tolist() == expected
 
 
 @pytest.mark.no_cover

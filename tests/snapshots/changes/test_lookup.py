@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.changes.facts import FieldChange
-from snapshots.changes.lookup import Lookup
-from snapshots.changes.wanted import COMPARED, Wanted
+from snapshots.changes.lookup import COMPARED, Lookup, Wanted
+from snapshots.changes.pairings import FieldChange
 from snapshots.models import ConcreteSpec, Spec
 from snapshots.spack.versions import version_key
 from tests.snapshots.factories import SPECS, a_spec, full_spec, hash_of, random_facts
@@ -176,7 +175,7 @@ def test_the_nearest_is_that_of_the_definition(there: list[Spec], seed: int, at_
         wishes.append(ConcreteSpec(hash=hash_of(f"w{number}"), name=name, **told))
     there = [replace(spec, name=random.choice(("hdf5", "zlib"))) for spec in there]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("snapshots.changes.nearest_specs._PAIRS_AT_ONCE", at_once)
+        patch.setattr("snapshots.changes.lookup._PAIRS_AT_ONCE", at_once)
         found = look_up(wishes, there)
         rows = found.nearest.tolist()
     assert len(rows) == len(wishes)

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import pytest
 
+from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.reasons import SpecChangeReason
-from snapshots.changes.spec_changes import SpecChangeKind
 from tests.snapshots.changes.oracle.explained import Explained
 from tests.snapshots.changes.oracle.own import Cause, Kind
 from tests.snapshots.changes.oracle.real import STACKS, history, records

@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.changes import package_changes, spec_changes, stack_changes
-from snapshots.changes.common_names import CommonNames
-from snapshots.changes.diff import Comparison
+from snapshots.changes import diff, package_changes, stack_changes
+from snapshots.changes.diff import Comparison, SpecChange, SpecChangeKind
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
-from snapshots.changes.spec_changes import SpecChange, SpecChangeKind
+from snapshots.changes.pairings import CommonNames
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
 from snapshots.notes.summary import summarize
@@ -109,7 +108,7 @@ def test_records_are_made_for_what_is_shown(monkeypatch: pytest.MonkeyPatch) -> 
 
         return make
 
-    for module, record in ((spec_changes, SpecChange), (package_changes, PackageChange)):
+    for module, record in ((diff, SpecChange), (package_changes, PackageChange)):
         monkeypatch.setattr(module, record.__name__, counting(record))
     comparison = compare(base, head)
     specs = comparison.select_specs([SpecChangeKind.ADDED])

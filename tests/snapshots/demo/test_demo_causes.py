@@ -5,9 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from snapshots.changes.causes import CauseKind
-from snapshots.changes.cells import CoverageDimension
-from snapshots.changes.coverage import CoverageChangeKind, coverage
+from snapshots.changes.cause_names import CauseKind
+from snapshots.changes.coverage import CoverageChangeKind, CoverageDimension, coverage
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
 from snapshots.changes.reasons import REASONS, SpecChangeReason

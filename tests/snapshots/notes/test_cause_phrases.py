@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from snapshots.changes.cause import CauseKind, CauseName
+from snapshots.changes.cause_names import CauseKind, CauseName
 from snapshots.models import Spec
 from snapshots.notes import rendering
 from snapshots.notes.cause_phrases import causes_sentence, noun_phrase

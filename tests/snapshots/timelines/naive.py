@@ -10,13 +10,16 @@ from functools import cache
 
 import pyarrow as pa
 
-from snapshots.changes.diff import Comparison
+from snapshots.changes.diff import Comparison, SpecChange
 from snapshots.changes.explanation import explain
-from snapshots.changes.kept_changes import KeptChanges, comparisons_table, keep_changes
-from snapshots.changes.pair_counts import PairCounts
-from snapshots.changes.pair_packages import PackageCounts
+from snapshots.changes.kept_changes import (
+    KeptChanges,
+    PackageCounts,
+    PairCounts,
+    comparisons_table,
+    keep_changes,
+)
 from snapshots.changes.reasons import REASONS, SpecChangeReason
-from snapshots.changes.spec_changes import SpecChange
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import NOTHING, RevisionInfo, Spec
 from snapshots.spack.versions import version_key

@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
+from snapshots.changes.kept_changes import NO_COUNTS
 from snapshots.changes.package_changes import PackageChangeKind as K
-from snapshots.changes.pair_counts import NO_COUNTS
 from snapshots.changes.reasons import SpecChangeReason as R
 from snapshots.models import Spec
 from snapshots.timelines.growth import growth

@@ -7,7 +7,7 @@ import pytest
 from snapshots.catalog.asking.covering import Covered, best_covering, candidates
 from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
-from snapshots.changes.wanted import Wanted
+from snapshots.changes.lookup import Wanted
 from snapshots.errors import CatalogError
 from snapshots.models import ConcreteSpec
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of

@@ -20,8 +20,13 @@ from snapshots.catalog.store.storage import Storage
 from snapshots.catalog.tables.sorted_table import SortedTable
 from snapshots.catalog.tables.whole_table import WholeTable
 from snapshots.catalog.verifying.verify import Verified, verify
-from snapshots.changes.kept_changes import KeptChanges, comparisons_table, keep_changes
-from snapshots.changes.pair_counts import COUNT_COLUMNS, counts_of
+from snapshots.changes.kept_changes import (
+    COUNT_COLUMNS,
+    KeptChanges,
+    comparisons_table,
+    counts_of,
+    keep_changes,
+)
 from snapshots.errors import NoCatalog
 from snapshots.tables import CHANGES, COMPARISONS
 from tests.snapshots.changes.graphs import side_of

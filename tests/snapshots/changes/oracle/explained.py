@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from snapshots.changes.diff import Comparison
+from snapshots.changes.diff import Comparison, SpecChangeKind
 from snapshots.changes.explanation import explain
 from snapshots.changes.reasons import SpecChangeReason
-from snapshots.changes.spec_changes import SpecChangeKind
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from tests.snapshots.changes.cause_records import records
@@ -114,10 +113,10 @@ class Explained:
     @cached_property
     def involved(self) -> dict[str, list[Cause]]:
         """The causes of each spec."""
-        offsets, numbers = self._explanation.involved(self._changes)
-        bounds = pairwise(offsets.tolist())
+        lists = self._explanation.involved(self._changes)
+        bounds = pairwise(lists.offsets.tolist())
         return {
-            change.hash: [self.causes[number] for number in numbers[start:stop].tolist()]
+            change.hash: [self.causes[number] for number in lists.numbers[start:stop].tolist()]
             for change, (start, stop) in zip(self._changes, bounds, strict=True)
             if stop > start
         }

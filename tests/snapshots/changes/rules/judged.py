@@ -5,11 +5,9 @@ from functools import cache
 
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
-from snapshots.changes.rules.finding import Searched, finder
-from snapshots.changes.rules.judging import judge
-from snapshots.changes.rules.records import Demand, Only, Rule
-from snapshots.changes.rules.scopes import Judged
-from snapshots.changes.rules.verdict import RuleResult
+from snapshots.changes.rules.measures import Judged
+from snapshots.changes.rules.rules import Demand, Only, Rule
+from snapshots.changes.rules.verdict import RuleResult, Searched, finder, judge
 from snapshots.contents import Content
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame

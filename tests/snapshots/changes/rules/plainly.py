@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from snapshots.changes.cells import CoverageDimension
-from snapshots.changes.rules.records import Forbidden, Only
+from snapshots.changes.coverage import CoverageDimension
+from snapshots.changes.rules.rules import Forbidden, Only
 from snapshots.models import Spec
 from snapshots.spack.versions import VersionKey, version_key
 

@@ -1,0 +1,330 @@
+"""Removed and added specs as what they are paired by, and classes of those that are alike.
+
+Facts are columns of hashes. 5,000 equal specs on either side are no 25 million pairs, but a pair of
+classes. What is ranked are pairs of classes; within two classes the hashes decide, so that their
+pairs follow from two lists. Two classes are candidates for each other if they have a mark in
+common. Where candidates need no more than one key, the mark is the key; where they need a stack in
+common as well, each class has a mark for each of its stacks.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from snapshots.changes.sides import (
+    Fingerprints,
+    Side,
+    compilers,
+    mixed,
+    node_codes,
+    node_fingerprints,
+    row_hashes,
+    stating_compilers,
+)
+from snapshots.frames.columns import Mask, Rows, begins_of_runs
+from snapshots.frames.graphs import places_of_runs
+from snapshots.spack.names import ROOT_STACK
+
+Numbers = npt.NDArray[np.int64]
+
+
+class Candidates:
+    """Rows of one side by rising hash; all columns are in this order.
+
+    Each column holds a 64-bit hash of a fact, so that those of both sides can be compared. A key of
+    several facts is mixed of them: two that differ are taken for equal by chance in one of 10^19.
+    """
+
+    def __init__(self, side: Side, rows: Rows) -> None:
+        self.side = side
+        by_hash = np.empty(len(side.frame), np.int32)
+        by_hash[side.frame.hashes.order] = np.arange(len(side.frame), dtype=np.int32)
+        self.rows = rows[np.argsort(by_hash[rows], kind="stable")]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def package(self) -> Fingerprints:
+        """The name of the package."""
+        return self._column("name")
+
+    @cached_property
+    def architecture(self) -> Fingerprints:
+        """The platform, the operating system and the target."""
+        names = ("platform", "operating_system", "target")
+        return row_hashes(self.side.frame, self.rows, names)
+
+    @cached_property
+    def variants(self) -> Fingerprints:
+        """All variants."""
+        return self._column("variants")
+
+    @cached_property
+    def version(self) -> Fingerprints:
+        """The version."""
+        return self._column("version")
+
+    @cached_property
+    def stacks(self) -> Fingerprints:
+        """All stacks but root."""
+        frame = self.side.frame
+        return frame.stacks_without_root[frame.stacks.codes[self.rows]].astype(np.uint64)
+
+    @cached_property
+    def has_stack(self) -> Mask:
+        """Whether there is any stack but root."""
+        column = self.side.frame.stacks
+        has = column.where(lambda stacks: not {*stacks} <= {ROOT_STACK})
+        return has[column.codes[self.rows]]
+
+    def keys(self, facts: Sequence[str]) -> Fingerprints:
+        """Return one hash of several facts, which are named as these columns are."""
+        return mixed(*(getattr(self, fact) for fact in facts))
+
+    @cached_property
+    def names(self) -> Fingerprints:
+        """The names of the direct dependencies, each once, whatever the types of the edges.
+
+        A compiler that is no dependency counts as one.
+        """
+        distinct, owners, codes = self._named()
+        pairs = np.sort(owners * len(distinct) + codes)
+        pairs = pairs[begins_of_runs(pairs)]
+        sums = np.zeros(len(self), np.uint64)
+        if len(pairs):
+            np.add.at(sums, pairs // len(distinct), distinct[pairs % len(distinct)])
+        return sums
+
+    def _named(self) -> tuple[Fingerprints, Numbers, Numbers]:
+        """Return hashes of names, and for each dependency whose it is and which name it has."""
+        side, graph = self.side, self.side.graph
+        stating = np.flatnonzero(stating_compilers(side)[self.rows])
+        of_compilers = compilers(side)[0][self.rows[stating]]
+        of_packages = node_fingerprints(side, "package")
+        distinct = np.unique(np.concatenate([of_packages, of_compilers]))
+        edges = graph.down.edges_of(self.rows.astype(np.int64))
+        place_of = np.empty(graph.num_nodes, np.int64)
+        place_of[self.rows] = np.arange(len(self))
+        of_nodes = np.searchsorted(distinct, of_packages)[node_codes(side, "package")]
+        owners = [place_of[graph.sources[edges]], stating]
+        codes = [of_nodes[graph.targets[edges]], np.searchsorted(distinct, of_compilers)]
+        return distinct, np.concatenate(owners), np.concatenate(codes)
+
+    def _column(self, name: str) -> Fingerprints:
+        return row_hashes(self.side.frame, self.rows, [name])
+
+
+MAX_CLASSES = 512
+"""How many classes of one key are ranked at once."""
+
+_SHIFT = 32
+
+Places = npt.NDArray[np.int64]
+
+
+def twins(base: Fingerprints, head: Fingerprints) -> tuple[Places, Places]:
+    """Pair candidates of both sides that have the same mark: the first ones, the second ones ...
+
+    Return the places of each pair in the two arrays.
+    """
+    ours, theirs = (mixed(marks, _ordinals(marks).astype(np.uint64)) for marks in (base, head))
+    _, first, second = np.intersect1d(ours, theirs, assume_unique=True, return_indices=True)
+    return first, second
+
+
+def _ordinals(marks: Fingerprints) -> Places:
+    """Return how many of the same mark precede each."""
+    order = np.argsort(marks, kind="stable")
+    begins = np.flatnonzero(begins_of_runs(marks[order]))
+    sizes = np.diff(np.append(begins, len(marks)))
+    ordinals = np.empty(len(marks), np.int64)
+    ordinals[order] = np.arange(len(marks)) - np.repeat(begins, sizes)
+    return ordinals
+
+
+class Classes:
+    """The classes of some candidates of one side, key by key, the newest version first.
+
+    ``places`` of candidates rise as their hashes do. By candidate, ``keys`` are the numbers of the
+    keys, ``marks`` are the same for those that are alike, and ``versions`` are places in Spack's
+    order. By class, ``first`` is the place of its first candidate, ``keys`` the number of its key,
+    and ``pieces`` a number for key and piece, where a key has more than ``MAX_CLASSES`` classes:
+    ``is_cut`` is True where any has.
+    """
+
+    def __init__(self, places: Places, keys: Places, marks: Fingerprints, versions: Places) -> None:
+        _, first, of_member = np.unique(marks, return_index=True, return_inverse=True)
+        order = np.lexsort((first, -versions[first], keys[first]))
+        ranks = np.empty(len(order), np.int64)
+        ranks[order] = np.arange(len(order))
+        numbers = ranks[of_member]
+        bounds = np.concatenate(([0], np.cumsum(np.bincount(numbers)))).tolist()
+        # Class by class; the free members are those from ``_starts`` up to ``_stops``.
+        self._members: list[int] = places[np.argsort(numbers, kind="stable")].tolist()
+        self._starts: list[int] = bounds[:-1]
+        self._stops: list[int] = bounds[1:]
+        self.first = places[first[order]]
+        self.keys = keys[first[order]]
+        piece = (np.arange(len(order)) - np.searchsorted(self.keys, self.keys)) // MAX_CLASSES
+        self.pieces = first_piece(self.keys) + piece
+        self.is_cut = bool(piece.any())
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def free(self, number: int) -> list[int]:
+        """Return the members of a class that are free yet."""
+        return self._members[self._starts[number] : self._stops[number]]
+
+    def smallest(self, number: int) -> int:
+        """Return the free member with the smallest hash; there is one."""
+        return self._members[self._starts[number]]
+
+    def num_free(self, number: int) -> int:
+        """Return how many members of a class are free yet."""
+        return self._stops[number] - self._starts[number]
+
+    def take(self, number: int, count: int) -> list[int]:
+        """Return `count` free members, by rising hash; they are no longer free."""
+        start = self._starts[number]
+        self._starts[number] = start + count
+        return self._members[start : start + count]
+
+
+def first_piece(keys: Places) -> Places:
+    """Return the number of the first piece of each key."""
+    return keys << _SHIFT
+
+
+def take_in_order(
+    base: Classes, ours: list[int], head: Classes, theirs: list[int], bounds: list[int]
+) -> tuple[list[int], list[int]]:
+    """Take what is free of pairs of classes, from first to last; return places of candidates.
+
+    Pairs between two neighbouring ``bounds`` rank alike. Of their members the
+    smallest hash in base comes first, with the smallest one in head that it can have.
+    """
+    of_base: list[int] = []
+    of_head: list[int] = []
+    for start, stop in pairwise(bounds):
+        if stop - start == 1:
+            one, other = ours[start], theirs[start]
+            count = min(base.num_free(one), head.num_free(other))
+            of_base += base.take(one, count)
+            of_head += head.take(other, count)
+            continue
+        partners: defaultdict[int, list[int]] = defaultdict(list)
+        for one, other in zip(ours[start:stop], theirs[start:stop], strict=True):
+            if head.num_free(other):
+                partners[one].append(other)
+        members = sorted((place, one) for one in partners for place in base.free(one))
+        for _, one in members:
+            free = [other for other in partners[one] if head.num_free(other)]
+            if free:
+                of_base += base.take(one, 1)
+                of_head += head.take(min(free, key=head.smallest), 1)
+    return of_base, of_head
+
+
+_MAX_PAIRS = 1 << 18
+
+
+class Items(msgspec.Struct, frozen=True):
+    """Items of classes: the numbers of the classes, rising, and a hash of each item."""
+
+    owners: Places
+    hashes: Fingerprints
+
+
+class Marks(msgspec.Struct, frozen=True):
+    """Marks of classes: the numbers of the classes, rising, and a hash for each mark.
+
+    ``groups`` rise, too: the pairs that come of marks of one group are ranked together.
+    """
+
+    owners: Places
+    hashes: Fingerprints
+    groups: Places
+
+
+def marks_of_keys(classes: Classes) -> Marks:
+    """Return a mark for each class: its key, and the piece where a key has too many classes."""
+    pieces = classes.pieces
+    return Marks(np.arange(len(classes)), pieces.astype(np.uint64), pieces)
+
+
+def marks_of_items(
+    base: Classes, base_items: Items, head: Classes, head_items: Items
+) -> tuple[Marks, Marks]:
+    """Return marks that classes share where they have one key and an item in common.
+
+    Where these would be too many pairs of one key, its classes have those of ``marks_of_keys``.
+    """
+    ours, theirs = _of_items(base, base_items), _of_items(head, head_items)
+    _, counts, _ = _joined(ours, theirs)
+    size = 1 + max(classes.keys.max(initial=0) for classes in (base, head))
+    too_many = np.bincount(base.keys[ours.owners], counts, minlength=size) > _MAX_PAIRS
+    return _chosen(base, ours, too_many), _chosen(head, theirs, too_many)
+
+
+def _of_items(classes: Classes, items: Items) -> Marks:
+    keys = classes.keys[items.owners]
+    hashes = mixed(keys.astype(np.uint64), items.hashes)
+    return Marks(items.owners, hashes, first_piece(keys))
+
+
+def _chosen(classes: Classes, marks: Marks, too_many: Mask) -> Marks:
+    """Return the marks, but for those keys that have too many pairs the marks of keys."""
+    of_items = np.flatnonzero(~too_many[classes.keys[marks.owners]])
+    of_keys = np.flatnonzero(too_many[classes.keys])
+    others = marks_of_keys(classes)
+    owners = np.concatenate([marks.owners[of_items], of_keys])
+    hashes = np.concatenate([marks.hashes[of_items], others.hashes[of_keys]])
+    groups = np.concatenate([marks.groups[of_items], others.groups[of_keys]])
+    order = np.argsort(owners, kind="stable")
+    return Marks(owners[order], hashes[order], groups[order])
+
+
+def pairs_of_classes(base: Marks, head: Marks) -> Iterator[tuple[Places, Places]]:
+    """Yield the numbers of classes that have a mark in common, each pair once.
+
+    All pairs of a group come together, and those of several groups if they are not too many.
+    """
+    starts, counts, owners = _joined(base, head)
+    size = 1 + int(owners.max(initial=0))
+    for batch in _batches(base.groups, counts):
+        ours = np.repeat(base.owners[batch], counts[batch])
+        theirs = owners[places_of_runs(starts[batch], counts[batch])]
+        pairs = np.sort(ours * size + theirs)
+        yield np.divmod(pairs[begins_of_runs(pairs)], size)
+
+
+def _joined(base: Marks, head: Marks) -> tuple[Places, Places, Places]:
+    """Return for each mark of base where those that are equal begin in head, and how many.
+
+    They begin in the order of the third array, the owners of head's marks.
+    """
+    order = np.argsort(head.hashes, kind="stable")
+    hashes = head.hashes[order]
+    starts = np.searchsorted(hashes, base.hashes, "left")
+    counts = np.searchsorted(hashes, base.hashes, "right") - starts
+    return starts, counts, head.owners[order]
+
+
+def _batches(groups: Places, counts: Places) -> Iterator[slice]:
+    """Yield slices of sorted groups: one group, or as many as have few pairs."""
+    before = np.concatenate(([0], np.cumsum(counts)))
+    ends = np.searchsorted(groups, groups, "right")
+    bounds = np.unique(ends)
+    start = 0
+    while start < len(counts):
+        last = np.searchsorted(before[bounds], before[start] + _MAX_PAIRS, "right") - 1
+        stop = int(max(ends[start], bounds[last]))
+        yield slice(start, stop)
+        start = stop

@@ -1,0 +1,412 @@
+"""The pairs of nodes whose differing hashes explain each other.
+
+From a pair of counterparts to the pairs of the dependencies that both have, where their hashes
+differ, and on from there; each pair is reached once, so that cycles end.
+
+A dependency of one node pairs with that of the other node of the same name. Where a name occurs
+twice on either side, edges of equal types pair: those to equal hashes first, the others in the
+order of their versions (an unknown one first) and hashes. What is left is on one side only.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from snapshots.changes.sides import Side, are_equal, frame_row, is_stated, node_codes
+from snapshots.frames.columns import Mask, Rows
+from snapshots.frames.dependencies import DependencyType
+from snapshots.frames.graphs import (
+    Adjacency,
+    Edges,
+    Nodes,
+    Numbers,
+    levels_from_below,
+    strongly_connected,
+)
+from snapshots.spack.versions import version_key
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class Edge(msgspec.Struct, frozen=True):
+    """A dependency: the package and hash that the edge leads to, and what else is known of it.
+
+    ``node`` is its number in the graph of its side; ``version`` is None where it is not known.
+    """
+
+    name: str
+    types: int
+    virtuals: tuple[str, ...]
+    hash: str
+    version: str | None
+    node: int
+
+
+class PairedEdges(msgspec.Struct, frozen=True):
+    """The edges of two nodes: those of both, and those that only one of them has."""
+
+    both: Sequence[tuple[Edge, Edge]]
+    only_base: Sequence[Edge]
+    only_head: Sequence[Edge]
+
+
+def edges_of(side: Side, node: int) -> list[Edge]:
+    """Return the dependencies of a node, in the order of its record."""
+    graph = side.graph
+    return [
+        edge_at(side, edge)
+        for edge in range(int(graph.down.starts[node]), int(graph.down.starts[node + 1]))
+    ]
+
+
+def edge_texts(side: Side, node: int) -> list[str]:
+    """Return name, types and virtuals of each dependency of a node, without reading its hash."""
+    graph = side.graph
+    texts = []
+    for edge in range(int(graph.down.starts[node]), int(graph.down.starts[node + 1])):
+        frame, row = frame_row(side, int(graph.targets[edge]))
+        parts = (
+            frame.package.at(row),
+            _names(int(graph.types[edge])),
+            ",".join(graph.virtuals.at(edge)),
+        )
+        texts.append(" ".join(filter(None, parts)))
+    return texts
+
+
+@lru_cache(maxsize=64)
+def _names(types: int) -> str:
+    return ",".join(str(kind.name).lower() for kind in DependencyType if kind & types)
+
+
+def edge_at(side: Side, edge: int) -> Edge:
+    """Return the edge of a number in its graph."""
+    graph = side.graph
+    target = int(graph.targets[edge])
+    frame, row = frame_row(side, target)
+    return Edge(
+        frame.package.at(row),
+        int(graph.types[edge]),
+        graph.virtuals.at(edge),
+        frame.hashes.at(row),
+        frame.version.at(row),
+        target,
+    )
+
+
+def pair_edges(base: Sequence[Edge], head: Sequence[Edge]) -> PairedEdges:
+    """Pair the edges of two nodes."""
+    both: list[tuple[Edge, Edge]] = []
+    only_base: list[Edge] = []
+    only_head: list[Edge] = []
+    for before, after in _grouped(base, head, lambda edge: edge.name):
+        if len(before) == len(after) == 1:
+            both.append((before[0], after[0]))
+            continue
+        for old, new in _grouped(before, after, lambda edge: edge.types):
+            pairs, old, new = _equal_first(old, new)
+            both += pairs
+            both += zip(old, new, strict=False)
+            only_base += old[len(new) :]
+            only_head += new[len(old) :]
+    return PairedEdges(both, only_base, only_head)
+
+
+def _equal_first(
+    base: Iterable[Edge], head: Iterable[Edge]
+) -> tuple[list[tuple[Edge, Edge]], list[Edge], list[Edge]]:
+    """Return the pairs of equal hashes, and what is left of both sides, in order."""
+    both: list[tuple[Edge, Edge]] = []
+    left: list[Edge] = []
+    after = defaultdict(list)
+    for edge in sorted(head, key=_order, reverse=True):
+        after[edge.hash].append(edge)
+    for edge in sorted(base, key=_order):
+        if after[edge.hash]:
+            both.append((edge, after[edge.hash].pop()))
+        else:
+            left.append(edge)
+    new = sorted((edge for edges in after.values() for edge in edges), key=_order)
+    return both, left, new
+
+
+def _order(edge: Edge) -> tuple[object, ...]:
+    version = edge.version
+    key = () if version is None else (version_key(version), version)
+    return version is not None, key, edge.hash, edge.virtuals
+
+
+def _grouped(
+    base: Iterable[Edge], head: Iterable[Edge], key: Callable[[Edge], Key]
+) -> Iterable[tuple[list[Edge], list[Edge]]]:
+    """Return the edges of both sides by their key, in the order in which the keys first occur."""
+    groups: dict[Key, tuple[list[Edge], list[Edge]]] = {}
+    for number, edges in enumerate((base, head)):
+        for edge in edges:
+            groups.setdefault(key(edge), ([], []))[number].append(edge)
+    return groups.values()
+
+
+Keys = npt.NDArray[np.int64]
+
+
+class CommonEdges(msgspec.Struct, frozen=True):
+    """Dependencies that both nodes of a pair have, as ``edge_pairs`` pairs them.
+
+    ``places`` are those of the pairs among all of the arguments; ``base_nodes`` and
+    ``head_nodes`` are what the two edges lead to. ``twice`` are the places of pairs with a
+    dependency whose name occurs twice on one side or the other.
+    """
+
+    places: Edges
+    base_nodes: Nodes
+    head_nodes: Nodes
+    twice: Edges
+
+
+class _NamedEdges(msgspec.Struct, frozen=True):
+    """The edges of the nodes on one side, by the place of the node and the name at their end."""
+
+    keys: Keys
+    edges: Edges
+
+
+class EdgeJoin:
+    """Joins the edges of pairs of nodes of two sides."""
+
+    def __init__(self, base: Side, head: Side) -> None:
+        self._sides = base, head
+        packages = [(side.frame.packages, side.graph.outside.packages) for side in self._sides]
+        every = sorted(set(chain(*chain(*packages))))
+        places = {name: place for place, name in enumerate(every)}
+        self._size = len(every) + 1
+        self._names: list[Numbers] = []
+        for side, lists in zip(self._sides, packages, strict=True):
+            codes = np.fromiter(map(places.__getitem__, chain(*lists)), np.int32)
+            self._names.append(codes[node_codes(side, "package")])
+
+    def common(self, base_nodes: Nodes, head_nodes: Nodes) -> CommonEdges:
+        """Return what the two nodes of each pair have in common."""
+        before, after = (self._named(0, base_nodes), self._named(1, head_nodes))
+        twice = np.union1d(_repeated(before.keys), _repeated(after.keys))
+        keys, ours, theirs = np.intersect1d(
+            before.keys, after.keys, assume_unique=not len(twice), return_indices=True
+        )
+        if len(twice):
+            once = ~np.isin(keys, twice)
+            keys, ours, theirs = keys[once], ours[once], theirs[once]
+        base, head = (side.graph.targets.astype(np.int64) for side in self._sides)
+        pairs = [(keys // self._size, base[before.edges[ours]], head[after.edges[theirs]])]
+        pairs += [self._paired(key, before, after) for key in twice.tolist()]
+        places, base_ends, head_ends = map(np.concatenate, zip(*pairs, strict=True))
+        return CommonEdges(places, base_ends, head_ends, np.unique(twice // self._size))
+
+    def _named(self, number: int, nodes: Nodes) -> _NamedEdges:
+        """Return the edges of nodes of a side, sorted by the node's place and the name."""
+        graph = self._sides[number].graph
+        edges = graph.down.edges_of(nodes)
+        counts = graph.down.starts[nodes + 1] - graph.down.starts[nodes]
+        places = np.repeat(np.arange(len(nodes)), counts)
+        keys = places * self._size + self._names[number][graph.targets[edges]]
+        order = np.argsort(keys, kind="stable")
+        return _NamedEdges(keys[order], edges[order])
+
+    def _paired(
+        self, key: int, before: _NamedEdges, after: _NamedEdges
+    ) -> tuple[Edges, Nodes, Nodes]:
+        """Pair the edges of one pair of nodes that have one name."""
+        lists = []
+        for side, named in zip(self._sides, (before, after), strict=True):
+            start, stop = np.searchsorted(named.keys, (key, key + 1)).tolist()
+            lists.append([edge_at(side, edge) for edge in named.edges[start:stop].tolist()])
+        both = pair_edges(*lists).both
+        ends = np.array([(old.node, new.node) for old, new in both], np.int64).reshape(-1, 2)
+        return np.full(len(both), key // self._size), ends[:, 0], ends[:, 1]
+
+
+def _repeated(keys: Keys) -> Keys:
+    """Return the keys, out of sorted ones, that occur more than once."""
+    return np.unique(keys[1:][keys[1:] == keys[:-1]])
+
+
+MOST_PAIRS_PER_NODE = 4
+"""How many pairs are followed, for each node of the two graphs; hardly any needs more than one.
+
+Cycles of different lengths have as many pairs as the product of their lengths. Where there are more
+pairs, those that are farthest away are not followed.
+"""
+
+MOST_STEPS = 1_000
+"""How many dependencies in a row are followed from a pair; real ones end after some 100."""
+
+
+class PairGraph(msgspec.Struct, frozen=True):
+    """The pairs that are reached, and which leads to which.
+
+    The first ``num_starts`` are those that the walk began with. Pair n is of ``base_nodes[n]`` and
+    ``head_nodes[n]``. ``sources``, rising, and ``targets`` are the pairs of each edge.
+    ``is_external`` marks pairs of which one side or both state nothing, ``has_twice`` those with
+    dependencies of one name, ``is_cut`` those that were not followed.
+    """
+
+    num_starts: int
+    base_nodes: Nodes
+    head_nodes: Nodes
+    sources: Numbers
+    targets: Numbers
+    is_external: Mask
+    has_twice: Mask
+    is_cut: Mask
+
+    @property
+    def num_pairs(self) -> int:
+        """How many pairs there are."""
+        return len(self.base_nodes)
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory the arrays take."""
+        return sum(getattr(self, name).nbytes for name in self.__struct_fields__[1:])
+
+
+def walk(base: Side, head: Side, base_rows: Rows, head_rows: Rows) -> PairGraph:
+    """Return the pairs that are reached from pairs of rows, which are different pairs."""
+    return _Walk(base, head).run(base_rows.astype(np.int64), head_rows.astype(np.int64))
+
+
+class _Walk:
+    """Goes down level by level; ``_numbers`` has the number of each pair by its key."""
+
+    def __init__(self, base: Side, head: Side) -> None:
+        self._base, self._head = base, head
+        self._join = EdgeJoin(base, head)
+        self._stated = is_stated(base), is_stated(head)
+        self._most = MOST_PAIRS_PER_NODE * (base.graph.num_nodes + head.graph.num_nodes)
+        self._numbers: dict[int, int] = {}
+        self._edges: list[tuple[Edges, Edges]] = []
+        self._twice: list[Edges] = []
+
+    def run(self, base_nodes: Nodes, head_nodes: Nodes) -> PairGraph:
+        """Return what is reached from the pairs; only bounded memory limits how far it goes."""
+        num_starts = len(base_nodes)
+        keys = level = self._keys(base_nodes, head_nodes)
+        self._numbers = dict(zip(keys.tolist(), range(num_starts), strict=True))
+        levels = []
+        while len(level):
+            levels.append(level)
+            if len(self._numbers) > self._most or len(levels) > MOST_STEPS:
+                break
+            level = self._step(level)
+        return self._graph(num_starts, np.concatenate([*levels, level[:0]]), num_cut=len(level))
+
+    def _keys(self, base_nodes: Nodes, head_nodes: Nodes) -> Nodes:
+        return base_nodes * self._head.graph.num_nodes + head_nodes
+
+    def _ends(self, keys: Nodes) -> tuple[Nodes, Nodes]:
+        return np.divmod(keys, self._head.graph.num_nodes)
+
+    def _step(self, level: Nodes) -> Nodes:
+        """Return the keys of the pairs that a level leads to and that no earlier one did."""
+        numbers = np.arange(len(self._numbers) - len(level), len(self._numbers))
+        base_nodes, head_nodes = self._ends(level)
+        stated = self._stated[0][base_nodes] & self._stated[1][head_nodes]
+        numbers, base_nodes, head_nodes = numbers[stated], base_nodes[stated], head_nodes[stated]
+        common = self._join.common(base_nodes, head_nodes)
+        self._twice.append(numbers[common.twice])
+        ends = common.base_nodes, common.head_nodes
+        differ = ~are_equal(self._base, ends[0], self._head, ends[1])
+        keys, places = np.unique(self._keys(*ends)[differ], return_inverse=True)
+        new = [key for key in keys.tolist() if key not in self._numbers]
+        first = len(self._numbers)
+        self._numbers.update(zip(new, range(first, first + len(new)), strict=True))
+        reached = np.fromiter(map(self._numbers.__getitem__, keys.tolist()), np.int64, len(keys))
+        self._edges.append((numbers[common.places[differ]], reached[places]))
+        return np.array(new, np.int64)
+
+    def _graph(self, num_starts: int, keys: Nodes, num_cut: int) -> PairGraph:
+        base_nodes, head_nodes = self._ends(keys)
+        nothing = np.empty(0, np.int64)
+        sources, targets = (
+            (np.concatenate([nothing, *ends]) for ends in zip(*self._edges, strict=True))
+            if self._edges
+            else (nothing, nothing)
+        )
+        order = np.argsort(sources, kind="stable")
+        has_twice = np.zeros(len(keys), np.bool_)
+        has_twice[np.concatenate([nothing, *self._twice])] = True
+        return PairGraph(
+            num_starts,
+            base_nodes,
+            head_nodes,
+            sources[order].astype(np.int32),
+            targets[order].astype(np.int32),
+            ~(self._stated[0][base_nodes] & self._stated[1][head_nodes]),
+            has_twice,
+            np.arange(len(keys)) >= len(keys) - num_cut,
+        )
+
+
+class PairOrder:
+    """An order to work a graph of pairs off in.
+
+    ``levels`` are the pairs that lead to no cycle, a level after all that it leads to. Then come
+    ``components``, the pairs of each cycle, or one pair that leads to cycles without being in one.
+    """
+
+    def __init__(self, graph: PairGraph) -> None:
+        size = graph.num_pairs
+        self.num_pairs = size
+        self._sources = graph.sources
+        self._down = Adjacency(graph.sources, None, graph.targets, size)
+        self.levels = list(levels_from_below(graph.sources, graph.targets, size))
+        is_left = np.ones(size, np.bool_)
+        for level in self.levels:
+            is_left[level] = False
+        self.components: Sequence[Nodes] = [
+            np.array(pairs, np.int64) for pairs in strongly_connected(self._below(is_left))
+        ]
+
+    def _below(self, is_left: Mask) -> dict[int, list[int]]:
+        """Return for each marked pair the marked ones that it leads to."""
+        pairs = np.flatnonzero(is_left)
+        below: dict[int, list[int]] = {pair: [] for pair in pairs.tolist()}
+        edges = self._down.edges_of(pairs)
+        edges = edges[is_left[self._down.ends[edges]]]
+        sources, targets = self._sources[edges].tolist(), self._down.ends[edges].tolist()
+        for source, target in zip(sources, targets, strict=True):
+            below[source].append(target)
+        return below
+
+    def _targets(self, pairs: Nodes) -> Nodes:
+        targets: Nodes = self._down.ends[self._down.edges_of(pairs)].astype(np.int64)
+        return targets
+
+    def ends(self, is_explained: Mask) -> Mask:
+        """Return the pairs that are not marked and lead to none, or to none but their own cycle.
+
+        A cycle counts as marked where one of its pairs is.
+        """
+        mask = np.zeros(len(is_explained), np.bool_)
+        lowest = self.levels[0] if self.levels else np.empty(0, np.int64)
+        mask[lowest] = ~is_explained[lowest]
+        for pairs in self.components:
+            if not is_explained[pairs].any() and np.isin(self._targets(pairs), pairs).all():
+                mask[pairs] = True
+        return mask
+
+    def spread(self, values: npt.NDArray[Any], fold: np.ufunc) -> None:
+        """Fold into the value of each pair, a row, those of all pairs that it leads to."""
+        for level in self.levels[1:]:
+            starts = self._down.starts[level]
+            counts = self._down.starts[level + 1] - starts
+            below = fold.reduceat(values[self._targets(level)], np.cumsum(counts) - counts)
+            values[level] = fold(values[level], below)
+        for pairs in self.components:
+            both = np.concatenate((pairs, self._targets(pairs)))
+            values[pairs] = fold.reduce(values[both], axis=0)

@@ -1,0 +1,399 @@
+"""What explains changed hashes by itself: kinds of causes, their names, and which pair has which.
+
+What differs of a node itself is one cause, named by the first fact that differs; a new version
+nearly always comes with a new recipe and other dependencies, and that is no second cause. Where the
+dependencies are the first that differs, each that only one side has is a cause of the node. Where
+nothing else explains a pair and its nodes were written in two formats of specs, which have other
+hashes for the same content, that is its cause: one for all packages.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from snapshots.changes.cause_graph import Edge, PairGraph, edge_texts, edges_of, pair_edges
+from snapshots.changes.own_facts import Facts, OwnFact, column_name, shapes
+from snapshots.changes.pairings import FieldChange, code_of
+from snapshots.changes.sides import Side, frame_row, known_values, node_codes, node_fingerprints
+from snapshots.frames.columns import Mask
+from snapshots.frames.dependencies import DependencyType
+from snapshots.frames.frame import Frame
+
+
+class CauseKind(Enum):
+    """What of a node differs; causes of one name are listed in this order."""
+
+    VERSION = "version"
+    RECIPE = "recipe"
+    VARIANTS = "variants"
+    COMPILER = "compiler"
+    TARGET = "target"
+    DEPENDENCY_ADDED = "dependency_added"
+    DEPENDENCY_REMOVED = "dependency_removed"
+    PROVIDER = "provider"
+    EXTERNAL = "external"
+    FORMAT = "format"
+    UNKNOWN = "unknown"
+
+
+MOST_TOGETHER = 50
+"""So many causes are named at most of those that go together with another.
+
+Where everything changed, thousands may go together, and each would name all others.
+"""
+
+_TITLE_VARIANTS = 60
+
+
+class CauseName(msgspec.Struct, frozen=True):
+    """What a cause is, which identifies it.
+
+    ``before`` and ``after`` are None where there was nothing, or where it is not known. They are
+
+    - of VERSION and EXTERNAL the versions;
+    - of VARIANTS those that only one side has, with spaces between them;
+    - of COMPILER name@version, of TARGET platform-os-target;
+    - of DEPENDENCY_ADDED and DEPENDENCY_REMOVED the dependency, on both sides where no more than
+      the types or virtuals of the edge to it differ, of PROVIDER what provided and what provides;
+    - of FORMAT the versions of Spack's format of specs, which decides what a hash covers;
+    - None of RECIPE, so that an edit is one cause whatever versions and variants of the package
+      feel it, and of UNKNOWN.
+
+    ``package`` is None of FORMAT alone, which is one cause for all packages.
+    """
+
+    kind: CauseKind
+    package: str | None
+    before: str | None = None
+    after: str | None = None
+
+    @property
+    def order(self) -> tuple[str, int, str, str]:
+        """A sort key: the name, then kind, before and after."""
+        return self.package or "", code_of(self.kind), self.before or "", self.after or ""
+
+    @property
+    def key(self) -> str:
+        """The name as one text, which never changes."""
+        parts = (self.kind.value, self.package or "", self.before or "", self.after or "")
+        return "|".join(part.replace("%", "%25").replace("|", "%7C") for part in parts)
+
+    @property
+    def title(self) -> str:
+        """One line for people: openssl 3.3.1 → 3.4.0."""
+        package, before, after = self.package or "", self.before, self.after
+        match self.kind:
+            case CauseKind.RECIPE:
+                return f"recipe of {package} changed"
+            case CauseKind.VARIANTS:
+                return _change(package, _shortened(before), _shortened(after))
+            case CauseKind.COMPILER:
+                return f"compiler of {package} {before or 'none'} → {after or 'none'}"
+            case CauseKind.DEPENDENCY_ADDED if before is None:
+                return f"{package} now depends on {after}"
+            case CauseKind.DEPENDENCY_REMOVED if after is None:
+                return f"{package} no longer depends on {before}"
+            case CauseKind.DEPENDENCY_ADDED | CauseKind.DEPENDENCY_REMOVED:
+                return f"{package} depends on {after} in another way"
+            case CauseKind.PROVIDER:
+                return f"{package} with {after} in place of {before}"
+            case CauseKind.EXTERNAL:
+                change = f"{before or '?'} → {after or '?'}" if before or after else "changed"
+                return f"{package} {change} (outside the cache)"
+            case CauseKind.FORMAT:
+                return f"Spack's format of specs {before} → {after}"
+            case CauseKind.UNKNOWN:
+                return f"{package} changed, it is not known why"
+        return _change(package, before, after)
+
+
+def _change(package: str, before: str | None, after: str | None) -> str:
+    if before is None:
+        return f"{package} now {after}"
+    return f"{package} {before} → {after}" if after else f"{package} no longer {before}"
+
+
+def _shortened(variants: str | None) -> str | None:
+    """Return as many variants as fit into a line, or the beginning of the first one."""
+    if variants is None or len(variants) <= _TITLE_VARIANTS:
+        return variants
+    kept, _, _ = variants[:_TITLE_VARIANTS].rpartition(" ")
+    return f"{kept or variants[:_TITLE_VARIANTS]} …"
+
+
+def dependency_causes(package: str, base: Sequence[Edge], head: Sequence[Edge]) -> list[CauseName]:
+    """Return the causes of a package in the dependencies of its two nodes, in their order.
+
+    A dependency that only one side has is one, unless the other side gets a virtual package that it
+    provides from a dependency of another name: then the provider changed, which covers both. Where
+    both have the same dependencies, those with other types or virtuals are causes.
+    """
+    pairs = pair_edges(base, head)
+    only_base, only_head = pairs.only_base, pairs.only_head
+    if not only_base and not only_head:
+        return _with_other_edges(package, base, head)
+    changed = _changed_providers(only_base, head)
+    changed |= {(before, after) for after, before in _changed_providers(only_head, base)}
+    added = {edge.name for edge in only_head} - {after for _, after in changed}
+    removed = {edge.name for edge in only_base} - {before for before, _ in changed}
+    names = [CauseName(CauseKind.PROVIDER, package, *pair) for pair in changed]
+    names += [CauseName(CauseKind.DEPENDENCY_ADDED, package, None, name) for name in added]
+    names += [CauseName(CauseKind.DEPENDENCY_REMOVED, package, name, None) for name in removed]
+    return sorted(names, key=lambda name: name.order)
+
+
+def _changed_providers(only: Sequence[Edge], others: Sequence[Edge]) -> set[tuple[str, str]]:
+    """Return the names of what only one side has and of what provides for it on the other."""
+    return {
+        (edge.name, other.name)
+        for edge in only
+        for other in others
+        if edge.name != other.name and not set(edge.virtuals).isdisjoint(other.virtuals)
+    }
+
+
+def _with_other_edges(package: str, base: Sequence[Edge], head: Sequence[Edge]) -> list[CauseName]:
+    """Return the dependencies whose edges have other types or virtuals.
+
+    One is added where an edge of head has a type or a virtual that none of base has.
+    """
+    names = []
+    for name in sorted({edge.name for edge in base}):
+        before, after = ([edge for edge in edges if edge.name == name] for edges in (base, head))
+        if sorted(map(_properties, before)) != sorted(map(_properties, after)):
+            is_more = _features(after) - _features(before)
+            kind = CauseKind.DEPENDENCY_ADDED if is_more else CauseKind.DEPENDENCY_REMOVED
+            names.append(CauseName(kind, package, name, name))
+    return names
+
+
+def _properties(edge: Edge) -> tuple[int, tuple[str, ...]]:
+    return edge.types, edge.virtuals
+
+
+def _features(edges: Sequence[Edge]) -> set[DependencyType | str]:
+    """Return the types and the virtuals that any of the edges has."""
+    types = {kind for edge in edges for kind in DependencyType if kind & edge.types}
+    return types.union(*(edge.virtuals for edge in edges))
+
+
+Numbers = npt.NDArray[np.int64]
+
+_ARCHITECTURE = (OwnFact.PLATFORM, OwnFact.OPERATING_SYSTEM, OwnFact.TARGET)
+_COLUMNS = {
+    CauseKind.VERSION: ("version",),
+    CauseKind.RECIPE: (),
+    CauseKind.VARIANTS: ("variants",),
+    CauseKind.COMPILER: ("compiler",),
+    CauseKind.TARGET: ("platform", "operating_system", "target"),
+    CauseKind.EXTERNAL: ("version",),
+    CauseKind.FORMAT: ("spec_format",),
+    CauseKind.UNKNOWN: (),
+}
+"""The columns that before and after are made of."""
+
+_KINDS = {
+    OwnFact.VERSION: CauseKind.VERSION,
+    OwnFact.PACKAGE_HASH: CauseKind.RECIPE,
+    OwnFact.NAMESPACE: CauseKind.RECIPE,
+    OwnFact.VARIANTS: CauseKind.VARIANTS,
+    OwnFact.COMPILER: CauseKind.COMPILER,
+    **dict.fromkeys(_ARCHITECTURE, CauseKind.TARGET),
+}
+
+
+class OwnCauses(msgspec.Struct, frozen=True):
+    """The names of all causes, and which pair has which: ``pairs[n]`` has ``numbers[n]``."""
+
+    names: Sequence[CauseName]
+    pairs: Numbers
+    numbers: Numbers
+
+
+def own_causes(
+    base: Side, head: Side, graph: PairGraph, facts: Facts, is_unknown: Mask
+) -> OwnCauses:
+    """Return the causes that pairs have of their own.
+
+    ``facts`` are the own facts of each pair that differ, ``is_unknown`` marks those that are causes
+    although none does.
+    """
+    return _Naming(base, head, graph).run(facts, is_unknown)
+
+
+class _Naming:
+    def __init__(self, base: Side, head: Side, graph: PairGraph) -> None:
+        self._graph = graph
+        self._packages = node_codes(base, "package")[graph.base_nodes]
+        self._sides = (base, graph.base_nodes), (head, graph.head_nodes)
+        self._numbers: dict[CauseName, int] = {}
+        self._pairs: list[tuple[Numbers, Numbers]] = []
+
+    def run(self, facts: Facts, is_unknown: Mask) -> OwnCauses:
+        first = facts & -facts
+        are_of_other_formats = self._are_of_other_formats()
+        for kind in _COLUMNS:
+            named = [fact.value for fact, of_kind in _KINDS.items() if of_kind is kind]
+            pairs: Mask = np.isin(first, named)
+            if kind is CauseKind.EXTERNAL:
+                pairs = self._graph.is_external
+            elif kind is CauseKind.FORMAT:
+                pairs = is_unknown & are_of_other_formats
+            elif kind is CauseKind.UNKNOWN:
+                pairs = is_unknown & ~are_of_other_formats
+            self._add_simple(kind, np.flatnonzero(pairs))
+        self._add_dependencies(np.flatnonzero(first == OwnFact.DEPENDENCIES.value))
+        return OwnCauses(list(self._numbers), *map(np.concatenate, zip(*self._pairs, strict=True)))
+
+    def _are_of_other_formats(self) -> Mask:
+        """Return which pairs have nodes of two formats of specs, where both are known."""
+        name = _COLUMNS[CauseKind.FORMAT][0]
+        codes = [node_codes(side, name)[nodes] for side, nodes in self._sides]
+        before, after = (
+            node_fingerprints(side, name)[of_nodes]
+            for (side, _), of_nodes in zip(self._sides, codes, strict=True)
+        )
+        are_known = [
+            known_values(side, name)[of_nodes]
+            for (side, _), of_nodes in zip(self._sides, codes, strict=True)
+        ]
+        mask: Mask = (before != after) & are_known[0] & are_known[1]
+        return mask
+
+    def _add_simple(self, kind: CauseKind, pairs: Numbers) -> None:
+        columns = [self._packages[pairs]]
+        for side, nodes in self._sides:
+            columns += [node_codes(side, name)[nodes[pairs]] for name in _COLUMNS[kind]]
+        first, group = _grouped(columns)
+        names = [self._named(kind, pair) for pair in pairs[first].tolist()]
+        self._add(names, pairs, group)
+
+    def _add_dependencies(self, pairs: Numbers) -> None:
+        """Name what differs in the dependencies, once for each pair of shapes.
+
+        Where a name occurs twice, which of its edges is left over does not follow from the shape.
+        """
+        twice = self._graph.has_twice[pairs]
+        shapes_of_sides = [shapes(side, nodes[pairs]) for side, nodes in self._sides]
+        columns = [np.where(twice, pairs, -1), self._packages[pairs], *shapes_of_sides]
+        first, group = _grouped(columns)
+        lists = [self._of_dependencies(pair) for pair in pairs[first].tolist()]
+        for place in range(max(map(len, lists), default=0)):
+            has_one = np.array([len(names) > place for names in lists])
+            names = [names[place] for names in lists if len(names) > place]
+            kept = has_one[group]
+            self._add(names, pairs[kept], (np.cumsum(has_one) - 1)[group[kept]])
+
+    def _add(self, names: Iterable[CauseName], pairs: Numbers, group: Numbers) -> None:
+        numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in names]
+        self._pairs.append((pairs, np.array(numbers, np.int64)[group]))
+
+    def _named(self, kind: CauseKind, pair: int) -> CauseName:
+        rows, names = self._rows(pair), _COLUMNS[kind]
+        values = [[frame.columns[name].at(row) for name in names] for frame, row in rows]
+        frame, row = rows[0]
+        package = None if kind is CauseKind.FORMAT else frame.package.at(row)
+        return CauseName(kind, package, *_before_and_after(kind, *values))
+
+    def _of_dependencies(self, pair: int) -> list[CauseName]:
+        (frame, row), _ = self._rows(pair)
+        edges = [edges_of(side, int(nodes[pair])) for side, nodes in self._sides]
+        return dependency_causes(frame.package.at(row), *edges)
+
+    def _rows(self, pair: int) -> list[tuple[Frame, int]]:
+        """Return for both nodes of a pair the frame and row that have their facts."""
+        return [frame_row(side, int(nodes[pair])) for side, nodes in self._sides]
+
+
+def _before_and_after(
+    kind: CauseKind, before: Sequence[Any], after: Sequence[Any]
+) -> tuple[str | None, str | None]:
+    """Return before and after as texts, from the values in the kind's columns."""
+    match kind:
+        case CauseKind.RECIPE | CauseKind.UNKNOWN:
+            return None, None
+        case CauseKind.VARIANTS:
+            return _only_variants(before[0], after[0]), _only_variants(after[0], before[0])
+        case CauseKind.TARGET:
+            return "-".join(before), "-".join(after)
+        case CauseKind.FORMAT:
+            return str(before[0]), str(after[0])
+    return before[0], after[0]
+
+
+def _only_variants(variants: Sequence[str], others: Sequence[str]) -> str | None:
+    return " ".join(sorted(set(variants).difference(others))) or None
+
+
+def _grouped(columns: Sequence[npt.NDArray[Any]]) -> tuple[Numbers, Numbers]:
+    """Return the first place of each distinct row of some columns, and which each place has."""
+    group = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        distinct, codes = np.unique(column, return_inverse=True)
+        _, group = np.unique(group * len(distinct) + codes, return_inverse=True)
+    _, first = np.unique(group, return_index=True)
+    return first, group
+
+
+CUT = "the dependencies differ in more ways than are followed"
+NEITHER = "the source tells neither dependencies nor package hashes"
+NO_DEPENDENCIES = "the source tells no dependencies"
+NO_PACKAGE_HASHES = "the source tells no package hashes"
+NOTHING = "nothing that the source tells of it differs"
+
+# As plain numbers: an IntFlag makes an object of each ``&``.
+_BITS = [(fact, int(fact)) for fact in OwnFact]
+
+
+def own_changes(base: Side, head: Side, nodes: tuple[int, int], facts: int) -> list[FieldChange]:
+    """Return the own facts of two nodes that differ, in the order of OwnFact.
+
+    Of variants and dependencies they hold those that only one side has; a dependency as its name,
+    types and virtuals.
+    """
+    changes: list[FieldChange] = []
+    for fact, bit in _BITS:
+        if not facts & bit:
+            continue
+        before, after = (
+            _fact_value(side, node, fact) for side, node in zip((base, head), nodes, strict=True)
+        )
+        if fact is OwnFact.VARIANTS or fact is OwnFact.DEPENDENCIES:
+            before, after = _only_texts(before, after), _only_texts(after, before)
+        changes.append(FieldChange(column_name(fact), before, after))
+    return changes
+
+
+def why_unknown(base: Side, head: Side, nodes: tuple[int, int], *, is_cut: bool) -> str:
+    """Return why nothing is found that two nodes differ in."""
+    if is_cut:
+        return CUT
+    sides = list(zip((base, head), nodes, strict=True))
+    has_edges = all(side.graph.known_nodes[node] for side, node in sides)
+    has_hashes = all(
+        _fact_value(side, node, OwnFact.PACKAGE_HASH) is not None for side, node in sides
+    )
+    return what_is_unstated(has_edges=has_edges, has_hashes=has_hashes) or NOTHING
+
+
+def what_is_unstated(*, has_edges: bool, has_hashes: bool) -> str | None:
+    """Return what a source does not state of dependencies and package hashes; None for nothing."""
+    if has_edges:
+        return None if has_hashes else NO_PACKAGE_HASHES
+    return NO_DEPENDENCIES if has_hashes else NEITHER
+
+
+def _fact_value(side: Side, node: int, fact: OwnFact) -> Any:
+    if fact is OwnFact.DEPENDENCIES:
+        return edge_texts(side, node)
+    frame, row = frame_row(side, node)
+    return frame.columns[column_name(fact)].at(row)
+
+
+def _only_texts(texts: Sequence[str], others: Sequence[str]) -> list[str]:
+    return sorted((Counter(texts) - Counter(others)).elements())

@@ -1,0 +1,314 @@
+"""What took the place of what: pairs of a removed and an added spec of one package.
+
+Two specs with one key are counterparts, where no others have it. There are tiers of keys, the most
+exact first, and what a tier pairs is left out of the later ones. The architecture (platform,
+operating system, target) is in every key; with it ``TIERS``. Then come the same tiers once more
+for what is left, with "a stack other than root in common" in place of the architecture.
+
+Pairs are one to one, and specs that share neither architecture nor stack are none. All that decides
+is what the specs are, so the order of rows makes no difference.
+
+Where several have one key, all pairs of one key are put in one order, and from its top each pair is
+taken of which both are still free. A pair precedes another one if, in this order,
+
+- more of what lies below both is common: the share of (name, version) of all their dependencies,
+- more of it is common where variants count too: the share of (name, version, variants),
+- more of their stacks is common, root left out,
+- more of their variants is common,
+- fewer distinct versions, among all that the package has on either side, lie between theirs in
+  Spack's order; then the one whose version in head is newer, then the one with the newer in base,
+- the hash in base is smaller, then the one in head.
+
+A share is what is common of all that either has: 1 where neither has any.
+
+Candidates that differ by nothing but the hash are ranked together, with the same result: 5,000
+equal specs on either side are one pair of classes. Only where more than ``MAX_CLASSES`` unlike ones
+have one key on a side, they are ranked in pieces of that size, newest versions first, and what is
+left over is ranked again: then two of different pieces may be more alike than those that are
+paired. Where a stack in common is needed, that begins with some 250,000 pairs of one key that
+have one.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from snapshots.changes.candidates import (
+    Candidates,
+    Classes,
+    Items,
+    marks_of_items,
+    marks_of_keys,
+    pairs_of_classes,
+    take_in_order,
+    twins,
+)
+from snapshots.changes.likeness import Below, Numbers, Shares, shares, version_places
+from snapshots.changes.sides import Fingerprints, Side, mixed
+from snapshots.frames.columns import Mask, Rows
+from snapshots.frames.graphs import places_of_runs
+from snapshots.spack.names import ROOT_STACK
+
+Places = npt.NDArray[np.int64]
+
+_BELOW = (("package", "version"), ("package", "version", "variants"))
+"""The columns by which sets of what lies below specs are compared, in the order of ranking."""
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Some candidates of one side: their places among all, rising, and the number of each's key."""
+
+    places: Places
+    keys: Places
+
+
+class _Ranked(msgspec.Struct, frozen=True):
+    """The candidates of one side, with what they are ranked by.
+
+    ``sets`` are the numbers of the sets of what lies below each, without and with variants,
+    ``versions`` places in Spack's order.
+    """
+
+    candidates: Candidates
+    sets: Sequence[Numbers]
+    versions: Places
+
+    def marks(self, group: Group) -> Fingerprints:
+        """Return what is the same for those that are alike in all but the hash."""
+        facts = self.candidates.keys(("stacks", "variants", "version"))[group.places]
+        numbers = *(numbers[group.places] for numbers in self.sets), group.keys
+        return mixed(facts, *(column.astype(np.uint64) for column in numbers))
+
+    def stacks(self, classes: Classes) -> Items:
+        """Return the stacks of each class, root left out."""
+        column = self.candidates.side.frame.stacks
+        lists = column.codes[self.candidates.rows[classes.first]]
+        starts = np.searchsorted(column.owner, np.arange(len(column.values) + 1))
+        counts = np.diff(starts)[lists]
+        items = column.flat[places_of_runs(starts[lists], counts)]
+        owners = np.repeat(np.arange(len(classes)), counts)
+        hashes = np.fromiter(map(hash, column.items), np.int64, len(column.items))
+        kept = items != column.item_index.get(ROOT_STACK, -1)
+        return Items(owners[kept], hashes[items[kept]].astype(np.uint64))
+
+    def classes(self, group: Group, marks: Fingerprints, paired: Places) -> Classes:
+        """Return the classes of those that have no pair yet."""
+        left = np.delete(np.arange(len(group.places)), paired)
+        places = group.places[left]
+        return Classes(places, group.keys[left], marks[left], self.versions[places])
+
+
+class Ranking:
+    """Ranks candidates of base and of head that have no counterparts yet.
+
+    ``base_places`` and ``head_places`` are those that can be paired at all.
+    """
+
+    def __init__(
+        self, base: Candidates, base_places: Places, head: Candidates, head_places: Places
+    ) -> None:
+        versions = version_places(base.side.frame, base.rows, head.side.frame, head.rows)
+        rows = base.rows[base_places], head.rows[head_places]
+        self._below = [Below(base.side, rows[0], head.side, rows[1], columns) for columns in _BELOW]
+        ours = [_placed(len(base), base_places, below.base_numbers) for below in self._below]
+        theirs = [_placed(len(head), head_places, below.head_numbers) for below in self._below]
+        self._base = _Ranked(base, ours, versions[0])
+        self._head = _Ranked(head, theirs, versions[1])
+
+    def pair(
+        self, base: Group, head: Group, *, with_common_stack: bool
+    ) -> tuple[Places, Places, bool]:
+        """Pair the candidates of each key, most alike first.
+
+        Return the places of the pairs in base and in head, and whether there may be more pairs.
+
+        ``with_common_stack`` leaves out pairs that have no stack but root in common.
+        """
+        marks = self._base.marks(base), self._head.marks(head)
+        # Nothing precedes those that are alike, and each class has one that it is alike with.
+        first, second = twins(*marks)
+        pairs = [(base.places[first], head.places[second])]
+        ours = self._base.classes(base, marks[0], first)
+        theirs = self._head.classes(head, marks[1], second)
+        if with_common_stack:
+            items = self._base.stacks(ours), self._head.stacks(theirs)
+            joined = marks_of_items(ours, items[0], theirs, items[1])
+        else:
+            joined = marks_of_keys(ours), marks_of_keys(theirs)
+        for one, other in pairs_of_classes(*joined):
+            before, after = ours.first[one], theirs.first[other]
+            stacks = self._shares("stacks", before, after)
+            if with_common_stack:
+                common = np.flatnonzero(stacks > 0)
+                one, other, stacks = one[common], other[common], stacks[common]
+                before, after = before[common], after[common]
+            ranks = (ours.keys[one], *self._ranks(before, after, stacks))
+            order = np.lexsort(ranks[::-1])
+            bounds = [*np.flatnonzero(_begins(ranks, order)).tolist(), len(order)]
+            classes = ours, one[order].tolist(), theirs, other[order].tolist()
+            of_base, of_head = take_in_order(*classes, bounds)
+            pairs.append((np.array(of_base, np.int64), np.array(of_head, np.int64)))
+        places = [np.concatenate(of_side) for of_side in zip(*pairs, strict=True)]
+        return places[0], places[1], ours.is_cut or theirs.is_cut
+
+    def _ranks(self, base: Places, head: Places, stacks: Shares) -> tuple[npt.NDArray[Any], ...]:
+        """Return what pairs are ranked by, the smallest first, all but their hashes."""
+        before, after = self._base.versions[base], self._head.versions[head]
+        return (
+            *(
+                -below.shares(ours[base], theirs[head])
+                for below, ours, theirs in zip(
+                    self._below, self._base.sets, self._head.sets, strict=True
+                )
+            ),
+            -stacks,
+            -self._shares("variants", base, head),
+            np.abs(before - after),
+            -after,
+            -before,
+        )
+
+    def _shares(self, name: str, base: Places, head: Places) -> Shares:
+        """Return the share of what two candidates have in common of a fact that is a list."""
+        ours, theirs = self._base.candidates, self._head.candidates
+        before, after = (getattr(candidates.side.frame, name) for candidates in (ours, theirs))
+        left_out = frozenset({ROOT_STACK})
+        return shares(before, ours.rows[base], after, theirs.rows[head], left_out)
+
+
+def _placed(size: int, places: Places, numbers: Numbers) -> Numbers:
+    """Return the numbers at their places among ``size``, and -1 elsewhere."""
+    placed = np.full(size, -1, np.int64)
+    placed[places] = numbers
+    return placed
+
+
+def _begins(ranks: tuple[npt.NDArray[Any], ...], order: Places) -> Mask:
+    """Return where another rank begins than that before, in the order of the ranks."""
+    begins = np.ones(len(order), np.bool_)
+    begins[1:] = np.logical_or.reduce([column[order[1:]] != column[order[:-1]] for column in ranks])
+    return begins
+
+
+TIERS = (
+    ("variants", "names", "version"),
+    ("variants", "names"),
+    ("variants", "version"),
+    ("variants",),
+    ("names", "version"),
+    ("names",),
+    ("version",),
+    (),
+)
+"""The facts in the keys of each tier, besides package and architecture.
+
+``names`` are those of the direct dependencies.
+"""
+
+_NO_ROW = -1
+
+
+class Counterparts(msgspec.Struct, frozen=True, dict=True):
+    """The pairs: ``base_of`` has for each row of head its row in base, ``head_of`` the reverse.
+
+    -1 is none.
+    """
+
+    base_of: Rows
+    head_of: Rows
+
+    @cached_property
+    def head_rows(self) -> Rows:
+        """The rows in head of all pairs, rising."""
+        return np.flatnonzero(self.base_of != _NO_ROW).astype(np.int32)
+
+    @cached_property
+    def base_rows(self) -> Rows:
+        """The rows in base of the same pairs, in the same order."""
+        return self.base_of[self.head_rows]
+
+    def __len__(self) -> int:
+        return len(self.head_rows)
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory the rows take."""
+        rows = (self.base_of, self.head_of, self.head_rows, self.base_rows)
+        return sum(array.nbytes for array in rows)
+
+
+def find_counterparts(base: Side, removed: Rows, head: Side, added: Rows) -> Counterparts:
+    """Pair the removed rows of base with the added rows of head."""
+    base_of = np.full(len(head.frame), _NO_ROW, np.int32)
+    head_of = np.full(len(base.frame), _NO_ROW, np.int32)
+    for ours, theirs in _Search(base, removed, head, added).pairs():
+        base_of[theirs] = ours
+        head_of[ours] = theirs
+    return Counterparts(base_of, head_of)
+
+
+class _Search:
+    """The search for pairs, tier by tier; ``_free`` marks the candidates that have none yet."""
+
+    def __init__(self, base: Side, removed: Rows, head: Side, added: Rows) -> None:
+        self._base, self._head = Candidates(base, removed), Candidates(head, added)
+        self._free = np.ones(len(removed), np.bool_), np.ones(len(added), np.bool_)
+
+    def pairs(self) -> Iterator[tuple[Rows, Rows]]:
+        """Yield rows of base and their counterparts in head."""
+        for tier in TIERS:
+            yield from self._pair_all(("package", "architecture", *tier), by_stack=False)
+        for free, candidates in zip(self._free, (self._base, self._head), strict=True):
+            free &= candidates.has_stack
+        for tier in TIERS:
+            yield from self._pair_all(("package", *tier), by_stack=True)
+
+    def _pair_all(self, facts: Sequence[str], *, by_stack: bool) -> Iterator[tuple[Rows, Rows]]:
+        """Yield the pairs of one tier."""
+        is_cut = True
+        while is_cut:
+            is_cut = False
+            for base, head, may_be_more in self._pair(facts, by_stack=by_stack):
+                self._free[0][base] = self._free[1][head] = False
+                is_cut = may_be_more and len(base) > 0
+                yield self._base.rows[base], self._head.rows[head]
+
+    def _pair(
+        self, facts: Sequence[str], *, by_stack: bool
+    ) -> Iterator[tuple[Places, Places, bool]]:
+        """Yield pairs with one key as places of candidates, and whether there may be more."""
+        base, head = map(np.flatnonzero, self._free)
+        if not len(base) or not len(head):
+            return
+        both = np.concatenate([self._base.keys(facts)[base], self._head.keys(facts)[head]])
+        distinct, keys = np.unique(both, return_inverse=True)
+        of_base, of_head = np.split(keys, [len(base)])
+        before, after = (
+            np.bincount(codes, minlength=len(distinct)) for codes in (of_base, of_head)
+        )
+        # Two that are alone with their key need no ranking, but a stack in common is to be seen.
+        alone = (before == 1) & (after == 1) & (not by_stack)
+        yield _by_key(base, of_base, alone), _by_key(head, of_head, alone), False
+        several = (before > 0) & (after > 0) & ~alone
+        if several.any():
+            ours, theirs = several[of_base], several[of_head]
+            groups = Group(base[ours], of_base[ours]), Group(head[theirs], of_head[theirs])
+            yield self._ranking.pair(*groups, with_common_stack=by_stack)
+
+    @cached_property
+    def _ranking(self) -> Ranking:
+        """The ranking of all that are free and may have counterparts; made when first needed."""
+        base, head = map(np.flatnonzero, self._free)
+        ours, theirs = self._base.package[base], self._head.package[head]
+        base, head = base[np.isin(ours, theirs)], head[np.isin(theirs, ours)]
+        return Ranking(self._base, base, self._head, head)
+
+
+def _by_key(places: Places, keys: Places, chosen: Mask) -> Places:
+    """Return the places of candidates whose key is chosen, by key."""
+    is_chosen = chosen[keys]
+    return places[is_chosen][np.argsort(keys[is_chosen])]

@@ -1,0 +1,357 @@
+"""Which hashes two frames share, and which facts about them differ.
+
+Hashes are the stable key. A hash that only head has was added, one that only base has was removed,
+and one that both have persists; it has changed if a fact about it differs. Everything else that a
+comparison says follows from this.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+from functools import cache
+from itertools import repeat
+from typing import Any, Self, TypeVar
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from snapshots.frames.columns import Codes, Mask, NumberColumn, Rows, rows_where
+from snapshots.frames.filters import SpecFilter
+from snapshots.frames.frame import Frame
+from snapshots.frames.hashes import match
+from snapshots.models import SPEC_FACTS
+from snapshots.spack.names import ROOT_STACK, natural_order
+
+Record = TypeVar("Record")
+
+
+@cache
+def code_of(member: Enum) -> int:
+    """Return the code of a member of an enumeration, such as a kind: its place there."""
+    return list(type(member)).index(member)
+
+
+class Records(Sequence[Record]):
+    """Records that are made from columns when they are read."""
+
+    def _record(self, place: int) -> Record:
+        """Return the record at a place."""
+        raise NotImplementedError
+
+    def take(self, places: Any) -> Any:
+        """Return the records of a slice."""
+        return [self._record(place) for place in range(len(self))[places]]
+
+    def __iter__(self) -> Iterator[Record]:
+        return map(self._record, range(len(self)))
+
+    def __getitem__(self, place: Any) -> Any:
+        """Return the record at a place, or what ``take`` returns of a slice."""
+        if isinstance(place, slice):
+            return self.take(place)
+        return self._record(range(len(self))[place])
+
+
+class ChangeTable(Records[Record]):
+    """Changes of several kinds; ``kinds`` are their codes."""
+
+    kinds: npt.NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def count(self, kind: Enum) -> int:
+        """Return how many of the changes are of a kind."""
+        return int(np.count_nonzero(self.kinds == code_of(kind)))
+
+    def of_kinds(self, kinds: Iterable[Enum] | None) -> Mask:
+        """Return which of the changes are of some kinds; all of them for None."""
+        if kinds is None:
+            return np.ones(len(self), np.bool_)
+        return np.isin(self.kinds, list(map(code_of, kinds)))
+
+    def ordered(self, field: Enum, *, descending: bool = False) -> Self:
+        """Return the changes by kind if that is the field, else in the order of the table.
+
+        Kinds are in the order of their enumeration; ``descending`` reverses all of it.
+        """
+        if field.value == "kind":
+            places = np.argsort(self.kinds, kind="stable").astype(np.int32)
+            by_kind: Self = self.take(places[::-1] if descending else places)
+            return by_kind
+        return self[::-1] if descending else self
+
+
+class CommonNames:
+    """The distinct names that two frames have, in natural order.
+
+    ``from_base`` and ``from_head`` give the place of each name of a frame in this order, or -1
+    where it is left out; ``in_base`` and ``in_head`` give the place of each of these names in the
+    frame's own list, or -1 where the frame has no such name.
+    """
+
+    def __init__(
+        self, base: Sequence[str], head: Sequence[str], left_out: frozenset[str] = frozenset()
+    ) -> None:
+        # Each list is nearly in order: as one after the other they are sorted faster than as a set.
+        every = dict.fromkeys((*base, *head))
+        self.names = natural_order(name for name in every if name not in left_out)
+        self._places = {name: place for place, name in enumerate(self.names)}
+        self.from_base, self.in_base = self._mapped(base)
+        self.from_head, self.in_head = self._mapped(head)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def num_bytes(self) -> int:
+        """About how much memory the names take; the texts are mostly those of the frames."""
+        maps = (self.from_base, self.in_base, self.from_head, self.in_head)
+        return sum(array.nbytes for array in maps) + 180 * len(self.names)
+
+    def place_of(self, name: str) -> int:
+        """Return the place of a name; -1 where neither frame has it."""
+        return self._places.get(name, -1)
+
+    def with_text(self, text: str) -> Mask:
+        """Return a mask over the names: those with a text in them, in upper or lower case."""
+        lower = text.lower()
+        return np.fromiter((lower in name.lower() for name in self.names), np.bool_, len(self))
+
+    def by_text(self) -> Codes:
+        """Return the rank of each name in the plain order of texts."""
+        ranks = np.empty(len(self), np.int32)
+        ranks[[self._places[name] for name in sorted(self._places)]] = np.arange(len(self))
+        return ranks
+
+    def _mapped(self, names: Sequence[str]) -> tuple[Codes, Codes]:
+        places = np.fromiter(map(self._places.get, names, repeat(-1)), np.int32, len(names))
+        inverse = np.full(len(self), -1, np.int32)
+        known = places >= 0
+        inverse[places[known]] = np.flatnonzero(known)
+        return places, inverse
+
+
+FACTS = [fact.name for fact in SPEC_FACTS.values() if fact.is_compared]
+"""The facts that are compared, in the order in which they are listed."""
+
+_SOMETIMES_KNOWN = {name for name in FACTS if SPEC_FACTS[name].may_be_unknown}
+
+
+class RowPairs(msgspec.Struct, frozen=True):
+    """Rows of hashes that two frames share: ``base_rows[n]`` and ``head_rows[n]`` are of one."""
+
+    base: Frame
+    base_rows: Rows
+    head: Frame
+    head_rows: Rows
+
+    @property
+    def size(self) -> int:
+        """How many hashes there are."""
+        return len(self.base_rows)
+
+    @property
+    def tell_stacks(self) -> bool:
+        """Whether the sources of both sides state stacks."""
+        return tells_stacks(self.base) and tells_stacks(self.head)
+
+    def where(self, mask: Mask) -> "RowPairs":
+        """Return the pairs that a mask marks."""
+        return RowPairs(self.base, self.base_rows[mask], self.head, self.head_rows[mask])
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory the rows take, without the frames."""
+        return self.base_rows.nbytes + self.head_rows.nbytes
+
+
+class FieldChange(msgspec.Struct, frozen=True):
+    """A fact about a hash that differs; the values are as JSON would have them."""
+
+    path: str
+    before: Any
+    after: Any
+
+
+def tells_stacks(frame: Frame) -> bool:
+    """Return whether a source states stacks: a spec has one besides root, or there are no specs."""
+    return not len(frame) or any(stack != ROOT_STACK for stack in frame.stacks.items)
+
+
+def changed(pairs: RowPairs) -> Mask:
+    """Return where any fact differs."""
+    if not pairs.tell_stacks:  # the fingerprints cover stacks
+        any_differs: Mask = np.logical_or.reduce([_differs(name, pairs) for name in FACTS])
+        return any_differs
+    before, after = pairs.base.fingerprints, pairs.head.fingerprints
+    mask: Mask = before[pairs.base_rows] != after[pairs.head_rows]
+    for name in _SOMETIMES_KNOWN:
+        mask |= _differs(name, pairs)
+    return mask
+
+
+def field_changes(pairs: RowPairs) -> list[list[FieldChange]]:
+    """Return for each pair the facts that differ, by name."""
+    changes: list[list[FieldChange]] = [[] for _ in range(pairs.size)]
+    if not changes:
+        return changes
+    for name in sorted(FACTS):
+        before, after = pairs.base.columns[name], pairs.head.columns[name]
+        for place in np.flatnonzero(_differs(name, pairs)).tolist():
+            values = before.at(pairs.base_rows[place]), after.at(pairs.head_rows[place])
+            changes[place].append(FieldChange(name, *(_as_json(name, value) for value in values)))
+    return changes
+
+
+def count_changed_facts(pairs: RowPairs) -> npt.NDArray[np.int32]:
+    """Return how many hashes differ in each fact: a row a fact, a column a package of head."""
+    packages, size = pairs.head.package.codes[pairs.head_rows], len(pairs.head.package.values)
+    counts = np.empty((len(FACTS), size), np.int32)
+    for number, name in enumerate(FACTS):
+        counts[number] = np.bincount(packages[_differs(name, pairs)], minlength=size)
+    return counts
+
+
+def _differs(name: str, pairs: RowPairs) -> Mask:
+    """Return where a fact differs; one that a source may not know only where both sides know it."""
+    base, base_rows, head, head_rows = pairs.base, pairs.base_rows, pairs.head, pairs.head_rows
+    before, after = getattr(base, name), getattr(head, name)
+    if name == "stacks":
+        if not pairs.tell_stacks:
+            return np.zeros(pairs.size, np.bool_)
+        values = base.stacks_without_root, head.stacks_without_root
+        return _unequal(before.codes[base_rows], values[0], after.codes[head_rows], values[1])
+    if name in _SOMETIMES_KNOWN and not (before.is_known and after.is_known):
+        return np.zeros(pairs.size, np.bool_)
+    if isinstance(before, NumberColumn):
+        old, new = before.numbers[base_rows], after.numbers[head_rows]
+        of_numbers: Mask = (old != new) & (old >= 0) & (new >= 0)
+        return of_numbers
+    if len(before.values) == 1 and before.values == after.values:
+        return np.zeros(pairs.size, np.bool_)
+    old_codes, new_codes = before.codes[base_rows], after.codes[head_rows]
+    mask = _unequal(old_codes, before.fingerprints, new_codes, after.fingerprints)
+    if name in _SOMETIMES_KNOWN:
+        mask &= before.known()[old_codes] & after.known()[new_codes]
+    return mask
+
+
+def _unequal(
+    before: Codes,
+    before_values: npt.NDArray[np.int64],
+    after: Codes,
+    after_values: npt.NDArray[np.int64],
+) -> Mask:
+    """Return where the values of the codes are not equal."""
+    mask: Mask = before_values[before] != after_values[after]
+    return mask
+
+
+def _as_json(name: str, value: Any) -> Any:
+    """Return a value as JSON has it; root is left out of stacks."""
+    if name == "stacks":
+        return [stack for stack in value if stack != ROOT_STACK]
+    return list(value) if isinstance(value, tuple) else value
+
+
+class Pairing(msgspec.Struct, frozen=True, kw_only=True):
+    """The hashes that were added, removed, persist or changed, as rising rows of two frames.
+
+    ``base_rows`` and ``head_rows`` are the rows that are compared: all, unless the pairing is
+    narrowed. ``removed`` are rows of base, ``added`` rows of head.
+    """
+
+    base: Frame
+    head: Frame
+    base_rows: Rows | slice
+    head_rows: Rows | slice
+    removed: Rows
+    added: Rows
+    persisting: RowPairs
+    changed: RowPairs
+
+    @property
+    def num_bytes(self) -> int:
+        """How much memory the rows take, without the frames."""
+        arrays = (self.base_rows, self.head_rows, self.removed, self.added)
+        rows = sum(array.nbytes for array in arrays if not isinstance(array, slice))
+        return rows + self.persisting.num_bytes + self.changed.num_bytes
+
+    def narrowed(self, conditions: SpecFilter) -> "Pairing":
+        """Return the pairing of the rows that meet the conditions.
+
+        A hash that persists keeps both of its rows where it meets them on either side.
+        """
+        return self.narrowed_to(self.base.select(conditions), self.head.select(conditions))
+
+    def narrowed_to(self, base_mask: Mask, head_mask: Mask) -> "Pairing":
+        """Return the pairing of the rows that the masks over both frames mark.
+
+        A hash that persists keeps both of its rows where one of them is marked.
+        """
+        in_base = _among(base_mask, self.base_rows)
+        in_head = _among(head_mask, self.head_rows)
+        persisting = self.persisting
+        either = in_base[persisting.base_rows] | in_head[persisting.head_rows]
+        in_base[persisting.base_rows] = either
+        in_head[persisting.head_rows] = either
+        return Pairing(
+            base=self.base,
+            head=self.head,
+            base_rows=rows_where(in_base),
+            head_rows=rows_where(in_head),
+            removed=self.removed[in_base[self.removed]],
+            added=self.added[in_head[self.added]],
+            persisting=persisting.where(either),
+            changed=self.changed.where(in_base[self.changed.base_rows]),
+        )
+
+    def within(self, base_mask: Mask, head_mask: Mask) -> "Pairing":
+        """Return the pairing as if both frames held nothing but the rows that the masks mark.
+
+        A hash that persists and is marked on one side alone was removed, or added.
+        """
+        in_base = _among(base_mask, self.base_rows)
+        in_head = _among(head_mask, self.head_rows)
+        persisting, changed = self.persisting, self.changed
+        before, after = in_base[persisting.base_rows], in_head[persisting.head_rows]
+        only_base = persisting.base_rows[before & ~after]
+        only_head = persisting.head_rows[after & ~before]
+        return Pairing(
+            base=self.base,
+            head=self.head,
+            base_rows=rows_where(in_base),
+            head_rows=rows_where(in_head),
+            removed=np.sort(np.concatenate([self.removed[in_base[self.removed]], only_base])),
+            added=np.sort(np.concatenate([self.added[in_head[self.added]], only_head])),
+            persisting=persisting.where(before & after),
+            changed=changed.where(in_base[changed.base_rows] & in_head[changed.head_rows]),
+        )
+
+
+def pair(base: Frame, head: Frame) -> Pairing:
+    """Pair the hashes of two frames."""
+    partners = match(base.hashes, head.hashes)
+    is_shared = partners >= 0
+    shared = rows_where(is_shared)
+    persisting = RowPairs(base, shared, head, partners[shared])
+    is_new = np.ones(len(head), np.bool_)
+    is_new[persisting.head_rows] = False
+    return Pairing(
+        base=base,
+        head=head,
+        base_rows=slice(None),
+        head_rows=slice(None),
+        removed=rows_where(~is_shared),
+        added=rows_where(is_new),
+        persisting=persisting,
+        changed=persisting.where(changed(persisting)),
+    )
+
+
+def _among(mask: Mask, rows: Rows | slice) -> Mask:
+    """Return a mask over all rows of a frame: those among ``rows`` that a mask marks."""
+    compared = np.zeros(len(mask), np.bool_)
+    compared[rows] = True
+    return compared & mask

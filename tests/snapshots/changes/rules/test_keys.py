@@ -1,0 +1,91 @@
+"""The keys of rules and their JSON schema allow the same."""
+
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.changes.rules.keys import (
+    DIMENSIONS,
+    KEYS,
+    SCHEMA_FILE,
+    BadRule,
+    CoveredSpecs,
+    json_schema,
+    read_rule,
+    schema_text,
+)
+from snapshots.changes.rules.measures import MEASURES
+from snapshots.changes.rules.rules import Forbidden
+
+VALIDATOR = jsonschema.Draft7Validator(json_schema())
+
+TEXTS = st.sampled_from(("", "a", "e4s", "py-*", "x" * 200, "x" * 201))
+LISTS = st.lists(st.one_of(TEXTS, st.integers(0, 3)), max_size=3)
+OTHERS: st.SearchStrategy[Any] = st.sampled_from((True, 1.5, {}, [], None, -1))
+AMOUNTS = st.one_of(
+    st.integers(-1, 10**15 + 1),
+    st.sampled_from(("5 %", "5%", "100 %", "100.0 %", "100.1%", "101 %", "5  %", "0.1234567 %")),
+    st.sampled_from(("20 GiB", "1.5KiB", "3 B", "3 GB", "7", "07", "", "1e3", "5 percent", "-5 %")),
+)
+QUERIES = st.sampled_from(("hdf5+mpi", "hdf5", "zlib@1.3: %gcc", "x" * 2_000))
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "name": TEXTS,
+    "level": st.sampled_from(("error", "warning", "info")),
+    "forbid": st.sampled_from((*(it.value for it in Forbidden), "x")),
+    "require": QUERIES,
+    "limit": st.sampled_from((*MEASURES, "x")),
+    "cover": st.sampled_from(("spack.lock", "", "a/b")),
+    "for-each": st.lists(st.sampled_from((*DIMENSIONS, "x")), max_size=3),
+    "at-most": AMOUNTS,
+    "at-least": AMOUNTS,
+    "stack": TEXTS,
+    "package": st.one_of(TEXTS, LISTS),
+    "matching": QUERIES,
+    "except": st.one_of(TEXTS, LISTS),
+}
+
+
+@st.composite
+def rules(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw a rule: mostly of one kind, with few keys, of mostly good values."""
+    kinds = draw(st.lists(st.sampled_from(("forbid", "require", "limit", "cover")), min_size=1))
+    names = {"name", *kinds[: draw(st.sampled_from((1, 1, 1, 2)))]}
+    names |= {*draw(st.lists(st.sampled_from([*KEYS]), max_size=3))}
+    rule = {name: draw(VALUES[name]) for name in sorted(names)}
+    odd = draw(st.sampled_from((None,) * 9 + (*VALUES, "color")))
+    return rule if odd is None else rule | {odd: draw(OTHERS)}
+
+
+def is_read(rule: dict[str, Any]) -> bool:
+    """Tell whether the reader takes a rule."""
+    try:
+        read_rule(rule, lambda path: CoveredSpecs(str(path), ()))
+    except BadRule:
+        return False
+    return True
+
+
+def test_every_key_has_values_here() -> None:
+    """A key that is added is drawn by this test."""
+    assert VALUES.keys() == KEYS.keys()
+
+
+@given(rule=rules())
+def test_what_the_schema_accepts_the_reader_accepts(rule: dict[str, Any]) -> None:
+    """And the other way: of queries that can be read, both say the same."""
+    assert VALIDATOR.is_valid({"rule": [rule]}) is is_read(rule)
+
+
+def test_the_committed_schema_is_the_one_of_the_reader() -> None:
+    """It is a schema, and what ``cachelog gate --schema`` prints."""
+    jsonschema.Draft7Validator.check_schema(json_schema())
+    assert SCHEMA_FILE.read_text("utf-8") == schema_text()
+
+
+@pytest.mark.parametrize("document", [{}, {"rule": []}, {"rule": {}}, {"rules": []}])
+def test_the_document_around_the_rules(document: dict[str, Any]) -> None:
+    """There are rules, and nothing else."""
+    assert not VALIDATOR.is_valid(document)

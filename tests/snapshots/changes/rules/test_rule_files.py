@@ -1,0 +1,316 @@
+"""Files of rules: what is read, every fault with its line, and where statements begin."""
+
+import json
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from snapshots.changes.coverage import CoverageDimension
+from snapshots.changes.rules.keys import MOST_RULES
+from snapshots.changes.rules.rule_files import (
+    LARGEST_FILE,
+    Place,
+    lines_of,
+    parse_rules,
+    read_rules,
+)
+from snapshots.changes.rules.rules import (
+    Cover,
+    Forbid,
+    Forbidden,
+    Limit,
+    Only,
+    Require,
+    RuleLevel,
+    read_amount,
+)
+from snapshots.errors import RulesError
+from tests.snapshots.factories import hash_of
+
+VALUES = st.sampled_from(
+    (
+        "3",
+        '"a # b"',
+        "'it is'",
+        '["x", "y"]',
+        '[\n  "x", # ]\n  "]",\n\n  "y"\n]',
+        '"""\na\n"]"\n"""',
+        "'''\n[[rule]]\nname = 1\n'''",
+        "{ a = 1, b = [2] }",
+    )
+)
+NAMES = st.sampled_from(("name", "forbid", "for-each", '"a key"', "'[k]'", "d.e"))
+NOISE = st.lists(st.sampled_from(("", "# [[rule]]", "  # x = 1")), max_size=2)
+
+
+@given(
+    tables=st.lists(st.dictionaries(NAMES, st.tuples(NOISE, VALUES), max_size=4), max_size=4),
+    before=NOISE,
+    end=st.sampled_from(("\n", "\r\n")),
+)
+def test_the_lines_are_those_that_were_written(
+    tables: list[dict[str, tuple[list[str], str]]], before: list[str], end: str
+) -> None:
+    """Whatever the values look like, and whatever stands between them."""
+    lines = list(before)
+    expected: dict[Place, int] = {}
+    for number, table in enumerate(tables):
+        lines.append("[[rule]]")
+        expected[number, None] = len(lines)
+        for name, (noise, value) in table.items():
+            lines += noise
+            key = next(iter(tomllib.loads(f"{name} = 1")))
+            expected[number, key] = len(lines) + 1
+            lines += f"{name} = {value}".split("\n")
+    assert lines_of(end.join(lines), "rule") == expected
+
+
+def test_what_is_outside_the_array() -> None:
+    """It has the number -1, and tables in a table of the array are keys of it."""
+    text = "a = 1\n[[rule]]\n[rule.x]\ny = 1\n[other]\nz = 1\n[[rule]]\nname = 2"
+    assert lines_of(text, "rule") == {
+        (-1, "a"): 1,
+        (0, None): 2,
+        (0, "x"): 3,
+        (0, "y"): 4,
+        (-1, "other"): 5,
+        (-1, "z"): 6,
+        (1, None): 7,
+        (1, "name"): 8,
+    }
+    assert lines_of("rule = [\n{},\n]\n", "rule") == {(-1, "rule"): 1}
+
+
+def test_a_text_that_would_take_too_long_is_left() -> None:
+    """Lines in front of the value of which each line could be the last are told."""
+    text = "[[rule]]\nname = 1\nforbid = '''\n" + "]\n" * 20_000 + "'''\n[[rule]]\n"
+    assert lines_of(text, "rule") == {(0, None): 1, (0, "name"): 2}
+
+
+GOOD = """\
+# Before publishing.
+[[rule]]
+name = "Users of e4s lose nothing"
+forbid = "package-removed"
+stack = "e4s"
+except = [
+  "py-*",  # ] not the end
+]
+
+[[rule]]
+name = 'MPI users find HDF5 everywhere'
+require = "hdf5+mpi"
+for-each = ["target", "compiler-name"]
+
+[[rule]]
+name = "No flood"
+level = "warning"
+limit = "size-removed"
+at-most = "20 GiB"
+package = "lib*"
+matching = "+shared"
+"""
+
+
+def test_a_good_file() -> None:
+    """Each rule is a record with the line of its head; what a rule leaves out has a default."""
+    first, second, third = parse_rules(GOOD, "rules.toml")
+    assert (first.line, second.line, third.line) == (2, 10, 15)
+    assert first.name == "Users of e4s lose nothing"
+    assert first.level is RuleLevel.ERROR
+    assert first.demand == Forbid(Forbidden.PACKAGE_REMOVED)
+    assert first.only == Only(stack="e4s", except_packages=("py-*",))
+    by = (CoverageDimension.TARGET, CoverageDimension.COMPILER_NAME)
+    assert second.demand == Require("hdf5+mpi", by)
+    assert third.level is RuleLevel.WARNING
+    assert third.demand == Limit("size-removed", read_amount("20 GiB"))
+    assert third.only == Only(packages=("lib*",), matching="+shared")
+    assert [it.needs_base for it in (first, second, third)] == [True, True, True]
+
+
+def rule(text: str) -> str:
+    """Return a file of a rule that has a name, and these lines from the third on."""
+    return f'[[rule]]\nname = "a"\n{text}'
+
+
+FAULTS = {
+    "": (1, None, "has no rules"),
+    "[rule]\nname = 'a'": (1, "rule", "write [[rule]]"),
+    "rule = 3": (1, "rule", "write [[rule]]"),
+    "\n[rules]\n": (2, "rules", "stands in no rule"),
+    "\nlevel = 'error'\n" + rule("forbid = 'spec-removed'"): (2, "level", "stands in no rule"),
+    "[[rule]]\n\nname = ": (3, None, "is no TOML: Invalid value"),
+    "[[rule]]\nname = 'a'\nname = 'b'": (3, None, "is no TOML: Cannot overwrite a value"),
+    "[[rule]]\nname = 'a": (2, None, "is no TOML"),
+    "x = " + "[" * 9_999: (None, None, "nests too deeply"),
+    "[[rule]]\n" + "a." * 100_000 + "a = 1": (2, None, "nests too deeply"),
+    "[" + "'a' . " * 100_000 + "a]": (1, None, "nests too deeply"),
+    "x = {" + r'"\"" .b. ' * 100_000 + "a = 1}": (1, None, "nests too deeply"),
+    "'" * 300_000: (1, None, "is no TOML"),
+    "a" * 900_000: (1, None, "is no TOML"),
+    "x = " + "9" * 5_000: (1, None, "is no TOML"),
+    "[[rule]]\nforbid = 'spec-removed'": (1, "name", "is missing"),
+    rule(""): (1, None, "asks for nothing: each rule has exactly one of forbid, require"),
+    rule("forbid = 'spec-removed'\nlimit = 'specs-added'\nat-most = 1"): (
+        1,
+        None,
+        "has forbid and limit: each rule has exactly one",
+    ),
+    rule("forbit = 'spec-removed'"): (3, "forbit", "is no key of a rule; nearest: forbid"),
+    rule("[rule.forbid]\nx = 1"): (3, "forbid", "a table is none of package-removed"),
+    rule("forbid = 'specs-removed'"): (3, "forbid", "'specs-removed' is none of package-removed"),
+    rule("forbid = 3"): (3, "forbid", "a whole number is none of package-removed"),
+    rule("forbid = 'spec-removed'\nlevel = 'bad'"): (4, "level", "'bad' is none of error, warning"),
+    rule("forbid = 'spec-removed'\nfor-each = ['stack']"): (
+        4,
+        "for-each",
+        "goes with forbid = 'coverage-lost' or with require alone",
+    ),
+    rule("forbid = 'coverage-lost'\nfor-each = ['stacks']"): (
+        4,
+        "for-each",
+        "'stacks' is none of stack, target, operating-system",
+    ),
+    rule("forbid = 'coverage-lost'\nfor-each = []"): (4, "for-each", "is no list of stack"),
+    rule("require = 'a'\nfor-each = ['stack', 'stack']"): (4, "for-each", "names something twice"),
+    rule("require = 'hdf5@'"): (3, "require", "at character 6"),
+    rule("require = '+mpi'"): (3, "require", "names no package"),
+    rule("require = 1"): (3, "require", "is a whole number, not a query"),
+    rule("require = 'a'\npackage = 'b'"): (4, "package", "does not go with require"),
+    rule("require = ''"): (3, "require", "is empty"),
+    rule("limit = 'specs-removed'"): (1, "at-most", "is missing: limit needs it"),
+    rule("limit = 'specs-removed'\nat-most = '5 GiB'"): (4, "at-most", "'5 GiB' is a size"),
+    rule("limit = 'specs-removed'\nat-most = 5.5"): (
+        4,
+        "at-most",
+        "is a number; it may be a whole",
+    ),
+    rule("limit = 'specs-removed'\nat-most = -1"): (4, "at-most", "is no number from 0"),
+    rule("limit = 'specs-removed'\nat-most = true"): (4, "at-most", "is a boolean"),
+    rule("limit = 'specs-removed'\nat-most = 'five'"): (4, "at-most", "'five' is no amount"),
+    rule("limit = 'specs-removed'\nat-most = 1979-05-27"): (4, "at-most", "is a date or time"),
+    rule("limit = 'speed'\nat-most = 1"): (3, "limit", "'speed' is none of packages-added"),
+    rule("cover = ''"): (3, "cover", "is empty, not the path"),
+    rule("cover = 'none.lock'"): (3, "cover", "none.lock: does not exist"),
+    rule("cover = 'a'\nat-least = '101 %'"): (4, "at-least", "101 % is more than 100 %"),
+    rule("cover = 'a'\nat-least = '1 GiB'"): (4, "at-least", "'1 GiB' cannot be; it may be"),
+    rule("cover = 'a'\nmatching = 'b'"): (4, "matching", "does not go with cover"),
+    rule("forbid = 'spec-removed'\nstack = ''"): (4, "stack", "has 0 characters"),
+    rule("forbid = 'spec-removed'\nstack = ['a']"): (4, "stack", "is a list, not a text"),
+    rule("forbid = 'spec-removed'\nexcept = []"): (4, "except", "has 0 items"),
+    rule("forbid = 'spec-removed'\nexcept = [\n  'a',\n  3,\n]"): (4, "except", "nor a list of"),
+    rule("forbid = 'spec-removed'\nmatching = '@'"): (4, "matching", "at character"),
+    rule("forbid = 'spec-removed'\n") + rule("forbid = 'spec-removed'"): (
+        5,
+        "name",
+        "another rule is called 'a' as well",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "place"), FAULTS.items())
+def test_each_fault_has_its_place(
+    text: str, place: tuple[int | None, str | None, str], tmp_path: Path
+) -> None:
+    """File, line and key, with what is wrong and what is allowed."""
+    line, key, reason = place
+    file = tmp_path / "rules.toml"
+    file.write_text(text, "utf-8")
+    with pytest.raises(RulesError) as caught:
+        read_rules(str(file))
+    (error,) = caught.value.errors
+    assert (error.location, error.line, error.key) == (str(file), line, key)
+    assert reason in error.reason
+    assert str(caught.value) == str(error)
+
+
+def test_all_faults_are_told_at_once() -> None:
+    """In the order of the file; of very many only the first."""
+    text = rule("forbid = 'x'\nlevel = 'y'\nat-most = 1") + "\n" + rule("color = 'red'")
+    with pytest.raises(RulesError) as caught:
+        parse_rules(text, "rules.toml")
+    assert [(it.line, it.key) for it in caught.value.errors] == [
+        (3, "forbid"),
+        (4, "level"),
+        (5, "at-most"),
+        (7, "name"),
+        (8, "color"),
+    ]
+    assert str(caught.value).count("\n") == 4
+    many = "".join(f"[[rule]]\nname = 'n{number}'\nforbid = 'x'\n" for number in range(50))
+    with pytest.raises(RulesError) as caught:
+        parse_rules(many, "rules.toml")
+    assert str(caught.value).endswith("\n... and 30 more")
+
+
+@pytest.mark.parametrize(
+    ("write", "line", "reason"),
+    [
+        (lambda _file: None, None, "does not exist"),
+        (lambda file: file.mkdir(), None, "is no file"),
+        (lambda file: file.write_bytes(b"\n#\xff"), 2, "is no UTF-8"),
+        (lambda file: file.write_bytes(b"#" * (LARGEST_FILE + 1)), None, "more than 1,048,576"),
+        (
+            lambda file: file.write_text("[[rule]]\n" * (MOST_RULES + 1)),
+            1,
+            f"there may be {MOST_RULES}",
+        ),
+    ],
+)
+def test_what_is_no_file_of_rules(
+    write: Callable[[Path], object], line: int | None, reason: str, tmp_path: Path
+) -> None:
+    """It is an error of the file like others."""
+    file = tmp_path / "rules.toml"
+    write(file)
+    with pytest.raises(RulesError) as caught:
+        read_rules(str(file))
+    (error,) = caught.value.errors
+    assert error.line == line
+    assert reason in error.reason
+
+
+def test_windows_and_marks_of_order_do_no_harm() -> None:
+    """Ends of lines of two characters, and a mark in front, change nothing."""
+    assert parse_rules(GOOD.replace("\n", "\r\n"), "f") == parse_rules(GOOD, "f")
+
+
+def test_lock_files_stand_beside_the_rules(tmp_path: Path) -> None:
+    """Their paths are as seen from the file; specs that no cache has are left out."""
+    lock = {
+        "_meta": {"file-type": "spack-lockfile", "lockfile-version": 6, "specfile-version": 5},
+        "roots": [{"hash": hash_of("a"), "spec": "zlib"}],
+        "concrete_specs": {hash_of("a"): node("zlib", hash_of("a"))},
+    }
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "spack.lock").write_text(json.dumps(lock), "utf-8")
+    file = tmp_path / "rules.toml"
+    file.write_text(rule("cover = 'site/spack.lock'"), "utf-8")
+    (found,) = read_rules(str(file))
+    assert isinstance(found.demand, Cover)
+    assert [(it.hash, it.name, it.is_root) for it in found.demand.wanted] == [
+        (hash_of("a"), "zlib", True)
+    ]
+    assert found.demand.at_least == read_amount("100 %")
+    assert found.demand.title == "site/spack.lock"
+    (tmp_path / "site" / "spack.lock").write_text("{", "utf-8")
+    with pytest.raises(RulesError, match=r"rules\.toml, line 3, cover: .*spack\.lock"):
+        read_rules(str(file))
+
+
+def node(name: str, digest: str) -> dict[str, object]:
+    """Return a concrete spec as a lock file has it."""
+    arch = {"platform": "linux", "platform_os": "ubuntu22.04", "target": "x86_64_v3"}
+    return {
+        "name": name,
+        "version": "1.3",
+        "arch": arch,
+        "namespace": "builtin",
+        "parameters": {"shared": True},
+        "package_hash": "abc====",
+        "hash": digest,
+    }

@@ -1,0 +1,268 @@
+"""What is a cause of its own at a pair of nodes, and how causes are called."""
+
+import pytest
+from msgspec.structs import replace
+
+from snapshots.changes.cause_names import CauseKind, CauseName
+from snapshots.models import Dependency
+from tests.snapshots.changes.cause_records import records
+from tests.snapshots.changes.finding import causes_of, named, names_on, row_of
+from tests.snapshots.changes.graphs import edge, node, side_of
+
+LONG = " ".join(f"variant{number:02}=yes" for number in range(20))
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after", "title"),
+    [
+        (CauseKind.VERSION, "1.2", "1.3", "a 1.2 → 1.3"),
+        (CauseKind.RECIPE, None, None, "recipe of a changed"),
+        (CauseKind.VARIANTS, "+x", "~x", "a +x → ~x"),
+        (CauseKind.VARIANTS, None, "+x", "a now +x"),
+        (CauseKind.VARIANTS, "+x", None, "a no longer +x"),
+        (
+            CauseKind.VARIANTS,
+            LONG,
+            "x=" + 100 * "y",
+            f"a {LONG[:55]} … → x={58 * 'y'} …",
+        ),
+        (CauseKind.COMPILER, "gcc@1", "gcc@2", "compiler of a gcc@1 → gcc@2"),
+        (CauseKind.COMPILER, None, "gcc@2", "compiler of a none → gcc@2"),
+        (
+            CauseKind.TARGET,
+            "linux-rhel8-zen2",
+            "linux-rhel8-zen4",
+            "a linux-rhel8-zen2 → linux-rhel8-zen4",
+        ),
+        (CauseKind.DEPENDENCY_ADDED, None, "z", "a now depends on z"),
+        (CauseKind.DEPENDENCY_REMOVED, "z", None, "a no longer depends on z"),
+        (CauseKind.DEPENDENCY_ADDED, "z", "z", "a depends on z in another way"),
+        (CauseKind.PROVIDER, "mpich", "openmpi", "a with openmpi in place of mpich"),
+        (CauseKind.EXTERNAL, "12", None, "a 12 → ? (outside the cache)"),
+        (CauseKind.EXTERNAL, None, None, "a changed (outside the cache)"),
+        (CauseKind.FORMAT, "5", "6", "Spack's format of specs 5 → 6"),
+        (CauseKind.UNKNOWN, None, None, "a changed, it is not known why"),
+    ],
+)
+def test_titles(kind: CauseKind, before: str | None, after: str | None, title: str) -> None:
+    """Each kind has words of its own; lists of variants are cut where a line ends."""
+    assert CauseName(kind, "a", before, after).title == title
+
+
+def test_keys() -> None:
+    """No two names have the same key."""
+    texts = (None, "1", "1|2", "1%7C2", "2")
+    names = [
+        CauseName(kind, package, before, after)
+        for kind in CauseKind
+        for package in ("a", "b")
+        for before in texts
+        for after in texts
+    ]
+    assert len({name.key for name in names}) == len(names)
+    assert names[0].key == "version|a||"
+
+
+OTHER_RECIPE = "b" * 52 + "===="
+
+
+ADDED, REMOVED = CauseKind.DEPENDENCY_ADDED, CauseKind.DEPENDENCY_REMOVED
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected", "title"),
+    [
+        (
+            {"version": "3.3.1"},
+            {"version": "3.4.0", "package_hash": OTHER_RECIPE, "variants": ("+x",)},
+            (CauseKind.VERSION, "3.3.1", "3.4.0"),
+            "a 3.3.1 → 3.4.0",
+        ),
+        (
+            {"variants": ("+x",)},
+            {"variants": (), "package_hash": OTHER_RECIPE},
+            (CauseKind.RECIPE, None, None),
+            "recipe of a changed",
+        ),
+        (
+            {},
+            {"namespace": "mine", "target": "zen4"},
+            (CauseKind.RECIPE, None, None),
+            "recipe of a changed",
+        ),
+        (
+            {"variants": ("+mpi", "build_type=Debug", "~cxx")},
+            {"variants": ("+cxx", "+mpi", "build_type=Release"), "dependencies": ()},
+            (CauseKind.VARIANTS, "build_type=Debug ~cxx", "+cxx build_type=Release"),
+            "a build_type=Debug ~cxx → +cxx build_type=Release",
+        ),
+        ({}, {"variants": ("+x",)}, (CauseKind.VARIANTS, None, "+x"), "a now +x"),
+        ({"variants": ("+x",)}, {}, (CauseKind.VARIANTS, "+x", None), "a no longer +x"),
+        (
+            {"compiler": "gcc@12.3.0"},
+            {"compiler": "gcc@13.2.0", "target": "zen4"},
+            (CauseKind.COMPILER, "gcc@12.3.0", "gcc@13.2.0"),
+            "compiler of a gcc@12.3.0 → gcc@13.2.0",
+        ),
+        (
+            {},
+            {"operating_system": "rhel8"},
+            (CauseKind.TARGET, "linux-ubuntu22.04-x86_64_v3", "linux-rhel8-x86_64_v3"),
+            "a linux-ubuntu22.04-x86_64_v3 → linux-rhel8-x86_64_v3",
+        ),
+        ({}, {}, (CauseKind.UNKNOWN, None, None), "a changed, it is not known why"),
+    ],
+)
+def test_a_cause_of_its_own(
+    before: dict[str, object],
+    after: dict[str, object],
+    expected: tuple[CauseKind, str | None, str | None],
+    title: str,
+) -> None:
+    """All own facts that differ are one cause, named by the first of them."""
+    base = side_of([replace(node("a:1", "z"), **before)])
+    head = side_of([replace(node("a:2", "z"), **after)])
+    causes = causes_of(base, head)
+    (cause,) = records(causes)
+    kind, *texts = expected
+    assert named(causes) == [(kind, "a", *texts)]
+    assert (cause.title, cause.num_specs, cause.num_involved) == (title, 1, 1)
+    assert (cause.packages, cause.together) == (("a",), ())
+    assert names_on(causes, head, "a:2") == ["a"]
+
+
+def by(label: str, *virtuals: str) -> Dependency:
+    """Return an edge that provides virtual packages."""
+    return edge(label, ("link",), virtuals)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ([], ["z"], [(ADDED, None, "z")]),
+        (["z"], [], [(REMOVED, "z", None)]),
+        (["y"], ["x", "z"], [(ADDED, None, "x"), (ADDED, None, "z"), (REMOVED, "y", None)]),
+        ([by("y", "v")], [by("z", "v")], [(CauseKind.PROVIDER, "y", "z")]),
+        ([by("y", "v")], [by("z", "w")], [(ADDED, None, "z"), (REMOVED, "y", None)]),
+        (
+            [by("y", "v"), "x"],
+            [by("z", "v", "w"), "u"],
+            [(ADDED, None, "u"), (REMOVED, "x", None), (CauseKind.PROVIDER, "y", "z")],
+        ),
+        (
+            [by("gcc", "c", "fortran")],
+            [by("gcc", "fortran"), by("llvm", "c")],
+            [(CauseKind.PROVIDER, "gcc", "llvm")],
+        ),
+        ([edge("z", ["link"])], [edge("z", ["build", "link"])], [(ADDED, "z", "z")]),
+        ([by("z", "v")], [by("z")], [(REMOVED, "z", "z")]),
+        (
+            [edge("z", ["build"]), edge("z:2", ["link"])],
+            [edge("z", ["build"])],
+            [(REMOVED, "z", None)],
+        ),
+    ],
+)
+def test_other_dependencies(
+    before: list[Dependency | str],
+    after: list[Dependency | str],
+    expected: list[tuple[CauseKind, str | None, str | None]],
+) -> None:
+    """Each dependency that one side alone has is a cause of the node, but for changed providers."""
+    base, head = side_of([node("a:1", *before)]), side_of([node("a:2", *after)])
+    causes = records(causes_of(base, head))
+    assert [(it.kind, it.before, it.after) for it in causes] == expected
+    assert {it.package for it in causes} == {"a"}
+    assert [it.num_specs for it in causes] == [1] + [0] * (len(expected) - 1)
+    together = set(range(len(expected)))
+    assert [set(it.together) for it in causes] == [together - {n} for n in range(len(expected))]
+
+
+def test_a_dependency_that_stands_twice() -> None:
+    """Edges of one name pair by their types; there equal hashes first, then by version."""
+    build, link = ["build"], ["link"]
+    base = side_of(
+        [
+            node("a:1", edge("z:b1", build), edge("z:l1", link), edge("z:k", link)),
+            node("z:b1"),
+            node("z:l1", variants=("+x",)),
+            node("z:k"),
+        ]
+    )
+    head = side_of(
+        [
+            node("a:2", edge("z:l2", link), edge("z:b2", build), edge("z:k", link)),
+            node("z:b2", version="2"),
+            node("z:l2", variants=("+y",)),
+            node("z:k"),
+        ]
+    )
+    causes = causes_of(base, head, [("a:1", "a:2")])
+    assert sorted((it.kind.value, it.before, it.after) for it in records(causes)) == [
+        ("variants", "+x", "+y"),
+        ("version", "1", "2"),
+    ]
+
+
+def test_outside_the_cache() -> None:
+    """A node that the index states is like others; where a side does not, the cause is external."""
+    gcc = node("gcc:1", version="12"), node("gcc:2", version="13")
+    base = [node("a:1", "gcc:1")]
+    head = [node("a:2", "gcc:2")]
+    expected = {
+        (True, True): (CauseKind.VERSION, "gcc", "12", "13"),
+        (True, False): (CauseKind.EXTERNAL, "gcc", "12", None),
+        (False, True): (CauseKind.EXTERNAL, "gcc", None, "13"),
+        (False, False): (CauseKind.EXTERNAL, "gcc", None, None),
+    }
+    for (in_base, in_head), cause in expected.items():
+        sides = side_of(base, [gcc[0]] * in_base), side_of(head, [gcc[1]] * in_head)
+        causes = causes_of(*sides)
+        assert named(causes) == [cause]
+        assert names_on(causes, sides[1], "a:2") == ["a", "gcc"]
+        step = causes.path(row_of(sides[1], "a:2"))[-1]
+        assert (step.base_node, step.head_node) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({}, "nothing that the source tells of it differs"),
+        ({"dependencies": None}, "the source tells no dependencies"),
+        ({"package_hash": None}, "the source tells no package hashes"),
+        (
+            {"package_hash": None, "dependencies": None},
+            "the source tells neither dependencies nor package hashes",
+        ),
+    ],
+)
+def test_why_it_is_not_known(facts: dict[str, None], reason: str) -> None:
+    """Where nothing is found, it is said what the source does not tell."""
+    (cause,) = records(causes_of(side_of([node("a:1", **facts)]), side_of([node("a:2")])))
+    assert (cause.kind, cause.why_unknown, cause.facts) == (CauseKind.UNKNOWN, reason, [])
+
+
+def test_keys_and_choices() -> None:
+    """Causes are found by their keys, kinds and packages."""
+    base = side_of([node("a:1"), node("b:1", variants=("x=1|2",)), node("c:1")])
+    head = side_of([node("a:2", version="2"), node("b:2", variants=("x=%",)), node("c:2")])
+    causes = causes_of(base, head)
+    keys = [it.key for it in records(causes)]
+    assert keys == ["version|a|1|2", "variants|b|x=1%7C2|x=%25", "unknown|c||"]
+    assert [causes.find(key) for key in (*keys, "version|a|1|3")] == [0, 1, 2, None]
+    assert causes.select() == [0, 1, 2]
+    assert causes.select([CauseKind.VERSION, CauseKind.UNKNOWN]) == [0, 2]
+    assert causes.select(package="b") == [1]
+
+
+def test_facts_of_a_cause() -> None:
+    """All own facts that differ are told, of lists what one side alone has."""
+    before = node("a:1", edge("y", ["link"], ["v"]), "z", variants=("+a", "+b"))
+    after = node("a:2", "z", "x", variants=("+a", "~b"), version="2", target="zen4")
+    (cause,) = records(causes_of(side_of([before]), side_of([after])))
+    assert [(it.path, it.before, it.after) for it in cause.facts] == [
+        ("version", "1", "2"),
+        ("variants", ["+b"], ["~b"]),
+        ("dependencies", ["y link v"], ["x link"]),
+        ("target", "x86_64_v3", "zen4"),
+    ]

@@ -1,0 +1,356 @@
+"""Which removed and added specs are counterparts, tier by tier and by rank."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from msgspec.structs import replace
+
+from snapshots.changes import candidates
+from snapshots.changes.counterparts import Counterparts, find_counterparts
+from snapshots.changes.pairings import pair
+from snapshots.changes.sides import Side
+from snapshots.models import Spec
+from snapshots.spack.names import ROOT_STACK
+from tests.expensive import FEWER_EXAMPLES
+from tests.snapshots.changes.graphs import edge, node, side_of
+from tests.snapshots.changes.oracle import real
+from tests.snapshots.changes.states import pairs
+from tests.snapshots.factories import hash_of, shuffled
+
+C_BY_GCC = ("build",), ("c",)
+
+
+def counterparts(base: Side, head: Side) -> Counterparts:
+    """Find the counterparts of all that only one side has."""
+    pairing = pair(base.frame, head.frame)
+    return find_counterparts(base, pairing.removed, head, pairing.added)
+
+
+def paired(
+    base: Sequence[Spec], head: Sequence[Spec], outside: Sequence[Spec] = ()
+) -> set[tuple[str, str]]:
+    """Return the pairs of two contents as hashes; ``outside`` stands outside both."""
+    sides = side_of(base, outside), side_of(head, outside)
+    found = counterparts(*sides)
+    assert len(found) == len(found.base_rows) == len(found.head_rows)
+    return {
+        (sides[0].frame.hashes.at(before), sides[1].frame.hashes.at(after))
+        for before, after in zip(found.base_rows, found.head_rows, strict=True)
+    }
+
+
+def hdf5(label: str, *edges: Any, **facts: Any) -> Spec:
+    """Return an hdf5 by a label that only tells it from others."""
+    usual = {"name": "hdf5", "stacks": ("e4s", "root"), "target": "zen4", "variants": ("+mpi",)}
+    return node(label, *edges, **{**usual, **facts})
+
+
+def expected(*labels: str) -> set[tuple[str, str]]:
+    """Return pairs of hashes of labels: BASE HEAD."""
+    return {(hash_of(before), hash_of(after)) for before, after in map(str.split, labels)}
+
+
+VARIANTS = {"variants": ("~mpi",)}
+VERSION = {"version": "2"}
+
+
+@pytest.mark.parametrize(
+    ("nearer", "farther"),
+    [
+        ({}, VERSION),
+        (VERSION, {"dependencies": (edge("zlib"),)}),
+        ({"dependencies": (edge("zlib"),)}, {"dependencies": (edge("zlib"),), **VERSION}),
+        ({"dependencies": (edge("zlib"),), **VERSION}, VARIANTS),
+        (VARIANTS, VARIANTS | VERSION),
+        (VARIANTS | VERSION, VARIANTS | {"dependencies": (edge("zlib"),)}),
+        (
+            VARIANTS | {"dependencies": (edge("zlib"),)},
+            VARIANTS | {"dependencies": (edge("zlib"),)} | VERSION,
+        ),
+        # What agrees in nothing but the architecture stands before what agrees in all else.
+        (
+            VARIANTS | VERSION | {"dependencies": (edge("zlib"),), "stacks": ("root",)},
+            {"target": "zen3"},
+        ),
+        ({"target": "zen3"}, {"operating_system": "rhel8", **VERSION}),
+        ({"platform": "darwin", **VARIANTS}, {"target": "zen3", **VARIANTS, **VERSION}),
+    ],
+)
+def test_tiers(nearer: dict[str, Any], farther: dict[str, Any]) -> None:
+    """What agrees in a more exact key is the counterpart, whichever of the hashes is smaller."""
+    before = hdf5("before")
+    for labels in (("1", "2"), ("2", "1")):
+        near, far = (hdf5(it, **facts) for it, facts in zip(labels, (nearer, farther), strict=True))
+        assert paired([before], [near, far]) == {(before.hash, near.hash)}
+        assert paired([near, far], [before]) == {(near.hash, before.hash)}
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"name": "zlib"},
+        {"target": "zen3", "stacks": ("hep", "root")},
+        {"target": "zen3", "stacks": ("root",)},
+        {"operating_system": "rhel8", "stacks": ()},
+    ],
+)
+def test_no_counterparts(facts: dict[str, Any]) -> None:
+    """Other packages are none, and what shares neither architecture nor a stack but root."""
+    before = hdf5("before", stacks=("e4s", "root"))
+    after = hdf5("after", **facts)
+    assert paired([before], [after]) == set()
+    in_root = {"stacks": ("root",)}
+    assert paired([replace(before, **in_root)], [replace(after, target="zen3", **in_root)]) == set()
+
+
+def test_persisting_specs_are_left_out() -> None:
+    """A hash that both have takes no part, however alike it is."""
+    kept = hdf5("kept")
+    assert paired([kept, hdf5("1", version="9")], [kept]) == set()
+    assert paired([kept], [kept, hdf5("1")]) == set()
+
+
+OLD_PYTHON = node("python:2", version="2")
+NEW_PYTHON = node("python:3", version="3")
+NEW_ZLIB = node("zlib:2", version="2")
+
+
+@pytest.mark.parametrize(
+    ("before", "nearer", "farther"),
+    [
+        # what lies below, near or far
+        (
+            hdf5("a", "py"),
+            hdf5("b", "py:2", stacks=("hep",)),
+            hdf5("c", "py:3"),
+        ),
+        # stacks
+        (
+            hdf5("a", stacks=("e4s", "hep", "root")),
+            hdf5("b", stacks=("e4s", "hep"), version="9"),
+            hdf5("c", stacks=("e4s", "root"), version="2"),
+        ),
+        # variants
+        (
+            hdf5("a", variants=("+a", "+b", "+c")),
+            hdf5("b", variants=("+a", "+b"), version="9"),
+            hdf5("c", variants=("+a",), version="9"),
+        ),
+        # versions: 1.10 is as far from 1.9 as 1.8, and the newer one
+        (
+            hdf5("a", version="1.9"),
+            hdf5("b", version="1.10"),
+            hdf5("c", version="1.8"),
+        ),
+        (
+            hdf5("a", version="1.9"),
+            hdf5("b", version="1.8"),
+            hdf5("c", version="2.0"),
+        ),
+    ],
+)
+def test_ranks(before: Spec, nearer: Spec, farther: Spec) -> None:
+    """Of several with one key the most alike is the counterpart, whatever the hashes are."""
+    outside = [
+        OLD_PYTHON,
+        NEW_PYTHON,
+        node("py", "python:2"),
+        node("py:2", "python:2", version="2"),
+        node("py:3", "python:3", version="2"),
+    ]
+    others = [hdf5("d", version="1.10.1", target="zen3"), hdf5("e", version="1.7", target="zen2")]
+    for labels in (("1", "2"), ("2", "1")):
+        near, far = (
+            replace(it, hash=hash_of(label))
+            for it, label in zip((nearer, farther), labels, strict=True)
+        )
+        found = paired([before], [near, far, *others], outside)
+        assert found == {(before.hash, near.hash)}
+        found = paired([near, far, *others], [before], outside)
+        assert found == {(near.hash, before.hash)}
+
+
+def test_builds_over_two_pythons() -> None:
+    """Two builds over two Pythons are not swapped where something else below them changed."""
+    pythons = {"2": OLD_PYTHON, "3": NEW_PYTHON}
+    base = [hdf5(f"before{it}", f"python:{it}", "zlib") for it in pythons]
+    for suffixes in (("a", "b"), ("b", "a")):
+        labels = dict(zip(pythons, suffixes, strict=True))
+        head = [hdf5(label, f"python:{it}", "zlib:2") for it, label in labels.items()]
+        found = paired(base, head, [*pythons.values(), node("zlib"), NEW_ZLIB])
+        assert found == expected(*(f"before{it} {label}" for it, label in labels.items()))
+
+
+def test_hashes_decide_last() -> None:
+    """Where nothing else differs, the smallest hash in base has the smallest one in head."""
+    base, head = ([hdf5(f"{side}{n}") for n in range(7)] for side in ("base", "head"))
+    ours, theirs = (sorted(it.hash for it in specs) for specs in (base, head))
+    assert paired(base, head[:4]) == set(
+        zip(ours, sorted(it.hash for it in head[:4]), strict=False)
+    )
+    assert paired(base, head) == set(zip(ours, theirs, strict=True))
+
+
+def test_hashes_decide_among_equally_ranked() -> None:
+    """They do so, too, among unlike candidates that are as much alike."""
+    before = sorted((hdf5(f"base{n}", stacks=("e4s",)) for n in range(3)), key=lambda it: it.hash)
+    after = sorted((hdf5(f"head{n}") for n in range(4)), key=lambda it: it.hash)
+    stacks = (("a", "e4s"), ("b", "e4s"), ("a", "e4s"), ("c", "e4s"))
+    head = [replace(it, stacks=own) for it, own in zip(after, stacks, strict=True)]
+    assert paired(before, head) == {(b.hash, h.hash) for b, h in zip(before, head, strict=False)}
+
+
+def test_compilers_that_are_no_dependency() -> None:
+    """The name of such a compiler counts as one of a dependency, its version as one below."""
+    before = hdf5("before", compiler="gcc@12", version="9", dependencies=None)
+    other_name = replace(before, hash=hash_of("1"), compiler="clang@12")
+    other_version = replace(before, hash=hash_of("2"), compiler="gcc@13")
+    same = replace(before, hash=hash_of("3"), stacks=("hep",))
+    assert paired([before], [other_name, other_version]) == {(before.hash, other_version.hash)}
+    assert paired([before], [other_version, same]) == {(before.hash, same.hash)}
+    as_dependency = replace(
+        before, hash=hash_of("4"), compiler=None, dependencies=(edge("gcc", *C_BY_GCC),)
+    )
+    assert paired([before], [as_dependency, other_name]) == {(before.hash, as_dependency.hash)}
+
+
+def test_compilers_that_are_dependencies_count_once() -> None:
+    """What the record says of such a compiler is no more than its edge says."""
+    before = hdf5("before", edge("gcc", *C_BY_GCC), compiler="gcc@12")
+    renamed = hdf5("1", edge("gcc", *C_BY_GCC), compiler="clang@12", version="2")
+    other = hdf5("2", edge("llvm", *C_BY_GCC), compiler="gcc@12", version="1")
+    assert paired([before], [renamed, other]) == {(before.hash, renamed.hash)}
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_cycles(length: int) -> None:
+    """What depends on itself is paired as well; it is not below itself."""
+
+    def cycle(side: str, zlib: str) -> list[Spec]:
+        labels = [f"py{n}:{side}{zlib}" for n in range(length)]
+        return [
+            node(label, labels[(n + 1) % length], f"zlib:{zlib}", name=f"py{n}", target="zen4")
+            for n, label in enumerate(labels)
+        ]
+
+    outside = [node(f"zlib:{n}", version=str(n)) for n in range(2)]
+    base, head = ([*cycle(side, "0"), *cycle(side, "1")] for side in ("base", "head"))
+    assert paired(base, head, outside) == {
+        (hash_of(f"py{n}:base{zlib}"), hash_of(f"py{n}:head{zlib}"))
+        for n in range(length)
+        for zlib in range(2)
+    }
+
+
+def test_absent_dependencies() -> None:
+    """Specs that are named by edges alone have a name below, and no version."""
+    before = hdf5("before", "gone", "zlib")
+    same = hdf5("1", "gone:2", "zlib:2")
+    other = hdf5("2", "gone:3", "zlib:3")
+    outside = [node("zlib"), node("zlib:2"), node("zlib:3", version="3")]
+    assert paired([before], [same, other], outside) == {(before.hash, same.hash)}
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_more_unlike_ones_than_are_ranked_at_once(
+    monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Where they are ranked in pieces, all that can have a counterpart get one."""
+    monkeypatch.setattr(candidates, "MAX_CLASSES", number)
+    monkeypatch.setattr(candidates, "_MAX_PAIRS", 3)
+    base, head = (
+        [hdf5(f"{side}{n}", version=str(n), stacks=(f"{side}{n}",)) for n in range(count)]
+        for side, count in (("base", 11), ("head", 7))
+    )
+    found = paired(base, head)
+    assert len(found) == len({before for before, _ in found}) == len(head)
+    same = {spec.version: spec.hash for spec in head}
+    assert {(it.hash, same[it.version]) for it in base if it.version in same} <= found
+
+
+@pytest.mark.parametrize("max_pairs", [0, 3, 1 << 18])
+def test_many_unlike_ones_with_a_stack_in_common(
+    monkeypatch: pytest.MonkeyPatch, max_pairs: int
+) -> None:
+    """They are found by their stacks, however many others there are."""
+    monkeypatch.setattr(candidates, "MAX_CLASSES", 50)
+    monkeypatch.setattr(candidates, "_MAX_PAIRS", max_pairs)
+    base = [hdf5(f"base{n}", target=f"base{n}", stacks=(f"s{n:02}", "root")) for n in range(20)]
+    head = [
+        hdf5(f"head{n}", target=f"head{n}", stacks=("other", "root", f"s{19 - n:02}"))
+        for n in range(20)
+    ]
+    assert paired(base, head) == expected(*(f"base{n} head{19 - n}" for n in range(20)))
+
+
+def test_five_thousand_equal_specs() -> None:
+    """They are as many pairs, each once."""
+    base, head = (
+        [hdf5(f"{side}{n}", f"zlib:{side}") for n in range(5_000)] for side in ("base", "head")
+    )
+    assert len(paired(base, head, [node("zlib:base"), node("zlib:head", version="2")])) == 5_000
+
+
+def facts_are_shared(base: Spec, head: Spec) -> bool:
+    """Tell whether two specs may be counterparts at all."""
+    architectures = [(it.platform, it.operating_system, it.target) for it in (base, head)]
+    stacks = {*base.stacks} & {*head.stacks} - {ROOT_STACK}
+    return base.name == head.name and (architectures[0] == architectures[1] or bool(stacks))
+
+
+@given(pairs())
+def test_one_to_one(contents: tuple[list[Spec], list[Spec]]) -> None:
+    """Each spec is in one pair at most, and no two that are left over could be one."""
+    base, head = contents
+    found = paired(base, head)
+    ours, theirs = {it.hash: it for it in base}, {it.hash: it for it in head}
+    assert len(found) == len({it for it, _ in found}) == len({it for _, it in found})
+    assert not {it for pair in found for it in pair} & ours.keys() & theirs.keys()
+    assert all(facts_are_shared(ours[before], theirs[after]) for before, after in found)
+    left = ours.keys() - theirs.keys() - {it for it, _ in found}
+    right = theirs.keys() - ours.keys() - {it for _, it in found}
+    assert not any(facts_are_shared(ours[it], theirs[other]) for it in left for other in right)
+
+
+@FEWER_EXAMPLES
+@given(pairs())
+def test_order_of_rows(contents: tuple[list[Spec], list[Spec]]) -> None:
+    """The order that specs come in makes no difference."""
+    base, head = contents
+    assert paired(base, head) == paired(shuffled(base), shuffled(head))
+
+
+@given(pairs())
+def test_both_directions(contents: tuple[list[Spec], list[Spec]]) -> None:
+    """``base_of`` and ``head_of`` say the same; both directions find as many pairs."""
+    base, head = map(side_of, contents)
+    found = counterparts(base, head)
+    assert (found.base_of[found.head_rows] == found.base_rows).all()
+    assert (found.head_of[found.base_rows] == found.head_rows).all()
+    assert np.count_nonzero(found.head_of >= 0) == len(found) == len(counterparts(head, base))
+    assert found.num_bytes >= 4 * (len(base.frame) + len(head.frame))
+
+
+@pytest.mark.parametrize("stack", real.STACKS)
+def test_real_dates(stack: str) -> None:
+    """All changed specs of a real week have counterparts; fftw is over the same MPI as before."""
+    dates = real.dates()[:2]
+    base, head = (side_of(*real.records(date, [stack])) for date in dates)
+    found = counterparts(base, head)
+    pairing = pair(base.frame, head.frame)
+    assert len(found) == len(pairing.added) == len(pairing.removed)
+    for before, after in zip(found.base_rows.tolist(), found.head_rows.tolist(), strict=True):
+        assert _below(base, before) == _below(head, after)
+
+
+def _below(side: Side, row: int) -> set[str]:
+    """Return the names of all that a row depends on."""
+    nodes = side.graph.dependencies_of(row, transitive=True).nodes.tolist()
+    absent = map(side.graph.absent_at, nodes)
+    return {
+        side.frame.package.at(node) if outside is None else outside.name
+        for node, outside in zip(nodes, absent, strict=True)
+    }
