@@ -25,25 +25,26 @@ _NO_ROW = -1
 class Explanation:
     """What is known beyond the hashes that came and went, of a comparison that is not narrowed.
 
-    ``counterparts`` tells what took the place of what, ``causes`` why. What a table of changes is
-    asked about may be any part of the comparison's: the answers are those of the whole.
+    ``counterparts`` tells what took the place of what, ``causes`` why; ``reasoning`` has what goes
+    without the causes. What a table of changes is asked about may be any part of the comparison's:
+    the answers are those of the whole.
     """
 
     def __init__(self, comparison: Comparison, base: Side, head: Side) -> None:
         self.comparison = comparison
         self.base = base
         self.head = head
-        self._reasoning = reason(comparison.pairing, base, head)
-        self.counterparts = pairs = self._reasoning.counterparts
+        self.reasoning = reason(comparison.pairing, base, head)
+        self.counterparts = pairs = self.reasoning.counterparts
         self.causes: Causes = find_causes(
-            base, head, pairs.base_rows, pairs.head_rows, self._reasoning.differing
+            base, head, pairs.base_rows, pairs.head_rows, self.reasoning.differing
         )
 
     @property
     def num_bytes(self) -> int:
         """About how much memory is kept, the comparison, its frames and their graphs included."""
         tables = (self.comparison, self.base.graph, self.head.graph)
-        own = (self.counterparts, self._reasoning.reasons, self.causes)
+        own = (self.counterparts, self.reasoning.reasons, self.causes)
         return sum(it.num_bytes for it in tables) + sum(it.num_bytes for it in own)
 
     @property
@@ -66,13 +67,13 @@ class Explanation:
 
         ``returned`` is a mask over the rows of head: those whose hash was in an earlier revision.
         """
-        known = self._reasoning
+        known = self.reasoning
         of_head = None if returned is None else known.reasons.with_returned(returned)
         return known.reasons_of(changes, of_head)
 
     def count(self, reason: SpecChangeReason) -> int:
         """Return how many specs came or went for a reason; RETURNED is counted as new."""
-        of_base, of_head = self._reasoning.reasons
+        of_base, of_head = self.reasoning.reasons
         code = code_of(reason)
         return int(np.count_nonzero(of_base == code) + np.count_nonzero(of_head == code))
 

@@ -34,20 +34,26 @@ _REASONS = pa.array([it.value for it in REASONS])
 class KeptChanges(NamedTuple):
     """The changes of a pair as rows of ``CHANGES``, by package and hash, and their counts.
 
-    ``packages`` are those that changed, in natural order.
+    ``packages`` are those that changed, in natural order. ``story`` is the text of the column of
+    that name, of those pairs that have one.
     """
 
     pair: Pair
     rows: pa.Table
     counts: PairCounts
     packages: tuple[PackageCounts, ...]
+    story: str | None = None
 
 
 def keep_changes(base: Side, head: Side) -> KeptChanges:
     """Compare two contents as far as it is kept."""
     comparison = Comparison(base.frame, head.frame)
-    reasoning = reason(comparison.pairing, base, head)
-    pair = Pair(base.frame.digest, head.frame.digest)
+    return kept_of(comparison, reason(comparison.pairing, base, head))
+
+
+def kept_of(comparison: Comparison, reasoning: Reasoning) -> KeptChanges:
+    """Return what is kept of a comparison that is not narrowed."""
+    pair = Pair(comparison.base.digest, comparison.head.digest)
     rows = _rows(pair, comparison.specs, reasoning)
     packages = tuple(count_packages(comparison.packages, rows))
     return KeptChanges(pair, rows, _counted(comparison, reasoning), packages)
@@ -63,6 +69,7 @@ def comparisons_table(
             "packages": packages_cell(it.packages),
             "new_specs": _new_specs(it.rows),
             "removed_specs": _removed_specs(it.rows),
+            "story": it.story,
             "made_by": made_by,
             "made_at": made_at,
         }

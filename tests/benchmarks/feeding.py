@@ -16,7 +16,8 @@ from snapshots.catalog.asking.library import Library
 from snapshots.history import History, Neighbours
 from snapshots.models import RevisionInfo
 from snapshots.notes.atom.document import to_xml
-from snapshots.notes.atom.feeds import series_feed, told_in
+from snapshots.notes.atom.feeds import series_feed
+from snapshots.notes.atom.kept_stories import told_in
 from snapshots.notes.atom.pages import PAGE
 from snapshots.notes.atom.stories import story
 from snapshots.notes.changelog import changelog
