@@ -173,8 +173,9 @@ def kept_stories(catalog: Catalog, told: Iterable[Neighbours]) -> dict[Pair, str
     found: dict[Pair, str] = {}
     with suppress(CatalogError):
         for rows in catalog.changes.comparisons(by_pair, ["story"]):
-            for base, head, text in zip(*(it.to_pylist() for it in rows.columns), strict=True):
-                pair = Pair(base, head)
+            pairs = map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())
+            # As bytes: others may have written what is no text.
+            for pair, text in zip(pairs, rows["story"].cast(pa.binary()).to_pylist(), strict=True):
                 if (html := from_text(by_pair[pair], text)) is not None:
                     found[pair] = html
     return found

@@ -49,17 +49,17 @@ def to_text(neighbours: Neighbours, html: str) -> str:
     return msgspec.json.encode(kept).decode()
 
 
-def from_text(neighbours: Neighbours, text: str | None) -> str | None:
+def from_text(neighbours: Neighbours, text: bytes | None) -> str | None:
     """Return the story of two neighbours that was kept; None where it has to be made.
 
     So it is where none was kept, or by another version, or for other sources, and where the text is
-    none that ``to_text`` returns.
+    none that ``to_text`` returns. It is in UTF-8, if it is a text at all.
     """
     if text is None:
         return None
     try:
         kept = msgspec.json.decode(text, type=KeptStory)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     is_ours = (kept.format, kept.synthetic) == (FORMAT, _is_synthetic(neighbours))
     return kept.html if is_ours and _HTML.fullmatch(kept.html) else None
