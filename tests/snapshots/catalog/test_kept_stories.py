@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from snapshots.catalog.asking.history_answers import HistoryAnswers, HistoryQuestion
+from snapshots.catalog.asking.history_questions import GrowthAsked
 from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.filling import fill, missing_pairs, untold_pairs
@@ -127,3 +129,15 @@ def test_what_others_wrote_is_not_told(catalog: Catalog) -> None:
         schema_mode="overwrite",
     )
     assert kept(Catalog(catalog.location)) == {}
+
+
+def test_a_question_to_the_past_makes_them_too(catalog: Catalog) -> None:
+    """With the changes that it needs and keeps."""
+    expected = kept(catalog)
+    forget(catalog, *TABLES)
+    older = Catalog(catalog.location)
+    history = older.require_history()
+    answers = HistoryAnswers(older, Library(older), fill_seconds=600)
+    for name in history.series_names:
+        answers.get(HistoryQuestion(history, GrowthAsked(name)))
+    assert kept(older) == expected
