@@ -227,14 +227,23 @@ COMPARISONS = pa.schema(
             "The added specs that are new: the number of the hash, and the reason.",
         ),
         _field("removed_specs", pa.list_(pa.int64()), "The number of each hash that was removed."),
+        _field(
+            "story",
+            pa.string(),
+            "What feeds tell of the pair, as JSON: format, synthetic, html. Null where it was not "
+            "among the newest of a series, and in catalogs older than this column.",
+        ),
         _field("made_by", pa.string(), "The program that compared the two, with its version."),
         _field("made_at", _TIME, "When it did so."),
     ]
 )
 """One row for each two neighbours of a series whose changes are kept, and their commit point."""
 
-READ_ON_DEMAND = ("packages", "new_specs", "removed_specs")
+READ_ON_DEMAND = ("packages", "new_specs", "removed_specs", "story")
 """Its columns that are not kept in memory."""
+
+NULLABLE = ("story",)
+"""Those of its columns that need not be there, and whose values need not."""
 
 
 def spec_rows(specs: Sequence[Spec], *, in_cache: bool = True) -> pa.RecordBatch:

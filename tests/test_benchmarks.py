@@ -29,6 +29,7 @@ REFERENCES = {
     "pages": "its document alone",
     "cost": "unit",
     "history": "pyarrow",
+    "year": "9 revisions",
     "years": "10 revisions",
 }
 

@@ -23,20 +23,21 @@ def fill_command(
     """Compare the neighbours of which it is not known yet what changed.
 
     Imports keep that for what they publish. This is for a catalog that is older than that, and for
-    what an import could not compare. Interrupted, it goes on where it was. Leaves with 1 where a
+    what an import could not compare; and for feeds, where nothing is kept of what they tell of the
+    newest revisions. Interrupted, it goes on where it was. Leaves with 1 where a
     pair could not be compared.
     """
     from server.commands.names import require_series
     from server.terminal.printing.filling import filled_facts, filled_lines
     from server.terminal.progress import progress
     from snapshots.catalog.catalog import Catalog
-    from snapshots.catalog.filling import fill, missing_pairs
+    from snapshots.catalog.filling import fill, missing_pairs, untold_pairs
 
     opened = Catalog(catalog)
     history = opened.require_history()
     if series is not None:
         require_series(series, history)
-    pairs = missing_pairs(opened, history, series)
+    pairs = [*missing_pairs(opened, history, series), *untold_pairs(opened, history, series)]
     with progress() as bars:
         filled = fill(
             opened,

@@ -9,7 +9,8 @@ from server.output_files import write
 from snapshots.catalog.asking.past import require_complete
 from snapshots.errors import IncompleteHistory
 from snapshots.notes.atom.document import to_xml
-from snapshots.notes.atom.feeds import counts_of, package_feed, series_feed, told_in
+from snapshots.notes.atom.feeds import counts_of, package_feed, series_feed
+from snapshots.notes.atom.kept_stories import told_in
 from snapshots.notes.atom.stories import story
 from snapshots.spack.names import is_name
 from snapshots.timelines.packages import PackageTimeline, package_timeline
@@ -31,7 +32,11 @@ def series_document(past: "Past", series: str, addresses: FeedAddresses) -> byte
         points = library.growth(history, series)
     except IncompleteHistory:  # of a damaged content: the totals of revisions are told
         points = []
-    stories = {it.pair: story(it, library.explain(*it.pair)) for it in told_in(history, series)}
+    told = told_in(history, series)
+    stories = library.kept_stories(told)
+    stories |= {
+        it.pair: story(it, library.explain(*it.pair)) for it in told if it.pair not in stories
+    }
     feed = series_feed(history, series, addresses, counts=counts_of(points), stories=stories)
     return to_xml(feed)
 

@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -14,7 +14,8 @@ from snapshots.changes.kept_changes import PairCounts
 from snapshots.errors import CatalogError, IncompleteHistory, RevisionNotFound
 from snapshots.history import History, Neighbours, Pair
 from snapshots.notes.atom.document import Feed, to_xml
-from snapshots.notes.atom.feeds import counts_of, package_feed, series_feed, told_in
+from snapshots.notes.atom.feeds import counts_of, package_feed, series_feed
+from snapshots.notes.atom.kept_stories import told_in
 from snapshots.notes.atom.stories import story
 from snapshots.spack.names import is_name
 from snapshots.timelines.growth import GrowthPoint
@@ -61,9 +62,9 @@ class Chronicle(Protocol):
 class FeedMaker:
     """Makes feeds of the revisions of a catalog.
 
-    The numbers come from what the history keeps, without loading a revision. Only the stories of
-    the newest revisions are made of their contents, one at a time so that other explanations come
-    in between, and are kept.
+    The numbers come from what the history keeps, without loading a revision, and so do the stories
+    of the newest revisions. Those that it lacks are made of their contents, one at a time so that
+    other explanations come in between, and stay in memory.
     """
 
     def __init__(self, library: Library, chronicle: Chronicle, lanes: Lanes) -> None:
@@ -140,13 +141,17 @@ class FeedMaker:
             return {}, False
         return counts_of(points), True
 
-    async def _told(self, neighbours: Iterable[Neighbours]) -> dict[Pair, str]:
-        """Return the stories of neighbours, made where they are not kept.
+    async def _told(self, neighbours: Sequence[Neighbours]) -> dict[Pair, str]:
+        """Return the stories of neighbours, made where neither the catalog nor memory has them.
 
         That of a content that cannot be read is left out.
         """
-        stories = {}
+        if not neighbours:
+            return {}
+        stories = await self._lanes.loading.run(partial(self._library.kept_stories, neighbours))
         for it in neighbours:
+            if it.pair in stories:
+                continue
             kept = self.stories.kept(it)
             try:
                 if kept is None:

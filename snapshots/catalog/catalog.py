@@ -39,6 +39,7 @@ from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import HashSet
 from snapshots.history import History, Pair
 from snapshots.models import NOTHING
+from snapshots.notes.atom.kept_stories import told_in_any
 from snapshots.tables import Files, StoredFile, split_by_cache
 
 
@@ -283,7 +284,8 @@ class Catalog:
         unmade = Unmade()
         try:
             missing = [pair for pair in new if pair not in self.counts]
-            with make_pairs(self.reader(files), self.location, missing, unmade) as made:
+            told = told_in_any(history) if missing else {}
+            with make_pairs(self.reader(files), self.location, missing, unmade, told) as made:
                 keep_all(made, self.keep)
         except CatalogError as error:
             return dict.fromkeys(new, str(error))

@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from snapshots.catalog.asking.past import missing_pairs
+from snapshots.catalog.asking.past import missing_pairs, untold_pairs
 from snapshots.catalog.bulk.pairs import making
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.pairs.making import Unmade, keep_all
 from snapshots.changes.kept_changes import KeptChanges
 from snapshots.history import Pair
+from snapshots.notes.atom.kept_stories import told_in_any
 
-__all__ = ["Filled", "Progress", "fill", "missing_pairs"]
+__all__ = ["Filled", "Progress", "fill", "missing_pairs", "untold_pairs"]
 
 Progress = Callable[[int, int], None]
 """Called with how many pairs are done, and how many there are."""
@@ -43,6 +44,8 @@ def fill(
 ) -> Filled:
     """Make and keep what changed in each of the pairs, in so many processes or on a cluster.
 
+    With it comes the story of those that feeds tell of.
+
     ``jobs`` and ``cluster`` are those of ``mapping``. Pairs with a content that cannot be read are
     left out. Raises CatalogError where the changes cannot be kept, or a worker was killed.
     """
@@ -58,6 +61,7 @@ def fill(
             yield it
 
     reader, location = catalog.reader(), catalog.location
-    with making(reader, location, pairs, unmade, jobs=jobs, cluster=cluster) as made:
+    told = told_in_any(catalog.history)
+    with making(reader, location, pairs, unmade, told, jobs=jobs, cluster=cluster) as made:
         keep_all(counted(made), catalog.keep)
     return Filled(num_made, unmade.failures, unmade.unreadable)

@@ -24,25 +24,26 @@ _NO_ROW = -1
 class Explanation:
     """Why the hashes of a comparison that is not narrowed were added and removed.
 
-    ``counterparts`` say what took the place of what, ``causes`` why. Tables of changes may be any
-    part of the comparison's table: the answers are those of the whole.
+    ``counterparts`` say what took the place of what, ``causes`` why; ``reasoning`` has what follows
+    without the causes. Tables of changes may be any part of the comparison's table: the answers are
+    those of the whole.
     """
 
     def __init__(self, comparison: Comparison, base: Side, head: Side) -> None:
         self.comparison = comparison
         self.base = base
         self.head = head
-        self._reasoning = find_reasons(comparison.pairing, base, head)
-        self.counterparts = pairs = self._reasoning.counterparts
+        self.reasoning = find_reasons(comparison.pairing, base, head)
+        self.counterparts = pairs = self.reasoning.counterparts
         self.causes: Causes = find_causes(
-            base, head, pairs.base_rows, pairs.head_rows, self._reasoning.differing
+            base, head, pairs.base_rows, pairs.head_rows, self.reasoning.differing
         )
 
     @property
     def num_bytes(self) -> int:
         """About how much memory is kept, the comparison, its frames and their graphs included."""
         tables = (self.comparison, self.base.graph, self.head.graph)
-        parts = (*tables, self._reasoning, self.causes)
+        parts = (*tables, self.reasoning, self.causes)
         return sum(part.num_bytes for part in parts)
 
     @property
@@ -63,11 +64,11 @@ class Explanation:
 
         ``returned`` is a mask over the rows of head: those whose hash was in an earlier revision.
         """
-        return self._reasoning.reasons_of(changes, returned)
+        return self.reasoning.reasons_of(changes, returned)
 
     def count(self, reason: SpecChangeReason) -> int:
         """Return how many specs were added or removed for a reason; RETURNED is counted as new."""
-        columns = self._reasoning.of_base, self._reasoning.of_head
+        columns = self.reasoning.of_base, self.reasoning.of_head
         return sum(int(np.count_nonzero(codes == code_of(reason))) for codes in columns)
 
     def without_counterpart(self) -> Rows:

@@ -179,20 +179,26 @@ _REASONS = pa.array([reason.value for reason in REASONS])
 class KeptChanges(msgspec.Struct, frozen=True):
     """The changes of a pair as rows of ``CHANGES``, by package and hash, and their counts.
 
-    ``packages`` are those that changed, in natural order.
+    ``packages`` are those that changed, in natural order. ``story`` is the text of the column of
+    that name, of those pairs that have one.
     """
 
     pair: Pair
     rows: pa.Table
     counts: PairCounts
     packages: tuple[PackageCounts, ...]
+    story: str | None = None
 
 
 def keep_changes(base: Side, head: Side) -> KeptChanges:
     """Compare two contents as far as it is kept."""
     comparison = Comparison(base.frame, head.frame)
-    reasoning = find_reasons(comparison.pairing, base, head)
-    pair = Pair(base.frame.digest, head.frame.digest)
+    return kept_of(comparison, find_reasons(comparison.pairing, base, head))
+
+
+def kept_of(comparison: Comparison, reasoning: Reasoning) -> KeptChanges:
+    """Return what is kept of a comparison that is not narrowed."""
+    pair = Pair(comparison.base.digest, comparison.head.digest)
     rows = _rows(pair, comparison.specs, reasoning)
     packages = tuple(count_packages(comparison.packages, rows))
     return KeptChanges(pair, rows, _counted(comparison, reasoning), packages)
@@ -208,6 +214,7 @@ def comparisons_table(
             "packages": packages_cell(kept.packages),
             "new_specs": _new_specs(kept.rows),
             "removed_specs": _removed_specs(kept.rows),
+            "story": kept.story,
             "made_by": made_by,
             "made_at": made_at,
         }

@@ -38,12 +38,16 @@ BENCHMARKS = {
 
 SELDOM = {
     "history": "history",
+    "year": "year",
     "years": "ageing",
     "cluster": "bulk_work",
     "replicas": "replicas",
     "outage": "outage",
 }
-"""Run where they are named: the data of years takes half an hour and some GB at first."""
+"""Run where they are named: the data of years takes half an hour and some GB at first.
+
+That of a year is imported anew each time, which takes some minutes.
+"""
 
 SEPARATE = {
     "large_index": ["--specs", "1000"],
@@ -109,6 +113,8 @@ def _plan(options: argparse.Namespace) -> Plan:
         revisions=5 if options.quick else 200,
         contents=20 if options.quick else 1_000,
         specs_of_years=400 if options.quick else 60_000,
+        specs_of_a_year=400 if options.quick else 6_000,
+        days=(9, 11, 12) if options.quick else (10, 100, 365),
         bulk_contents=17 if options.quick else 33,
         bulk_tags=3 if options.quick else 20,
     )

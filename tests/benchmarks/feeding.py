@@ -1,7 +1,8 @@
 """``feed``: what a feed takes beside what it is made of, explained differences and kept numbers.
 
 A story is the notes without their complete lists, so it stands beside the whole notes. A document
-of 50 entries stands beside what a reader does with it.
+of 50 entries stands beside what a reader does with it. The story that an import kept, read by who
+has nothing in memory, stands beside one that is made of both contents.
 """
 
 from collections.abc import Iterator
@@ -13,10 +14,12 @@ from msgspec.structs import replace
 
 from server.feeds.addresses import FeedAddresses
 from snapshots.catalog.asking.library import Library
+from snapshots.catalog.catalog import Catalog
 from snapshots.history import History, Neighbours
 from snapshots.models import RevisionInfo
 from snapshots.notes.atom.document import to_xml
-from snapshots.notes.atom.feeds import series_feed, told_in
+from snapshots.notes.atom.feeds import series_feed
+from snapshots.notes.atom.kept_stories import told_in
 from snapshots.notes.atom.pages import PAGE
 from snapshots.notes.atom.stories import story
 from snapshots.notes.changelog import changelog
@@ -26,13 +29,15 @@ from tests.benchmarks.plans import Plan
 
 STORY_TARGET = Target(1.0)
 DOCUMENT_TARGET = Target(0.5)
+KEPT_TARGET = Target(0.1)
 
 _NOTES, _STORY = "Jinja: the whole notes in HTML", "cachelog: the story"
+_EXPLAINED, _KEPT = "cachelog: made of both contents", "cachelog: as the import kept it"
 _READ, _MADE = "feedparser: the document is read", "cachelog: it is made and written"
 
 
 def run(plan: Plan) -> Iterator[Measurement]:
-    """Measure both."""
+    """Measure all three."""
     catalog = plan.data.opened()
     history = catalog.require_history()
     base, head = plan.data.digests()
@@ -50,6 +55,19 @@ def run(plan: Plan) -> Iterator[Measurement]:
         rounds=plan.rounds,
         targets={_STORY: STORY_TARGET},
     )
+    yield from measure(
+        "feed",
+        f"the story of two revisions of {plan.data.specs:,} specs, nothing in memory",
+        {
+            _EXPLAINED: lambda: milliseconds(
+                lambda: story(neighbours, Library(catalog).explain(base, head))
+            ),
+            _KEPT: lambda: milliseconds(lambda: _kept(catalog, neighbours)),
+        },
+        unit="ms",
+        rounds=plan.rounds,
+        targets={_KEPT: KEPT_TARGET},
+    )
     make = partial(_document, _grown(rows[head]), story(neighbours, explanation))
     document = make()
     yield from measure(
@@ -63,6 +81,11 @@ def run(plan: Plan) -> Iterator[Measurement]:
         rounds=plan.rounds,
         targets={_MADE: DOCUMENT_TARGET},
     )
+
+
+def _kept(catalog: Catalog, neighbours: Neighbours) -> str:
+    (kept,) = Library(catalog).kept_stories([neighbours]).values()
+    return kept
 
 
 def _both(neighbours: Neighbours) -> tuple[RevisionInfo, RevisionInfo]:

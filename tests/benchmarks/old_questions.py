@@ -60,6 +60,7 @@ def questions(folder: Path) -> list[Question]:
         Question("all points of the growth", ['{series(name:"develop"){growth{specsAdded}}}']),
         Question("page /", ["/"]),
         Question("page of a series", ["/series/develop"]),
+        Question("page of what changed", ["/compare/develop~1...develop"]),
         Question("a series' feed", ["/feeds/develop.atom"]),
         Question("a package's feed", [f"/feeds/develop/{quote(it)}.atom" for it in names]),
         Question("/health/ready", ["/health/ready"]),

@@ -8,7 +8,7 @@ import pytest
 from snapshots.catalog.catalog import Catalog
 from tests.server.cache_pages import detail, page
 from tests.server.commands import cachelog
-from tests.snapshots.catalog.pasts import TABLES, forget, states
+from tests.snapshots.catalog.pasts import TABLES, forget, forget_stories, states
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 
 
@@ -38,6 +38,18 @@ def test_everything_is_filled_once(older: Path, jobs: int) -> None:
     again = cachelog("history", "fill", catalog=older)
     assert again.out == "nothing is missing: the changes of all neighbours are kept\n"
     assert again.code == 0
+
+
+def test_stories_of_feeds_are_filled_in(older: Path) -> None:
+    """Of a catalog of before they were kept; its feed is the same as then."""
+    cachelog("history", "fill", catalog=older)
+    feed = cachelog("feed", "develop", catalog=older).out
+    forget_stories(str(older))
+    assert cachelog("feed", "develop", catalog=older).out == feed
+    done = cachelog("history", "fill", catalog=older)
+    assert (done.code, done.out) == (0, "compared 2 pairs of neighbours\n")
+    assert cachelog("feed", "develop", catalog=older).out == feed
+    assert cachelog("history", "fill", catalog=older).out.startswith("nothing is missing: ")
 
 
 @pytest.mark.parametrize("command", [("history", "fill"), ("verify",)])

@@ -19,6 +19,7 @@ from snapshots.catalog.pairs.making import PairMaker, in_chains, keep_all
 from snapshots.changes.kept_changes import KeptChanges
 from snapshots.errors import CatalogError, IncompleteHistory
 from snapshots.history import History, Pair
+from snapshots.notes.atom.kept_stories import told_in_any
 
 ANSWER_BYTES = 32 << 20
 """How many bytes of answers are kept."""
@@ -170,7 +171,7 @@ class HistoryAnswers:
             self._filling.release()
 
     def _make_pairs(self, pairs: Sequence[Pair], ends: float) -> None:
-        maker = PairMaker(self._catalog.load_side)
+        maker = PairMaker(self._catalog.load_side, told=told_in_any(self._catalog.history))
 
         def in_time() -> Iterator[KeptChanges]:
             for made in maker.make(chain.from_iterable(in_chains(pairs))):

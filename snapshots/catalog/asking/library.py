@@ -26,7 +26,7 @@ from snapshots.frames.hashes import HashSet
 from snapshots.frames.matching import UnknownName, require_known, unknown_names
 from snapshots.frames.pools import Pools
 from snapshots.frames.shared_arrays import Shared
-from snapshots.history import History, Pair
+from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
 from snapshots.spack.names import is_name
 from snapshots.timelines import packages
@@ -255,6 +255,10 @@ class Library:
     def package_counts(self, pairs: Iterable[Pair]) -> dict[Pair, tuple[PackageCounts, ...]]:
         """Return what became of each package in pairs of neighbours; without those not kept."""
         return past.package_counts(self._catalog, pairs)
+
+    def kept_stories(self, told: Iterable[Neighbours]) -> dict[Pair, str]:
+        """Return the stories of neighbours that the catalog keeps: no content is read for them."""
+        return past.kept_stories(self._catalog, told)
 
     def count_returned(
         self, history: History, series: str, pairs: Iterable[Pair]

@@ -27,6 +27,7 @@ from snapshots.errors import (
 from snapshots.frames.hashes import WIDTH, is_beginning
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
+from snapshots.notes.atom.kept_stories import from_text, told_in
 from snapshots.timelines import growth, packages, spans
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageTimeline
@@ -158,6 +159,31 @@ def package_counts(
     for rows in catalog.changes.comparisons(pairs, ["packages"]):
         found |= packages_of(rows)
     return found
+
+
+def kept_stories(catalog: Catalog, told: Iterable[Neighbours]) -> dict[Pair, str]:
+    """Return the stories of neighbours that are kept; those of others have to be made.
+
+    So have all where the table of comparisons cannot be read.
+    """
+    by_pair = {it.pair: it for it in told}
+    found: dict[Pair, str] = {}
+    with suppress(CatalogError):
+        for rows in catalog.changes.comparisons(by_pair, ["story"]):
+            pairs = map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())
+            # As bytes: others may have written what is no text.
+            for pair, text in zip(pairs, rows["story"].cast(pa.binary()).to_pylist(), strict=True):
+                if (html := from_text(by_pair[pair], text)) is not None:
+                    found[pair] = html
+    return found
+
+
+def untold_pairs(catalog: Catalog, history: History, series: str | None = None) -> list[Pair]:
+    """Return the pairs that feeds tell of, whose changes are kept but not their story."""
+    names = history.series_names if series is None else [series]
+    told = {it.pair: it for name in names for it in told_in(history, name)}
+    kept = kept_stories(catalog, told.values())
+    return [pair for pair in told if pair in catalog.counts and pair not in kept]
 
 
 def count_returned(

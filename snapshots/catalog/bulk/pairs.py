@@ -7,7 +7,7 @@ from itertools import chain
 
 from snapshots.catalog.bulk.mapping import mapping
 from snapshots.catalog.contents.reader import ContentReader
-from snapshots.catalog.pairs.making import PairMaker, Unmade, in_chains
+from snapshots.catalog.pairs.making import PairMaker, Told, Unmade, in_chains
 from snapshots.changes.kept_changes import KeptChanges
 from snapshots.history import Pair
 
@@ -16,7 +16,8 @@ _PAIRS_EACH = 8
 loaded by two workers."""
 
 MakePairs = Callable[
-    [ContentReader, str, Sequence[Pair], Unmade], AbstractContextManager[Iterator[KeptChanges]]
+    [ContentReader, str, Sequence[Pair], Unmade, Told],
+    AbstractContextManager[Iterator[KeptChanges]],
 ]
 """``making``, or that with jobs or a cluster."""
 
@@ -27,21 +28,24 @@ def making(
     location: str,
     pairs: Sequence[Pair],
     unmade: Unmade,
+    told: Told,
     *,
     jobs: int | None = None,
     cluster: str | None = None,
 ) -> Iterator[Iterator[KeptChanges]]:
     """Have what is kept of the pairs, as it is made; what could not be made is in ``unmade``.
 
-    ``jobs`` and ``cluster`` are those of ``mapping``.
+    Those that are ``told`` have their story with it. ``jobs`` and ``cluster`` are those of
+    ``mapping``.
     """
     chains = in_chains(pairs)
     if len(pairs) < 2 or (cluster is None and jobs in (None, 1)):
-        yield PairMaker(reader.side, unmade).make(chain.from_iterable(chains))
+        yield PairMaker(reader.side, unmade, told).make(chain.from_iterable(chains))
         return
     each = max(1, min(_PAIRS_EACH, len(pairs) // (jobs or 1)))
     pieces = [run[start : start + each] for run in chains for start in range(0, len(run), each)]
-    with mapping(partial(_maker, reader), location, pieces, jobs=jobs, cluster=cluster) as made:
+    begin = partial(_maker, reader, {pair: told[pair] for pair in pairs if pair in told})
+    with mapping(begin, location, pieces, jobs=jobs, cluster=cluster) as made:
         yield _gathered(made, unmade)
 
 
@@ -54,10 +58,10 @@ def _gathered(pieces: Iterator[_Made], unmade: Unmade) -> Iterator[KeptChanges]:
         yield from made
 
 
-def _maker(reader: ContentReader, _location: str) -> Callable[[Sequence[Pair]], _Made]:
-    return partial(_make, reader)
+def _maker(reader: ContentReader, told: Told, _location: str) -> Callable[[Sequence[Pair]], _Made]:
+    return partial(_make, reader, told)
 
 
-def _make(reader: ContentReader, pairs: Sequence[Pair]) -> _Made:
-    maker = PairMaker(reader.side)
+def _make(reader: ContentReader, told: Told, pairs: Sequence[Pair]) -> _Made:
+    maker = PairMaker(reader.side, told=told)
     return list(maker.make(pairs)), maker.unmade

@@ -36,6 +36,7 @@ from snapshots.tables import (
     CHANGES,
     COMPARISONS,
     HASHES,
+    NULLABLE,
     READ_ON_DEMAND,
 )
 
@@ -65,7 +66,7 @@ class HistoryTables:
             "comparisons",
             COMPARISONS,
             counts_of,
-            required=COMPARISONS.names,
+            required=[name for name in COMPARISONS.names if name not in NULLABLE],
             columns=COUNT_COLUMNS,
             on_demand=READ_ON_DEMAND,
             advice=HOW_TO_MEND,
@@ -145,7 +146,7 @@ class HistoryTables:
         """Read columns of the rows of ``COMPARISONS`` of some pairs, file by file.
 
         The digests stand before them. A pair that is not there has no row; one has several where
-        it was kept as often.
+        it was kept as often. Columns that are ``NULLABLE`` are null where nothing is kept.
         """
         wanted = frozenset(pairs).intersection(self.counts)
         names = ["base", "head", *columns]
@@ -157,7 +158,7 @@ class HistoryTables:
                 is_wanted = are_of(rows, texts)
                 if not pc.all(is_wanted, min_count=0).as_py():
                     rows = rows.filter(is_wanted)
-                if any(map(_lacks_values, rows.columns)):
+                if any(_lacks_values(rows[name]) for name in names if name not in NULLABLE):
                     reason = f"the table comparisons lacks values of {', '.join(columns)}"
                     raise CatalogError(self._location, f"{reason}; {HOW_TO_MEND}")
                 yield rows
@@ -211,14 +212,19 @@ class HistoryTables:
     # -- writing
 
     def keep(self, made: Sequence[KeptChanges]) -> None:
-        """Add the changes of some pairs, the commit point last, and show them."""
+        """Add the changes of some pairs, the commit point last, and show them.
+
+        Of a pair that is there already, the changes are; its row is added once more.
+        """
         if self._problem is not None:
             raise self._problem
-        rows = pa.concat_tables([it.rows for it in made])
-        added = rows.filter(pc.equal(rows["kind"], SpecChangeKind.ADDED.value))
+        new = [it.rows for it in made if it.pair not in self._counts]
         with translated(self._location):
-            self._changes.append(rows)
-            self._hashes.append(added.select(HASHES.names))
+            if new:
+                rows = pa.concat_tables(new)
+                added = rows.filter(pc.equal(rows["kind"], SpecChangeKind.ADDED.value))
+                self._changes.append(rows)
+                self._hashes.append(added.select(HASHES.names))
             self._comparisons.append(comparisons_table(made, importer_name(), datetime.now(UTC)))
         self._take_over()
 

@@ -34,7 +34,8 @@ class WholeTable(Generic[Rows]):
 
     ``decode`` makes of some ``columns`` of a file, by default of all, what is kept of its rows.
     ``on_demand`` are large columns that are none of those, and so need not be read with them.
-    ``required`` are the columns that the table must have; ``advice`` says what to do about damage.
+    ``required`` are the columns that the table must have; others are null where they are not there.
+    ``advice`` says what to do about damage.
     ``check`` is called with the table before anything new is read of it.
     """
 
@@ -45,7 +46,7 @@ class WholeTable(Generic[Rows]):
         schema: pa.Schema,
         decode: Callable[[pa.Table], Rows],
         *,
-        required: Sequence[str],
+        required: Collection[str],
         columns: Sequence[str] | None = None,
         on_demand: Collection[str] = (),
         advice: str = RESTORE,
@@ -55,6 +56,7 @@ class WholeTable(Generic[Rows]):
         self._storage = storage
         self._name = name
         self._check = check
+        self._schema = schema
         self._decode = decode
         self._required = required
         self._columns = columns
@@ -149,9 +151,13 @@ class WholeTable(Generic[Rows]):
         return self._checked(path, table, columns)
 
     def _checked(self, path: str, table: pa.Table, columns: Sequence[str]) -> pa.Table:
-        if missing := set(columns).difference(table.column_names):
-            names = ", ".join(sorted(missing))
+        missing = set(columns).difference(table.column_names)
+        if lost := missing.intersection(self._required):
+            names = ", ".join(sorted(lost))
             raise self._error(f"{path} has no column {names}; {self._advice}")
+        for name in missing:
+            field = self._schema.field(name)
+            table = table.append_column(field, pa.nulls(len(table), field.type))
         return table.select(columns)
 
     def _whole(self, sizes: Mapping[str, int]) -> Iterator[tuple[str, pa.Table]]:

@@ -16,18 +16,11 @@ from snapshots.notes.atom.phrases import (
     series_summary,
     series_title,
 )
-from snapshots.notes.atom.stories import NUM_TOLD
 from snapshots.notes.sentences import Sentence, html, plain
 from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 
 AUTHOR = "cachelog"
-
-
-def told_in(history: History, series: str) -> list[Neighbours]:
-    """Return the neighbours whose stories the feed of a series tells, newest first."""
-    newest = history.neighbours(series)[::-1][:NUM_TOLD]
-    return [it for it in newest if it.base is not None and it.pair.base != it.pair.head]
 
 
 def counts_of(points: Iterable[GrowthPoint]) -> dict[Pair, PairCounts]:

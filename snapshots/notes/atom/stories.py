@@ -7,14 +7,12 @@ from snapshots.notes.changelog import changelog
 from snapshots.notes.document import Changelog
 from snapshots.notes.variables import variables
 
-NUM_TOLD = 5
-"""Of how many of the newest revisions a feed tells the story; of the others it has numbers."""
-
 
 def story(neighbours: Neighbours, explanation: Explanation) -> str:
     """Return the story of two neighbours as a piece of HTML, some 30,000 characters at most.
 
-    It follows from their contents alone: what came back to the series is not told apart.
+    It follows from their contents, and from whether these are made up: what came back to the series
+    is not told apart. ``kept_stories.FORMAT`` rises where it says something else.
     """
     base = neighbours.base
     if base is None:

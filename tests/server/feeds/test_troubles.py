@@ -1,6 +1,7 @@
 """Feeds where something is missing, damaged, or too much: told as far as that goes."""
 
 import asyncio
+import shutil
 import threading
 from pathlib import Path
 from time import sleep
@@ -9,12 +10,14 @@ from typing import Any
 import httpx
 import pytest
 
+from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history as demo
 from snapshots.errors import CatalogError
 from snapshots.history import History
 from snapshots.timelines.growth import GrowthPoint
 from tests.server.feeds.endpoints import SERIES, Served
+from tests.snapshots.catalog.pasts import forget_stories
 from tests.snapshots.notes.atom.reading import read_feed
 
 
@@ -38,6 +41,7 @@ def test_a_content_that_cannot_be_read(
     """The feed tells the numbers without the story; it is not kept, as that may get better."""
     snapshots = [it for it in demo(revisions=4, packages=4, specs=20) if "-" in it.tag]
     Catalog(str(tmp_path)).publish(snapshots)
+    forget_stories(str(tmp_path))
     served = Served(tmp_path)
     points = served.chronicle.growth(served.catalog.history, "develop-DATE")
     monkeypatch.setattr(served.chronicle, "growth", lambda *_: points)
@@ -59,6 +63,19 @@ def test_a_content_that_cannot_be_read(
     served.asked(ask)
     assert "no parquet" not in caplog.text
     assert caplog.records
+
+
+def test_a_feed_of_what_is_kept_is_that_of_what_is_made(
+    demo_catalog: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And explains nothing; a catalog without stories has them made."""
+    folder = shutil.copytree(demo_catalog, tmp_path / "catalog")
+    with monkeypatch.context() as patched:
+        patched.setattr(Library, "explain", None)
+        kept = Served(folder).get(SERIES)
+    assert "<h3>" in read_feed(kept.content).entries[0].content[0].value
+    forget_stories(str(folder))
+    assert Served(folder).get(SERIES).content == kept.content
 
 
 def test_changes_that_cannot_be_read(demo_catalog: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,8 @@ from itertools import pairwise, starmap
 from pathlib import Path
 from random import Random
 
+from deltalake import DeltaTable, write_deltalake
+
 from snapshots.catalog.asking.library import Library
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes.reasons import SpecChangeReason
@@ -82,6 +84,13 @@ def forget(catalog: Catalog, *tables: str) -> None:
     """Remove tables of a catalog."""
     for table in tables:
         shutil.rmtree(Path(catalog.location) / table, ignore_errors=True)
+
+
+def forget_stories(location: str) -> None:
+    """Let a catalog be one of before stories were kept."""
+    table = DeltaTable(f"{location}/comparisons")
+    rows = table.to_pyarrow_table().drop(["story"])
+    write_deltalake(table.table_uri, rows, mode="overwrite", schema_mode="overwrite")
 
 
 def states(*labels: str) -> list[Snapshot]:

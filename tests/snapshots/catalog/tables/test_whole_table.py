@@ -105,6 +105,26 @@ def test_large_columns_are_read_when_they_are_asked_for(storage: Storage, read: 
     assert read == ["whole"]
 
 
+def test_columns_that_are_not_required_are_null(storage: Storage) -> None:
+    """In files that were written before there were any; others must be there."""
+    add(opened(storage), "a")
+    schema = SCHEMA.append(pa.field("later", pa.string()))
+
+    def grown(*required: str) -> Table:
+        return WholeTable(storage, "things", schema, lambda _: {}, required=required)
+
+    table = grown(*SCHEMA.names)
+    table.refresh()
+    (rows,) = table.select(["later", "value"], lambda _: True)
+    assert rows.to_pydict() == {"later": [None], "value": [97]}
+    assert rows.schema.field("later").type == pa.string()
+    with pytest.raises(CatalogError, match="has no column later"):
+        grown(*schema.names).refresh()
+    table.append(rows.set_column(0, "later", [["b"]]))
+    found = table.select(["later"], lambda _: True)
+    assert sorted(str(it["later"][0]) for it in found) == ["None", "b"]
+
+
 def test_files_of_both_kinds_are_merged(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the order of their columns is; what they become has a tail."""
     monkeypatch.setattr(whole_table, "_MAX_FILES", 2)

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from snapshots.errors import RevisionNotFound
 from snapshots.history import History
 from snapshots.notes.atom.document import Feed, to_xml
-from snapshots.notes.atom.feeds import package_feed, series_feed, told_in
+from snapshots.notes.atom.feeds import package_feed, series_feed
+from snapshots.notes.atom.kept_stories import told_in
 from snapshots.notes.atom.pages import PAGE
 from snapshots.timelines.packages import package_timeline
 from tests.snapshots.factories import NAMES, a_revision, a_spec

@@ -7,8 +7,9 @@ from msgspec.structs import replace
 
 from snapshots.history import History, Neighbours
 from snapshots.notes.atom.document import to_xml
-from snapshots.notes.atom.feeds import series_feed, told_in
-from snapshots.notes.atom.stories import NUM_TOLD, story, story_of
+from snapshots.notes.atom.feeds import series_feed
+from snapshots.notes.atom.kept_stories import NUM_TOLD, told_in
+from snapshots.notes.atom.stories import story, story_of
 from snapshots.notes.sentences import html
 from tests.snapshots.factories import a_spec
 from tests.snapshots.notes.atom.reading import Somewhere, read_feed

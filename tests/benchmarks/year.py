@@ -1,0 +1,125 @@
+"""``year``: a year of daily imports, each of which opens the catalog anew; nothing tidies it up.
+
+What is measured after some of the days stands beside what it was after the first ten. The contents
+are those of ``tests.benchmarks.churn``, of which 5 % are others each day. ``years`` is about a
+thousand revisions of ten times as many specs, which are written straight into the tables.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+import msgspec
+
+from snapshots.catalog.catalog import Catalog
+from snapshots.contents import Snapshot
+from tests.benchmarks.asked_servers import Session, Taken, ask_server
+from tests.benchmarks.churn import LivingCache
+from tests.benchmarks.measuring import Measurement, Target, milliseconds, summary
+from tests.benchmarks.old_questions import LONGER, questions
+from tests.benchmarks.plans import Plan
+
+FLAT_TARGET = Target(1.3)
+"""How much dearer a catalog of a year may be than one of ten days."""
+
+_MB = 1_000_000
+_LAST = 9
+_TIMES = {"first": "first time", "later": "later"}
+
+
+class _Day(msgspec.Struct, frozen=True, kw_only=True):
+    """The catalog after so many imports.
+
+    ``imports`` are the milliseconds of the last few of them, ``num_bytes`` and ``num_files`` what
+    is in its folder, and ``sessions`` what servers of it took.
+    """
+
+    number: int
+    imports: Sequence[float]
+    num_bytes: int
+    num_files: int
+    sessions: Sequence[Session]
+
+
+def run(plan: Plan) -> Iterator[Measurement]:
+    """Measure imports, disk and files; with servers also pages and what they ask for."""
+    plan.data.cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=plan.data.cache) as folder:
+        days = list(_days(plan, Path(folder, "catalog")))
+    yield from _beside(days, "an import", "ms", lambda it: it.imports)
+    yield from _beside(days, "MB on disk, a revision", "MB", _mb_a_revision)
+    yield from _beside(days, "files, a revision", "files", lambda it: [it.num_files / it.number])
+    if plan.over_http:
+        yield from _answers(days)
+
+
+def _days(plan: Plan, folder: Path) -> Iterator[_Day]:
+    """Import a state a day, and yield the days that are to be measured."""
+    cache = LivingCache(plan.specs_of_a_year)
+    taken: list[float] = []
+    for number in range(1, plan.days[-1] + 1):
+        taken.append(milliseconds(partial(_import, folder, cache.snapshot())))
+        cache.live()
+        if number in plan.days:
+            files = [it.stat().st_size for it in folder.rglob("*") if it.is_file()]
+            yield _Day(
+                number=number,
+                imports=taken[-_LAST:],
+                num_bytes=sum(files),
+                num_files=len(files),
+                sessions=list(_asked(plan, folder)) if plan.over_http else (),
+            )
+
+
+def _import(folder: Path, snapshot: Snapshot) -> None:
+    (publication,) = Catalog(str(folder)).publish([snapshot])
+    if not publication.is_new or publication.unkept:
+        raise SystemExit(f"year: {publication}")
+
+
+def _asked(plan: Plan, folder: Path) -> Iterator[Session]:
+    asked = [it for it in questions(folder) if it.name.startswith(("page", "what", "a series"))]
+    for _ in range(min(plan.rounds, 3)):
+        yield ask_server(folder, asked, times=min(plan.calls, 11))
+
+
+def _mb_a_revision(day: _Day) -> list[float]:
+    return [day.num_bytes / day.number / _MB]
+
+
+def _answers(days: Sequence[_Day]) -> Iterator[Measurement]:
+    for which, words in _TIMES.items():
+        for name in days[0].sessions[0].first:
+            target = None if name in LONGER else FLAT_TARGET
+            values = partial(_elapsed, which, name)
+            yield from _beside(days, f"{name}: {words}", "ms", values, target)
+
+
+def _elapsed(which: str, name: str, day: _Day) -> list[float]:
+    taken: list[dict[str, Taken]] = [getattr(it, which) for it in day.sessions]
+    return [it[name].elapsed for it in taken]
+
+
+def _beside(
+    days: Sequence[_Day],
+    subject: str,
+    unit: str,
+    values: Callable[[_Day], Sequence[float]],
+    target: Target | None = FLAT_TARGET,
+) -> Iterator[Measurement]:
+    """Yield a measurement of each day; the first one is the reference."""
+    reference = median(values(days[0]))
+    for day in days:
+        is_first = day is days[0]
+        found = list(values(day))
+        yield summary(
+            "year",
+            subject,
+            f"{'' if is_first else 'cachelog: '}{day.number:,} revisions",
+            unit=unit,
+            values=found,
+            ratio=median(found) / reference,
+            target=None if is_first else target,
+        )

@@ -1,0 +1,143 @@
+"""Stories in the catalog: kept by who compares, of the newest of each series, and no others."""
+
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from snapshots.catalog.asking.history_answers import HistoryAnswers, HistoryQuestion
+from snapshots.catalog.asking.history_questions import GrowthAsked
+from snapshots.catalog.asking.library import Library
+from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.filling import fill, missing_pairs, untold_pairs
+from snapshots.contents import Snapshot
+from snapshots.demo import history as demo
+from snapshots.history import Pair
+from snapshots.models import NOTHING
+from snapshots.notes.atom.kept_stories import told_in_any
+from snapshots.notes.atom.stories import story
+from tests.snapshots.catalog.pasts import TABLES, forget, forget_stories
+from tests.snapshots.catalog.threads import in_one_thread
+
+
+@pytest.fixture(scope="module")
+def weeks() -> list[Snapshot]:
+    """Return more states of two series than feeds tell of."""
+    return list(demo(revisions=12, packages=8, specs=50))
+
+
+@pytest.fixture
+def catalog(tmp_path: Path, weeks: list[Snapshot]) -> Catalog:
+    """Return a catalog of all of them but the last two."""
+    catalog = Catalog(str(tmp_path))
+    catalog.publish(weeks[:-2])
+    return catalog
+
+
+def kept(catalog: Catalog) -> dict[Pair, str]:
+    """Return the stories of all pairs that one is kept of."""
+    history = catalog.require_history()
+    every = [it for name in history.series_names for it in history.neighbours(name)]
+    return Library(catalog).kept_stories(every)
+
+
+def made(catalog: Catalog) -> dict[Pair, str]:
+    """Return the stories that feeds tell, made of the contents."""
+    library, told = Library(catalog), told_in_any(catalog.require_history())
+    return {pair: story(it, library.explain(*pair)) for pair, it in told.items()}
+
+
+def rows_of(catalog: Catalog, table: str) -> int:
+    """Return how many rows a table has."""
+    return len(DeltaTable(f"{catalog.location}/{table}").to_pyarrow_table(columns=["hash"]))
+
+
+def test_an_import_keeps_the_stories_of_the_newest(catalog: Catalog, weeks: list[Snapshot]) -> None:
+    """Each as it is made of the contents; what was kept before stays, older pairs have none."""
+    assert kept(catalog) == made(catalog)
+    before = kept(catalog)
+    untold = set(catalog.history.pairs) - before.keys()
+    assert any(pair.base != NOTHING for pair in untold)
+    catalog.publish(weeks[-2:])
+    after = made(catalog)
+    assert after.keys() - before.keys()
+    assert kept(catalog) == before | after
+
+
+def test_a_catalog_that_is_older_than_stories(catalog: Catalog, weeks: list[Snapshot]) -> None:
+    """It is read as before; an import adds the column, and tells what it compares."""
+    counts = dict(catalog.counts)
+    forget_stories(catalog.location)
+    older = Catalog(catalog.location)
+    assert kept(older) == {}
+    assert older.counts == counts
+    assert set(untold_pairs(older, older.history)) == set(told_in_any(older.history))
+    older.publish(weeks[-2:])
+    assert kept(older)
+    assert kept(older).items() < made(older).items()
+
+
+def test_filling_makes_the_stories_that_are_missing(catalog: Catalog) -> None:
+    """Of pairs whose changes are kept nothing else is written again."""
+    expected = kept(catalog)
+    forget_stories(catalog.location)
+    older = Catalog(catalog.location)
+    history = older.require_history()
+    assert missing_pairs(older, history) == []
+    known = rows_of(older, "changes"), rows_of(older, "hashes")
+    untold = untold_pairs(older, history)
+    assert fill(older, untold).num_made == len(untold) == len(expected)
+    assert kept(older) == kept(Catalog(catalog.location)) == expected
+    assert untold_pairs(older, history) == []
+    assert (rows_of(older, "changes"), rows_of(older, "hashes")) == known
+
+
+def test_of_one_series_alone(catalog: Catalog) -> None:
+    """Those of the others stay as they are."""
+    forget_stories(catalog.location)
+    older = Catalog(catalog.location)
+    names = older.require_history().series_names
+    by_series = [untold_pairs(older, older.history, name) for name in names]
+    assert len([it for it in by_series if it]) > 1
+    assert {it for pairs in by_series for it in pairs} == {*untold_pairs(older, older.history)}
+
+
+def test_workers_make_the_same(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many pairs one of them takes."""
+    expected = kept(catalog)
+    forget(catalog, *TABLES)
+    older = Catalog(catalog.location)
+    history = older.require_history()
+    assert untold_pairs(older, history) == []
+    monkeypatch.setattr("snapshots.catalog.bulk.mapping.has_daft", bool)
+    monkeypatch.setattr("snapshots.catalog.bulk.mapping.processes", in_one_thread)
+    fill(older, missing_pairs(older, history), jobs=2)
+    assert kept(older) == expected
+
+
+def test_what_others_wrote_is_not_told(catalog: Catalog) -> None:
+    """What is none of cachelog's stories counts as none; so does a table that cannot be read."""
+    table = DeltaTable(f"{catalog.location}/comparisons")
+    table.update({"story": '\'{"format": 1, "html": "<script>"}\''})
+    other = Catalog(catalog.location)
+    assert kept(other) == {}
+    assert untold_pairs(other, other.history)
+    write_deltalake(
+        table.table_uri,
+        table.to_pyarrow_table().drop(["base"]),
+        mode="overwrite",
+        schema_mode="overwrite",
+    )
+    assert kept(Catalog(catalog.location)) == {}
+
+
+def test_a_question_to_the_past_makes_them_too(catalog: Catalog) -> None:
+    """With the changes that it needs and keeps."""
+    expected = kept(catalog)
+    forget(catalog, *TABLES)
+    older = Catalog(catalog.location)
+    history = older.require_history()
+    answers = HistoryAnswers(older, Library(older), fill_seconds=600)
+    for name in history.series_names:
+        answers.get(HistoryQuestion(history, GrowthAsked(name)))
+    assert kept(older) == expected
