@@ -1,6 +1,7 @@
 """``cachelog import``: what gets into a catalog."""
 
 import gc
+import re
 import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -230,6 +231,8 @@ def test_stacks_that_no_source_told_are_unknown(tmp_path: Path) -> None:
     assert document("show", "mine")["revision"]["num_stacks"] is None
     assert document("show", "mine", "zlib")["stacks"] is None
     assert document("show", "mine", f"/{HASHES[0]}")["spec"]["stacks"] is None
+    shown = cachelog("show", "mine", f"/{HASHES[0]}", catalog=catalog).out
+    assert re.search("^Stacks: +unknown$", shown, re.MULTILINE)
     assert document("find", "zlib", "--in", "mine")["specs"][0]["stacks"] is None
 
 

@@ -99,7 +99,7 @@ def shown_spec_lines(shown: ShownSpec, width: int | None) -> Iterator[str]:
     yield from map(styles.name, wrapped(shown.spec.short, width))
     yield from labelled(
         [
-            *((_label(fact), _fact_text(shown.spec, fact)) for fact in SPEC_FACTS.values()),
+            *((_label(fact), _fact_text(shown, fact)) for fact in SPEC_FACTS.values()),
             ("As of", title(shown.revision)),
         ],
         width,
@@ -140,8 +140,10 @@ def _label(fact: Fact) -> str:
     return fact.label or in_words(fact.name).capitalize()
 
 
-def _fact_text(spec: Spec, fact: Fact) -> str:
-    value = getattr(spec, fact.name)
+def _fact_text(shown: ShownSpec, fact: Fact) -> str:
+    value = getattr(shown.spec, fact.name)
+    if fact.name == "stacks" and shown.revision.known_stacks is None:
+        return "unknown"
     if fact.name == "dependencies" or (value is None and fact.is_exceptional):
         return ""
     if value is None:

@@ -176,7 +176,10 @@ def _view(location: str, view: str, transport: Transport) -> Place:
     except SourceError:
         paths = []
     views = [match["view"] for path in paths if (match := _VIEW_INDEX.fullmatch(path))]
-    known = ", ".join(views[:_MOST_VIEWS]) or "none"
+    if not views:
+        reason = f"has no view {quoted(view)}, and no other; leave --view out to read the whole"
+        raise SourceError(location, reason)
+    known = ", ".join(views[:_MOST_VIEWS])
     raise SourceError(location, f"has no view {quoted(view)}; those there are: {known}")
 
 
@@ -263,7 +266,10 @@ def _indexes(manifest: Manifest, location: str) -> Mapping[str, Blob]:
     if readable := {it: indexes[it] for it in reversed(VERSIONS) if it in indexes}:
         return readable
     reason = f"names no index of a version from {VERSIONS[0]} to {VERSIONS[-1]}"
-    raise SourceError(location, f"{reason} (versions found: {', '.join(indexes) or 'none'})")
+    reason += f" (versions found: {', '.join(indexes) or 'none'})"
+    if any(int(version) > int(VERSIONS[-1]) for version in indexes):
+        reason += "; newer ones take a newer cachelog"
+    raise SourceError(location, reason)
 
 
 def _hash_file(location: str, transport: Transport) -> Checksum | None:

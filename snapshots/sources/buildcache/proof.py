@@ -10,6 +10,7 @@ import json
 
 from snapshots.errors import SourceError
 from snapshots.models import UnprovenReason
+from snapshots.sources.buildcache.databases import NEWEST_FORMAT
 
 
 def dag_hash(text: bytes) -> str:
@@ -46,8 +47,8 @@ def unproven_reason(
     if node.get("external") is not None:
         return UnprovenReason.EXTERNAL
     original = (node.get("annotations") or {}).get("original_specfile_version")
-    if written_format is None or not isinstance(original, int):
-        return UnprovenReason.FORMAT_UNKNOWN
+    if written_format is None or not isinstance(original, int) or original > NEWEST_FORMAT:
+        return UnprovenReason.FORMAT_UNKNOWN  # who reads the node refuses a format that is newer
     if original < written_format:
         return UnprovenReason.CONVERTED
     reason = f"its content has another hash, {computed}: it is damaged or forged"

@@ -151,11 +151,17 @@ def labelled(location: str, settings: ReadSettings) -> Stack | None:
     """Return the stack that a location is given for, as STACK=LOCATION; None where it is for none.
 
     What stands before ``=`` has to be the name of a stack. A path that is there itself is taken as
-    a whole, unless what stands behind ``=`` looks like an index or a build cache.
+    a whole, unless what stands behind ``=`` looks like an index or a build cache. Raises
+    InvalidArgument where nothing stands behind it.
     """
-    label, _, rest = location.partition("=")
-    if not rest or not is_name(label):
+    label, sign, rest = location.partition("=")
+    if not is_name(label) or not sign:
         return None
+    if not rest:
+        if os.path.lexists(location):
+            return None
+        reason = f"{location} names a stack and no place; write {location}LOCATION, without a space"
+        raise InvalidArgument("LOCATION", reason)
     if os.path.lexists(location) and not recognise(rest, settings):
         return None
     return Stack(label, rest)

@@ -43,7 +43,8 @@ def page_files(paths: Sequence[Path], report: Report) -> Iterator[Path]:
             num_skipped = len(report.skipped)
             found = sorted(_pages_below(str(path), real_path, report))
             if not found and len(report.skipped) == num_skipped:
-                raise SourceError(str(path), "holds no cache pages")
+                reason = "holds no cache pages, and is no build cache and no installation's folder"
+                raise SourceError(str(path), reason)
         else:
             found = [([], str(path), real_path)]
         for _, file, real in found:

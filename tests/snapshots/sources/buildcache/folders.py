@@ -59,12 +59,22 @@ def put_specs(folder: Path, index: dict[str, Any]) -> dict[str, Path]:
     manifests = {}
     for size, (digest, document) in enumerate(documents_of(index).items()):
         spec = document["spec"]["nodes"][0]
-        packed = gzip.compress(text(document), mtime=0)
-        found = put_blob(folder, packed, "application/vnd.spack.spec.v5+json")
+        packed = gzip.compress(text(document), 1, mtime=0)
+        version = document["spec"]["_meta"]["version"]
+        found = put_blob(folder, packed, f"application/vnd.spack.spec.v{version}+json")
         name = f"{spec['name']}-{spec['version']}-{digest}.spec.manifest.json"
         file = folder / "v3" / "manifests" / "spec" / spec["name"] / name
         manifests[digest] = put(file, text(manifest(blob(contentLength=size), found)))
     return manifests
+
+
+def put_blob_index(folder: Path, index: Any, *, packed: bool = True) -> str:
+    """Write an index as a blob of a build cache; return the path below the folder."""
+    data = gzip.compress(text(index), mtime=0) if packed else text(index)
+    checksum = hashlib.sha256(data).hexdigest()
+    path = f"blobs/sha256/{checksum[:2]}/{checksum}"
+    put(folder / path, data)
+    return path
 
 
 def put_blob(folder: Path, data: bytes, media_type: str, **more: Any) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from snapshots.sources.buildcache.databases import SPEC_FORMATS
+
 LIBELF = "jr3yipyxyjulcdvckwwwjrrumis7glpa"
 GCC = "vd7v4ssgnoqdplgxyig3orum67n4vmhq"
 WRAPPER = "qeehcxyvluwnihsc2qxstmpomtxo3lrc"
@@ -90,6 +92,7 @@ def spec_document(*nodes: dict[str, Any], version: int = 5) -> dict[str, Any]:
 def documents_of(index: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the document of each spec that an index has in the cache, by hash."""
     installs = index["database"]["installs"]
+    version = SPEC_FORMATS.get(index["database"]["version"], 4)
     documents = {}
     for digest, install in installs.items():
         if install["in_buildcache"]:
@@ -99,5 +102,5 @@ def documents_of(index: dict[str, Any]) -> dict[str, dict[str, Any]]:
                     if found["hash"] not in below and found["hash"] in installs:
                         below[found["hash"]] = installs[found["hash"]]["spec"]
                         pending.append(below[found["hash"]])
-            documents[digest] = spec_document(*below.values())
+            documents[digest] = spec_document(*below.values(), version=version)
     return documents

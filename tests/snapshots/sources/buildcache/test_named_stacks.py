@@ -103,7 +103,6 @@ def test_stacks_at_urls(server: Server) -> None:
         ("a=index.json", ("a", "index.json")),
         ("a=b.json", None),
         ("./a=b.json", None),
-        ("e4s=", None),
         ("a b=folder", None),
         ("https://host/?a=b", None),
         ("folder", None),
@@ -127,6 +126,16 @@ def test_a_file_whose_name_has_an_equals_sign(tmp_path: Path, monkeypatch: Any) 
     for location in ("a=b.json", "./a=b.json"):
         (snapshot,) = together(location)
         assert snapshot.content.stacks == frozenset()
+
+
+def test_a_stack_without_a_location(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told how to write one, unless a file has that name."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidArgument, match="e4s= names a stack and no place; write e4s=LOC"):
+        together("e4s=")
+    put(tmp_path / "e4s=", text(small_database()))
+    (snapshot,) = together("e4s=")
+    assert snapshot.content.stacks == frozenset()
 
 
 def test_stacks_beside_a_location_of_none(tmp_path: Path) -> None:

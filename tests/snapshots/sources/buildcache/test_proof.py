@@ -137,6 +137,14 @@ def test_why_a_hash_cannot_be_computed(
     assert read(index(right, version=version)).unproven == {right["hash"]: None}
 
 
+def test_a_node_of_a_newer_format_is_not_called_forged() -> None:
+    """What its hash covers nobody knows yet: it is refused for its format."""
+    newer = node("zlib", "b" * 32, annotations={"original_specfile_version": 7})
+    with pytest.raises(SourceError, match="7 is not a format of specs that can be read") as caught:
+        read(index(newer, version="9"))
+    assert caught.value.key == f"installs.{'b' * 32}.spec.annotations.original_specfile_version"
+
+
 def test_texts_beyond_ascii() -> None:
     """Spack hashes them as escapes, whichever way a file spells them."""
     right = hashed("zlib", parameters={"flavor": "süß"})

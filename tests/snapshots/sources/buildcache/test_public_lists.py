@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -17,6 +16,7 @@ from tests.snapshots.sources.buildcache.folders import (
     blob,
     manifest,
     put,
+    put_blob_index,
     put_layout_2,
     text,
 )
@@ -32,15 +32,6 @@ from tests.snapshots.sources.buildcache.misbehaving import Server, content, docu
 from tests.snapshots.sources.buildcache.readings import QUICK, by_hash, snapshots, stacks_of
 
 TAGS = ("develop", "develop-2026-06-27", "v1.1.0")
-
-
-def put_blob_index(folder: Path, index: Any, *, packed: bool = True) -> str:
-    """Write an index as a blob of a build cache; return the path below the folder."""
-    data = gzip.compress(text(index), mtime=0) if packed else text(index)
-    checksum = hashlib.sha256(data).hexdigest()
-    path = f"blobs/sha256/{checksum[:2]}/{checksum}"
-    put(folder / path, data)
-    return path
 
 
 def in_bucket(server: Server) -> ReadSettings:

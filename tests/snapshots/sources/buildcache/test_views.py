@@ -59,10 +59,10 @@ def test_a_view_that_is_not_there(server: Server, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"cache: has no view 'tool'; those there are: tools$"):
         of_view("tool", tmp_path / "cache")
     put_layout_3(tmp_path / "whole")
-    with pytest.raises(SourceError, match="those there are: none"):
+    with pytest.raises(SourceError, match="has no view 'tool', and no other; leave --view out"):
         of_view("tool", tmp_path / "whole")
     put(tmp_path / "listed/v3/layout.json", json.dumps({}).encode())
-    with pytest.raises(SourceError, match="those there are: none"):
+    with pytest.raises(SourceError, match="has no view 'tool', and no other; leave --view out"):
         of_view("tool", tmp_path / "listed")
     reason = "has no view 'tool', and HTTP lists none; look for folders below v3/manifests/index"
     with pytest.raises(SourceError, match=reason):

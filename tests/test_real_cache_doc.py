@@ -1,0 +1,160 @@
+"""docs/real-cache.md: its examples run as they stand, its errors are those that users meet."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snapshots.models import UnprovenReason
+from snapshots.sources.buildcache.layouts import LAYOUT_3_INDEX
+from tests import real_data
+from tests.consoles import assert_prints, examples
+from tests.server.commands import cachelog
+from tests.snapshots.sources.buildcache.folders import (
+    put,
+    put_blob_index,
+    put_installation,
+    put_layout_3,
+    put_specs,
+    text,
+)
+from tests.snapshots.sources.buildcache.indexes import database, node, small_database
+from tests.snapshots.sources.buildcache.misbehaving import Server, serving, status
+from tests.snapshots.sources.buildcache.registries import (
+    PASSWORD,
+    USER,
+    Tokens,
+    basic,
+    index_image,
+    serve,
+)
+
+TEXT = (Path(__file__).parents[1] / "docs" / "real-cache.md").read_text("utf-8")
+
+
+def real_index(week: str, stack: str) -> dict[str, Any]:
+    """Return an index that Spack wrote."""
+    file = real_data.folder() / "spack-history" / week / stack / "index.json"
+    index: dict[str, Any] = json.loads(file.read_bytes())
+    return index
+
+
+def rows(section: str) -> list[str]:
+    """Return what stands in the first column of the table below a heading."""
+    below = TEXT[TEXT.index(f"## {section}\n") :].split("\n## ")[0]
+    return re.findall(r"^\| `([^`]+)` \|", below, re.MULTILINE)
+
+
+@pytest.mark.long
+def test_the_examples_run(tmp_path: Path) -> None:
+    """Each command prints what the page shows, one after the other."""
+    mirror = tmp_path / "mirror"
+    for week in ("2026-06-20", "2026-06-27"):
+        for stack, name in (("e4s", "e4s"), ("developer-tools", "tools")):
+            put_layout_3(mirror / week / name, text(real_index(week, stack)))
+    view = mirror / "2026-06-27/e4s" / Path(LAYOUT_3_INDEX).parent / "tools" / "index.manifest.json"
+    tools = mirror / "2026-06-27/tools"
+    put(view, (tools / LAYOUT_3_INDEX).read_bytes())
+    for blob in (tools / "blobs").rglob("*"):
+        if blob.is_file():
+            put(mirror / "2026-06-27/e4s" / blob.relative_to(tools), blob.read_bytes())
+    index = real_index("2026-06-27", "e4s")
+    put_specs(mirror / "listed", index)
+    for install in index["database"]["installs"].values():
+        install["installed"] = install.pop("in_buildcache")
+    put_installation(tmp_path / "spack", index)
+    count = 0
+    for command, shown in examples(TEXT):
+        assert_prints(command, shown, tmp_path)
+        count += 1
+    assert count == 9
+
+
+def test_every_reason_of_an_unproven_hash_is_explained() -> None:
+    """Each of them once."""
+    assert sorted(rows("What is proven")) == sorted(it.value for it in UnprovenReason)
+
+
+def registry(server: Server) -> str:
+    """Serve a registry that wants a login; return the location of its repository."""
+    location = serve(server, "site/cache", [index_image(small_database())])
+    Tokens(server, basic(USER, PASSWORD)).guard("site/cache")
+    return location
+
+
+def index_file(index: dict[str, Any], folder: Path) -> Path:
+    """Write an index as a file."""
+    return put(folder / "index.json", text(index))
+
+
+def a_tag_list(folder: Path, index: dict[str, Any] | None = None) -> Path:
+    """Write a public list of one tag; without an index its blob holds what its name denies."""
+    path = put_blob_index(folder, index or small_database())
+    if index is None:
+        put(folder / path, text({}))
+    stack = {"label": "e4s", "url": path}
+    return put(folder / "list.json", text({"develop": [stack]}))
+
+
+def a_listed_cache(server: Server) -> str:
+    """Serve a build cache of layout 3 without an index."""
+    server["/v3/layout.json"] = status(200)
+    return server.url
+
+
+def forbidden(server: Server) -> str:
+    """Serve what is not for everyone."""
+    server["/index.json"] = status(403)
+    return server.at("/index.json")
+
+
+NEWER = {"original_specfile_version": 7}
+TAG = ("--tag", "mine")
+LOGIN = {"oci_user": USER, "oci_password": f"not {PASSWORD}"}
+
+REFUSED: dict[str, Callable[[Path, Server], tuple[object, ...]]] = {
+    "says no tag of its own": lambda folder, _: (put_layout_3(folder).parents[3],),
+    "fits no tag of": lambda folder, _: (a_tag_list(folder, small_database()), *TAG),
+    "does not exist": lambda folder, _: (folder / "nothing", *TAG),
+    "holds no cache pages": lambda folder, _: (folder, *TAG),
+    "holds no build cache": lambda _, server: (server.url, *TAG),
+    "without an index, and HTTP lists no specs": lambda _, server: (a_listed_cache(server), *TAG),
+    "HTTP 403 Forbidden": lambda _, server: (forbidden(server), *TAG),
+    "set CACHELOG_OCI_USER and CACHELOG_OCI_PASSWORD": lambda _, server: (registry(server), *TAG),
+    "does not accept the login": lambda _, server: (registry(server), *TAG),
+    "but its name says": lambda folder, _: (a_tag_list(folder),),
+    "its content has another hash": lambda folder, _: (
+        index_file(small_database(), folder),
+        *TAG,
+    ),
+    "newer ones take a newer cachelog": lambda folder, _: (
+        index_file(database(version="10"), folder),
+        *TAG,
+    ),
+    "is not a format of specs that can be read": lambda folder, _: (
+        index_file(database(node("zlib", "b" * 32, annotations=NEWER), version="9"), folder),
+        *TAG,
+    ),
+    "names a stack and no place": lambda *_: ("e4s=", *TAG),
+    "has no view": lambda folder, _: (put_layout_3(folder).parents[3], "--view", "tools", *TAG),
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_each_error_is_met(reason: str, tmp_path: Path) -> None:
+    """It is said in one line, and nothing is published."""
+    settings = LOGIN if reason == "does not accept the login" else {}
+    with serving() as server:
+        words = REFUSED[reason](tmp_path, server)
+        done = cachelog("import", *words, catalog=tmp_path / "catalog", cache_dir="", **settings)
+    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
+    assert reason in done.err
+    assert not (tmp_path / "catalog").exists()
+
+
+def test_every_error_of_the_page_is_tested() -> None:
+    """But that of a host where nobody answers, which takes as long as an import is patient."""
+    assert {*rows("When it is refused")} == {*REFUSED, "the connection failed"}
