@@ -133,7 +133,7 @@ class Deliverer:
         """Return a client and what bounds it; to make them takes a while."""
         import httpx
 
-        from snapshots.sources.addresses import Boundary, named_hosts
+        from snapshots.sources.addresses import Boundary, hosts_of
         from snapshots.sources.network import BoundedBackend, keep_within
 
         if self._opened is None:
@@ -142,7 +142,7 @@ class Deliverer:
                 timeout=self._patience.silence,
                 headers={"User-Agent": importer_name().replace(" ", "/")},
             )
-            backend = BoundedBackend(Boundary(named_hosts(*(it.url for it in self._receivers))))
+            backend = BoundedBackend(Boundary(hosts_of(*(it.url for it in self._receivers))))
             keep_within(client, backend)
             self._opened = client, backend
         return self._opened

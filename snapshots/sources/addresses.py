@@ -29,10 +29,10 @@ Resolve = Callable[[str, int], Sequence[str]]
 """Returns the addresses of a host and a port; raises OSError or UnicodeError where it has none."""
 
 
-def named_hosts(*urls: str) -> list[str]:
-    """Return the hosts of URLs that the user names, and of the proxies that the system names."""
+def hosts_of(*urls: str) -> list[str]:
+    """Return the hosts of URLs; what is none has no host."""
     named = []
-    for url in (*urls, *getproxies().values()):
+    for url in urls:
         with suppress(ValueError):
             named.append(urlsplit(url).hostname)
     return [host for host in named if host]
@@ -89,9 +89,11 @@ def resolve(host: str, port: int) -> Sequence[str]:
 class Boundary:
     """Says which addresses may be connected to; safe to share between threads.
 
-    ``trusted`` are hosts that the user named. Where such a host has special addresses when it is
-    first asked for, addresses of their kinds may be reached. Without any, the first host that is
-    asked for counts as named. ``reached`` is what another boundary of the same import learned.
+    ``trusted`` are hosts that the import begins at. Where such a host has special addresses when it
+    is first asked for, addresses of their kinds may be reached. Without any, the first host that is
+    asked for counts as such. ``beside`` are URLs that settings name, as the system does proxies:
+    their hosts may have special addresses, too, but lead to no others. ``reached`` is what another
+    boundary of the same import learned.
     """
 
     def __init__(
@@ -99,9 +101,15 @@ class Boundary:
         trusted: Iterable[str] | None,
         resolve: Resolve = resolve,
         reached: Reached | None = None,
+        *,
+        beside: Iterable[str] = (),
     ) -> None:
         self._trusted = None if trusted is None else {_normal(host) for host in trusted}
         self._resolve = resolve
+        named = hosts_of(*beside, *getproxies().values())
+        self._beside: dict[str, frozenset[str | None] | None] = {_normal(it): None for it in named}
+        """The kinds of addresses that each had when it was first asked for."""
+
         learned = reached or Reached()
         self._known, self._kinds = set(learned.hosts), set(learned.kinds)
         self._lock = Lock()
@@ -121,13 +129,17 @@ class Boundary:
         kinds = {address: kind_of(address) for address in found}
         name = _normal(host)
         with self._lock:
-            if self._trusted is None:
+            if self._trusted is None and name not in self._beside:
                 self._trusted = {name}
-            if name in self._trusted and name not in self._known:
+            if name in (self._trusted or ()) and name not in self._known:
                 # Only once: afterwards its addresses may be others, which nobody named.
                 self._known.add(name)
                 self._kinds.update(kinds.values())
             allowed = set(self._kinds)
+            if name in self._beside:
+                of_name = self._beside[name] or frozenset(kinds.values())
+                self._beside[name] = of_name
+                allowed |= of_name
         for address, kind in kinds.items():
             if kind not in allowed:
                 reason = f"leads to {host} ({address}), a {kind} address"

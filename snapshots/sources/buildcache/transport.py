@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 from snapshots.errors import SourceError
 from snapshots.program import importer_name
-from snapshots.sources.addresses import AddressRefused, Boundary, Reached, named_hosts
+from snapshots.sources.addresses import AddressRefused, Boundary, Reached, hosts_of
 from snapshots.sources.buildcache import buckets, responses
 from snapshots.sources.buildcache.bodies import Body, collected, too_large, unpacked, user_file
 from snapshots.sources.buildcache.locations import is_url
@@ -80,7 +80,11 @@ class Transport:
         self._pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="transport")
         self._lock = Lock()
         self._stopped = Event()
-        self._boundary = Boundary(_trusted(settings, origin), reached=reached)
+        self._boundary = Boundary(
+            _trusted(settings, origin),
+            reached=reached,
+            beside=(settings.s3.endpoint, *settings.s3_prefixes.values()),
+        )
         self._http: httpx.Client | None = None
         self._backend: BoundedBackend | None = None
         self._store: Store | None = None
@@ -371,11 +375,13 @@ class Transport:
 
 
 def _trusted(settings: ReadSettings, origin: str | Sequence[str] | None) -> list[str] | None:
-    """Return the hosts that the user names; None where the first that is asked for is named."""
+    """Return the hosts that reading begins at; None where that is the first that is asked for."""
     if origin is None:
         return None
     origins = [origin] if isinstance(origin, str) else origin
-    return named_hosts(*origins, settings.s3.endpoint, *settings.s3_prefixes.values())
+    return hosts_of(
+        *(buckets.object_url(it, settings) if it.startswith("s3://") else it for it in origins)
+    )
 
 
 def _files(location: str) -> Iterator[tuple[str, None]]:

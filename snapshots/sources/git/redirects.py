@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from snapshots.errors import SourceError
 from snapshots.program import importer_name
-from snapshots.sources.addresses import AddressRefused, Boundary, named_hosts
+from snapshots.sources.addresses import AddressRefused, Boundary, hosts_of
 from snapshots.sources.settings import ReadSettings
 
 _INFO = "/info/refs"
@@ -33,7 +33,7 @@ def destination(url: str, public: str, settings: ReadSettings) -> Destination:
     Git then follows none, and connects to the addresses that were checked. ``public`` is the URL
     in errors. Raises SourceError. Where there is no answer, git is left to say why.
     """
-    boundary = Boundary(named_hosts(url))
+    boundary = Boundary(hosts_of(url))
     try:
         found = _followed(url, public, boundary, settings)
         return Destination(found, _confined(found, boundary))

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
 from snapshots.sources import addresses
-from snapshots.sources.addresses import AddressRefused, Boundary, kind_of
+from snapshots.sources.addresses import AddressRefused, Boundary, Reached, kind_of
 from snapshots.sources.buildcache.transport import Transport
 from snapshots.sources.reports import Report
+from snapshots.sources.settings import S3Access
 from tests.snapshots.sources.buildcache.fetching import DATA, QUICK
 from tests.snapshots.sources.buildcache.misbehaving import Server, content, send, status
 from tests.snapshots.sources.buildcache.readings import snapshots
@@ -117,6 +118,22 @@ def test_what_one_learned_another_knows() -> None:
     assert other.addresses("beside", 80) == ["10.0.0.2"]
 
 
+def test_what_settings_and_the_system_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An endpoint and a proxy may be reached themselves, as they were found first; no others."""
+    monkeypatch.setenv("https_proxy", "http://proxy:3128")
+    hosts = {"store": "10.0.0.1", "proxy": "10.0.0.2", "inside": "10.0.0.3", "cache": PUBLIC}
+    found = Boundary(["cache"], lambda host, _: [hosts[host]], beside=["http://store:9000", ""])
+    for host in ("store", "proxy", "cache"):
+        assert found.addresses(host, 80) == [hosts[host]]
+    for host, address in (("inside", "10.0.0.3"), ("store", "127.0.0.1"), ("cache", "10.0.0.3")):
+        hosts[host] = address
+        with pytest.raises(AddressRefused):
+            found.addresses(host, 80)
+    first = Boundary(None, lambda host, _: [hosts[host]])
+    assert first.addresses("proxy", 3128) == ["10.0.0.2"]
+    assert first.reached == Reached()
+
+
 def test_nothing_special_where_nothing_was_named() -> None:
     """A list of tags in a local file names no host of the user's."""
     with pytest.raises(AddressRefused):
@@ -160,6 +177,30 @@ def test_lists_of_tags(server: Server, as_if_public: str) -> None:
     server["/tags.json"] = content(json.dumps({"develop": [stack]}).encode())
     with pytest.raises(SourceError, match="link-local address"):
         snapshots(f"{as_if_public}/tags.json")
+
+
+def test_an_endpoint_leads_to_no_other_host(
+    server: Server, as_if_public: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list from the public net may name it, and nothing else of the network that it is in."""
+    connect = socket.create_connection
+
+    def refuse_endpoint(address: tuple[str, int], *more: object, **named: object) -> socket.socket:
+        if address[0] == "10.0.0.1":
+            raise ConnectionRefusedError
+        return connect(address, *more, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket, "create_connection", refuse_endpoint)
+    urls = {"a": "s3://bucket/index.json", "b": "http://10.0.0.2/index.json"}
+    listed = [{"label": label, "url": url} for label, url in urls.items()]
+    server["/tags.json"] = content(json.dumps({"develop": listed}).encode())
+    access = S3Access(endpoint="http://10.0.0.1:9000", allows_http=True)
+    settings = msgspec.structs.replace(QUICK, s3=access, workers=1)
+    report = Report(skip_bad=True)
+    assert snapshots(f"{as_if_public}/tags.json", settings=settings, report=report) == []
+    reasons = [error.reason for error in report.skipped]
+    assert "connection failed" in reasons[0]
+    assert "only an import that begins there may go there" in reasons[1]
 
 
 def test_an_import_that_begins_inside(server: Server) -> None:
