@@ -8,7 +8,7 @@ import random
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -58,20 +58,25 @@ def run(plan: Plan) -> Iterator[Measurement]:
                 unit="s",
                 rounds=min(plan.rounds, _ROUNDS),
             )
-            for contender, turn in (("for the first time", afresh), ("once more", again)):
-                before = requests_to(server.url)
-                turn()
-                asked = requests_to(server.url) - before
+            turns = {"for the first time": afresh, "once more": again}
+            for contender, turn in turns.items():
                 yield summary(
                     "listed",
                     "requests to the bucket, a spec",
                     f"cachelog: {contender}",
                     unit="requests",
-                    values=[asked / specs],
+                    values=[requests_of(turn, server.url) / specs],
                 )
 
 
-def requests_to(url: str) -> int:
+def requests_of(turn: Callable[[], object], url: str) -> int:
+    """Return how many requests a turn makes of a server."""
+    before = _requests_to(url)
+    turn()
+    return _requests_to(url) - before
+
+
+def _requests_to(url: str) -> int:
     """Return how many requests for the bucket the server has had."""
     return int(httpx.get(f"{url}/requests").text)
 

@@ -16,7 +16,7 @@ from time import perf_counter
 from snapshots.sources import buildcache
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
-from tests.benchmarks.listed_caches import SPECS, index_like_real_ones, requests_to
+from tests.benchmarks.listed_caches import SPECS, index_like_real_ones, requests_of
 from tests.benchmarks.measuring import Measurement, measure, summary
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import in_fresh_process, serving
@@ -48,16 +48,14 @@ def run(plan: Plan) -> Iterator[Measurement]:
                 unit="s",
                 rounds=min(plan.rounds, _ROUNDS),
             )
-            for contender, turn in (("for the first time", afresh), ("once more", again)):
-                before = requests_to(server.url)
-                turn()
-                asked = requests_to(server.url) - before
+            turns = {"for the first time": afresh, "once more": again}
+            for contender, turn in turns.items():
                 yield summary(
                     "registry",
                     "requests a spec",
                     f"cachelog: {contender}",
                     unit="requests",
-                    values=[asked / specs],
+                    values=[requests_of(turn, server.url) / specs],
                 )
 
 

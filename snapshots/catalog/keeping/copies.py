@@ -29,6 +29,9 @@ _TABLES = ("revisions", *HISTORY_TABLES, "specs")
 
 _COPIERS = 8
 
+_RESTORING = "_restoring"
+"""A file beside the tables while they are restored: what stands there may be restored again."""
+
 Logs = Mapping[str, Mapping[str, pa.Buffer]]
 """The files of the log of each table, by their names."""
 
@@ -56,15 +59,21 @@ def backup(catalog: str, target: str, *, progress: Progress | None = None) -> Co
 
 
 def restore(copy: str, catalog: str, *, progress: Progress | None = None) -> Copied:
-    """Copy what ``backup`` made to where no catalog is; raises as that does."""
+    """Copy what ``backup`` made to where no catalog is, or to where this was interrupted.
+
+    Raises as ``backup`` does.
+    """
     with translated(catalog):
-        if Storage(parse_location(catalog)).sizes("revisions/_delta_log"):
+        target = Storage(parse_location(catalog))
+        if target.sizes("revisions/_delta_log") and not target.exists(_RESTORING):
             reason = "there is a catalog already; move it away, or name another place by --catalog"
             raise CatalogError(catalog, reason)
-    return _copied(copy, catalog, progress)
+    return _copied(copy, catalog, progress, is_restored=True)
 
 
-def _copied(source: str, target: str, progress: Progress | None) -> Copied:
+def _copied(
+    source: str, target: str, progress: Progress | None, *, is_restored: bool = False
+) -> Copied:
     read, written = Storage(parse_location(source)), Storage(parse_location(target))
     if read.location.root == written.location.root:
         raise InvalidArgument("target", f"{target} is where the catalog is")
@@ -78,7 +87,11 @@ def _copied(source: str, target: str, progress: Progress | None) -> Copied:
         there = {name: _data_files(read, name) for name in _TABLES}
     with translated(target):
         written.location.require_writable()
-        return copy.run(logs, there)
+        if is_restored:
+            written.write(_RESTORING, pa.py_buffer(source.encode()))
+        copied = copy.run(logs, there)
+        written.remove(_RESTORING)
+        return copied
 
 
 class _Copy:

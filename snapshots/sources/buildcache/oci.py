@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 import zstandard
 
-from snapshots.errors import SourceError
+from snapshots.errors import InvalidArgument, SourceError
 from snapshots.models import SIZE_MAX, Spec
 from snapshots.sources.buildcache.authorization import VARIABLES, Authorization
 from snapshots.sources.buildcache.caches import OCI, Cache
@@ -74,7 +74,8 @@ class Repository(msgspec.Struct, frozen=True):
 def repository_at(location: str, settings: ReadSettings) -> Repository:
     """Return the repository that a location names; as Spack has it, in lower case.
 
-    Raises SourceError for a location that names none, or holds a login.
+    Raises SourceError for a location that names none, or holds a login, and InvalidArgument where
+    the settings name a view.
     """
     scheme, _, rest = location.lower().partition("://")
     host, _, name = rest.partition("/")
@@ -87,6 +88,8 @@ def repository_at(location: str, settings: ReadSettings) -> Repository:
     if _NAME.fullmatch(name) is None:
         reason = f"{quoted(name)} names no repository: write {scheme}://HOST/NAME, without a tag"
         raise SourceError(location, reason)
+    if settings.view is not None:
+        raise InvalidArgument("--view", f"{location} is a registry, where no index has views")
     repository = Repository("https" if scheme == "oci" else "http", host, name)
     resolve(repository.url, settings)
     return repository

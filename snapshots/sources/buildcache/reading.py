@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from snapshots.contents import Content, Snapshot
-from snapshots.errors import InvalidArgument, SourceError
+from snapshots.errors import SourceError
 from snapshots.models import Source
 from snapshots.program import importer_name
 from snapshots.sources.addresses import Reached
@@ -100,8 +100,6 @@ def read_apart(
     """Read the same as ``read``, tag by tag of a list."""
     if is_registry(location):
         repository = oci.repository_at(location, settings)
-        if settings.view is not None:
-            raise InvalidArgument("--view", f"{location} is a registry, where no index has views")
         published = RegistryTag(repository, only_tag(tags, location), sizes)
         yield from reader.here(published).snapshots
         return

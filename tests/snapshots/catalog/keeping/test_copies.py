@@ -115,8 +115,10 @@ def test_what_cannot_be(catalog: Catalog, target: str, tmp_path: Path) -> None:
         backup(catalog.location, str(tmp_path / "file"))
 
 
-@pytest.mark.parametrize("is_earlier_there", [True, False])
-def test_an_interruption(catalog: Catalog, target: str, is_earlier_there: bool) -> None:
+@pytest.mark.parametrize(
+    ("use", "is_earlier_there"), [(backup, True), (backup, False), (restore, False)]
+)
+def test_an_interruption(catalog: Catalog, target: str, use: Any, is_earlier_there: bool) -> None:
     """The copy is some earlier state, or none, until its last file is written; then it goes on."""
     earlier = rows(catalog) if is_earlier_there else set()
     if is_earlier_there:
@@ -138,7 +140,7 @@ def test_an_interruption(catalog: Catalog, target: str, is_earlier_there: bool) 
         while not is_done:
             num_left = 3
             with suppress(CatalogError):
-                backup(catalog.location, target)
+                use(catalog.location, target)
                 is_done = True
             try:
                 there = rows(Catalog(target))
@@ -149,6 +151,8 @@ def test_an_interruption(catalog: Catalog, target: str, is_earlier_there: bool) 
                 loaded(Catalog(target))
     assert num_writes > 3
     assert_same(catalog, target)
+    with pytest.raises(CatalogError, match="there is a catalog already"):
+        restore(catalog.location, target)
 
 
 def test_a_file_that_is_missing(catalog: Catalog, target: str) -> None:

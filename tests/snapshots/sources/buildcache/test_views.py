@@ -77,5 +77,8 @@ def test_what_has_no_views(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match=r"--view: .* is no build cache"):
         of_view("tools", tmp_path / "pages")
     put_layout_3(tmp_path / "cache")
+    for registry in ("oci://127.0.0.1/a", f"e4s={tmp_path / 'cache'} ml=oci://127.0.0.1/a"):
+        with pytest.raises(InvalidArgument, match=r"--view: oci://127\.0\.0\.1/a is a registry"):
+            of_view("tools", *registry.split())
     with pytest.raises(InvalidArgument, match=r"'\.\./a' cannot name a view"):
         of_view("../a", tmp_path / "cache")
