@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from snapshots.contents import Content, Snapshot
-from snapshots.errors import SourceError
+from snapshots.errors import InvalidArgument, SourceError
 from snapshots.models import Source
 from snapshots.program import importer_name
 from snapshots.sources.addresses import Reached
