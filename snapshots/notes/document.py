@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from snapshots.changes.diff import LEFT_OUT
-from snapshots.models import RevisionInfo
+from snapshots.models import RevisionInfo, revision_facts
 from snapshots.notes.entries import PackageEntry, StackEntry
 from snapshots.notes.losses import Losses
 from snapshots.notes.rebuilds import CauseEntry
@@ -48,7 +48,9 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
 
 def to_json(log: Changelog) -> bytes:
     """Return the changelog as JSON."""
-    return msgspec.json.format(msgspec.json.encode(log, enc_hook=_plain_value))
+    document = msgspec.to_builtins(log, enc_hook=_plain_value)
+    revisions = {"base": revision_facts(log.base), "head": revision_facts(log.head)}
+    return msgspec.json.format(msgspec.json.encode(document | revisions))
 
 
 def _plain_value(value: Any) -> str:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges
 from snapshots.changes.diff import Comparison, SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeKind
-from snapshots.changes.pairings import code_of
+from snapshots.changes.pairings import code_of, tells_stacks
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.frames.columns import Rows
@@ -56,11 +56,14 @@ class ExplainedSummary(Summary, frozen=True, kw_only=True):
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """How much one side has; ``num_stacks`` leaves out root."""
+    """How much one side has.
+
+    ``num_stacks`` leaves out root, and is None where the source tells no stacks.
+    """
 
     num_packages: int
     num_specs: int
-    num_stacks: int
+    num_stacks: int | None
 
 
 def summarize(comparison: Comparison) -> Summary:
@@ -96,7 +99,11 @@ def totals(comparison: Comparison) -> tuple[Totals, Totals]:
 
 def _totals(frame: Frame, rows: Rows | slice, num_stacks: int) -> Totals:
     codes = frame.package.codes[rows]
-    return Totals(num_packages=len(np.unique(codes)), num_specs=len(codes), num_stacks=num_stacks)
+    return Totals(
+        num_packages=len(np.unique(codes)),
+        num_specs=len(codes),
+        num_stacks=num_stacks if tells_stacks(frame) else None,
+    )
 
 
 def _counts(comparison: Comparison) -> dict[str, Any]:

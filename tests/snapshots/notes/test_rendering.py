@@ -7,6 +7,7 @@ import msgspec
 import orjson
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from snapshots.models import Spec
 from snapshots.notes import rendering
@@ -423,3 +424,11 @@ def test_what_json_has_no_form_for_is_no_text_by_chance() -> None:
     log = msgspec.structs.replace(told(BASE, HEAD), left_out=(object(),))
     with pytest.raises(NotImplementedError, match="object has no form in JSON"):
         render(log, NotesFormat.JSON)
+
+
+def test_json_of_a_source_that_tells_no_stacks() -> None:
+    """How many there are is not known, which is null and no zero."""
+    bare = [replace(spec, stacks=()) for spec in HEAD]
+    document = orjson.loads(rendering.json(told(BASE, bare)))
+    sides = (document[name]["num_stacks"] for name in ("base", "before", "head", "after"))
+    assert list(sides) == [2, 2, None, None]
