@@ -241,8 +241,8 @@ def test_a_bucket_that_is_not_there(variables: dict[str, str]) -> None:
     ("missing", "reason"),
     [
         ("AWS_ALLOW_HTTP", "URL scheme is not allowed"),
-        ("AWS_ACCESS_KEY_ID", "S3 needs AWS_ACCESS_KEY_ID"),
-        ("AWS_SECRET_ACCESS_KEY", "S3 needs AWS_SECRET_ACCESS_KEY"),
+        ("AWS_ACCESS_KEY_ID", "S3 needs AWS_ACCESS_KEY_ID in the"),
+        ("AWS_SECRET_ACCESS_KEY", "S3 needs AWS_SECRET_ACCESS_KEY in the"),
     ],
 )
 def test_variables(
