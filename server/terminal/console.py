@@ -5,7 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from itertools import chain
 from shutil import get_terminal_size
@@ -15,6 +15,7 @@ import click
 
 from snapshots.errors import OutputError
 from snapshots.escaping import is_plain, visible
+from snapshots.sources.reports import Progress as Notify
 
 _STYLES = re.compile(r"(\x1b\[(?:0|1|2|3[0-7])m)")
 """What ``click.style`` puts around texts: colours, bold, dim, and their end."""
@@ -62,6 +63,12 @@ def drop_output() -> None:
 def say(text: str) -> None:
     """Print a line of the result; what is not seen in it is written out, but for styles."""
     click.echo(_visible(text))
+
+
+def say_lines(lines: Iterable[str]) -> None:
+    """Print lines of the result as they come."""
+    for line in lines:
+        say(line)
 
 
 def say_pages(lines: Iterable[str]) -> None:
@@ -157,3 +164,39 @@ def _json_escape(match: re.Match[str]) -> str:
         return character
     units = character.encode("utf-16-be")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+# -- progress
+
+
+@contextmanager
+def progress() -> Iterator[Notify]:
+    """Show progress bars at a terminal, nothing elsewhere; yields the function to report to."""
+    if not sys.stderr.isatty():
+        yield lambda _task, _done, _total: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TaskID,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def report(task: str, done: int, total: int | None) -> None:
+            if task not in tasks:
+                tasks[task] = bars.add_task(visible(task), total=total)
+            bars.update(tasks[task], completed=done, total=total, visible=done != total)
+
+        yield report

@@ -1,8 +1,10 @@
-"""Text that fits the terminal: tables that leave out columns, long lines that go on below."""
+"""Text that fits the terminal: tables, facts behind their labels, long lines that go on below."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
+
+from server.terminal.printing import styles
 
 Style = Callable[[str], str]
 
@@ -70,3 +72,16 @@ def wrapped(text: str, width: int | None, indent: str = _INDENT) -> list[str]:
         else:
             lines[-1] += piece
     return lines
+
+
+_LABEL_GAP = 2
+
+
+def labelled(facts: Iterable[tuple[str, str]], width: int | None) -> Iterator[str]:
+    """Yield a line for each label and its text, the texts aligned; long ones take more lines."""
+    shown = [(f"{label}:", text) for label, text in facts if text]
+    widest = max((len(label) for label, _ in shown), default=0) + _LABEL_GAP
+    for label, text in shown:
+        first, *others = wrapped(label.ljust(widest) + text, width, " " * widest)
+        yield styles.quiet(first[:widest]) + first[widest:]
+        yield from others

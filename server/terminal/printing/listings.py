@@ -1,4 +1,4 @@
-"""Packages, stacks and tags: tables for people, records for programs, in the order of the API."""
+"""Revisions, tags, packages, stacks and specs: tables for people, records for programs."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -7,16 +7,129 @@ import msgspec
 import numpy as np
 
 from server.terminal.printing import styles
-from server.terminal.printing.layout import Column, table
-from server.terminal.printing.revisions import num_stacks
+from server.terminal.printing.layout import Column, table, wrapped
+from snapshots.catalog.publishing import Publication
 from snapshots.digests import short_digest
-from snapshots.frames.columns import Rows, rows_where
+from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.frame import Frame
+from snapshots.frames.package_names import UnknownName
 from snapshots.history import History
-from snapshots.models import RevisionInfo, revision_facts
+from snapshots.models import RevisionInfo, Source, Spec, revision_facts
 from snapshots.refs import series
-from snapshots.spack.names import ROOT_STACK
-from snapshots.wording import minute, size
+from snapshots.sources.reports import Report
+from snapshots.spack.names import ROOT_STACK, natural_key
+from snapshots.wording import counted, day, minute, proven, size
+
+
+def plain(value: Any) -> Any:
+    """Return a record, or a sequence of records, as a program reads it."""
+    if isinstance(value, RevisionInfo):
+        return revision_facts(value)
+    if isinstance(value, msgspec.Struct):
+        return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, (list, tuple)):
+        return list(map(plain, value))
+    return msgspec.to_builtins(value)
+
+
+# -- revisions
+
+
+def revision_lines(
+    revisions: Sequence[RevisionInfo], history: History, width: int | None
+) -> Iterator[str]:
+    """Yield a table with one line a revision; narrow terminals show fewer columns."""
+    seen = map(history.confirmed_at, revisions)
+    return table(
+        [
+            Column("tag", [it.tag for it in revisions], 0, style=styles.name),
+            Column("digest", [short_digest(it.digest) for it in revisions], 1, style=styles.digest),
+            Column("taken at", [minute(it.taken_at) for it in revisions], 2),
+            Column("last seen", list(map(minute, seen)), 7),
+            Column("packages", [f"{it.num_packages:,}" for it in revisions], 5, is_number=True),
+            Column("specs", [f"{it.num_specs:,}" for it in revisions], 3, is_number=True),
+            Column("stacks", [num_stacks(it.known_stacks) for it in revisions], 6, is_number=True),
+            Column("source", list(map(_source, revisions)), 4),
+            Column("hashes", list(map(proof_text, revisions)), 9),
+            Column("read from", [it.source.location for it in revisions], 8, style=styles.quiet),
+        ],
+        width,
+    )
+
+
+def listed_facts(revision: RevisionInfo, history: History) -> dict[str, Any]:
+    """Return a revision as a program reads it, with the time that it was last seen at."""
+    confirmed_at = msgspec.to_builtins(history.confirmed_at(revision))
+    return revision_facts(revision) | {"confirmed_at": confirmed_at}
+
+
+def num_stacks(count: int | None) -> str:
+    """Return how many stacks there are; None where no source told of any."""
+    return "unknown" if count is None else f"{count:,}"
+
+
+def holds(revision: RevisionInfo) -> str:
+    """Return what a revision has: 60 packages, 600 specs, 26 stacks."""
+    count = revision.known_stacks
+    stacks = "stacks unknown" if count is None else counted(count, "stack")
+    specs = counted(revision.num_specs, "spec")
+    return f"{counted(revision.num_packages, 'package')}, {specs}, {stacks}"
+
+
+def proof_text(revision: RevisionInfo) -> str:
+    """Return what the hashes of a revision were found to be: 221 proven, 2 spliced."""
+    unproven = [(counts.reason.value, counts.num_specs) for counts in revision.unproven or ()]
+    return proven(revision.num_proven, unproven)
+
+
+def source_text(source: Source) -> str:
+    """Return what was read, and where: git https://..., or demo: 12 packages ..."""
+    if source.location.startswith(f"{source.kind}:"):
+        return source.location
+    return f"{source.kind} {source.location}"
+
+
+def _source(revision: RevisionInfo) -> str:
+    source = revision.source
+    return f"{source.kind} (synthetic)" if source.synthetic else source.kind
+
+
+def publication_lines(publications: Sequence[Publication]) -> Iterator[str]:
+    """Yield one line for each revision that an import was about."""
+    if not publications:
+        yield "nothing new, nothing published"
+    for made in publications:
+        revision = made.revision
+        digest = short_digest(revision.digest)
+        facts = f"{digest} of {day(revision.taken_at)}, {holds(revision)}"
+        if revision.num_proven is not None:
+            facts += f"; hashes: {proof_text(revision)}"
+        if made.is_new:
+            synthetic = " (synthetic)" if revision.source.synthetic else ""
+            mended = "; its stored content was damaged, and is replaced" if made.is_mended else ""
+            yield f"{revision.tag}: published {facts}{synthetic}{mended}"
+        elif made.is_mended:
+            yield f"{revision.tag}: its stored content was damaged, and is replaced: {facts}"
+        else:
+            yield f"{revision.tag}: unchanged, nothing published; it stands as {facts}"
+
+
+def publication_facts(publications: Sequence[Publication], report: Report) -> dict[str, Any]:
+    """Return what an import did, for programs."""
+    return {
+        "revisions": [
+            revision_facts(made.revision) | {"published": made.is_new, "replaced": made.is_mended}
+            for made in publications
+        ],
+        "skipped": [
+            {name: getattr(error, name) for name in ("location", "line", "key", "reason")}
+            for error in report.skipped
+        ],
+        "warnings": report.warnings,
+    }
+
+
+# -- packages, stacks and tags
 
 
 class PackageLine(msgspec.Struct, frozen=True):
@@ -47,12 +160,12 @@ def package_listing(frame: Frame, stack: str | None, search: str | None) -> list
     if stack is not None:
         rows = rows_where(frame.in_stack(stack))
     codes = frame.package.codes[rows]
-    wanted = (search or "").lower()
+    text = (search or "").lower()
     bounds = np.searchsorted(codes, np.arange(len(frame.packages) + 1)).tolist()
     return [
         _package_line(frame, name, rows[begin:end])
         for name, begin, end in zip(frame.packages, bounds, bounds[1:], strict=False)
-        if begin < end and wanted in name.lower()
+        if begin < end and text in name.lower()
     ]
 
 
@@ -142,11 +255,74 @@ def tag_lines(history: History, width: int | None) -> Iterator[str]:
     )
 
 
+def packages_document(
+    revision: RevisionInfo, packages: Sequence[PackageLine], stack: str | None, search: str | None
+) -> dict[str, Any]:
+    """Return the packages of a revision for programs, with what limits them."""
+    return {
+        "revision": revision_facts(revision),
+        "stack": stack,
+        "search": search,
+        "packages": plain(packages),
+    }
+
+
+def stacks_document(revision: RevisionInfo, stacks: Sequence[StackLine]) -> dict[str, Any]:
+    """Return the stacks of a revision for programs."""
+    return {"revision": revision_facts(revision), "stacks": stack_facts(revision, stacks)}
+
+
 def stack_facts(revision: RevisionInfo, stacks: Sequence[StackLine]) -> list[dict[str, Any]] | None:
-    """Return the stacks of a revision as a program reads them; None where its source told none."""
-    return None if revision.num_specs and not stacks else listing_facts(stacks)
+    """Return stacks for programs; None where the source of the revision told none."""
+    return None if revision.num_specs and not stacks else plain(stacks)
 
 
-def listing_facts(lines: Sequence[PackageLine] | Sequence[StackLine]) -> list[dict[str, Any]]:
-    """Return packages or stacks as a program reads them."""
-    return [msgspec.to_builtins(line) for line in lines]
+# -- specs
+
+
+def in_natural_order(frame: Frame, mask: Mask) -> list[int]:
+    """Return the rows of a mask: packages as people sort them, else in the frame's order."""
+    names = sorted(range(len(frame.packages)), key=lambda code: natural_key(frame.packages[code]))
+    rank = np.empty(len(names), np.int32)
+    rank[names] = np.arange(len(names), dtype=np.int32)
+    rows = np.flatnonzero(mask)
+    in_order: list[int] = rows[np.argsort(rank[frame.package.codes[rows]], kind="stable")].tolist()
+    return in_order
+
+
+def spec_lines(spec: Spec, width: int | None) -> Iterator[str]:
+    """Yield a spec with its hash in front and its stacks behind: one line if ``width`` is None."""
+    stacks = sorted({*spec.stacks} - {ROOT_STACK}, key=natural_key)
+    behind = f"  (stacks: {' '.join(stacks)})" if stacks else ""
+    first, *others = wrapped(f"{spec.hash} {spec.short}{behind}", width)
+    yield styles.digest(first[: len(spec.hash)]) + first[len(spec.hash) :]
+    yield from others
+
+
+def spec_facts(spec: Spec) -> dict[str, Any]:
+    """Return a spec as a program reads it, without its dependencies: they are not read here.
+
+    A spec without any stack, not even root, is of a source that tells none.
+    """
+    facts: dict[str, Any] = msgspec.to_builtins(spec) | {"stacks": list(spec.stacks) or None}
+    del facts["dependencies"]  # a null would say that they are not known
+    return {"hash": facts.pop("hash"), "short": spec.short} | facts
+
+
+def matches_document(
+    revision: RevisionInfo,
+    query: str,
+    stack: str | None,
+    total: int,
+    specs: Sequence[Spec],
+    unknown: Sequence[UnknownName],
+) -> dict[str, Any]:
+    """Return for programs the first ``specs`` of a ``total`` that a query matches."""
+    return {
+        "revision": revision_facts(revision),
+        "query": query,
+        "stack": stack,
+        "total": total,
+        "specs": list(map(spec_facts, specs)),
+        "unknown_names": msgspec.to_builtins(unknown),
+    }

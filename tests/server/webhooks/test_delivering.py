@@ -6,9 +6,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from server.webhooks.delivering import Delivered, Deliverer, Patience
-from server.webhooks.receivers import Receiver, receivers_of
-from server.webhooks.signing import signature
+from server.webhooks import Delivered, Deliverer, Patience, Receiver, receivers_of, signature
 from snapshots.errors import InvalidArgument
 from snapshots.history import Neighbours
 from snapshots.notes.announcement import NUM_CAUSES, Announcement, announcement

@@ -1,4 +1,4 @@
-"""What was removed from a catalog, stayed, was deleted or copied; in words and as JSON."""
+"""What a command did to a catalog, or found in it: in words and as JSON."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,16 +9,20 @@ import msgspec
 
 from server.terminal.printing import styles
 from server.terminal.printing.layout import Column, table, wrapped
-from server.terminal.printing.revisions import revision_lines
+from server.terminal.printing.listings import revision_lines
+from snapshots.catalog.filling import Filled
 from snapshots.catalog.keeping.copies import Copied
 from snapshots.catalog.keeping.removing import Removal
 from snapshots.catalog.keeping.retention import NEWEST_OF_TAG, Choice
 from snapshots.catalog.keeping.vacuum import Vacuumed
+from snapshots.catalog.verifying.verify import Verified
 from snapshots.digests import short_digest
 from snapshots.history import History
 from snapshots.models import revision_facts
 from snapshots.refs import series
 from snapshots.wording import counted, minute, size
+
+# -- removing, deleting, copying
 
 
 def removed_lines(
@@ -148,3 +152,64 @@ def copied_lines(copied: Copied, place: str) -> Iterator[str]:
 def copied_facts(copied: Copied, place: str) -> dict[str, Any]:
     """Return what was copied, for programs."""
     return {"location": place, **msgspec.structs.asdict(copied)}
+
+
+# -- filling in history
+
+
+def filled_lines(filled: Filled) -> Iterator[str]:
+    """Yield one line or two."""
+    if filled.num_made:
+        yield f"compared {counted(filled.num_made, 'pair')} of neighbours"
+    elif not filled.failures:
+        yield "nothing is missing: the changes of all neighbours are kept"
+    if filled.failures:
+        yield f"{counted(len(filled.failures), 'pair')} could not be compared"
+
+
+def filled_facts(filled: Filled) -> dict[str, Any]:
+    """Return what was done, for programs."""
+    return {
+        "num_compared": filled.num_made,
+        "failed": [
+            {"base": pair.base, "head": pair.head, "reason": reason}
+            for pair, reason in filled.failures.items()
+        ],
+    }
+
+
+# -- verification
+
+
+def verified_lines(verified: Verified) -> Iterator[str]:
+    """Yield a line a finding, what is damaged first, and what was read."""
+    for finding in verified.findings:
+        kind = styles.removed("damaged") if finding.is_damage else styles.quiet("note")
+        yield f"{kind}: {finding}"
+    read = (
+        f"{counted(verified.num_contents, 'content')} of "
+        f"{counted(verified.num_revisions, 'revision')} read, "
+        f"{counted(verified.num_specs, 'spec')}"
+    )
+    damaged = sum(it.is_damage for it in verified.findings)
+    yield f"{read}: {counted(damaged, 'damage')} found" if damaged else f"{read}: all is sound"
+
+
+def verified_facts(verified: Verified) -> dict[str, Any]:
+    """Return what was found, for programs."""
+    return {
+        "sound": verified.is_sound,
+        "num_revisions": verified.num_revisions,
+        "num_contents": verified.num_contents,
+        "num_specs": verified.num_specs,
+        "num_pairs": verified.num_pairs,
+        "findings": [
+            {
+                "damaged": it.is_damage,
+                "place": it.place,
+                "reason": it.reason,
+                "advice": it.advice,
+            }
+            for it in verified.findings
+        ],
+    }
